@@ -1,0 +1,1 @@
+"""One table of every key: parsing, validation, documentation."""

@@ -1,0 +1,37 @@
+"""A value that is never shown: its repr, str, format and JSON are stars."""
+
+from typing import Any, Final
+
+STARS: Final = "*****"
+
+
+class Secret:
+    """Holds a password, key or salt. Read it with `reveal()`, where it is sent and nowhere else.
+
+    It pickles with its value, because settings cross to worker processes by value; nothing else reveals it.
+    """
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        return self._value
+
+    def __repr__(self) -> str:
+        return STARS
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(STARS, spec)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._value == self._value
+
+    def __hash__(self) -> int:
+        return hash((Secret, self._value))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Secret, (self._value,))

@@ -1,0 +1,99 @@
+"""The tree of errors. Each branch says what its reader must do.
+
+    SinkError
+    ├── InvalidConfiguration     fix the configuration          (exit status 2)
+    ├── SetupError               install or reach what is named (exit status 2)
+    └── ConnectorError           the connector stops            (exit status 1)
+        ├── InvalidRecord        fix the producer, or skip the offset by resetting the group
+        ├── UploadError
+        │   ├── UploadRefused    the target said no: fix the cause, start again
+        │   └── UploadExhausted  the target could not be reached, or did not answer, within the retry budget
+        ├── OffsetsLost          Kafka deleted records before they were read
+        ├── AnotherInstance      the same connector runs elsewhere
+        ├── KafkaFailed          the broker refused or stayed away
+        └── StorageFailed        the folder for temporary files cannot be used
+
+Messages are for an operator: what happened, where (topic, topic-partition, offset or key), and the cure.
+No message ever holds a secret. All errors survive pickling, because they cross processes by value.
+"""
+
+from collections.abc import Sequence
+
+
+class SinkError(Exception):
+    """Base of everything this program raises on purpose."""
+
+    exit_status = 1
+
+
+class InvalidConfiguration(SinkError):
+    """One or more keys are wrong; `problems` has one line for each."""
+
+    exit_status = 2
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(self.problems)
+
+    def __str__(self) -> str:
+        return "\n".join(self.problems)
+
+
+class SetupError(SinkError):
+    """Something this program needs on the machine is missing (Java, the registry, a folder)."""
+
+    exit_status = 2
+
+
+class ConnectorError(SinkError):
+    """The connector cannot go on; offsets are committed up to the last accepted file and no further."""
+
+
+class InvalidRecord(ConnectorError):
+    """A record that has no row: names topic, topic-partition, offset and reason, never the content."""
+
+    def __init__(self, topic: str, partition: int, offset: int, reason: str) -> None:
+        super().__init__(topic, partition, offset, reason)
+        self.topic, self.partition, self.offset, self.reason = topic, partition, offset, reason
+
+    def __str__(self) -> str:
+        return (
+            f"topic {self.topic}, topic-partition {self.partition}, offset {self.offset}: {self.reason}. "
+            f"Everything before this record is delivered and committed. Correct the producer, then pass the "
+            f"record by resetting the group's offset to {self.offset + 1} with kafka-consumer-groups."
+        )
+
+
+class UploadError(ConnectorError):
+    """A file was not accepted. `status` is the HTTP status, None when no answer came."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message, status)
+        self.message, self.status = message, status
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class UploadRefused(UploadError):
+    """The target answered that it will not take the file, and would answer so again."""
+
+
+class UploadExhausted(UploadError):
+    """The retry budget (attempts or time) ended without an acceptance; the outcome may be unknown."""
+
+
+class OffsetsLost(ConnectorError):
+    """Retention deleted offsets that were not read yet."""
+
+
+class AnotherInstance(ConnectorError):
+    """A second instance of this connector is at work, or an operator moved the offsets while it ran."""
+
+
+class KafkaFailed(ConnectorError):
+    """A Kafka request failed for good, or longer than the budget allows."""
+
+
+class StorageFailed(ConnectorError):
+    """A local file could not be made, written, read or verified."""

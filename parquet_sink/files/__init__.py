@@ -1,0 +1,1 @@
+"""Local Parquet files: accumulate, rotate, name, verify, clean up."""

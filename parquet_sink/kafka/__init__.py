@@ -1,0 +1,1 @@
+"""Reading from Kafka: admission, ranges, blocks, group offsets."""

@@ -1,0 +1,1 @@
+"""One connector's life, and the worker that hosts many."""

@@ -1,0 +1,1 @@
+"""Columns: infer, flatten, evolve, keys, metadata. Pure."""

@@ -1,0 +1,1 @@
+"""The reference push target: stores, upserts, injects faults."""

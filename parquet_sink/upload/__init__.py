@@ -1,0 +1,1 @@
+"""Files to the push API: HTTP contract, retries, order."""
