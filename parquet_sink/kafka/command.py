@@ -1,0 +1,69 @@
+"""`parquet-sink kafka`: a local broker in the foreground, until Ctrl-C or SIGTERM."""
+
+import argparse
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from parquet_sink.errors import KafkaFailed
+from parquet_sink.kafka.broker import Broker
+from parquet_sink.kafka.jars import fetch
+
+CHECK_INTERVAL_S = 1.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add this command's options to its parser."""
+    parser.description = (
+        "Start a local Apache Kafka broker on loopback, for trying things out; topics are created on first use. "
+        "Ctrl-C or SIGTERM stops it. Kafka is fetched from Maven Central once."
+    )
+    parser.add_argument("--port", type=_port, default=9092, help="port to listen on (default: 9092)")
+    parser.add_argument(
+        "--data-dir", type=Path, help="keep topics in this folder (default: a temporary one, removed at the end)"
+    )
+    parser.add_argument("--fetch-only", action="store_true", help="fetch Kafka's jars, print their folder, and end")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run until a signal comes. Raises SetupError when Kafka cannot be fetched or started, KafkaFailed when it ends."""
+    if args.fetch_only:
+        print(fetch()[0])
+        return 0
+    with _until_signal() as stop:
+        broker = Broker(port=args.port, data_dir=args.data_dir, auto_create_topics=True)
+        with broker:
+            print(f"Kafka listens on {broker.bootstrap_servers}; its log is {broker.log_path}", flush=True)
+            while not stop.wait(CHECK_INTERVAL_S):
+                if not broker.running:
+                    raise KafkaFailed(f"The local Kafka broker ended by itself. See its log, {broker.log_path}.")
+    print("Kafka is stopped", flush=True)
+    return 0
+
+
+@contextmanager
+def _until_signal() -> Iterator[threading.Event]:
+    """An event that the first SIGINT or SIGTERM sets; a second one ends the program at once."""
+    stop = threading.Event()
+    former = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def on_signal(number: int, _frame: object) -> None:
+        stop.set()
+        signal.signal(number, former[number])
+
+    for number in former:
+        signal.signal(number, on_signal)
+    try:
+        yield stop
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+def _port(text: str) -> int:
+    """A port number to listen on."""
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 65_535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port; give a number from 1 to 65535")
+    return int(text)
