@@ -1,0 +1,110 @@
+"""The folder for temporary files: made ready, swept of what a dead attempt left, and what becomes of accepted files.
+
+Only files that this program made are removed, known by their name, in folders that carry our marker file. Symbolic
+links are never followed, neither for a folder nor for a file. A file whose upload outcome is unknown stays until the
+connector starts again: then its records are read and sent anew.
+"""
+
+import logging
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from parquet_sink.errors import StorageFailed
+from parquet_sink.files import naming
+from parquet_sink.files.storage import storage_trouble
+
+logger = logging.getLogger(__name__)
+
+
+def prepare(tmp_dir: str) -> None:
+    """Makes `tmp.dir` with its parents if absent, and proves that a file can be written. Raises StorageFailed."""
+    with storage_trouble(tmp_dir, "make the folder for temporary files"):
+        os.makedirs(tmp_dir, exist_ok=True)
+    probe = os.path.join(tmp_dir, f".parquet-sink-probe-{os.getpid()}-{os.urandom(4).hex()}")
+    with storage_trouble(tmp_dir, "write a file"):
+        try:
+            with open(probe, "xb") as file:
+                file.write(bytes(4096))
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(probe)
+
+
+def prepare_connector(tmp_dir: str, connector: str) -> str:
+    """Makes the connector's own folder with the marker file; returns its path. Raises StorageFailed.
+
+    A folder that is a symbolic link or belongs to another user is refused: `tmp.dir` may be open to everybody.
+    """
+    prepare(tmp_dir)
+    folder = naming.connector_folder(tmp_dir, connector)
+    with storage_trouble(folder, "make the connector's folder"):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        found = os.lstat(folder)
+        if stat.S_ISLNK(found.st_mode) or found.st_uid != os.geteuid():
+            raise StorageFailed(
+                f"Folder {folder} is a symbolic link or belongs to another user, so it is not used. "
+                f"Remove it, or set connect.ems.tmp.dir to a folder of your own."
+            )
+        Path(folder, naming.MARKER_FILE).touch(mode=0o600)
+    return folder
+
+
+def remove_leftovers(tmp_dir: str, connector: str) -> int:
+    """Removes unfinished and unsent files of dead attempts; returns how many. Call it with the connector's lock held.
+
+    What cannot be removed is logged and left: it does no harm but take space.
+    """
+    folder = Path(naming.connector_folder(tmp_dir, connector))
+    if folder.is_symlink() or not (folder / naming.MARKER_FILE).is_file():
+        return 0
+    removed = 0
+    for path in _own_files(folder):
+        try:
+            path.unlink()
+            removed += 1
+        except OSError as error:
+            logger.warning("left-over file %s could not be removed: %s", path, error.strerror)
+    if removed:
+        logger.info("removed %d files that an earlier run left in %s", removed, folder)
+    return removed
+
+
+def after_acceptance(path: str, last_offset: int, keep: bool) -> None:
+    """Deletes an accepted file, or with `connect.ems.debug.keep.parquet.files` renames it to `<lastOffset>.parquet`.
+
+    Trouble is logged, not raised: the file has been accepted.
+    """
+    try:
+        if keep:
+            os.replace(path, os.path.join(os.path.dirname(path), naming.kept_name(last_offset)))
+        else:
+            os.unlink(path)
+    except OSError as error:
+        logger.warning("accepted file %s could not be %s: %s", path, "renamed" if keep else "removed", error.strerror)
+
+
+def remove_unsent(path: str) -> None:
+    """Removes a finished file that will not be sent; a file that is gone already is fine."""
+    if naming.is_own_name(os.path.basename(path)):
+        with suppress(OSError):
+            os.unlink(path)
+
+
+def _own_files(folder: Path) -> Iterator[Path]:
+    """Files of ours at `<topic>/<partition>/<own name>`; lists are made before anything is removed."""
+    for partition in [inner for topic in _folders(folder) for inner in _folders(topic)]:
+        with os.scandir(partition) as entries:
+            own = [e.path for e in entries if e.is_file(follow_symlinks=False) and naming.is_own_name(e.name)]
+        yield from map(Path, own)
+
+
+def _folders(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError as error:
+        logger.warning("folder %s could not be listed: %s", folder, error.strerror)
+        return []

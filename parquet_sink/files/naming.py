@@ -1,0 +1,72 @@
+"""Names: of the uploaded file, and of local folders and files. Pure.
+
+Whatever a topic or connector is called, a name made here is one plain path component: it holds no separator, is
+neither `.` nor `..`, does not start with a dot, and fits into 255 bytes.
+"""
+
+import re
+from hashlib import sha256
+from pathlib import PurePath
+from typing import Final
+from urllib.parse import quote
+
+LONGEST_COMPONENT: Final = 200  # characters, all ASCII; leaves room for what is added to a name
+MARKER_FILE: Final = ".parquet-sink"
+LOCK_FILE: Final = ".lock"
+
+_OWN_NAME: Final = re.compile(r"parquet-sink-[0-9a-f]{32}-[0-9]{6}\.parquet\.part")
+
+
+def file_name(topic: str, partition: int, first_offset: int, last_offset: int, size_bytes: int, records: int) -> str:
+    """The name under which a file is sent: the same for the same rows, however often they are sent.
+
+    `size_bytes` is the true size of the finished file, `records` counts Kafka records.
+    """
+    return (
+        f"topic-{_encoded(topic)}_partition-{partition}_firstOffset-{first_offset}_lastOffset-{last_offset}"
+        f"_bytes-{size_bytes}_rows-{records}.parquet"
+    )
+
+
+def component(text: str) -> str:
+    """`text` as one path component; different texts give different components."""
+    encoded = _encoded(text) or "%"
+    if encoded.startswith("."):
+        encoded = "%2E" + encoded[1:]
+    if len(encoded) <= LONGEST_COMPONENT:
+        return encoded
+    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{encoded[: LONGEST_COMPONENT - 33]}-{digest[:32]}"
+
+
+def connector_folder(base: str, connector: str) -> str:
+    """Folder of one connector below `tmp.dir`."""
+    return str(PurePath(base) / component(connector))
+
+
+def partition_folder(base: str, connector: str, topic: str, partition: int) -> str:
+    """Folder of one topic-partition below `tmp.dir`."""
+    return str(PurePath(connector_folder(base, connector)) / component(topic) / str(partition))
+
+
+def attempt_name(attempt: str, number: int) -> str:
+    """Local name of the `number`-th file of an attempt; `attempt` (32 hexadecimal digits) keeps two attempts at the
+    same range apart, which may overlap after a crash."""
+    name = f"parquet-sink-{attempt}-{number:06d}.parquet.part"
+    if not is_own_name(name):
+        raise ValueError(f"{attempt!r} is not 32 hexadecimal digits")
+    return name
+
+
+def kept_name(last_offset: int) -> str:
+    """Local name of an accepted file that is kept."""
+    return f"{last_offset}.parquet"
+
+
+def is_own_name(name: str) -> bool:
+    """Whether `attempt_name` made this name."""
+    return _OWN_NAME.fullmatch(name) is not None
+
+
+def _encoded(text: str) -> str:
+    return quote(text, safe="", errors="surrogatepass")

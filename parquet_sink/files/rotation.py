@@ -1,0 +1,97 @@
+"""When an open file is full, and how many rows its next row group should hold. Pure.
+
+`commit.records` is exact: a file never holds more Kafka records. `commit.size.bytes` bounds the finished file: the
+size of what is still in memory is only known once it is encoded, so row groups are planned from the bytes per row seen
+so far, and a file may exceed the bound by no more than one row group.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+# A file this close to its size is closed: what would still fit is not worth a row group of its own.
+NEARLY_FULL: Final = 0.95
+# The footer of a very wide table may be larger than a small commit.size.bytes; rows get at least this share of it.
+LEAST_SHARE_FOR_ROWS: Final = 0.25
+
+
+class Reason(StrEnum):
+    """Why a file was closed. The reasons below SCHEMA belong to the range that ended, and come from admission."""
+
+    RECORDS = "records"
+    SIZE = "size"
+    SCHEMA = "schema"
+    INTERVAL = "interval"
+    END_OF_INPUT = "end_of_input"
+    STOP = "stop"
+    END_OF_RANGE = "end_of_range"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """`commit.size.bytes` and `commit.records`."""
+
+    size_bytes: int
+    records: int
+
+
+@dataclass(frozen=True)
+class GroupLimits:
+    """Bounds of one row group: Arrow bytes held in memory, rows, and (when configured) Parquet bytes."""
+
+    memory_bytes: int
+    rows: int
+    size_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Fill:
+    """How full the open file is: Kafka records (those still in memory too), and estimated Parquet bytes on disk."""
+
+    records: int
+    size_bytes: int
+
+
+def holds_all_records(fill: Fill, limits: Limits) -> bool:
+    """No further Kafka record may enter."""
+    return fill.records >= limits.records
+
+
+def holds_enough_bytes(fill: Fill, limits: Limits) -> bool:
+    """What is on disk is as large as it should get."""
+    return fill.size_bytes >= NEARLY_FULL * limits.size_bytes
+
+
+def should_rotate(fill: Fill, limits: Limits, *, same_schema: bool = True) -> Reason | None:
+    """The reason to close the open file before another row enters it, or None. An empty file is never closed."""
+    if fill.records == 0:
+        return None
+    if not same_schema:
+        return Reason.SCHEMA
+    if holds_all_records(fill, limits):
+        return Reason.RECORDS
+    if holds_enough_bytes(fill, limits):
+        return Reason.SIZE
+    return None
+
+
+def rows_of_next_group(
+    fill: Fill,
+    limits: Limits,
+    group: GroupLimits,
+    *,
+    footer_bytes: int,
+    arrow_bytes_per_row: float,
+    parquet_bytes_per_row: float | None,
+) -> int:
+    """Rows to gather before the next row group is written, at least 1; `footer_bytes` is what the group adds there.
+
+    Without an estimate of Parquet bytes, Arrow bytes stand in: they are larger in practice, so the first row group of
+    an unknown topic comes out too small rather than too large.
+    """
+    least_share = LEAST_SHARE_FOR_ROWS if fill.size_bytes == 0 else 1 - NEARLY_FULL
+    room = max(limits.size_bytes - fill.size_bytes - footer_bytes, least_share * limits.size_bytes)
+    wanted = room if group.size_bytes is None else min(room, group.size_bytes)
+    by_size = wanted / max(parquet_bytes_per_row or arrow_bytes_per_row, 0.01)
+    by_memory = group.memory_bytes / max(arrow_bytes_per_row, 0.01)
+    return max(1, int(min(by_size, by_memory, group.rows)))

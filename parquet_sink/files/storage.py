@@ -1,0 +1,54 @@
+"""Local storage trouble as one kind of error, with folder, cause, free space and cure."""
+
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import pyarrow as pa
+
+from parquet_sink.errors import StorageFailed
+
+_CURES: Final = {
+    errno.ENOSPC: "Free space on that file system, or set connect.ems.tmp.dir to a folder with more",
+    errno.EDQUOT: "Raise the disk quota of this user, or set connect.ems.tmp.dir to another file system",
+    errno.EFBIG: "Raise the limit on the size of a file (ulimit -f), or lower connect.ems.commit.size.bytes",
+    errno.EROFS: "The file system is read-only: set connect.ems.tmp.dir to a folder that can be written",
+    errno.EACCES: "Give this user the right to write there, or set connect.ems.tmp.dir to another folder",
+    errno.EPERM: "Give this user the right to write there, or set connect.ems.tmp.dir to another folder",
+    errno.EMFILE: "Raise the limit on open files (ulimit -n)",
+    errno.ENOENT: "Something removed the folder while the connector ran: keep other programs out of connect.ems.tmp.dir",
+}
+
+
+@contextmanager
+def storage_trouble(folder: str, doing: str) -> Iterator[None]:
+    """Turns OSError and Arrow's errors within the block into StorageFailed; `doing` completes 'Could not ...'."""
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise storage_failed(folder, doing, error) from error
+
+
+def storage_failed(folder: str, doing: str, error: BaseException) -> StorageFailed:
+    """StorageFailed that says what could not be done in `folder`, why, and the cure."""
+    number = getattr(error, "errno", None)
+    cause = os.strerror(number) if number else str(error).splitlines()[0] if str(error) else type(error).__name__
+    cure = _CURES.get(number or 0, "Check connect.ems.tmp.dir and the disk it is on")
+    return StorageFailed(
+        f"Could not {doing} in folder {folder} (connect.ems.tmp.dir): {cause}; {free_space(folder)}. {cure}. "
+        f"Nothing is lost: the records are still in Kafka, and are read again at the next start."
+    )
+
+
+def free_space(folder: str) -> str:
+    """Free space at `folder`, or at its nearest existing parent, for a message."""
+    place = os.path.abspath(folder)
+    while not os.path.isdir(place) and place != os.path.dirname(place):
+        place = os.path.dirname(place)
+    try:
+        return f"{shutil.disk_usage(place).free:,} bytes free"
+    except OSError:
+        return "free space unknown"
