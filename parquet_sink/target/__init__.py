@@ -1,1 +1,1 @@
-"""The reference push target: stores, upserts, injects faults."""
+"""The reference push target: stores uploaded Parquet files, upserts them into DuckDB, and misbehaves to order."""
