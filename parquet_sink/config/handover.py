@@ -1,0 +1,67 @@
+"""Settings as JSON, to hand them to another process by value.
+
+`dump_with_secrets` writes secrets in clear: its text goes into a private file (mode 0600) and nowhere else.
+`dump_redacted` is for eyes.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from parquet_sink.config.secret import STARS, Secret
+from parquet_sink.config.settings import ConnectorSettings
+
+_SECRET = "$secret"
+
+
+def dump_with_secrets(settings: ConnectorSettings) -> str:
+    """JSON from which `load_with_secrets` makes equal settings. It holds secrets in clear."""
+    return json.dumps(_encode(settings, reveal=True))
+
+
+def dump_redacted(settings: ConnectorSettings) -> str:
+    """JSON to show: every secret is stars."""
+    return json.dumps(_encode(settings, reveal=False), indent=2)
+
+
+def load_with_secrets(text: str) -> ConnectorSettings:
+    """The settings that `dump_with_secrets` wrote. Raises ValueError, KeyError or TypeError on any other text."""
+    loaded = _decode(ConnectorSettings, json.loads(text))
+    assert isinstance(loaded, ConnectorSettings)
+    return loaded
+
+
+def _encode(value: Any, *, reveal: bool) -> Any:
+    if isinstance(value, Secret):
+        return {_SECRET: value.reveal()} if reveal else STARS
+    if is_dataclass(value):
+        return {field.name: _encode(getattr(value, field.name), reveal=reveal) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: _encode(item, reveal=reveal) for name, item in value.items()}
+    if isinstance(value, tuple):
+        return [_encode(item, reveal=reveal) for item in value]
+    return value
+
+
+def _decode(hint: Any, value: Any) -> Any:
+    if isinstance(value, dict):
+        return _decode_object(hint, value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _decode_object(hint: Any, value: dict[str, Any]) -> Any:
+    if value.keys() == {_SECRET}:
+        return Secret(value[_SECRET])
+    made = _dataclass_of(hint)
+    if made is None:
+        return {name: _decode(None, item) for name, item in value.items()}
+    hints = get_type_hints(made)
+    return made(**{name: _decode(hints[name], item) for name, item in value.items()})
+
+
+def _dataclass_of(hint: Any) -> Any:
+    """The dataclass that the hint names, alone or as one of several; None when there is none."""
+    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    return next((member for member in members if is_dataclass(member)), None)

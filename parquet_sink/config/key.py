@@ -1,0 +1,122 @@
+"""What one line of the table of keys says: `Key`, and the parts it is made of."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from parquet_sink.config.secret import Secret
+
+Value = str | int | bool | tuple[str, ...] | Secret | None
+PREFIX = "connect.ems."
+
+
+class Type(Enum):
+    """How a value's text is read; the value of the member is its name in the documentation."""
+
+    STRING = "text"
+    BOOLEAN = "true or false"
+    INT = "32-bit whole number"
+    LONG = "64-bit whole number"
+    LIST = "comma-separated list"
+    PASSWORD = "secret"
+
+
+class Group(Enum):
+    """Sections of the documentation, in their order."""
+
+    CONNECTOR = "The connector"
+    READING = "Reading from Kafka"
+    CONVERT = "Converters"
+    TARGET = "The target"
+    FLUSH = "Flush: when a file is uploaded"
+    FILES = "Local Parquet files"
+    SHAPE = "From record to row"
+    ERRORS = "Errors and retries"
+    HTTP = "HTTP, TLS and proxy"
+    OBFUSCATION = "Obfuscation"
+    CONNECT = "Other keys of Kafka Connect"
+    REMOVED = "Removed keys"
+    WORKER = "Keys with a meaning"
+    WORKER_READING = "Reading from Kafka, for all connectors"
+    WORKER_NO_EFFECT = "Keys without effect"
+    WORKER_NOT_BUILT = "Keys that are refused"
+
+
+class Origin(Enum):
+    """Who defined the key."""
+
+    CONNECT = "Kafka Connect"
+    EMS = "EMS connector"
+    OWN = "new here"
+
+
+@dataclass(frozen=True)
+class Check:
+    """A limit beyond type, range and choice. `test` returns why a value is wrong and the cure, or None."""
+
+    rule: str
+    test: Callable[[Value], str | None]
+
+
+@dataclass(frozen=True)
+class NotBuilt:
+    """Values of a key whose feature is not built yet: refused by name, never ignored.
+
+    values: which, for the documentation. when: tells such a value. cure: what to do instead.
+    """
+
+    values: str
+    when: Callable[[Value], bool]
+    cure: str
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key. A name ending in `.*` stands for every key with that prefix, which is not parsed here.
+
+    missing: the cure when a required key is absent. default_text: a default that is computed, in words.
+    other_choice: a value outside `choices` is warned about and read as this one, as the reference connector does.
+    no_effect, deprecated: why setting the key changes nothing; it is accepted with a warning.
+    needs: this key means nothing unless that one is set, which is warned about.
+    """
+
+    name: str
+    group: Group
+    type: Type
+    doc: str
+    default: Value = None
+    default_text: str = ""
+    required: bool = False
+    missing: str = ""
+    minimum: int | None = None
+    maximum: int | None = None
+    choices: tuple[str, ...] = ()
+    other_choice: str = ""
+    check: Check | None = None
+    not_built: NotBuilt | None = None
+    no_effect: str = ""
+    deprecated: str = ""
+    needs: str = ""
+    origin: Origin = Origin.EMS
+    since: str = "0.1.0"
+
+    @property
+    def secret(self) -> bool:
+        return self.type is Type.PASSWORD
+
+    @property
+    def is_prefix(self) -> bool:
+        return self.name.endswith(".*")
+
+    def matches(self, name: str) -> bool:
+        return name.startswith(self.name[:-1]) if self.is_prefix else name == self.name
+
+
+def ems(name: str) -> str:
+    """The full name of a key of the EMS connector."""
+    return PREFIX + name
+
+
+def is_set(value: Value) -> bool:
+    """For `NotBuilt.when`: any value that is not absent, false or empty."""
+    return bool(value)

@@ -1,0 +1,31 @@
+"""What validation must know of the machine, handed in as values and functions so that it stays pure.
+
+`config.files.this_machine()` makes the real one; the default knows nothing, as a test wants it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+
+def _no_file(path: str) -> bool:
+    return False
+
+
+def _no_text(path: str) -> str:
+    raise FileNotFoundError(2, "No such file or directory", path)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Folders, files and environment of the process that runs the connectors.
+
+    memory_dir: a writable memory-backed folder, None where there is none. read_text: the file's text as UTF-8, raises
+    OSError or UnicodeDecodeError. environ is kept out of the repr: it holds secrets.
+    """
+
+    tmp_dir: str = "/tmp"
+    memory_dir: str | None = None
+    working_dir: str = "/"
+    is_file: Callable[[str], bool] = field(default=_no_file, repr=False)
+    read_text: Callable[[str], str] = field(default=_no_text, repr=False)
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)

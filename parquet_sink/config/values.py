@@ -1,0 +1,141 @@
+"""From texts to typed values, by the table of keys."""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+
+from parquet_sink.config.key import Key, Type, Value
+from parquet_sink.config.providers import Resolved
+from parquet_sink.config.report import Report, did_you_mean, quoted
+from parquet_sink.config.secret import Secret
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
+_BITS = {Type.INT: 32, Type.LONG: 64}
+
+
+class Values:
+    """Typed values by key; an absent or invalid key has its default.
+
+    given: the keys that the file sets to something, invalid ones included.
+    """
+
+    def __init__(self, values: Mapping[str, Value], given: Collection[str], shown: Mapping[str, str]) -> None:
+        self._values = values
+        self._shown = shown
+        self.given = frozenset(given)
+
+    def quoted(self, name: str) -> str:
+        """The value for a message, as written in the file: of a value that a provider gave, its placeholder."""
+        return quoted(self._shown[name].strip())
+
+    def flag(self, name: str) -> bool:
+        return self._values[name] is True
+
+    def number(self, name: str) -> int | None:
+        value = self._values[name]
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    def text(self, name: str) -> str | None:
+        value = self._values[name]
+        return value if isinstance(value, str) else None
+
+    def names(self, name: str) -> tuple[str, ...]:
+        value = self._values[name]
+        return value if isinstance(value, tuple) else ()
+
+    def secret(self, name: str) -> Secret | None:
+        value = self._values[name]
+        return value if isinstance(value, Secret) else None
+
+    def differs(self, key: Key) -> bool:
+        """True when the file sets the key to something else than its default (always, for a key of a prefix)."""
+        return key.is_prefix or key.default is None or self._values[key.name] != key.default
+
+
+def read(table: Iterable[Key], resolved: Resolved, report: Report) -> Values:
+    """Parse and check every key of the table; what is wrong goes to the report, in the table's order.
+
+    A blank text counts as absent. Keys that stand for a prefix are not parsed.
+    """
+    values: dict[str, Value] = {}
+    given = {name for name, text in resolved.values.items() if text.strip()}
+    for key in table:
+        if key.is_prefix:
+            continue
+        values[key.name] = key.default
+        if key.name in given:
+            values[key.name] = _read_key(key, resolved, report)
+        elif key.required and key.name not in resolved.failed:
+            report.problem(key.name, f"It is missing; {key.missing}")
+    return Values(values, given | resolved.failed, resolved.shown)
+
+
+def _read_key(key: Key, resolved: Resolved, report: Report) -> Value:
+    shown = "It" if key.secret else quoted(resolved.shown[key.name].strip())
+    try:
+        value = _parse(key, resolved.values[key.name].strip(), shown)
+    except ValueError as error:
+        if key.other_choice:
+            report.warn(key.name, f"{error} It is read as {key.other_choice}.")
+        else:
+            report.problem(key.name, str(error))
+        return key.default
+    if key.not_built is not None and key.not_built.when(value):
+        what = "Its feature" if key.not_built.values == "any" else shown
+        report.problem(key.name, f"{what} is not built yet: {key.not_built.cure}")
+    elif key.check is not None and (reason := key.check.test(value)) is not None:
+        report.problem(key.name, _without_resolved(reason, key, resolved))
+        return key.default
+    return value
+
+
+def _without_resolved(reason: str, key: Key, resolved: Resolved) -> str:
+    """A check quotes the value; a value that a provider gave is not shown, since it may be a secret."""
+    if key.name not in resolved.provided:
+        return reason
+    return f"The value of {quoted(resolved.shown[key.name])} breaks the rule: {key.check.rule if key.check else ''}."
+
+
+def _parse(key: Key, text: str, shown: str) -> Value:
+    """The typed value. Raises ValueError with a reason and a cure."""
+    if key.type is Type.PASSWORD:
+        return Secret(text)
+    if key.type is Type.BOOLEAN:
+        return _boolean(text, shown)
+    if key.type in _BITS:
+        return _number(key, text, shown)
+    if key.type is Type.LIST:
+        return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    return _choice(key, text, shown) if key.choices else text
+
+
+def _boolean(text: str, shown: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(f"{shown} is neither true nor false; write one of them.")
+    return text.lower() == "true"
+
+
+def _number(key: Key, text: str, shown: str) -> int:
+    if _WHOLE.fullmatch(text) is None:
+        raise ValueError(f"{shown} is not a whole number; write digits only, {_range(key)}.")
+    number = int(text)
+    limit = 2 ** (_BITS[key.type] - 1)
+    if key.minimum is not None and number < key.minimum:
+        raise ValueError(f"{shown} is less than {key.minimum}; give {_range(key)}.")
+    maximum = limit - 1 if key.maximum is None else key.maximum
+    if number > maximum:
+        raise ValueError(f"{shown} is more than {maximum}; give {_range(key)}.")
+    return number
+
+
+def _range(key: Key) -> str:
+    if key.maximum is not None:
+        return f"{key.minimum} to {key.maximum}"
+    return f"{key.minimum} or more" if key.minimum is not None else f"a {key.type.value}"
+
+
+def _choice(key: Key, text: str, shown: str) -> str:
+    by_lower = {choice.lower(): choice for choice in key.choices}
+    if text.lower() in by_lower:
+        return by_lower[text.lower()]
+    hint = did_you_mean(text.lower(), by_lower, cutoff=0.6) if shown == quoted(text) else ""
+    raise ValueError(f"{shown} is not one of {', '.join(key.choices)}.{hint}")
