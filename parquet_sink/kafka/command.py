@@ -51,7 +51,7 @@ def _until_signal() -> Iterator[threading.Event]:
 
     def on_signal(number: int, _frame: object) -> None:
         stop.set()
-        signal.signal(number, former[number])
+        signal.signal(number, former[signal.Signals(number)])
 
     for number in former:
         signal.signal(number, on_signal)

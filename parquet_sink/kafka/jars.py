@@ -1,7 +1,7 @@
 """Apache Kafka's server jars, for a local broker: fetched once with the Ivy that PySpark ships, verified, cached.
 
-`kafka-jars.json` beside this module is the lock file: every jar with its coordinates, size and SHA-256. Because it names
-all of them, Ivy has nothing to resolve (6 s instead of 50), and nothing unnamed or altered ever reaches a class path.
+`kafka-jars.json` beside this module is the lock file: every jar with its coordinates, size and SHA-256. Because it
+names all of them, Ivy has nothing to resolve (6 s instead of 50), and nothing unnamed or altered reaches a class path.
 
     python -m parquet_sink.kafka.jars                    fetch what the lock file names, print the folder
     python -m parquet_sink.kafka.jars --lock REVISION    write the lock file anew (4.1.+ is the newest 4.1)
