@@ -122,6 +122,7 @@ class CutResponse(Response):
 
 
 def now_ms() -> int:
+    """The time of day, epoch milliseconds."""
     return time.time_ns() // 1_000_000
 
 
@@ -131,6 +132,7 @@ def refusal(status: int, text: str) -> Response:
 
 
 def unauthorized() -> Response:
+    """The answer to a request without an accepted key."""
     return refusal(401, "the Authorization header is missing or holds no accepted key")
 
 

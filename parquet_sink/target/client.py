@@ -15,7 +15,8 @@ _BLOCK_BYTES: Final = 1 << 20
 class TargetClient:
     """Talks to one target. Any answer other than 2xx raises requests.HTTPError.
 
-    authorization: needed only for a target that can be reached from other machines. timeout_s bounds each wait for bytes.
+    authorization: needed only for a target that can be reached from other machines. timeout_s bounds each wait for
+    bytes, in seconds.
     """
 
     def __init__(self, base_url: str, authorization: str | None = None, timeout_s: float = 30.0) -> None:

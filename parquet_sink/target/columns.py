@@ -1,11 +1,12 @@
 """Whether a file's columns fit a table, and what has to change: pure, in DuckDB's names of types.
 
 A table grows: columns are added, integers and floats become wider when nothing can be lost. Anything else is
-incompatible, as at the platform this target stands in for. Column names are compared without letter case, as DuckDB does.
+incompatible, as at the platform this target stands in for. Column names are compared as DuckDB does.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from string import ascii_lowercase, ascii_uppercase
 from typing import Final
 
 UNTYPED: Final = '"NULL"'
@@ -18,6 +19,14 @@ _WIDER: Final[Mapping[str, frozenset[str]]] = {
     "UINTEGER": frozenset({"UBIGINT", "BIGINT", "DOUBLE"}),
     "FLOAT": frozenset({"DOUBLE"}),
 }
+
+
+_LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
+
+
+def fold(name: str) -> str:
+    """The form in which DuckDB compares names: without the letter case of A to Z."""
+    return name.translate(_LOWER)
 
 
 class Incompatible(Exception):
@@ -43,10 +52,10 @@ def plan(table: Mapping[str, str] | None, file: Mapping[str, str], keys: Sequenc
     _check_keys(file, keys)
     if table is None:
         return Plan(create=True)
-    known = {name.casefold(): (name, type_) for name, type_ in table.items()}
+    known = {fold(name): (name, type_) for name, type_ in table.items()}
     add, widen, problems = {}, {}, []
     for name, type_ in file.items():
-        own_name, own_type = known.get(name.casefold(), (name, None))
+        own_name, own_type = known.get(fold(name), (name, None))
         if own_type is None:
             add[name] = type_
         elif type_ in _WIDER.get(own_type, ()):
@@ -62,15 +71,15 @@ def check_names(names: Sequence[str]) -> None:
     """Raises Incompatible for names that a table cannot hold side by side."""
     seen: dict[str, str] = {}
     for name in names:
-        other = seen.setdefault(name.casefold(), name)
-        if other is not name:
-            raise Incompatible(f"columns {other} and {name} differ in nothing but letter case")
         if not name or "\0" in name:
             raise Incompatible("a column's name is empty or holds a null character")
+        if fold(name) in seen:
+            raise Incompatible(f"columns {seen[fold(name)]} and {name} differ in nothing but letter case")
+        seen[fold(name)] = name
 
 
 def _check_keys(file: Mapping[str, str], keys: Sequence[str]) -> None:
-    present = {name.casefold() for name in file}
-    missing = [key for key in keys if key.casefold() not in present]
+    present = {fold(name) for name in file}
+    missing = [key for key in keys if fold(key) not in present]
     if missing:
         raise Incompatible(f"primary key {', '.join(missing)} is not a column of the file")

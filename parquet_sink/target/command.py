@@ -85,7 +85,7 @@ def _check(args: argparse.Namespace) -> None:
     if not is_loopback(args.host):
         if not args.allow_remote:
             problems.append(
-                f"Invalid [--host]. {args.host} can be reached from other machines; use 127.0.0.1, or add --allow-remote."
+                f"Invalid [--host]. {args.host} can be reached by other machines; use 127.0.0.1, or add --allow-remote."
             )
         elif not args.authorization:
             problems.append(

@@ -21,7 +21,10 @@ CREATE TABLE IF NOT EXISTS files (
 );
 CREATE INDEX IF NOT EXISTS files_by_state ON files (state, sequence);
 """
-_COLUMNS: Final = "sequence, id, name, parameters, bytes, rows, sha256, received_at_ms, accepted_at_ms, state, error, repeated, altered"
+_COLUMNS: Final = (
+    "sequence, id, name, parameters, bytes, rows, sha256, "
+    "received_at_ms, accepted_at_ms, state, error, repeated, altered"
+)
 _INSERT: Final = (
     "INSERT INTO files (id, name, target, parameters, bytes, rows, sha256, received_at_ms, accepted_at_ms, state) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting')"

@@ -18,10 +18,11 @@ _STOP_S: Final = 20.0
 
 
 class TargetProcess:
-    """`parquet-sink target` on loopback. As a context manager it starts the target, and stops and removes it at the end.
+    """`parquet-sink target` on loopback. As a context manager it starts the target, and stops it at the end.
 
-    data_dir: None for a temporary folder, which outlives `kill()` and `restart()` and goes with the context. discard: see
-    the option. ready_s: how long a start may take, in seconds. The target's own output is in the file `log`.
+    data_dir: None for a temporary folder, which outlives `kill()` and `restart()` and goes with the context.
+    discard: see the option. ready_s: how long a start may take, in seconds.
+    `log` is the file with the target's own words.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The target's read-outs: tables, files, statistics. Every answer is bounded; whole tables and files stream from disk."""
+"""The target's read-outs: tables, files, statistics. Answers are bounded; whole tables and files stream from disk."""
 
 import asyncio
 import base64
