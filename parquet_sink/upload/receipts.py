@@ -1,0 +1,63 @@
+"""What became of one file: by value, so that it crosses from worker to driver as JSON or pickled."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class UploadFailure:
+    """Why a file was not accepted. `kind` is the name of the error's class, `message` is for the operator."""
+
+    kind: str
+    message: str
+    status: int | None = None
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """One file, accepted or not.
+
+    Everything of its topic-partition below `next_offset` (exclusive) has been accepted, as far as this range goes: the
+    offset after the file, or the file's first offset when it failed. seconds: per stage (`write`, `upload`).
+    accepted_at: epoch seconds. oldest_ms: oldest Kafka timestamp within, epoch milliseconds.
+    """
+
+    connector: str
+    topic: str
+    partition: int
+    file_name: str
+    first_offset: int
+    last_offset: int
+    next_offset: int
+    rows: int
+    records: int
+    size_bytes: int
+    reason: str
+    attempts: int = 0
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    status: int | None = None
+    answer_id: str | None = None
+    accepted_at: float | None = None
+    oldest_ms: int | None = None
+    failure: UploadFailure | None = None
+
+    @property
+    def accepted(self) -> bool:
+        return self.failure is None
+
+    @property
+    def bytes_per_row(self) -> float | None:
+        """Parquet bytes per row, None for a file without rows."""
+        return self.size_bytes / self.rows if self.rows else None
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> "Receipt":
+        """The inverse of `to_json`. Raises ValueError or TypeError for anything else."""
+        fields: dict[str, Any] = json.loads(text)
+        failure = fields.pop("failure", None)
+        return cls(**fields, failure=None if failure is None else UploadFailure(**failure))
