@@ -40,6 +40,11 @@ _JAVA_SERVER: Final = ("-Xms128m", "-Xmx512m", "-XX:+ExitOnOutOfMemoryError", "-
 # ends the broker, and removes the folder that nobody else can remove any more.
 _WATCHDOG: Final = 'read -r line || { kill -KILL "$1"; [ -z "$2" ] || { sleep 1; rm -rf -- "$2"; }; }'
 _QUIET_CLIENT: Final[dict[str, str | int | float | bool]] = {"log_level": 0, "log.connection.close": False}
+_QUICK_PRODUCER: Final[dict[str, str | int | float | bool]] = {
+    "linger.ms": 5,
+    "message.timeout.ms": int(REQUEST_TIMEOUT_S * 1000),
+    "topic.metadata.propagation.max.ms": 3_000,  # an unknown topic is told soon: ours are waited for when created
+}
 _LOGGING: Final = """\
 status = error
 rootLogger = info, file
@@ -199,7 +204,7 @@ class Broker:
         self, topic: str, records: Iterable[tuple[bytes | None, bytes | None]], partition: int | None = None
     ) -> None:
         """Send (key, value) pairs and wait until all are acknowledged. Raises KafkaFailed naming the first failure."""
-        producer = Producer({"bootstrap.servers": self.bootstrap_servers, "linger.ms": 5, **_QUIET_CLIENT})
+        producer = Producer({"bootstrap.servers": self.bootstrap_servers, **_QUICK_PRODUCER, **_QUIET_CLIENT})
         failures: list[str] = []
 
         def delivered(error: object, _message: object) -> None:

@@ -1,0 +1,65 @@
+"""What integration tests share: one Kafka broker, one target, topics of their own."""
+
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from typing import Protocol
+
+import pytest
+from confluent_kafka import Producer
+
+from parquet_sink.kafka.broker import Broker
+from parquet_sink.target.process import TargetProcess
+
+
+class TopicFactory(Protocol):
+    """Creates a topic with a new name and returns the name."""
+
+    def __call__(
+        self, partitions: int = 1, *, prefix: str = "topic", config: Mapping[str, str] | None = None
+    ) -> str: ...
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[Broker]:
+    """The broker that all tests share. A test that stops or kills a broker starts its own."""
+    with Broker() as shared:
+        yield shared
+
+
+@pytest.fixture
+def topic(broker: Broker) -> TopicFactory:
+    """A factory of topics that no other test knows: `topic(partitions=4, prefix="orders")`."""
+
+    def create(partitions: int = 1, *, prefix: str = "topic", config: Mapping[str, str] | None = None) -> str:
+        name = f"{prefix}-{uuid.uuid4().hex[:10]}"
+        broker.create_topic(name, partitions, config)
+        return name
+
+    return create
+
+
+@pytest.fixture
+def producer(broker: Broker) -> Iterator[Producer]:
+    """A producer of the shared broker; what a test leaves unsent is sent at its end."""
+    client = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 5})
+    yield client
+    assert client.flush(30) == 0
+
+
+@pytest.fixture(scope="session")
+def target_process() -> Iterator[TargetProcess]:
+    """The target that all tests share; use `target`, which is empty at the start of each test."""
+    with TargetProcess() as shared:
+        yield shared
+
+
+@pytest.fixture
+def target(target_process: TargetProcess) -> TargetProcess:
+    """The shared target without files, tables and faults; started again if the last test killed it."""
+    with closing(target_process.client) as client:
+        if target_process.pid is None or not client.healthy():
+            target_process.restart()
+    with closing(target_process.client) as client:
+        client.reset()
+    return target_process
