@@ -1,0 +1,112 @@
+"""One JSON value to a Python tree: the definition of what is accepted, and why not.
+
+`parse` promises to its callers: a non-empty object, nested at most MAX_DEPTH levels, integers within int64, fractions
+finite, text without lone surrogates, of equal keys the last one. Pure.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import cast
+
+import orjson
+
+MAX_DEPTH = 100
+"""Levels of objects and lists, the record itself being the first."""
+
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+_INT64_LIMIT = float(2**63)
+_SHOWN_PATH = 200
+_LITERALS = (b"NaN", b"Infinity", b"-Infinity")
+_NAMES = {list: "a list", str: "a string", int: "a number", float: "a number", bool: "a boolean", type(None): "null"}
+
+Tree = dict[str, object]
+Path = tuple[str | int, ...]
+
+
+class InvalidValue(ValueError):
+    """A value that has no row; the text says why and where, and never holds the content of a field."""
+
+
+def parse(value: bytes) -> Tree:
+    """The JSON object in `value`. Raises InvalidValue."""
+    try:
+        tree = orjson.loads(value)
+    except orjson.JSONDecodeError as error:
+        raise InvalidValue(_syntax(value, error)) from None
+    if type(tree) is not dict:
+        raise InvalidValue(f"the value is not a JSON object but {_NAMES[type(tree)]}")
+    if not tree:
+        raise InvalidValue("the value is an empty JSON object")
+    if not _is_plain(tree.values(), 1):
+        _explain(tree, value)
+    return tree
+
+
+def show(path: Path) -> str:
+    """A path for a message, `customer.lines[2].price`: control characters escaped, cut when very long."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    printable = text.encode("unicode_escape").decode() if not text.isprintable() else text
+    return printable if len(printable) <= _SHOWN_PATH else printable[:_SHOWN_PATH] + "..."
+
+
+def _syntax(value: bytes, error: orjson.JSONDecodeError) -> str:
+    """Why a value is not JSON; the position is counted in characters, from 1."""
+    if not value.strip():
+        return "the value is empty, which is not JSON"
+    for literal in _LITERALS:
+        if value[error.pos :].startswith(literal):
+            return f"the value is not JSON: {literal.decode()} is not a JSON number (position {error.pos + 1})"
+    return f"the value is not JSON: {error.msg.split(': line ')[0]} (position {error.pos + 1})"
+
+
+def _is_plain(values: Iterable[object], depth: int) -> bool:
+    """Whether nothing below needs a second look: no number that may be an integer beyond int64, no excess depth."""
+    for value in values:
+        kind = type(value)
+        if kind is str:
+            continue
+        if kind is int:
+            if not INT64_MIN <= value <= INT64_MAX:  # type: ignore[operator]
+                return False
+        elif kind is float:
+            if not -_INT64_LIMIT < value < _INT64_LIMIT:  # type: ignore[operator]
+                return False
+        elif kind is dict or kind is list:
+            below = value.values() if kind is dict else value  # type: ignore[attr-defined]
+            if depth == MAX_DEPTH or not _is_plain(cast("Iterable[object]", below), depth + 1):
+                return False
+    return True
+
+
+def _explain(tree: Tree, value: bytes) -> None:
+    """Raise for excess depth or an integer beyond int64; pass large fractions.
+
+    The parser turns integers beyond 64 bits into fractions, so the text is read once more with integers kept whole.
+    """
+    for path, below in walk(tree):
+        if len(path) >= MAX_DEPTH and isinstance(below, dict | list):
+            raise InvalidValue(f"field {show(path)} is nested deeper than {MAX_DEPTH} levels")
+    for path, leaf in walk(json.loads(value.decode())):
+        if type(leaf) is int and not INT64_MIN <= leaf <= INT64_MAX:
+            raise InvalidValue(f"field {show(path)} holds an integer beyond 64 bits")
+
+
+def walk(tree: Tree) -> Iterator[tuple[Path, object]]:
+    """Every path below `tree` with its value, containers before what they hold, in order; any depth."""
+    stack = [_children((), tree)]
+    while stack:
+        for path, value in stack[-1]:
+            yield path, value
+            if isinstance(value, dict | list):
+                stack.append(_children(path, value))
+                break
+        else:
+            stack.pop()
+
+
+def _children(path: Path, value: dict[str, object] | list[object]) -> Iterator[tuple[Path, object]]:
+    items: Iterable[tuple[str | int, object]] = value.items() if isinstance(value, dict) else enumerate(value)
+    for step, child in items:
+        yield (*path, step), child

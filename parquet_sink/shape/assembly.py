@@ -1,0 +1,134 @@
+"""The rows of one block, gathered piece by piece into runs that each share one schema. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from parquet_sink.config.settings import ShapeSettings
+from parquet_sink.kafka.block import Block
+from parquet_sink.shape import metadata
+from parquet_sink.shape.kinds import Kinds, Row, to_arrow, to_fields
+
+
+@dataclass(frozen=True)
+class Run:
+    """Consecutive rows of one topic-partition that share one Parquet schema.
+
+    rows: payload columns in the order of first appearance, then the added columns (see `metadata`). records: how many
+    rows. first_offset, last_offset: those of the first and the last row. incompatible: the topic's schema started anew
+    with this run, so its rows cannot share a file with those before. Without it, columns may have been added, or
+    widened from int64 to float64, since the run before.
+    """
+
+    rows: pa.Table
+    records: int
+    first_offset: int
+    last_offset: int
+    incompatible: bool
+
+
+@dataclass(frozen=True)
+class Records:
+    """A block without its tombstones."""
+
+    topic: str
+    partition: int
+    offsets: pa.Int64Array
+    timestamps: pa.Int64Array
+    values: pa.BinaryArray
+
+    @classmethod
+    def of(cls, block: Block) -> "Records":
+        """The records of the block that have a value."""
+        offsets, timestamps, values = block.offsets, block.timestamps, block.values
+        if values.null_count:
+            live = values.is_valid()
+            offsets, timestamps, values = offsets.filter(live), timestamps.filter(live), values.filter(live)
+        return cls(block.topic, block.partition, offsets, timestamps, values)
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def offset(self, index: int) -> int:
+        """The Kafka offset of one record."""
+        offset: int = self.offsets[index].as_py()
+        return offset
+
+
+class Assembly:
+    """Takes the rows of `records` strictly in order; every row goes into exactly one run."""
+
+    def __init__(self, records: Records, settings: ShapeSettings) -> None:
+        self._records, self._settings = records, settings
+        self._start = self._end = 0
+        self._rows: list[Row] = []
+        self._pieces: list[tuple[int, dict[str, pa.Array]]] = []
+        self._incompatible = False
+        self._finished: list[Run] = []
+
+    def add_row(self, row: Row) -> None:
+        """The next row, fit for its columns; columns that it lacks are null."""
+        self._rows.append(row)
+        self._end += 1
+
+    def add_arrays(self, arrays: dict[str, pa.Array], count: int, kinds: Kinds) -> None:
+        """The next `count` rows; columns that `arrays` lacks are null."""
+        if count:
+            self._flush(kinds)
+            self._pieces.append((count, arrays))
+            self._end += count
+
+    def cut(self, kinds: Kinds, incompatible: bool) -> None:
+        """End the run, whose columns have these kinds; incompatible: what the next run is."""
+        self._flush(kinds)
+        if self._pieces:
+            self._finished.append(self._run(kinds))
+        self._start, self._pieces, self._incompatible = self._end, [], incompatible
+
+    def take(self) -> Iterator[Run]:
+        """The runs that ended since the last call."""
+        finished, self._finished = self._finished, []
+        return iter(finished)
+
+    def _flush(self, kinds: Kinds) -> None:
+        """Buffered rows to a piece."""
+        if not self._rows:
+            return
+        rows, self._rows = self._rows, []
+        names: set[str] = set().union(*rows)
+        arrays = {name: pa.array([row.get(name) for row in rows], to_arrow(kinds[name])) for name in names}
+        self._pieces.append((len(rows), arrays))
+
+    def _run(self, kinds: Kinds) -> Run:
+        records, count = self._records, self._end - self._start
+        payload = to_fields(kinds)
+        offsets = records.offsets.slice(self._start, count)
+        added = metadata.arrays(
+            self._settings, records.partition, offsets, records.timestamps.slice(self._start, count)
+        )
+        schema = pa.schema([*payload, *metadata.fields(self._settings)])
+        rows = pa.Table.from_arrays([*(self._column(field) for field in payload), *added], schema=schema)
+        first, last = records.offset(self._start), records.offset(self._end - 1)
+        return Run(rows, count, first, last, self._incompatible)
+
+    def _column(self, field: pa.Field) -> pa.Array:
+        chunks = [
+            _conform(arrays[field.name], field.type) if field.name in arrays else pa.nulls(count, field.type)
+            for count, arrays in self._pieces
+        ]
+        return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+
+
+def _conform(array: pa.Array, arrow: pa.DataType) -> pa.Array:
+    """The array with the struct fields that were added after it was made, as nulls."""
+    if array.type == arrow:
+        return array
+    names = [array.type.field(index).name for index in range(array.type.num_fields)]
+    found = dict(zip(names, array.flatten(), strict=True))
+    fields = [arrow.field(index) for index in range(arrow.num_fields)]
+    children = [
+        _conform(found[field.name], field.type) if field.name in found else pa.nulls(len(array), field.type)
+        for field in fields
+    ]
+    return pa.StructArray.from_arrays(children, fields=fields, mask=array.is_null())

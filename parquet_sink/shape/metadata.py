@@ -1,0 +1,44 @@
+"""The columns that the sink adds to each row: where it came from in Kafka, and the order column. Pure."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from parquet_sink.config.settings import ShapeSettings
+
+ORDER_COLUMN = "__celonis_order"
+
+_METADATA = (
+    pa.field("kafkaPartition", pa.int32(), nullable=False),
+    pa.field("kafkaOffset", pa.int64(), nullable=False),
+    pa.field("kafkaTimestamp", pa.int64(), nullable=False),
+    pa.field("kafkaPartitionOffset", pa.string(), nullable=False),
+)
+_ORDER = pa.field(ORDER_COLUMN, pa.int64(), nullable=False)
+
+
+def fields(settings: ShapeSettings) -> list[pa.Field]:
+    """The added columns in their order; none are nullable."""
+    added = list(_METADATA) if settings.embed_metadata else []
+    return [*added, _ORDER] if settings.primary_keys and settings.order_field is None else added
+
+
+def names(settings: ShapeSettings) -> frozenset[str]:
+    """The names that payload columns may not have."""
+    return frozenset(field.name for field in fields(settings))
+
+
+def arrays(
+    settings: ShapeSettings, partition: int, offsets: pa.Int64Array, timestamps: pa.Int64Array
+) -> list[pa.Array]:
+    """Values for `fields`, one per offset."""
+    columns = {ORDER_COLUMN: offsets}
+    if settings.embed_metadata:
+        texts = pc.binary_join_element_wise(pa.scalar(str(partition)), offsets.cast(pa.string()), "_")
+        numbers = pa.repeat(pa.scalar(partition, pa.int32()), len(offsets))
+        columns |= {
+            "kafkaPartition": numbers,
+            "kafkaOffset": offsets,
+            "kafkaTimestamp": timestamps,
+            "kafkaPartitionOffset": texts,
+        }
+    return [columns[field.name] for field in fields(settings)]

@@ -1,0 +1,145 @@
+"""The outline of a topic's records as they are in JSON: which fields were seen where, before flattening.
+
+The fast path reads with it. It decides what is read fast, never what comes out: a record that it does not cover takes
+the exact path. An outline maps each field to `LEAF` (numbers, text, booleans), `NULL` (never anything but null yet) or
+a dict (an object; empty when nothing below is known). Lists are never in it. Pure.
+"""
+
+from enum import IntEnum
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from parquet_sink.convert.json_exact import Tree
+from parquet_sink.shape.kinds import MAX_COLUMNS, MAX_NAME, EmptyMap, Kind, Kinds, to_arrow
+from parquet_sink.shape.rows import SEPARATOR, column_name
+
+MAX_FIELDS = 2 * MAX_COLUMNS
+
+
+class Mark(IntEnum):
+    """What is known of a field that is no object."""
+
+    NULL = 0
+    LEAF = 1
+
+
+NULL, LEAF = Mark.NULL, Mark.LEAF
+Node: TypeAlias = Mark | dict[str, "Node"]
+Fields: TypeAlias = dict[str, Node]
+Names: TypeAlias = tuple[str, ...]
+
+
+class Outline:
+    """The fields, and for flattened columns which path each is read from: one column, one path, the first seen."""
+
+    def __init__(self, flat: bool) -> None:
+        self.fields: Fields = {}
+        self._flat = flat
+        self._size = 0
+        self._claims: dict[str, Names] = {}
+
+    @classmethod
+    def restore(cls, flat: bool, fields: Fields, kinds: Kinds) -> "Outline":
+        """An outline from saved fields, less what does not match the kinds."""
+        outline = cls(flat)
+        outline._restore(outline.fields, fields, (), kinds)
+        return outline
+
+    def learn(self, tree: Tree) -> bool:
+        """Take in the fields of a valid record; whether anything was new."""
+        return self._learn(self.fields, tree, ())
+
+    def owns(self, path: Names) -> bool:
+        """Whether this path is the one that its flattened column is read from."""
+        return self._claims.get(flat_name(path)) == path
+
+    def to_schema(self, kinds: Kinds) -> pa.Schema:
+        """What the fast path reads: int64, float64, bool, string, null, and structs of these."""
+        return pa.schema(self._to_fields(self.fields, (), kinds))
+
+    def _learn(self, fields: Fields, tree: Tree, path: Names) -> bool:
+        news = False
+        for key, value in tree.items():
+            node = fields.get(key)
+            if node is LEAF or type(value) is list:
+                continue
+            if isinstance(value, dict):
+                news |= self._learn_object(fields, value, (*path, key))
+            elif node is None or (node is NULL and value is not None):
+                news |= self._add(fields, (*path, key), NULL if value is None else LEAF)
+        return news
+
+    def _learn_object(self, fields: Fields, value: Tree, path: Names) -> bool:
+        node = fields.get(path[-1])
+        news = not isinstance(node, dict) and self._add(fields, path, {})
+        node = fields.get(path[-1])
+        if not isinstance(node, dict):
+            return False
+        if value:
+            return self._learn(node, value, path) or news
+        return news if node else self._claim(path) or news
+
+    def _add(self, fields: Fields, path: Names, node: Node) -> bool:
+        """Put a node at the end of the path, unless a limit or another path's claim forbids it."""
+        key = path[-1]
+        if key not in fields and (self._size >= MAX_FIELDS or len(key) > MAX_NAME):
+            return False
+        if node is LEAF and self._flat and self._claims.get(flat_name(path), path) != path:
+            return False
+        if node is LEAF:
+            self._claim(path)
+        self._size += key not in fields
+        fields[key] = node
+        return True
+
+    def _claim(self, path: Names) -> bool:
+        """Make the path the source of its column; whether that was new."""
+        if not self._flat or flat_name(path) in self._claims:
+            return False
+        self._claims[flat_name(path)] = path
+        return True
+
+    def _restore(self, fields: Fields, saved: Fields, path: Names, kinds: Kinds) -> None:
+        for key, node in saved.items():
+            here = (*path, key)
+            if isinstance(node, dict):
+                mine: Fields = {}
+                if self._add(fields, here, mine):
+                    self._restore(mine, node, here, kinds)
+                if not node and self._kind(here, kinds) is str:
+                    self._claim(here)
+            elif node == NULL or isinstance(self._kind(here, kinds), type):
+                self._add(fields, here, Mark(node))
+
+    def _kind(self, path: Names, kinds: Kinds) -> Kind | None:
+        if self._flat:
+            return kinds.get(flat_name(path))
+        kind: Kind | None = kinds
+        for key in path:
+            kind = kind.get(key) if isinstance(kind, dict) else None
+        return kind
+
+    def _to_fields(self, fields: Fields, path: Names, kinds: Kinds) -> list[pa.Field]:
+        found = []
+        for key, node in fields.items():
+            here = (*path, key)
+            if isinstance(node, dict):
+                if self._kind(here, kinds) is not EmptyMap:
+                    found.append(pa.field(key, pa.struct(self._to_fields(node, here, kinds))))
+            elif node is NULL:
+                found.append(pa.field(key, pa.null()))
+            else:
+                found.append(pa.field(key, _leaf(self._kind(here, kinds))))
+        return found
+
+
+def flat_name(path: Names) -> str:
+    """The flattened column of a path."""
+    return column_name(SEPARATOR.join(path))
+
+
+def _leaf(kind: Kind | None) -> pa.DataType:
+    assert kind is not None
+    assert kind is not EmptyMap
+    return to_arrow(kind)

@@ -1,0 +1,99 @@
+"""A parsed record to a row: names and values of its columns, nulls left out. Pure."""
+
+import re
+from functools import lru_cache
+
+import orjson
+
+from parquet_sink.convert.json_exact import InvalidValue, Path, Tree, show, walk
+from parquet_sink.shape.kinds import Row
+
+SEPARATOR = "_"
+_ODD = re.compile(r"[^A-Za-z0-9]")
+
+
+@lru_cache(maxsize=8192)
+def column_name(joined: str) -> str:
+    """The name of a flattened column: every character outside A-Z, a-z, 0-9 becomes an underscore."""
+    return _ODD.sub("_", joined)
+
+
+def flatten(tree: Tree, discard_collections: bool) -> Row:
+    """One value per leaf: int, float, bool or str; lists and empty objects as JSON text, or dropped.
+
+    Raises InvalidValue for an empty key and for two fields that become one column.
+    """
+    row: Row = {}
+    _flatten(row, tree, "", discard_collections, tree)
+    return row
+
+
+def _flatten(row: Row, below: Tree, prefix: str, discard: bool, tree: Tree) -> None:
+    for key, value in below.items():
+        if not key:
+            raise InvalidValue(_empty_key(tree))
+        if value is None:
+            continue
+        kind = type(value)
+        if kind is dict and value:
+            _flatten(row, value, prefix + key + SEPARATOR, discard, tree)  # type: ignore[arg-type]
+            continue
+        is_collection = kind is dict or kind is list
+        if is_collection and discard:
+            continue
+        name = column_name(prefix + key)
+        if name in row:
+            raise InvalidValue(_duplicate(tree, name, discard))
+        row[name] = orjson.dumps(value).decode() if is_collection else value
+
+
+def nest(tree: Tree, discard_collections: bool) -> Row:
+    """The tree as it is, without nulls and without objects that hold nothing else; lists as JSON text, or dropped.
+
+    Empty objects stay, or are dropped with the lists. Raises InvalidValue for an empty key.
+    """
+    return _nest(tree, discard_collections, tree)
+
+
+def _nest(below: Tree, discard: bool, tree: Tree) -> Row:
+    row: Row = {}
+    for key, value in below.items():
+        if not key:
+            raise InvalidValue(_empty_key(tree))
+        if value is None:
+            continue
+        if isinstance(value, list):
+            if not discard:
+                row[key] = orjson.dumps(value).decode()
+        elif isinstance(value, dict):
+            inner = _nest(value, discard, tree)
+            if inner or (not value and not discard):
+                row[key] = inner
+        else:
+            row[key] = value
+    return row
+
+
+def _empty_key(tree: Tree) -> str:
+    for path, _ in walk(tree):
+        if path[-1] == "" and not any(isinstance(step, int) for step in path):
+            where = f"the object at {show(path[:-1])}" if path[:-1] else "the record"
+            return f"{where} has a field with an empty name"
+    raise AssertionError("no empty key")
+
+
+def _duplicate(tree: Tree, name: str, discard: bool) -> str:
+    paths = [show(path) for path, value in walk(tree) if _is_leaf(path, value, discard) and _joined(path) == name]
+    return f"fields {' and '.join(paths[:2])} would both become column {name}"
+
+
+def _is_leaf(path: Path, value: object, discard: bool) -> bool:
+    if value is None or any(isinstance(step, int) for step in path):
+        return False
+    if isinstance(value, list) or value == {}:
+        return not discard
+    return not isinstance(value, dict)
+
+
+def _joined(path: Path) -> str:
+    return column_name(SEPARATOR.join(str(step) for step in path))

@@ -1,0 +1,98 @@
+"""What a topic has taught so far: the kinds of its columns and the outline of its records, and their way to and fro.
+
+To the outside it is a `pyarrow.Schema`: the payload columns, with the outline in the schema's metadata. It
+survives `schema.serialize()`. Pure.
+"""
+
+import orjson
+import pyarrow as pa
+
+from parquet_sink.shape.kinds import Kinds, from_fields, to_fields, unite
+from parquet_sink.shape.outline import Fields, Outline
+
+_KEY = b"parquet_sink.outline"
+
+
+class Known:
+    """Kinds and outline; replaced or extended by the shaper only."""
+
+    def __init__(self, flat: bool) -> None:
+        self.flat = flat
+        self.kinds: Kinds = {}
+        self.outline = Outline(flat)
+        self._reading: pa.Schema | None = None
+
+    @classmethod
+    def of(cls, schema: pa.Schema | None, flat: bool, reserved: frozenset[str]) -> "Known":
+        """What the schema remembers; nothing when it was learned under other settings or is not ours."""
+        known = cls(flat)
+        if schema is None:
+            return known
+        try:
+            was_flat, fields = _saved(schema)
+            kinds = from_fields(list(schema))
+            outline = Outline.restore(flat, fields, kinds)
+        except (KeyError, ValueError, TypeError):
+            return known
+        if was_flat == flat and not reserved & kinds.keys():
+            known.kinds, known.outline = kinds, outline
+        return known
+
+    def to_schema(self) -> pa.Schema | None:
+        """The schema to remember; None when nothing is known."""
+        if not self.kinds and not self.outline.fields:
+            return None
+        return _schema(self.kinds, self.flat, self.outline.fields)
+
+    def change(self, kinds: Kinds, afresh: bool) -> None:
+        """Take new kinds; afresh: forget the outline, too."""
+        self.kinds = kinds
+        self._reading = None
+        if afresh:
+            self.outline = Outline(self.flat)
+
+    def learn(self, tree: dict[str, object]) -> bool:
+        """Take a valid record's fields in; whether the fast path may now cover more."""
+        news = self.outline.learn(tree)
+        if news:
+            self._reading = None
+        return news
+
+    @property
+    def reading(self) -> pa.Schema:
+        """The schema that the fast path reads with."""
+        if self._reading is None:
+            self._reading = self.outline.to_schema(self.kinds)
+        return self._reading
+
+
+def merge(first: pa.Schema | None, second: pa.Schema | None) -> pa.Schema | None:
+    """What two Spark tasks learned about one topic, taken together; where they cannot be, `second`."""
+    if first is None or second is None:
+        return second if first is None else first
+    (first_flat, first_fields), (flat, fields) = _saved(first), _saved(second)
+    if first_flat != flat:
+        return second
+    kinds = unite(from_fields(list(first)), from_fields(list(second)))
+    return _schema(kinds, flat, Outline.restore(flat, _overlay(fields, first_fields), kinds).fields)
+
+
+def _schema(kinds: Kinds, flat: bool, fields: Fields) -> pa.Schema:
+    return pa.schema(to_fields(kinds), metadata={_KEY: orjson.dumps({"flat": flat, "fields": fields})})
+
+
+def _saved(schema: pa.Schema) -> tuple[bool, Fields]:
+    saved = orjson.loads((schema.metadata or {})[_KEY])
+    return saved["flat"], saved["fields"]
+
+
+def _overlay(fields: Fields, more: Fields) -> Fields:
+    """`fields` with what only `more` knows; of NULL and something, something."""
+    result = dict(fields)
+    for key, node in more.items():
+        mine = result.get(key)
+        if isinstance(mine, dict) and isinstance(node, dict):
+            result[key] = _overlay(mine, node)
+        elif not mine and not isinstance(mine, dict):
+            result[key] = node
+    return result

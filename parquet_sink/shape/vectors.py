@@ -1,0 +1,141 @@
+"""What the fast path read, to payload columns, with the rows that only the exact path may judge.
+
+Such a doubtful row is one where the reader saw less than there is: an object without values may be `{}`, a fraction may
+have been an integer beyond 2**53 or not finite, a zero may have been `-0`. Pure.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from parquet_sink.convert.json_fast import has_empty_object
+from parquet_sink.shape.kinds import EmptyMap, Kinds, to_arrow, to_fields
+from parquet_sink.shape.outline import Names, Outline, flat_name
+
+_EXACT_LIMIT = float(2**53)
+_NEGATIVE_ZERO_BITS = -(2**63)
+Mask: TypeAlias = pa.BooleanArray | None
+
+
+@dataclass(frozen=True)
+class Columns:
+    """arrays: payload columns by name, a subset of those known, of equal length. doubtful: rows for the exact path."""
+
+    arrays: dict[str, pa.Array]
+    doubtful: Mask
+
+
+def to_columns(
+    batch: pa.RecordBatch, values: pa.BinaryArray, kinds: Kinds, outline: Outline, flat: bool, discard_collections: bool
+) -> Columns:
+    """batch: read from `values` with `outline.to_schema(kinds)`."""
+    visit = _Visit(kinds, outline, discard_collections)
+    visit.hollow = _all_null(batch.columns)
+    children = list(zip(batch.schema.names, batch.columns, strict=True))
+    if flat:
+        for name, array in children:
+            visit.flatten((name,), array)
+    else:
+        visit.arrays = visit.nest(dict(children), kinds)
+    if visit.hollow is not None and pc.any(visit.hollow).as_py():
+        visit.doubt(pc.and_(visit.hollow, has_empty_object(values)))
+    return Columns(visit.arrays, visit.doubtful)
+
+
+def either(first: Mask, second: Mask) -> Mask:
+    """Where one of two masks holds; None stands for nowhere."""
+    if first is None or second is None:
+        return second if first is None else first
+    return pc.or_(first, second)
+
+
+class _Visit:
+    """One walk over the columns that were read. hollow: rows with an object whose fields are all null."""
+
+    def __init__(self, kinds: Kinds, outline: Outline, discard_collections: bool) -> None:
+        self._kinds, self._outline, self._discard = kinds, outline, discard_collections
+        self.arrays: dict[str, pa.Array] = {}
+        self.doubtful: Mask = None
+        self.hollow: Mask = None
+
+    def doubt(self, mask: Mask) -> None:
+        self.doubtful = either(self.doubtful, mask)
+
+    def flatten(self, path: Names, array: pa.Array) -> None:
+        """Take a column that was read, or what is below it, into `arrays`."""
+        if not pa.types.is_struct(array.type):
+            if not pa.types.is_null(array.type):
+                self.doubt(_doubtful_fractions(array))
+                self.arrays[flat_name(path)] = array
+        elif array.type.num_fields:
+            children = array.flatten()
+            self._note_hollow(array, children)
+            for index, child in enumerate(children):
+                self.flatten((*path, array.type.field(index).name), child)
+        elif not self._discard:
+            self._flatten_empty(path, array)
+
+    def _note_hollow(self, array: pa.StructArray, children: Sequence[pa.Array]) -> None:
+        if self._discard:
+            return
+        nothing = _all_null(children)
+        if nothing is not None:
+            self.hollow = either(self.hollow, pc.and_(nothing, array.is_valid()))
+
+    def _flatten_empty(self, path: Names, array: pa.StructArray) -> None:
+        """Objects that were always empty are the text `{}`, unless another path has that column."""
+        name = flat_name(path)
+        if self._outline.owns(path) and self._kinds.get(name) is str:
+            self.arrays[name] = pc.if_else(array.is_valid(), pa.scalar("{}"), pa.scalar(None, pa.string()))
+        elif array.null_count < len(array):
+            self.doubt(array.is_valid())
+
+    def nest(self, children: dict[str, pa.Array], kinds: Kinds) -> dict[str, pa.Array]:
+        """The children that have a kind, structs rebuilt to hold exactly their kind's fields."""
+        result = {}
+        for name, kind in kinds.items():
+            array = children.get(name)
+            if array is None or pa.types.is_null(array.type) or kind is EmptyMap:
+                continue
+            if isinstance(kind, dict):
+                result[name] = self._struct(array, kind)
+            else:
+                self.doubt(_doubtful_fractions(array))
+                result[name] = array
+        return result
+
+    def _struct(self, array: pa.StructArray, kind: Kinds) -> pa.StructArray:
+        """An object without a value is null."""
+        names = [array.type.field(index).name for index in range(array.type.num_fields)]
+        found = self.nest(dict(zip(names, array.flatten(), strict=True)), kind)
+        children = [found[name] if name in found else pa.nulls(len(array), to_arrow(kind[name])) for name in kind]
+        nothing = _all_null(children)
+        return pa.StructArray.from_arrays(children, fields=to_fields(kind), mask=nothing)
+
+
+def _all_null(arrays: Sequence[pa.Array]) -> Mask:
+    """Rows that are null in all of the arrays; None when that is certainly nowhere."""
+    if any(not array.null_count for array in arrays):
+        return None
+    nothing: Mask = None
+    for array in arrays:
+        if array.null_count == len(array):
+            continue
+        nothing = array.is_null() if nothing is None else pc.and_(nothing, array.is_null())
+    if nothing is not None:
+        return nothing
+    return pa.repeat(pa.scalar(True), len(arrays[0]))
+
+
+def _doubtful_fractions(array: pa.Array) -> Mask:
+    """Rows of a float64 column that may have been written as something else; None for every other type."""
+    if not pa.types.is_float64(array.type):
+        return None
+    small = pc.less(pc.abs(array), _EXACT_LIMIT)
+    negative_zero = pc.equal(array.view(pa.int64()), _NEGATIVE_ZERO_BITS)
+    if pc.all(small).as_py() is not False and not pc.any(negative_zero).as_py():
+        return None
+    return pc.fill_null(pc.or_(pc.invert(small), negative_zero), False)
