@@ -18,8 +18,8 @@ _INTRO = """\
 # Configuration
 
 A connector is one file, in Java's properties form or as JSON (`{"name": ..., "config": {...}}` or one flat object), as
-Kafka Connect and the EMS connector have it. Files are UTF-8. What all connectors of a process share stands in the worker
-file (`--worker`). `parquet-sink check FILE...` validates files without connecting to anything.
+Kafka Connect and the EMS connector have it. Files are UTF-8. What all connectors of a process share stands in the
+worker file (`--worker`). `parquet-sink check FILE...` validates files without connecting to anything.
 
 - A wrong value is told as `Invalid [key]. reason`, all of a file at once, and nothing starts.
 - A key that is unknown, removed or without effect is told as a warning, with the nearest known key.
@@ -36,9 +36,9 @@ names the place, in any value:
 | `${file:PATH:KEY}` | the value of `KEY` in the properties file `PATH` |
 | `${directory:PATH:FILE}` | the content of `FILE` in the folder `PATH` |
 
-These are Kafka's config providers by their usual names; the worker file need not declare them. A placeholder that cannot
-be filled is an error. Client settings are secret by their name: those with `password`, `jaas`, `secret`, `credential` or
-`token` in it, and those that end in `.key` or `.pem`.
+These are Kafka's config providers by their usual names; the worker file need not declare them. A placeholder that
+cannot be filled is an error. Client settings are secret by their name: those with `password`, `jaas`, `secret`,
+`credential` or `token` in it, and those that end in `.key` or `.pem`.
 
 ## Brokers
 `--bootstrap-servers` wins over the environment variable `PARQUET_SINK_BOOTSTRAP_SERVERS`, that over

@@ -46,22 +46,21 @@ def _encode(value: Any, *, reveal: bool) -> Any:
 
 
 def _decode(hint: Any, value: Any) -> Any:
-    if isinstance(value, dict):
-        return _decode_object(hint, value)
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _decode_object(hint: Any, value: dict[str, Any]) -> Any:
-    if value.keys() == {_SECRET}:
+    """The value that the type hint asks for; the hint, never the text, decides what becomes a secret."""
+    if isinstance(value, list):
+        return tuple(value)
+    if not isinstance(value, dict):
+        return value
+    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if Secret in members:
         return Secret(value[_SECRET])
-    made = _dataclass_of(hint)
+    made = next((member for member in members if is_dataclass(member)), None)
     if made is None:
-        return {name: _decode(None, item) for name, item in value.items()}
+        item_hint = get_args(hint)[1]
+        return {name: _decode(item_hint, item) for name, item in value.items()}
+    return _make(made, value)
+
+
+def _make(made: Any, value: dict[str, Any]) -> Any:
     hints = get_type_hints(made)
     return made(**{name: _decode(hints[name], item) for name, item in value.items()})
-
-
-def _dataclass_of(hint: Any) -> Any:
-    """The dataclass that the hint names, alone or as one of several; None when there is none."""
-    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    return next((member for member in members if is_dataclass(member)), None)

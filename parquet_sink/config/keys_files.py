@@ -26,7 +26,8 @@ FLUSH_KEYS = (
         ems("commit.interval.ms"),
         Group.FLUSH,
         Type.LONG,
-        "Upload when the oldest record of a topic-partition that is not uploaded yet arrived this many milliseconds ago, "
+        "Upload when the oldest record of a topic-partition that is not uploaded yet arrived this many "
+        "milliseconds ago, "
         "on idle and busy topics alike. The EMS connector wants more than 1000; here 1000 itself is possible.",
         required=True,
         missing="give the age in milliseconds at which a file is uploaded, for example 30000.",
@@ -47,7 +48,8 @@ FILE_KEYS = (
         ems("inmemfs.enable"),
         Group.FILES,
         Type.BOOLEAN,
-        "Keep Parquet files in a memory-backed folder (`/dev/shm`) in place of `connect.ems.tmp.dir`; kept files are off "
+        "Keep Parquet files in a memory-backed folder (`/dev/shm`) in place of `connect.ems.tmp.dir`; kept "
+        "files are off "
         "then. An error on a machine that has no such folder.",
         default=False,
     ),
@@ -64,7 +66,8 @@ FILE_KEYS = (
         ems("parquet.row.group.size.bytes"),
         Group.FILES,
         Type.INT,
-        "Size of a row group in bytes; more than `connect.ems.commit.size.bytes` is lowered to that. The EMS connector's "
+        "Size of a row group in bytes; more than `connect.ems.commit.size.bytes` is lowered to that. The EMS "
+        "connector's "
         "default of 10240 makes files three times as large as they need be.",
         default_text="as large as is useful",
         minimum=1,

@@ -81,7 +81,7 @@ CONNECTOR_KEYS = (
 
 
 def consumer_keys(prefix: str, group: Group) -> tuple[Key, ...]:
-    """The consumer's settings under a prefix: `consumer.override.` in a connector file, `consumer.` in a worker file."""
+    """The consumer's settings: prefix `consumer.override.` in a connector file, `consumer.` in a worker file."""
     connect = Origin.CONNECT
     return (
         Key(
@@ -117,7 +117,8 @@ def consumer_keys(prefix: str, group: Group) -> tuple[Key, ...]:
             group,
             Type.STRING,
             "Any other setting of Kafka's consumer under its Java name, for example `security.protocol`, "
-            "`sasl.jaas.config`, `ssl.truststore.location`, `fetch.max.bytes`. A connector's `consumer.override.*` wins "
+            "`sasl.jaas.config`, `ssl.truststore.location`, `fetch.max.bytes`. A connector's "
+            "`consumer.override.*` wins "
             "over the worker's `consumer.*`.",
             default_text="Kafka's",
             origin=connect,

@@ -1,6 +1,6 @@
-"""Reading connector and worker files: Java's properties syntax, and JSON as Kafka Connect's tools write it.
+r"""Reading connector and worker files: Java's properties syntax, and JSON as Kafka Connect's tools write it.
 
-Properties are read as java.util.Properties reads them, except that the text is UTF-8 (`\\uXXXX` works too). JSON is
+Properties are read as java.util.Properties reads them, except that the text is UTF-8 (`\uXXXX` works too). JSON is
 either `{"name": ..., "config": {...}}` or one flat object; numbers and booleans stand for their texts, null for absent.
 """
 
@@ -15,6 +15,7 @@ from parquet_sink.errors import InvalidConfiguration
 
 _BLANKS = " \t\f"
 _LINE_END = re.compile(r"\r\n|\n|\r")
+_LAST_END = re.compile(r"(?:\r\n|\n|\r)\Z")
 _HEX = re.compile(r"[0-9A-Fa-f]{4}")
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _IGNORED_BESIDE_CONFIG = ("tasks", "type")
@@ -73,21 +74,26 @@ def _twice(key: str, where: str) -> str:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """(number of the first natural line, text) without comments, blank lines and continuations."""
-    started, logical = 0, ""
-    for number, natural in enumerate(_LINE_END.split(text), start=1):
+    """(number of the first natural line, text) without comments, blank lines and continuations.
+
+    As in Java, a file that ends in a continuation of nothing ends in an empty key.
+    """
+    started, logical, continued = 0, "", False
+    for number, natural in enumerate(_LINE_END.split(_LAST_END.sub("", text)), start=1):
         line = natural.lstrip(_BLANKS)
         if not logical:
             started = number
             if not line or line[0] in "#!":
+                continued = False
                 continue
         logical += line
-        if _continues(line):
+        continued = _continues(line)
+        if continued:
             logical = logical[:-1]
-        elif logical:
+        else:
             yield started, logical
             logical = ""
-    if logical:
+    if logical or continued:
         yield started, logical
 
 
@@ -108,7 +114,7 @@ def _split(line: str) -> tuple[str, str]:
 
 
 def _unescape(text: str) -> str:
-    """Raises ValueError for a malformed or unpaired \\uXXXX."""
+    r"""Raises ValueError for a malformed or unpaired \uXXXX."""
     if "\\" not in text:
         return text
     out, at = [], 0
@@ -171,9 +177,11 @@ def _connect_form(top: dict[str, Any], warnings: list[str], source: str) -> Pars
         problems.append('Invalid [name]. It is given twice, beside "config" and inside, and differs; remove one.')
     if str(state := top.pop("initial_state", "RUNNING")).upper() != "RUNNING":
         problems.append(f"Invalid [initial_state]. {printable(str(state))} is not built yet: leave the file away.")
-    for key in top:
-        if key not in _IGNORED_BESIDE_CONFIG:
-            warnings.append(f'Warning [{printable(key)}]. It stands beside "config" and has no effect; move it inside.')
+    warnings += [
+        f'Warning [{printable(key)}]. It stands beside "config" and has no effect; move it inside.'
+        for key in top
+        if key not in _IGNORED_BESIDE_CONFIG
+    ]
     if problems:
         raise InvalidConfiguration(problems)
     return Parsed(config, tuple(warnings))
