@@ -111,7 +111,11 @@ def test_every_key_arrives_in_the_settings() -> None:
             "consumer.override.fetch.max.bytes": "9",
         }
     )
-    client = {"bootstrap.servers": "b:1", "ssl.keystore.password": Secret("s"), "fetch.max.bytes": "9"}
+    client: dict[str, str | Secret] = {
+        "bootstrap.servers": "b:1",
+        "ssl.keystore.password": Secret("s"),
+        "fetch.max.bytes": "9",
+    }
     assert settings == ConnectorSettings(
         name="orders",
         kafka=KafkaSettings(("orders",), None, "my-group", client, "read_uncommitted", "none", "CONTINUE", tasks_max=3),
