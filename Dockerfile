@@ -1,0 +1,18 @@
+# The sink, or the reference target: the same image, another command. See compose.yaml.
+# Debian 12 (bookworm), because it is the one that carries Java 17.
+FROM python:3.12-slim-bookworm
+
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends openjdk-17-jre-headless \
+    && rm -rf /var/lib/apt/lists/*
+
+COPY pyproject.toml README.md LICENSE /src/
+COPY parquet_sink /src/parquet_sink
+RUN pip install --no-cache-dir '/src[target]' && rm -rf /src
+
+RUN useradd --create-home sink && install --directory --owner=sink --group=sink /data
+USER sink
+WORKDIR /home/sink
+ENV PYTHONUNBUFFERED=1
+ENTRYPOINT ["parquet-sink"]
+CMD ["--help"]

@@ -1,0 +1,64 @@
+# `make demo` and `make test` set everything up: a virtual environment, the dependencies, Kafka's jars.
+# Needed on the machine: Python >= 3.11 and Java >= 17. `make help` lists the targets.
+
+PYTHON ?= python3
+VENV ?= .venv
+# Options for the program behind the target: make demo ARGS=--keep, make test ARGS="-k admission"
+ARGS ?=
+# Sizes reach the programs through the environment: make bench RECORDS=200000, make crash KILLS=5 RECORDS=20000
+
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+
+.DEFAULT_GOAL := help
+.PHONY: demo test bench crash lint types docs jars clean help
+
+demo: jars ## see it work: broker, target, an order stream, the sink, and the proof
+	$(BIN)/parquet-sink demo $(ARGS)
+
+test: jars ## unit and integration tests
+	$(BIN)/python -m pytest tests integration $(ARGS)
+
+bench: jars ## throughput, CPU, memory, freshness; sizes by RECORDS=
+	$(BIN)/python -m integration.bench $(ARGS)
+
+crash: jars ## kill -9 under load, checked by an oracle; sizes by KILLS= and RECORDS=
+	$(BIN)/python -m integration.crash $(ARGS)
+
+lint: $(READY) ## ruff: rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY) ## mypy --strict
+	$(BIN)/mypy
+
+docs: $(READY) ## write docs/configuration.md from the table of keys
+	$(BIN)/python -m parquet_sink.config.docs > docs/configuration.md.new
+	mv docs/configuration.md.new docs/configuration.md
+
+jars: $(READY) ## fetch Kafka's jars into the user's cache, once
+	@$(BIN)/python -m parquet_sink.kafka.jars > /dev/null
+
+# The checks stand here and not in Python, because they tell what is missing before there is a Python to tell it.
+$(READY): pyproject.toml
+	@command -v "$(PYTHON)" > /dev/null || { \
+	  echo "Python 3.11 or newer is needed, and $(PYTHON) was not found. Install it, or name one: make PYTHON=/path/to/python3" >&2; exit 2; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Python 3.11 or newer is needed, and $(PYTHON) is $$("$(PYTHON)" -V 2>&1). Name another: make PYTHON=/path/to/python3" >&2; exit 2; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2> /dev/null || { \
+	  echo "$(PYTHON) cannot make virtual environments. Install its venv module (Debian, Ubuntu: apt install python3-venv)." >&2; exit 2; }
+	@java="$${JAVA_HOME:+$$JAVA_HOME/bin/}java"; command -v "$$java" > /dev/null || { \
+	  echo "Java 17 or newer is needed, and $$java was not found. Install it (Debian, Ubuntu: apt install openjdk-17-jre-headless), or set JAVA_HOME." >&2; exit 2; }; \
+	  version=$$("$$java" -version 2>&1 | sed -n 's/.* version "\(1\.\)\{0,1\}\([0-9][0-9]*\).*/\2/p' | head -n 1); \
+	  [ "$${version:-0}" -ge 17 ] || { \
+	  echo "Java 17 or newer is needed, and $$java is version $${version:-unknown}. Install a newer one, or set JAVA_HOME." >&2; exit 2; }
+	"$(PYTHON)" -m venv "$(VENV)"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[target,dev]'
+	@touch $@
+
+clean: ## remove the virtual environment and all caches of tools in this folder
+	rm -rf "$(VENV)" build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
