@@ -1,0 +1,158 @@
+"""The folder for temporary files, leftovers, and the lock."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from parquet_sink.errors import AnotherInstance, StorageFailed
+from parquet_sink.files import cleanup, naming
+from parquet_sink.files.lock import ConnectorLock
+
+OWN = naming.attempt_name("ab" * 16, 1)
+
+
+def leave(tmp_path: Path, name: str, topic: str = "orders") -> Path:
+    """A file of this name in the folder of a topic-partition."""
+    folder = Path(naming.partition_folder(str(tmp_path), "sink", topic, 0))
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("content")
+    return folder / name
+
+
+def test_prepare_makes_the_folder_and_leaves_nothing(tmp_path: Path) -> None:
+    """An absent folder is made with its parents, and the probe is removed."""
+    cleanup.prepare(str(tmp_path / "a" / "b"))
+    assert list((tmp_path / "a" / "b").iterdir()) == []
+
+
+@pytest.mark.parametrize("place", ["file", "file/below"])
+def test_prepare_refuses_a_file(tmp_path: Path, place: str) -> None:
+    """A path that is a file, or lies below one, is told as such."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageFailed, match=r"Could not make the folder for temporary files.*connect\.ems\.tmp\.dir"):
+        cleanup.prepare(str(tmp_path / place))
+
+
+def test_prepare_tells_what_cannot_be_written() -> None:
+    """A folder in which nothing can be made is told as such, for every user."""
+    with pytest.raises(StorageFailed, match=r"Could not write a file in folder /proc.*bytes free"):
+        cleanup.prepare("/proc")
+
+
+def test_the_connectors_folder_is_private(tmp_path: Path) -> None:
+    """What lies between Kafka and the target is readable by this user alone."""
+    folder = cleanup.prepare_connector(str(tmp_path), "sink")
+    assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700
+
+
+def test_a_linked_folder_is_refused(tmp_path: Path) -> None:
+    """A connector's folder that somebody made a symbolic link is not used."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "sink").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StorageFailed, match="symbolic link"):
+        cleanup.prepare_connector(str(tmp_path), "sink")
+
+
+def test_leftovers_are_removed_and_nothing_else(tmp_path: Path) -> None:
+    """Own unfinished files go; kept files, foreign files, lock and marker stay."""
+    cleanup.prepare_connector(str(tmp_path), "sink")
+    own = leave(tmp_path, OWN)
+    others = [leave(tmp_path, n) for n in ("41.parquet", "notes.txt", OWN + "x", naming.LOCK_FILE)]
+    assert cleanup.remove_leftovers(str(tmp_path), "sink") == 1
+    assert not own.exists()
+    assert all(path.exists() for path in others)
+    assert Path(naming.connector_folder(str(tmp_path), "sink"), naming.MARKER_FILE).exists()
+
+
+def test_without_the_marker_nothing_is_removed(tmp_path: Path) -> None:
+    """A folder that this program did not make is not swept, whatever its files are called."""
+    own = leave(tmp_path, OWN)
+    assert cleanup.remove_leftovers(str(tmp_path), "sink") == 0
+    assert own.exists()
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    """Neither a linked file nor a file in a linked folder is removed."""
+    cleanup.prepare_connector(str(tmp_path), "sink")
+    outside = leave(tmp_path / "outside", OWN)
+    topic = Path(naming.connector_folder(str(tmp_path), "sink"), "linked")
+    topic.symlink_to(outside.parent.parent)
+    link = leave(tmp_path, "placeholder").with_name(OWN)
+    link.symlink_to(outside)
+    assert cleanup.remove_leftovers(str(tmp_path), "sink") == 0
+    assert outside.exists()
+    assert link.is_symlink()
+
+
+def test_other_connectors_are_left_alone(tmp_path: Path) -> None:
+    """Sweeping one connector's folder leaves that of another with the same prefix."""
+    for name in ("sink", "sink2"):
+        cleanup.prepare_connector(str(tmp_path), name)
+    other = Path(naming.partition_folder(str(tmp_path), "sink2", "t", 0))
+    other.mkdir(parents=True)
+    (other / OWN).write_text("")
+    assert cleanup.remove_leftovers(str(tmp_path), "sink") == 0
+
+
+def test_an_accepted_file_is_deleted_or_kept(tmp_path: Path) -> None:
+    """After acceptance the file goes, or is kept under its last offset, where the next start leaves it."""
+    cleanup.prepare_connector(str(tmp_path), "sink")
+    gone, kept = leave(tmp_path, OWN), leave(tmp_path, naming.attempt_name("cd" * 16, 2))
+    cleanup.after_acceptance(str(gone), 41, keep=False)
+    cleanup.after_acceptance(str(kept), 42, keep=True)
+    cleanup.remove_leftovers(str(tmp_path), "sink")
+    assert [p.name for p in gone.parent.iterdir()] == ["42.parquet"]
+
+
+def test_trouble_after_acceptance_is_no_failure(tmp_path: Path) -> None:
+    """A file that vanished after it was accepted is logged, not raised."""
+    cleanup.after_acceptance(str(tmp_path / OWN), 1, keep=True)
+
+
+def test_only_own_unsent_files_are_removed(tmp_path: Path) -> None:
+    """An unsent file is removed by its own kind of name only."""
+    own, foreign = leave(tmp_path, OWN), leave(tmp_path, "foreign.parquet")
+    cleanup.remove_unsent(str(own))
+    cleanup.remove_unsent(str(own))
+    cleanup.remove_unsent(str(foreign))
+    assert not own.exists()
+    assert foreign.exists()
+
+
+def test_a_second_instance_is_named(tmp_path: Path) -> None:
+    """While one holds the lock, another is told the process and its start; afterwards the lock is free."""
+    with ConnectorLock(str(tmp_path), "sink", clock=lambda: 0.0):
+        with pytest.raises(AnotherInstance, match=rf"process {os.getpid()}, started 1970-01-01 00:00:00 UTC"):
+            ConnectorLock(str(tmp_path), "sink").acquire()
+        with ConnectorLock(str(tmp_path), "other"):
+            pass
+    with ConnectorLock(str(tmp_path), "sink"):
+        pass
+
+
+HOLDER = """
+import sys
+from parquet_sink.files.lock import ConnectorLock
+ConnectorLock(sys.argv[1], "sink").acquire()
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_killed_process_frees_the_lock(tmp_path: Path) -> None:
+    """The lock dies with its process, and its file names that process until then."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        with pytest.raises(AnotherInstance, match=f"process {process.pid}"):
+            ConnectorLock(str(tmp_path), "sink").acquire()
+        process.kill()
+        process.wait()
+    with ConnectorLock(str(tmp_path), "sink"):
+        pass
