@@ -11,6 +11,7 @@
         ├── OffsetsLost          Kafka deleted records before they were read
         ├── AnotherInstance      the same connector runs elsewhere
         ├── KafkaFailed          the broker refused or stayed away
+        │   └── BrokerAway       no answer in time; it may come back
         └── StorageFailed        the folder for temporary files cannot be used
 
 Messages are for an operator: what happened, where (topic, topic-partition, offset or key), and the cure.
@@ -93,6 +94,10 @@ class AnotherInstance(ConnectorError):
 
 class KafkaFailed(ConnectorError):
     """A Kafka request failed for good, or longer than the budget allows."""
+
+
+class BrokerAway(KafkaFailed):
+    """No broker answered in time; it may come back, and nothing is lost meanwhile."""
 
 
 class StorageFailed(ConnectorError):

@@ -1,0 +1,154 @@
+"""One Spark task's ranges, from blocks to receipts: steps 1 to 6 of `parquet_sink.sink`, in a worker process."""
+
+import contextlib
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from parquet_sink.config.settings import ConnectorSettings
+from parquet_sink.errors import ConnectorError
+from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
+from parquet_sink.files.rotation import Limits, Reason
+from parquet_sink.kafka.block import Block, decode
+from parquet_sink.kafka.rows import WARM_UP, Arrived, Span, unpack
+from parquet_sink.shape.shaper import Shaper
+from parquet_sink.sink import RangeOutcome
+from parquet_sink.state import Failure, Known
+from parquet_sink.upload.deliver import Deliverer
+from parquet_sink.upload.push import client_for
+from parquet_sink.upload.receipts import Receipt
+from parquet_sink.upload.uploader import OrderedUploader
+
+Key = tuple[str, int]
+
+
+@dataclass
+class _Flushing:
+    """A range under way. `reached`: everything below is in a file or has no row; None until the range is done."""
+
+    span: Span
+    accumulator: Accumulator
+    reached: int
+    ended: bool = False
+    failure: Failure | None = None
+    receipts: list[Receipt] = field(default_factory=list)
+
+
+class TaskFlush:
+    """All ranges of one task share an uploader; ranges of one topic share its schema."""
+
+    def __init__(self, settings: ConnectorSettings, known: Mapping[str, Known]) -> None:
+        self._settings, self._known = settings, known
+        client = client_for(settings.push)
+        deliverer = Deliverer(settings.name, client, settings.push, keep_files=settings.files.keep_files)
+        self._uploader = OrderedUploader(deliverer)
+        self._shapers: dict[str, Shaper] = {}
+        self._ranges: dict[Key, _Flushing] = {}
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> tuple[RangeOutcome, ...]:
+        """Takes all blocks, waits for all uploads. A defect is raised, after local files are thrown away."""
+        try:
+            for batch in batches:
+                for arrived in unpack(batch):
+                    self._take(arrived)
+            receipts = self._uploader.close()
+        except BaseException:
+            self._give_up()
+            raise
+        for receipt in receipts:
+            self._ranges[receipt.topic, receipt.partition].receipts.append(receipt)
+        return tuple(self._outcome(flushing) for flushing in self._ranges.values())
+
+    def _take(self, arrived: Arrived) -> None:
+        if arrived.span.reason == WARM_UP:
+            return
+        flushing = self._flushing(arrived.span)
+        if flushing.ended:
+            return
+        try:
+            if arrived.block is not None:
+                self._add(flushing, decode(arrived.block))
+            if arrived.problem is not None:
+                self._end(flushing, Reason.END_OF_RANGE)
+                flushing.failure = Failure(arrived.problem.kind, arrived.problem.message)
+                return
+            flushing.reached = arrived.next_offset
+            if arrived.next_offset >= arrived.span.end:
+                self._end(flushing, Reason(arrived.span.reason))
+        except ConnectorError as error:
+            self._fail(flushing, error)
+
+    def _add(self, flushing: _Flushing, block: Block) -> None:
+        oldest = pc.min(block.timestamps).as_py() if len(block) else None
+        try:
+            for run in self._shaper(flushing.span.topic).shape(block):
+                for file in flushing.accumulator.add(run, oldest):
+                    self._send(flushing, file)
+                flushing.reached = run.last_offset + 1
+        except ConnectorError as error:
+            if (offset := getattr(error, "offset", None)) is not None:
+                flushing.reached = offset
+                self._end(flushing, Reason.END_OF_RANGE)
+            raise
+
+    def _send(self, flushing: _Flushing, file: FinishedFile) -> None:
+        if not self._uploader.submit(file):
+            flushing.ended = True
+            flushing.accumulator.abandon()
+
+    def _end(self, flushing: _Flushing, reason: Reason) -> None:
+        """Closes the last file of a range; nothing more of it is taken."""
+        flushing.ended = True
+        file = flushing.accumulator.finish(reason)
+        if file is not None:
+            self._send(flushing, file)
+
+    def _fail(self, flushing: _Flushing, error: ConnectorError) -> None:
+        flushing.ended = True
+        flushing.failure = Failure(type(error).__name__, str(error))
+        flushing.accumulator.abandon()
+
+    def _flushing(self, span: Span) -> _Flushing:
+        key = (span.topic, span.partition)
+        if key not in self._ranges:
+            self._ranges[key] = _Flushing(span, self._accumulator(span), span.start)
+        return self._ranges[key]
+
+    def _accumulator(self, span: Span) -> Accumulator:
+        settings, flush = self._settings, self._settings.flush
+        place = Place(settings.name, span.topic, span.partition, uuid.uuid4().hex)
+        known = self._known.get(span.topic, Known())
+        limits = Limits(flush.commit_size_bytes, flush.commit_records)
+        return Accumulator(place, limits, settings.files, bytes_per_row=known.bytes_per_row)
+
+    def _shaper(self, topic: str) -> Shaper:
+        if topic not in self._shapers:
+            schema = self._known.get(topic, Known()).schema
+            known = None if schema is None else pa.ipc.read_schema(pa.py_buffer(schema))
+            self._shapers[topic] = Shaper(self._settings.shape, known)
+        return self._shapers[topic]
+
+    def _outcome(self, flushing: _Flushing) -> RangeOutcome:
+        """Accepted is what was reached, unless a file on the way there was not."""
+        refused = next((r for r in flushing.receipts if not r.accepted), None)
+        until = flushing.reached if refused is None else max(refused.next_offset, flushing.span.start)
+        failure = flushing.failure
+        if refused is not None and refused.failure is not None:
+            failure = Failure(refused.failure.kind, refused.failure.message)
+        elif flushing.failure is not None and flushing.failure.kind == "StorageFailed":
+            until = max((r.next_offset for r in flushing.receipts), default=flushing.span.start)
+        shaper = self._shapers.get(flushing.span.topic)
+        schema = shaper.known.serialize().to_pybytes() if shaper is not None and shaper.known is not None else None
+        known = Known(schema, flushing.accumulator.bytes_per_row)
+        return RangeOutcome(
+            flushing.span.topic, flushing.span.partition, until, tuple(flushing.receipts), failure, known
+        )
+
+    def _give_up(self) -> None:
+        for flushing in self._ranges.values():
+            flushing.accumulator.abandon()
+        with contextlib.suppress(Exception):
+            self._uploader.close()

@@ -1,0 +1,82 @@
+"""How a connector's settings reach Spark's Python processes: through a private folder, never as a Spark option in clear.
+
+Options of a data source are visible in query plans, the UI and the event log. So an option carries only the path of a
+run folder (mode 0700); the planner, which runs on the driver's machine, reads the settings from it, and they travel to
+executors inside the pickled reader and writer.
+"""
+
+import json
+import os
+import socket
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from parquet_sink.config.handover import dump_with_secrets, load_with_secrets
+from parquet_sink.config.settings import ConnectorSettings
+from parquet_sink.errors import InvalidConfiguration
+
+RUN_FOLDER: Final = "run.folder"
+"""The one option of both data sources: the folder that `write` made."""
+
+
+@dataclass(frozen=True)
+class Instance:
+    """Who runs a connector: unique for each start of it."""
+
+    id: str
+    host: str
+    pid: int
+    started: str
+
+    @classmethod
+    def new(cls) -> "Instance":
+        started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        return cls(uuid.uuid4().hex[:12], socket.gethostname(), os.getpid(), started)
+
+
+@dataclass(frozen=True)
+class Handoff:
+    """A connector's settings, its instance, and the folder that its processes share on the driver's machine."""
+
+    settings: ConnectorSettings
+    instance: Instance
+    folder: str
+
+    @property
+    def state_path(self) -> Path:
+        return Path(self.folder) / "state.db"
+
+
+def write(settings: ConnectorSettings, folder: Path) -> Handoff:
+    """Puts the settings into `folder`, readable by this user alone."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    instance = Instance.new()
+    _private(folder / "settings.json", dump_with_secrets(settings))
+    _private(folder / "instance.json", json.dumps(asdict(instance)))
+    return Handoff(settings, instance, str(folder))
+
+
+def read(options: Mapping[str, str]) -> Handoff:
+    """What `write` put there. Raises InvalidConfiguration."""
+    given = options.get(RUN_FOLDER)
+    if given is None:
+        raise InvalidConfiguration(
+            [f"Invalid [{RUN_FOLDER}]. Not given; parquet_sink.handoff.write makes such a folder"]
+        )
+    folder = Path(given)
+    try:
+        settings = load_with_secrets((folder / "settings.json").read_text(encoding="utf-8"))
+        instance = Instance(**json.loads((folder / "instance.json").read_text(encoding="utf-8")))
+    except OSError as error:
+        raise InvalidConfiguration([f"Invalid [{RUN_FOLDER}]. {given} cannot be read: {error.strerror}"]) from None
+    return Handoff(settings, instance, given)
+
+
+def _private(path: Path, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)

@@ -1,0 +1,185 @@
+"""Reads one range of one topic-partition as blocks, to its very end and not beyond.
+
+A range [start, end) is done when a record at or past `end` was seen, or the broker says that the topic-partition ends
+there; never by counting, because transaction markers, aborted records and compaction leave gaps.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+from parquet_sink.config.settings import KafkaSettings
+from parquet_sink.errors import KafkaFailed, OffsetsLost
+from parquet_sink.kafka import clients
+from parquet_sink.kafka.block import Block
+
+BLOCK_RECORDS: Final = 20_000
+"""Records in one block: enough to be vectorised, few enough to stay in the processor's cache."""
+BLOCK_BYTES: Final = 4 << 20
+"""Bytes of values in one block, unless a single record is larger."""
+FIRST_POLL_RECORDS: Final = 1_000
+POLL_S: Final = 0.1
+SILENCE_S: Final = 120.0
+"""A range whose next record does not come for so long, although the broker promised it, fails."""
+IDLE_CONSUMERS: Final = 4
+"""Consumers kept for other topic-partitions in one process: each holds connections and up to 16 MiB."""
+
+
+@dataclass
+class _Position:
+    """A consumer, and where it stands."""
+
+    consumer: Consumer
+    key: int
+    topic: str = ""
+    partition: int = -1
+    offset: int = -1
+
+
+_consumers: dict[int, _Position] = {}
+"""One consumer for each configuration in this process, kept from micro-batch to micro-batch: a new one costs 0.2 s."""
+
+
+class RangeReader:
+    """Iterates the blocks of one range. `next_offset` is the offset after the last block so far."""
+
+    def __init__(self, kafka: KafkaSettings, topic: str, partition: int, start: int, end: int) -> None:
+        self._kafka, self.topic, self.partition, self.end = kafka, topic, partition, end
+        self.next_offset = start
+        self.lost: tuple[int, int] | None = None
+        self._beyond = False
+
+    def blocks(self) -> Iterator[Block]:
+        """Raises OffsetsLost when Kafka no longer has the start and the settings do not accept that; KafkaFailed."""
+        position = self._acquire()
+        finished = False
+        wanted, heard = FIRST_POLL_RECORDS, time.monotonic()
+        while not finished:
+            messages = position.consumer.consume(min(wanted, self.end - self.next_offset), POLL_S)
+            if not messages:
+                self._check_silence(heard)
+                continue
+            heard = time.monotonic()
+            records, finished = self._sort(position, messages)
+            for block in self._cut(records):
+                yield block
+            if records:
+                wanted = self._next_poll(records, wanted)
+        self.next_offset = max(self.next_offset, self.end)
+        self._release(position)
+
+    def _acquire(self) -> _Position:
+        settings = clients.reading(self._kafka)
+        key = clients.fingerprint(settings)
+        position = _consumers.pop(key, None)
+        if position is None:
+            while len(_consumers) >= IDLE_CONSUMERS:
+                _consumers.pop(next(iter(_consumers))).consumer.close()
+            position = _Position(clients.build(Consumer, settings), key)
+        if (position.topic, position.partition, position.offset) != (self.topic, self.partition, self.next_offset):
+            position.consumer.assign([TopicPartition(self.topic, self.partition, self.next_offset)])
+        return position
+
+    def _release(self, position: _Position) -> None:
+        """Keeps the consumer for the next range. Records past the end that it gave us are read again: they are few."""
+        position.topic, position.partition = self.topic, self.partition
+        position.offset = -1 if self._beyond else self.end
+        if self._beyond:
+            position.consumer.unassign()
+        _consumers[position.key] = position
+
+    def _sort(self, position: _Position, messages: list[Message]) -> tuple[list[Message], bool]:
+        """The records below the end, and whether the range is done."""
+        finished = False
+        if any(map(Message.error, messages)):
+            for message in messages:
+                if message.error() is not None:
+                    finished |= self._event(position, message)
+            messages = [m for m in messages if m.error() is None]
+        if messages and messages[-1].offset() >= self.end - 1:
+            finished = True
+            if messages[-1].offset() >= self.end:
+                self._beyond = True
+                messages = [m for m in messages if m.offset() < self.end]
+        return messages, finished
+
+    def _event(self, position: _Position, message: Message) -> bool:
+        """What librdkafka says between records; True when the topic-partition ends at or past our end."""
+        error = message.error()
+        code = error.code()
+        if code == KafkaError._PARTITION_EOF:
+            return (message.offset() or 0) >= self.end
+        if code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+            return self._overtaken(position)
+        if error.retriable() or code in (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT):
+            return False
+        raise KafkaFailed(
+            f"Topic {self.topic}, topic-partition {self.partition}, offset {self.next_offset}: {error.str()}"
+        )
+
+    def _overtaken(self, position: _Position) -> bool:
+        """Retention deleted the next offset: stop, or go on behind the gap when the settings accept the loss."""
+        tp = TopicPartition(self.topic, self.partition)
+        low, high = position.consumer.get_watermark_offsets(tp, timeout=15.0)
+        self.lost = (self.next_offset, min(max(low, self.next_offset), self.end))
+        if self._kafka.lost_offsets == "STOP":
+            raise lost(self.topic, self.partition, self.next_offset, low, high)
+        self.next_offset = max(low, self.next_offset)
+        if self.next_offset >= self.end:
+            self._beyond = True
+            return True
+        position.consumer.assign([TopicPartition(self.topic, self.partition, self.next_offset)])
+        return False
+
+    def _check_silence(self, heard: float) -> None:
+        if time.monotonic() - heard > SILENCE_S:
+            raise KafkaFailed(
+                f"Topic {self.topic}, topic-partition {self.partition}: no record came for {SILENCE_S:.0f} s after offset "
+                f"{self.next_offset}, although the range goes to {self.end}. Check the broker."
+            )
+
+    def _cut(self, records: list[Message]) -> Iterator[Block]:
+        """Blocks of at most BLOCK_BYTES, a larger record alone in its block."""
+        values: list[bytes | None] = list(map(Message.value, records))
+        sizes = [len(v) if v else 0 for v in values]
+        if records and sum(sizes) <= BLOCK_BYTES:
+            yield self._block(records, values)
+            return
+        first, held = 0, 0
+        for index, size in enumerate(sizes):
+            if index > first and held + size > BLOCK_BYTES:
+                yield self._block(records[first:index], values[first:index])
+                first, held = index, 0
+            held += size
+        if first < len(values):
+            yield self._block(records[first:], values[first:])
+
+    def _block(self, records: list[Message], values: list[bytes | None]) -> Block:
+        offsets = list(map(Message.offset, records))
+        stamps = [ms if kind else 0 for kind, ms in map(Message.timestamp, records)]
+        self.next_offset = offsets[-1] + 1
+        return Block.of(self.topic, self.partition, offsets, stamps, values)
+
+    @staticmethod
+    def _next_poll(records: list[Message], wanted: int) -> int:
+        """How many records to ask for next: about a block, growing from a careful first poll."""
+        sample = records[-1].value()
+        largest = max(1, BLOCK_BYTES // max(len(sample) if sample else 1, 1))
+        return max(1, min(wanted * 4, BLOCK_RECORDS, largest))
+
+
+def lost(topic: str, partition: int, start: int, low: int, high: int) -> OffsetsLost:
+    """The error that names offsets which Kafka deleted before they were read."""
+    if start > high:
+        what = (
+            f"the group stands at offset {start}, but the topic-partition ends at {high}: it was deleted and made anew"
+        )
+    else:
+        what = f"offsets {start} to {low - 1} were deleted by retention before they were read ({low - start} offsets)"
+    return OffsetsLost(
+        f"Topic {topic}, topic-partition {partition}: {what}. To go on at {low if start < low else 'its start'}, set "
+        f"connect.ems.lost.offsets.policy=CONTINUE or reset the group's offset with kafka-consumer-groups."
+    )

@@ -1,0 +1,217 @@
+"""The driver's side of the source: each tick decides what is due. One object per query, in a process of its own.
+
+Order within a tick, all of it in `Ticker.tick`: what lies below `start` has been accepted by the target, so it is
+committed first; then new topic-partitions are looked for; then one request tells where all of them end; then the pure
+decision. A broker that is away costs ticks, nothing else.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from parquet_sink.config.settings import ConnectorSettings
+from parquet_sink.errors import BrokerAway, ConnectorError, KafkaFailed, OffsetsLost
+from parquet_sink.kafka import reader
+from parquet_sink.kafka.admission import Arrivals, Candidate, due, together
+from parquet_sink.handoff import Instance
+from parquet_sink.kafka.offsets import GroupOffsets, Key
+from parquet_sink.kafka.watermarks import Watermarks
+from parquet_sink.state import State, Watch
+
+log = logging.getLogger(__name__)
+
+CHECK_S: Final = 5.0
+"""How often an idle connector looks whether another instance took its group over."""
+METADATA_S: Final = 10.0
+"""How often new topics and topic-partitions are looked for, unless `metadata.max.age.ms` says otherwise."""
+PATIENCE_S: Final = 60.0
+"""How long the broker may stay away at the start, unless `default.api.timeout.ms` says otherwise."""
+AWAY_LOG_S: Final = 30.0
+
+
+class Ticker:
+    """Knows where each topic-partition stands, commits, and says which ranges are due."""
+
+    def __init__(
+        self,
+        settings: ConnectorSettings,
+        state: State,
+        instance: Instance,
+        *,
+        now: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._settings, self._state, self._now, self._sleep = settings, state, now, sleep
+        self._watermarks = Watermarks(settings.kafka)
+        self._group = GroupOffsets(settings.kafka, instance)
+        self._starts: dict[Key, int] = {}
+        self._arrivals: dict[Key, Arrivals] = {}
+        self._drain: dict[Key, int] | None = None
+        self._looked = self._checked = self._told_away = 0.0
+        self._shown: dict[Key, Watch] = {}
+
+    def begin(self) -> dict[Key, int]:
+        """Where each topic-partition starts: at its committed offset, else where `auto.offset.reset` says.
+
+        Waits for the broker for a bounded time. Raises KafkaFailed, OffsetsLost.
+        """
+        deadline = self._now() + self._client_ms("default.api.timeout.ms", PATIENCE_S)
+        while True:
+            try:
+                self._starts = self._resolve(self._watermarks.topic_partitions(), self._settings.kafka.offset_reset)
+                break
+            except BrokerAway as error:
+                if self._now() >= deadline:
+                    raise KafkaFailed(str(error)) from None
+                log.warning("connector %s: %s Trying on.", self._settings.name, error)
+                self._sleep(1.0)
+        self._looked = self._checked = self._now()
+        self._group.claim(self._starts)
+        return dict(self._starts)
+
+    def drain(self) -> None:
+        """What is there when this is called first is due, and nothing that comes later."""
+        if self._drain is None:
+            self._drain = self._watermarks.ends(list(self._starts))
+
+    def position(self, start: Mapping[Key, int]) -> dict[Key, int]:
+        """`start`, with topic-partitions that were found since."""
+        return {**self._starts, **start}
+
+    def tick(self, start: Mapping[Key, int]) -> list[Candidate]:
+        """The ranges that are due, after committing `start` (exclusive offsets of what was accepted).
+
+        Raises ConnectorError for what waiting does not cure.
+        """
+        self._starts = self.position(start)
+        try:
+            self._commit(start)
+            if self._state.stopping():
+                self._state.say("drained", True)
+                return []
+            self._look_around()
+            return self._due()
+        except BrokerAway as error:
+            self._tell_away(error)
+        return []
+
+    def _commit(self, start: Mapping[Key, int]) -> None:
+        self._group.commit(start)
+        if self._now() - self._checked >= CHECK_S:
+            self._group.check()
+            self._checked = self._now()
+
+    def _look_around(self) -> None:
+        """Takes in topics and topic-partitions that are new; reads them from their first record."""
+        if self._now() - self._looked < self._client_ms("metadata.max.age.ms", METADATA_S):
+            return
+        keys = self._watermarks.topic_partitions()
+        self._looked = self._now()
+        fresh = [key for key in keys if key not in self._starts]
+        if fresh:
+            joined = self._resolve(fresh, "earliest")
+            self._group.claim(joined)
+            self._starts.update(joined)
+            log.info("connector %s: new topic-partitions %s", self._settings.name, named(joined))
+        for gone in self._starts.keys() - set(keys):
+            log.warning("connector %s: topic %s, topic-partition %d is gone", self._settings.name, *gone)
+            del self._starts[gone]
+
+    def _due(self) -> list[Candidate]:
+        now_ms = int(self._now() * 1000)
+        ends = self._watermarks.ends(list(self._starts))
+        learned = {topic: known.bytes_per_row for topic, known in self._state.known().items()}
+        found: list[tuple[int | None, Candidate]] = []
+        for key, end in ends.items():
+            start = self._starts[key]
+            if end < start:
+                self._fell_back(key, start, end)
+                continue
+            arrivals = self._seen(key, start, end, now_ms)
+            high = end if self._drain is None else min(end, self._drain.get(key, start))
+            oldest = arrivals.oldest_ms(start)
+            draining = self._drain is not None
+            span = due(start, high, oldest, learned.get(key[0]), self._settings.flush, now_ms, draining=draining)
+            if span is not None:
+                found.append((oldest, (*key, span)))
+        self._show(ends)
+        return together(found, self._settings.flush)
+
+    def _seen(self, key: Key, start: int, end: int, now_ms: int) -> Arrivals:
+        """Arrivals, kept up to date. What waited before we looked for the first time counts as old enough."""
+        first = key not in self._arrivals
+        arrivals = self._arrivals.get(key, Arrivals()).after(start)
+        seen_ms = now_ms - self._settings.flush.commit_interval_ms if first else now_ms
+        if end > start:
+            arrivals = arrivals.seen(end, seen_ms)
+        self._arrivals[key] = arrivals
+        return arrivals
+
+    def _fell_back(self, key: Key, start: int, end: int) -> None:
+        """The topic-partition ends below where we stand: deleted and made anew, or truncated."""
+        if self._settings.kafka.lost_offsets == "STOP":
+            raise reader.lost(*key, start, self._watermarks.starts([key])[key], end)
+        log.warning("connector %s: topic %s, topic-partition %d starts again at 0", self._settings.name, *key)
+        first = self._watermarks.starts([key])
+        self._group.claim(first)
+        self._starts.update(first)
+
+    def _show(self, ends: Mapping[Key, int]) -> None:
+        """Tells the other processes how things stand, when that changed."""
+        watches = {
+            key: Watch(*key, self._starts[key], end, self._arrivals[key].oldest_ms(self._starts[key]))
+            for key, end in ends.items()
+            if key in self._arrivals
+        }
+        changed = [watch for key, watch in watches.items() if self._shown.get(key) != watch]
+        if changed:
+            self._state.watch(changed)
+            self._shown.update(watches)
+
+    def _resolve(self, keys: list[Key], reset: str) -> dict[Key, int]:
+        """The start of each: its committed offset if Kafka still has it, else by `reset`."""
+        committed = self._group.read(keys)
+        first, last = self._watermarks.starts(keys), self._watermarks.ends(keys)
+        starts: dict[Key, int] = {}
+        for key in keys:
+            found = committed.get(key)
+            if found is None:
+                starts[key] = self._reset(key, reset, first[key], last[key])
+            elif first[key] <= found.offset <= last[key]:
+                starts[key] = found.offset
+            else:
+                starts[key] = self._lost(key, found.offset, first[key], last[key])
+        return starts
+
+    def _reset(self, key: Key, reset: str, first: int, last: int) -> int:
+        if reset == "none":
+            raise ConnectorError(
+                f"Topic {key[0]}, topic-partition {key[1]}: group {self._settings.kafka.group} has no committed offset, "
+                f"and auto.offset.reset is none. Commit one with kafka-consumer-groups, or choose earliest or latest."
+            )
+        return last if reset == "latest" else first
+
+    def _lost(self, key: Key, offset: int, first: int, last: int) -> int:
+        error: OffsetsLost = reader.lost(*key, offset, first, last)
+        if self._settings.kafka.lost_offsets == "STOP":
+            raise error
+        log.warning("connector %s: %s Going on at %d.", self._settings.name, error, first)
+        return first
+
+    def _client_ms(self, name: str, default_s: float) -> float:
+        """A Java client setting in milliseconds, as seconds."""
+        given = self._settings.kafka.client.get(name)
+        return int(str(given)) / 1000 if given is not None else default_s
+
+    def _tell_away(self, error: KafkaFailed) -> None:
+        if self._now() - self._told_away >= AWAY_LOG_S:
+            self._told_away = self._now()
+            log.warning("connector %s: %s Nothing is lost; trying on.", self._settings.name, error)
+
+    def close(self) -> None:
+        self._group.close()
+
+
+def named(keys: Mapping[Key, object]) -> str:
+    return ", ".join(f"{topic} {partition}" for topic, partition in sorted(keys))

@@ -1,0 +1,94 @@
+"""Which topic-partitions there are, and where they end: one request for all of them, never one each."""
+
+import logging
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from parquet_sink.config.settings import KafkaSettings
+from parquet_sink.errors import BrokerAway, KafkaFailed
+from parquet_sink.kafka import clients
+from parquet_sink.kafka.offsets import Key
+
+log = logging.getLogger(__name__)
+
+TIMEOUT_S: Final = 10.0
+
+
+class Watermarks:
+    """Asks the cluster for topic-partitions, and for their first and last offsets, through one admin client."""
+
+    def __init__(self, kafka: KafkaSettings) -> None:
+        self._kafka = kafka
+        self._servers = str(kafka.client.get("bootstrap.servers", ""))
+        self._pattern = re.compile(kafka.topics_regex) if kafka.topics_regex else None
+        self._admin: AdminClient = clients.build(AdminClient, clients.administering(kafka))
+        committed = kafka.isolation_level == "read_committed"
+        self._isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+
+    def topic_partitions(self) -> list[Key]:
+        """All topic-partitions of the connector's topics, in order. Raises KafkaFailed for an unknown topic."""
+        if self._pattern is None:
+            return sorted(key for topic in self._kafka.topics for key in self._of(topic))
+        pattern = self._pattern
+        found = self._metadata(None).topics.values()
+        return sorted(
+            (t.topic, p)
+            for t in found
+            if pattern.fullmatch(t.topic) and not t.topic.startswith("__")
+            for p in t.partitions
+        )
+
+    def _of(self, topic: str) -> Iterable[Key]:
+        about = self._metadata(topic).topics[topic]
+        if about.error is not None:
+            raise self._failed(about.error, f"Topic {topic}")
+        return ((topic, p) for p in about.partitions)
+
+    def _metadata(self, topic: str | None) -> Any:
+        try:
+            return (
+                self._admin.list_topics(topic, timeout=TIMEOUT_S)
+                if topic
+                else self._admin.list_topics(timeout=TIMEOUT_S)
+            )
+        except KafkaException as error:
+            raise self._failed(error.args[0], "The list of topics") from None
+
+    def ends(self, keys: Sequence[Key]) -> dict[Key, int]:
+        """Where each topic-partition ends, exclusive: the last stable offset, or the high watermark when uncommitted
+        records are read. One request. Raises BrokerAway, KafkaFailed."""
+        return self._list(keys, OffsetSpec.latest())
+
+    def starts(self, keys: Sequence[Key]) -> dict[Key, int]:
+        """The first offset that Kafka still holds. One request. Raises BrokerAway, KafkaFailed."""
+        return self._list(keys, OffsetSpec.earliest())
+
+    def _list(self, keys: Sequence[Key], spec: Any) -> dict[Key, int]:
+        if not keys:
+            return {}
+        asked = {TopicPartition(t, p): spec for t, p in keys}
+        futures = self._admin.list_offsets(asked, isolation_level=self._isolation, request_timeout=TIMEOUT_S)
+        out: dict[Key, int] = {}
+        for tp, future in futures.items():
+            try:
+                out[tp.topic, tp.partition] = future.result().offset
+            except KafkaException as error:
+                raise self._failed(error.args[0], f"Topic {tp.topic}, topic-partition {tp.partition}") from None
+        return out
+
+    def _failed(self, error: Any, what: str) -> KafkaFailed:
+        code = error.code()
+        if code in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION):
+            return KafkaFailed(
+                f"{what} does not exist on {self._servers}. Create the topic, or correct [topics]. If it was deleted "
+                f"while the connector ran: what was not delivered is lost with it."
+            )
+        if code in clients.REFUSALS:
+            return KafkaFailed(f"{what}: {self._servers} refuses us. {error.str()}. Check the credentials and rights.")
+        return BrokerAway(
+            f"{what}: no answer from {self._servers}. {error.str()}. Check [bootstrap.servers] and the broker."
+        )

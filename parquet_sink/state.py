@@ -1,0 +1,164 @@
+"""What the processes of one connector tell each other: a small SQLite file in the connector's run folder.
+
+The program, the source's planner and the sink's planner and committer share no memory. The file lives as long as the
+run; losing it loses history and estimates, never a record. Offsets that count are the consumer group's, not these.
+"""
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from parquet_sink.upload.receipts import Receipt
+
+KEPT_RECEIPTS: Final = 2_000
+"""Receipts kept for the live view and for percentiles; older ones go."""
+
+SCHEMA: Final = """
+create table if not exists receipt (id integer primary key, body text not null);
+create table if not exists accepted (topic text, partition int, next_offset int, primary key (topic, partition));
+create table if not exists known (topic text primary key, schema blob, bytes_per_row real);
+create table if not exists watch (topic text, partition int, body text, primary key (topic, partition));
+create table if not exists word (name text primary key, body text not null);
+"""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """How one topic-partition stands. Offsets; `oldest_ms` epoch milliseconds of the oldest unflushed arrival."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+    oldest_ms: int | None
+
+    @property
+    def lag(self) -> int:
+        """Records, at most, between what is delivered and what Kafka has."""
+        return max(self.end - self.start, 0)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why the connector cannot go on: the error's class by name, and the words for the operator."""
+
+    kind: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Known:
+    """What earlier files of a topic taught. schema: as `Shaper` serialises it."""
+
+    schema: bytes | None = None
+    bytes_per_row: float | None = None
+
+
+class State:
+    """Opens the file at `path`, making it when absent. Each process opens its own."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = str(path)
+        self._connection = sqlite3.connect(self._path, timeout=30.0, isolation_level=None, check_same_thread=False)
+        self._connection.execute("pragma journal_mode=wal")
+        self._connection.execute("pragma synchronous=off")
+        self._connection.executescript(SCHEMA)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        self._connection.execute("begin immediate")
+        try:
+            yield self._connection
+        except BaseException:
+            self._connection.execute("rollback")
+            raise
+        self._connection.execute("commit")
+
+    def add_receipts(self, receipts: Sequence[Receipt]) -> None:
+        """Adds receipts, forgetting the oldest beyond KEPT_RECEIPTS."""
+        with self._transaction() as db:
+            db.executemany("insert into receipt (body) values (?)", [(r.to_json(),) for r in receipts])
+            db.execute("delete from receipt where id <= (select max(id) from receipt) - ?", (KEPT_RECEIPTS,))
+
+    def receipts_after(self, last: int) -> list[tuple[int, Receipt]]:
+        """Receipts with an id above `last`, oldest first."""
+        rows = self._connection.execute("select id, body from receipt where id > ? order by id", (last,))
+        return [(number, Receipt.from_json(body)) for number, body in rows]
+
+    def accept(self, next_offsets: Mapping[tuple[str, int], int]) -> None:
+        """Notes up to where (exclusive) everything of a topic-partition is accepted; never lowers it."""
+        with self._transaction() as db:
+            db.executemany(
+                "insert into accepted values (?, ?, ?) on conflict do update "
+                "set next_offset = max(next_offset, excluded.next_offset)",
+                [(t, p, o) for (t, p), o in next_offsets.items()],
+            )
+
+    def accepted(self) -> dict[tuple[str, int], int]:
+        rows = self._connection.execute("select topic, partition, next_offset from accepted")
+        return {(t, p): o for t, p, o in rows}
+
+    def learn(self, topic: str, known: Known) -> None:
+        """Replaces what is known of a topic; a None field leaves the older value."""
+        self._connection.execute(
+            "insert into known values (?, ?, ?) on conflict do update set schema = coalesce(excluded.schema, schema), "
+            "bytes_per_row = coalesce(excluded.bytes_per_row, bytes_per_row)",
+            (topic, known.schema, known.bytes_per_row),
+        )
+
+    def known(self) -> dict[str, Known]:
+        rows = self._connection.execute("select topic, schema, bytes_per_row from known")
+        return {topic: Known(schema, per_row) for topic, schema, per_row in rows}
+
+    def watch(self, watches: Sequence[Watch]) -> None:
+        with self._transaction() as db:
+            db.executemany(
+                "insert or replace into watch values (?, ?, ?)",
+                [(w.topic, w.partition, json.dumps(asdict(w))) for w in watches],
+            )
+
+    def watches(self) -> list[Watch]:
+        rows = self._connection.execute("select body from watch order by topic, partition")
+        return [Watch(**json.loads(body)) for (body,) in rows]
+
+    def fail(self, failure: Failure) -> None:
+        """The first failure stays: later ones follow from it."""
+        self._connection.execute("insert or ignore into word values ('failure', ?)", (json.dumps(asdict(failure)),))
+
+    def failure(self) -> Failure | None:
+        found = self._word("failure")
+        return None if found is None else Failure(**found)
+
+    def forgive(self) -> None:
+        """Forgets the failure, for another try."""
+        self._connection.execute("delete from word where name = 'failure'")
+
+    def stop(self) -> None:
+        """Tells admission to admit nothing more."""
+        self.say("stop", True)
+
+    def stopping(self) -> bool:
+        return self._word("stop") is not None
+
+    def say(self, name: str, body: Any) -> None:
+        """A word from one process to another."""
+        self._connection.execute("insert or replace into word values (?, ?)", (name, json.dumps(body)))
+
+    def said(self, name: str) -> Any:
+        return self._word(name)
+
+    def _word(self, name: str) -> Any:
+        row = self._connection.execute("select body from word where name = ?", (name,)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def beat(self) -> None:
+        """A sign of life of the admission loop."""
+        self.say("beat", time.time())
+
+    def close(self) -> None:
+        self._connection.close()
