@@ -352,6 +352,24 @@ def test_sigterm_ends_cleanly_and_removes_the_temporary_folder(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
+def test_sigterm_does_not_wait_for_ordered_latency() -> None:
+    """An upload that is kept waiting is cut, quietly, and the exit status is 0."""
+    with TargetProcess() as target:
+        target.client.order_faults({"latency_s": 3_600})
+        waiting = threading.Thread(target=_cut_upload, args=(target,))
+        waiting.start()
+        while target.client.statistics()["files"] == 0:
+            time.sleep(0.01)
+        assert target.stop() == 0
+        waiting.join()
+        assert "Traceback" not in target.log.read_text()
+
+
+def _cut_upload(target: TargetProcess) -> None:
+    with pytest.raises(requests.ConnectionError):
+        upload(target, "f", parquet(id=[1], o=[1]))
+
+
 def test_two_targets_do_not_share_a_folder_or_a_port(tmp_path: Path) -> None:
     """The second one says so."""
     with TargetProcess(tmp_path / "data") as first:

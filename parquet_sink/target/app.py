@@ -6,10 +6,12 @@ Starlette is used as it is; what differs by mode (store, or discard) is the `Rec
 import asyncio
 import hmac
 import json
+import logging
 import random
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -29,6 +31,8 @@ from parquet_sink.target.store import Acceptance, FileStore
 
 MAX_ORDER_BYTES: Final = 2_000_000
 MAX_RULES: Final = 100
+logger = logging.getLogger(__name__)
+
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -117,8 +121,9 @@ class CutResponse(Response):
             await send({"type": "http.response.body", "body": body[: len(body) // 2], "more_body": True})
         transport: asyncio.Transport = scope["state"]["transport"]
         transport.abort()
-        while (await receive())["type"] != "http.disconnect":
-            pass  # until the server has noticed, else it would try to answer by itself
+        with suppress(asyncio.CancelledError):  # when the target stops
+            while (await receive())["type"] != "http.disconnect":
+                pass  # until the server has noticed, else it would try to answer by itself
 
 
 def now_ms() -> int:
@@ -151,7 +156,10 @@ class Uploads:
             response = Response(status_code=400)  # nobody is there to read it
             self._desk.by_status["disconnected"] += 1
             return response
+        except asyncio.CancelledError:
+            response = CutResponse()  # the target stops: the client gets no answer
         except OSError as reason:
+            logger.warning("an upload could not be stored: %s", reason)
             response = refusal(500, f"the file could not be stored: {reason.strerror or reason}")
         status = "cut" if isinstance(response, CutResponse) else str(response.status_code)
         self._desk.by_status[status] += 1

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from parquet_sink.target.app import Desk, Handler, Keys, guarded, refusal
+from parquet_sink.target.app import CutResponse, Desk, Handler, Keys, guarded, refusal
 from parquet_sink.target.contract import Ledger
 from parquet_sink.target.store import FileStore
 from parquet_sink.target.tables import Tables
@@ -190,6 +190,8 @@ def _told(handler: Handler) -> Handler:
             return await handler(request)
         except Unanswerable as reason:
             return refusal(reason.status, reason.text)
+        except asyncio.CancelledError:
+            return CutResponse()  # the target stops: the client gets no answer
 
     return answered
 

@@ -24,7 +24,7 @@ from parquet_sink.target.store import FileStore
 from parquet_sink.target.tables import Tables
 from parquet_sink.target.upsert import Upserter
 
-GRACE_S: Final = 5
+GRACE_S: Final = 3
 KEEP_ALIVE_S: Final = 300
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
