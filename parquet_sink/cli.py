@@ -1,0 +1,78 @@
+"""The command line: `parquet-sink run`, `check`, `target`, `demo`, `kafka`.
+
+Exit status: 0 done, 1 a connector failed, 2 invalid configuration or a missing part. Each command is imported only
+when it is asked for, so that `--help` is quick.
+"""
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Final, Protocol, cast
+
+from parquet_sink import __version__
+from parquet_sink.errors import InvalidConfiguration, SinkError
+
+COMMANDS: Final = {
+    "run": ("parquet_sink.runtime.command", "run connectors: Kafka Connect's standalone form"),
+    "check": ("parquet_sink.runtime.check_command", "validate connector files; with --connect try broker and target"),
+    "demo": ("parquet_sink.demo.command", "see the whole job on this machine, with proof"),
+    "target": ("parquet_sink.target.command", "the reference push target: stores, upserts, injects faults"),
+    "kafka": ("parquet_sink.kafka.command", "a local Kafka broker, for trying things out"),
+}
+
+
+class Command(Protocol):
+    """What a command's module offers."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+    def run(self, args: argparse.Namespace) -> int: ...
+
+
+def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser, with the options of the command that `argv` names (all of them without imports otherwise)."""
+    parser = argparse.ArgumentParser(
+        prog="parquet-sink",
+        description="Kafka topics arrive as Parquet files at a push API: at-least-once, on Spark.",
+        epilog="Exit status: 0 done, 1 a connector failed, 2 invalid configuration or a missing part.",
+    )
+    parser.add_argument("--version", action="version", version=f"parquet-sink {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    wanted = next((word for word in argv if not word.startswith("-")), None)
+    for name, (module, summary) in COMMANDS.items():
+        sub = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+        if name == wanted:
+            command = cast(Command, import_module(module))
+            command.add_arguments(sub)
+            sub.set_defaults(run=command.run)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command; returns the exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    args = parser_for(words).parse_args(words)
+    logging.basicConfig(
+        level=os.environ.get("PARQUET_SINK_LOG_LEVEL", "INFO").upper(),
+        format="%(asctime)s %(levelname)s %(message)s",
+        stream=sys.stderr,
+    )
+    for noisy in ("py4j", "urllib3", "pyspark"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    try:
+        return int(args.run(args))
+    except InvalidConfiguration as error:
+        for problem in error.problems:
+            print(problem, file=sys.stderr)
+        return error.exit_status
+    except SinkError as error:
+        print(f"parquet-sink: {error}", file=sys.stderr)
+        return error.exit_status
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""`parquet-sink run`."""
+
+import argparse
+import logging
+import sys
+
+from parquet_sink.config.check import check_files
+from parquet_sink.config.docs import help_text
+
+log = logging.getLogger(__name__)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `run`; `check` shares the first three."""
+    add_files(parser)
+    parser.add_argument(
+        "--master",
+        help="Spark master: local[N,ATTEMPTS] (default local[4,4]), spark://…, k8s://…, yarn",
+    )
+    parser.add_argument(
+        "--until-caught-up",
+        action="store_true",
+        help="deliver what is in Kafka now, whatever the thresholds say, then end",
+    )
+    parser.add_argument("--no-live", action="store_true", help="log lines even on a terminal")
+
+
+def add_files(parser: argparse.ArgumentParser) -> None:
+    """The files, and what overrides them."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = help_text()
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="connector.properties",
+        help="connector files, .properties or .json; one connector each",
+    )
+    parser.add_argument(
+        "--worker", metavar="worker.properties", help="worker file: bootstrap.servers, consumer.*, converters"
+    )
+    parser.add_argument(
+        "--bootstrap-servers",
+        metavar="HOST:PORT,…",
+        help="Kafka's address; wins over PARQUET_SINK_BOOTSTRAP_SERVERS and the worker file",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs until done or told to stop. Raises InvalidConfiguration, SetupError."""
+    checked = check_files(args.files, args.worker, bootstrap_servers=args.bootstrap_servers)
+    for warning in checked.warnings:
+        log.warning("%s", warning)
+    settings = checked.require()
+    from parquet_sink.runtime.worker import Observer, Worker  # after the files were found right: it takes a second
+
+    observer: Observer
+    if sys.stderr.isatty() and not args.no_live:
+        from parquet_sink.runtime.live import LiveView
+
+        observer = LiveView()
+    else:
+        from parquet_sink.runtime.lines import LogLines
+
+        observer = LogLines()
+    worker = Worker(settings, master=args.master, until_caught_up=args.until_caught_up, observer=observer)
+    return worker.run()

@@ -1,0 +1,47 @@
+"""One log line for each file, and for each connector that begins or ends: the view when there is no terminal."""
+
+import logging
+from collections.abc import Sequence
+
+from parquet_sink.runtime.connector import Connector, Status
+from parquet_sink.upload.receipts import Receipt
+
+log = logging.getLogger(__name__)
+
+
+class LogLines:
+    """An `Observer` that logs what is new since its last look."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, int] = {}
+        self._status: dict[str, Status] = {}
+
+    def look(self, connectors: Sequence[Connector]) -> None:
+        for connector in connectors:
+            if self._status.get(connector.settings.name) is not connector.status:
+                self._status[connector.settings.name] = connector.status
+                log.info("connector %s: %s", connector.settings.name, connector.status)
+            self._receipts(connector)
+
+    def close(self, connectors: Sequence[Connector]) -> None:
+        self.look(connectors)
+
+    def _receipts(self, connector: Connector) -> None:
+        if connector.state is None:
+            return
+        name = connector.settings.name
+        for number, receipt in connector.state.receipts_after(self._seen.get(name, 0)):
+            self._seen[name] = number
+            if receipt.accepted:
+                log.info("%s", describe(receipt))
+
+
+def describe(receipt: Receipt) -> str:
+    """One accepted file in one line."""
+    upload = receipt.seconds.get("upload", 0.0)
+    again = f", {receipt.attempts} attempts" if receipt.attempts > 1 else ""
+    return (
+        f"connector {receipt.connector}: accepted {receipt.file_name} "
+        f"({receipt.rows} rows, {receipt.size_bytes} bytes, rotated by {receipt.reason}, "
+        f"upload {upload:.2f} s{again})"
+    )

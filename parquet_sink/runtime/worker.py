@@ -1,0 +1,127 @@
+"""The process that hosts connectors: one Spark session, one streaming query for each connector, one loop.
+
+Signals: the first SIGTERM or SIGINT finishes the flush in progress, commits and ends with 0; the second ends at once.
+"""
+
+import logging
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Final, Protocol
+
+from parquet_sink.config.settings import ConnectorSettings
+from parquet_sink.errors import SetupError
+from parquet_sink.kafka.jars import find_java
+from parquet_sink.runtime.connector import Connector, Status
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
+
+LOOK_S: Final = 0.25
+MEMORY_FOLDER: Final = Path("/dev/shm")  # noqa: S108 - memory-backed where there is one; a fresh 0700 folder is made in it
+
+
+class Observer(Protocol):
+    """Sees the connectors at each look: log lines, or the live view."""
+
+    def look(self, connectors: Sequence[Connector]) -> None: ...
+    def close(self, connectors: Sequence[Connector]) -> None: ...
+
+
+class Worker:
+    """Runs connectors until they are done, one has failed, or a signal comes."""
+
+    def __init__(
+        self,
+        connectors: Sequence[ConnectorSettings],
+        *,
+        master: str | None = None,
+        until_caught_up: bool = False,
+        observer: Observer,
+    ) -> None:
+        self._settings, self._master, self._until_caught_up = connectors, master, until_caught_up
+        self._observer = observer
+        self._signals = 0
+        self._connectors: list[Connector] = []
+
+    def run(self) -> int:
+        """0 when all are done, or stopped on a signal; 1 when a connector failed. Raises SetupError."""
+        find_java()
+        folder = scratch_folder()
+        restore = self._listen()
+        try:
+            return self._host(folder)
+        finally:
+            restore()
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _host(self, folder: Path) -> int:
+        from parquet_sink.runtime import session  # takes a second to import
+
+        try:
+            spark = session.start(self._master, folder / "spark")
+        except Exception as error:
+            raise SetupError(
+                f"Spark did not start with master {self._master or session.LOCAL_MASTER}: {error}"
+            ) from error
+        try:
+            self._start(spark, folder, session.slots(spark))
+            self._supervise(spark)
+            return 1 if any(c.status is Status.FAILED for c in self._connectors) else 0
+        finally:
+            self._observer.close(self._connectors)
+            for connector in self._connectors:
+                connector.close()
+            spark.stop()
+
+    def _start(self, spark: "SparkSession", folder: Path, slots: int) -> None:
+        """Starts one after the other; the first one warms Spark up for all."""
+        for index, settings in enumerate(self._settings):
+            if self._signals:
+                return
+            connector = Connector(settings, folder / str(index), until_caught_up=self._until_caught_up)
+            self._connectors.append(connector)
+            connector.start(spark, warm_slots=slots if index == 0 else None)
+            self._observer.look(self._connectors)
+
+    def _supervise(self, spark: "SparkSession") -> None:
+        while not self._signals and any(c.status is Status.RUNNING for c in self._connectors):
+            for connector in self._connectors:
+                connector.look(spark)
+            self._observer.look(self._connectors)
+            time.sleep(LOOK_S)
+        for connector in self._connectors:
+            connector.ask_to_stop()
+        for connector in self._connectors:
+            connector.finish()
+
+    def _listen(self) -> Callable[[], None]:
+        before = {number: signal.signal(number, self._signalled) for number in (signal.SIGTERM, signal.SIGINT)}
+
+        def restore() -> None:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+        return restore
+
+    def _signalled(self, number: int, frame: FrameType | None) -> None:
+        self._signals += 1
+        if self._signals > 1:
+            os.write(
+                2, b"parquet-sink: second signal, ending at once; unfinished files are sent again at the next start\n"
+            )
+            os._exit(128 + number)
+        os.write(2, b"parquet-sink: stopping; the flush in progress is finished first\n")
+
+
+def scratch_folder() -> Path:
+    """A fresh private folder for checkpoints and state: memory-backed where possible, since each micro-batch writes."""
+    base = MEMORY_FOLDER if os.access(MEMORY_FOLDER, os.W_OK) else Path(tempfile.gettempdir())
+    return Path(tempfile.mkdtemp(prefix="parquet-sink-", dir=base))
