@@ -16,7 +16,7 @@ MAX_DEPTH = 100
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 _INT64_LIMIT = float(2**63)
 _SHOWN_PATH = 200
-_LITERALS = (b"NaN", b"Infinity", b"-Infinity")
+_NOT_NUMBERS = (("-Infinity", -1), ("Infinity", 0), ("NaN", 0))
 _NAMES = {list: "a list", str: "a string", int: "a number", float: "a number", bool: "a boolean", type(None): "null"}
 
 Tree = dict[str, object]
@@ -55,9 +55,9 @@ def _syntax(value: bytes, error: orjson.JSONDecodeError) -> str:
     """Why a value is not JSON; the position is counted in characters, from 1."""
     if not value.strip():
         return "the value is empty, which is not JSON"
-    for literal in _LITERALS:
-        if value[error.pos :].startswith(literal):
-            return f"the value is not JSON: {literal.decode()} is not a JSON number (position {error.pos + 1})"
+    for literal, shift in _NOT_NUMBERS:
+        if error.pos + shift >= 0 and error.doc.startswith(literal, error.pos + shift):
+            return f"the value is not JSON: {literal} is not a JSON number (position {error.pos + shift + 1})"
     return f"the value is not JSON: {error.msg.split(': line ')[0]} (position {error.pos + 1})"
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.json_fast import has_empty_object
-from parquet_sink.shape.kinds import EmptyMap, Kinds, to_arrow, to_fields
+from parquet_sink.shape.kinds import Kinds, to_arrow, to_fields
 from parquet_sink.shape.outline import Names, Outline, flat_name
 
 _EXACT_LIMIT = float(2**53)
@@ -34,12 +34,12 @@ def to_columns(
     """batch: read from `values` with `outline.to_schema(kinds)`."""
     visit = _Visit(kinds, outline, discard_collections)
     visit.hollow = _all_null(batch.columns)
-    children = list(zip(batch.schema.names, batch.columns, strict=True))
+    children = dict(zip(batch.schema.names, batch.columns, strict=True))
     if flat:
-        for name, array in children:
+        for name, array in children.items():
             visit.flatten((name,), array)
     else:
-        visit.arrays = visit.nest(dict(children), kinds)
+        visit.arrays = visit.nest(children, kinds)
     if visit.hollow is not None and pc.any(visit.hollow).as_py():
         visit.doubt(pc.and_(visit.hollow, has_empty_object(values)))
     return Columns(visit.arrays, visit.doubtful)
@@ -71,10 +71,10 @@ class _Visit:
                 self.doubt(_doubtful_fractions(array))
                 self.arrays[flat_name(path)] = array
         elif array.type.num_fields:
-            children = array.flatten()
-            self._note_hollow(array, children)
-            for index, child in enumerate(children):
-                self.flatten((*path, array.type.field(index).name), child)
+            children = _children(array)
+            self._note_hollow(array, list(children.values()))
+            for name, child in children.items():
+                self.flatten((*path, name), child)
         elif not self._discard:
             self._flatten_empty(path, array)
 
@@ -96,24 +96,39 @@ class _Visit:
     def nest(self, children: dict[str, pa.Array], kinds: Kinds) -> dict[str, pa.Array]:
         """The children that have a kind, structs rebuilt to hold exactly their kind's fields."""
         result = {}
-        for name, kind in kinds.items():
-            array = children.get(name)
-            if array is None or pa.types.is_null(array.type) or kind is EmptyMap:
+        for name, array in children.items():
+            kind = kinds.get(name)
+            if pa.types.is_null(array.type):
                 continue
-            if isinstance(kind, dict):
-                result[name] = self._struct(array, kind)
-            else:
+            if not pa.types.is_struct(array.type):
                 self.doubt(_doubtful_fractions(array))
                 result[name] = array
+            elif isinstance(kind, dict):
+                result[name] = self._struct(array, kind)
+            else:
+                self._nest_nothing(array)
         return result
 
     def _struct(self, array: pa.StructArray, kind: Kinds) -> pa.StructArray:
         """An object without a value is null."""
-        names = [array.type.field(index).name for index in range(array.type.num_fields)]
-        found = self.nest(dict(zip(names, array.flatten(), strict=True)), kind)
+        found = self.nest(_children(array), kind)
         children = [found[name] if name in found else pa.nulls(len(array), to_arrow(kind[name])) for name in kind]
-        nothing = _all_null(children)
-        return pa.StructArray.from_arrays(children, fields=to_fields(kind), mask=nothing)
+        return pa.StructArray.from_arrays(children, fields=to_fields(kind), mask=_all_null(children))
+
+    def _nest_nothing(self, array: pa.StructArray) -> None:
+        """Objects that never had a value give no column; one that is `{}` may."""
+        children = _children(array)
+        if children:
+            self._note_hollow(array, list(children.values()))
+            self.nest(children, {})
+        elif array.null_count < len(array):
+            self.doubt(array.is_valid())
+
+
+def _children(array: pa.StructArray) -> dict[str, pa.Array]:
+    """The fields of a struct, null where it is."""
+    names = [array.type.field(index).name for index in range(array.type.num_fields)]
+    return dict(zip(names, array.flatten(), strict=True))
 
 
 def _all_null(arrays: Sequence[pa.Array]) -> Mask:

@@ -1,0 +1,133 @@
+"""The exact path's reading of one value: what is accepted, and the reason when it is not."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parquet_sink.convert.json_exact import MAX_DEPTH, InvalidValue, parse, show, walk
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(st.text(), below, max_size=3),
+    max_leaves=10,
+)  # fmt: skip
+
+
+@given(st.dictionaries(st.text(), json_values, min_size=1), st.booleans())
+def test_valid_objects_come_back(tree: dict[str, object], ascii_only: bool) -> None:
+    """Any object within the limits is given as it was written."""
+    parsed = parse(json.dumps(tree, ensure_ascii=ascii_only).encode())
+    assert repr(parsed) == repr(tree)
+
+
+ACCEPTED = [
+    (b'{"a":1,"a":2}', {"a": 2}),
+    (b'{"a":1,"b":2,"a":null}', {"a": None, "b": 2}),
+    (b' \t\r\n{"a":1}\n', {"a": 1}),
+    (b'{"a":-0}', {"a": 0}),
+    (b'{"a":-0.0}', {"a": -0.0}),
+    (b'{"a":1e5}', {"a": 100000.0}),
+    (b'{"a":1e-400}', {"a": 0.0}),
+    (b'{"a":1e19}', {"a": 1e19}),
+    (b'{"a":9223372036854775807,"b":-9223372036854775808}', {"a": 2**63 - 1, "b": -(2**63)}),
+    (b'{"a":"\\u0000\\ud83d\\ude00\x7f"}', {"a": "\x00\U0001f600\x7f"}),
+    (b'{"":1}', {"": 1}),
+]
+
+
+@pytest.mark.parametrize(("value", "tree"), ACCEPTED)
+def test_accepted(value: bytes, tree: dict[str, object]) -> None:
+    """Edges of what is valid: of equal keys the last wins at the first one's place."""
+    assert repr(parse(value)) == repr(tree)
+
+
+REFUSED = [
+    (b"", "the value is empty, which is not JSON"),
+    (b" \n", "the value is empty, which is not JSON"),
+    (b"{}", "the value is an empty JSON object"),
+    (b"[1]", "the value is not a JSON object but a list"),
+    (b'"x"', "the value is not a JSON object but a string"),
+    (b"1.5", "the value is not a JSON object but a number"),
+    (b"true", "the value is not a JSON object but a boolean"),
+    (b"null", "the value is not a JSON object but null"),
+    (b'{"a":NaN}', "the value is not JSON: NaN is not a JSON number (position 6)"),
+    (b'{"a":-Infinity}', "the value is not JSON: -Infinity is not a JSON number (position 6)"),
+    (b'{"a":9223372036854775808}', "field a holds an integer beyond 64 bits"),
+    (b'{"a":{"b":-9223372036854775809}}', "field a.b holds an integer beyond 64 bits"),
+    (b'{"a":[1,{"b":18446744073709551616}]}', "field a[1].b holds an integer beyond 64 bits"),
+    (b'{"a":1e19,"b":100000000000000000000}', "field b holds an integer beyond 64 bits"),
+]
+
+
+@pytest.mark.parametrize(("value", "reason"), REFUSED)
+def test_refused_with_reason(value: bytes, reason: str) -> None:
+    """The reason says what is wrong, and where."""
+    with pytest.raises(InvalidValue) as caught:
+        parse(value)
+    assert str(caught.value) == reason
+
+
+SYNTAX = [b"{", b'{"a":1', b'{"a":1}{"a":2}', b'{"a":1,}', b'{"a":01}', b'{"a":+1}', b'{"a":.5}', b'{"a":1.}', b"{a:1}"]
+SYNTAX += [
+    b"{'a':1}",
+    b'{"a":"\\ud800"}',
+    b'{"a":"\\udc00"}',
+    b'{"a":"\\ud800\\ud800"}',
+    b'{"a":"\xff"}',
+    b'{"a":"\n"}',
+]
+SYNTAX += [
+    b'{"a":"\xed\xa0\x80"}',
+    b'{"a":"\xc0\x80"}',
+    b'{"\xff":1}',
+    b'{"a":"\x00"}',
+    b'{"a":1}\x00',
+    b"\xef\xbb\xbf{}",
+]
+SYNTAX += [b'{"a":1e400}', b'{"a":' + b"1" * 400 + b"}", b'{"a":tru}', b'{"a":1 /* one */}', b"\xff\xfe{"]
+
+
+@pytest.mark.parametrize("value", SYNTAX)
+def test_no_json(value: bytes) -> None:
+    """Whatever is not strict JSON in UTF-8 is refused with the position."""
+    with pytest.raises(InvalidValue, match=r"^the value is not JSON: .* \(position \d+\)$"):
+        parse(value)
+
+
+def nested(levels: int, opening: str, closing: str) -> bytes:
+    """A record of so many levels, itself included."""
+    return ('{"r":' + opening * (levels - 2) + "[]" + closing * (levels - 2) + "}").encode()
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
+def test_depth_has_a_limit(opening: str, closing: str) -> None:
+    """As many levels as stated are accepted, one more is not, and very many neither."""
+    parse(nested(MAX_DEPTH, opening, closing))
+    for levels in (MAX_DEPTH + 1, 1000):
+        with pytest.raises(InvalidValue, match=f"is nested deeper than {MAX_DEPTH} levels"):
+            parse(nested(levels, opening, closing))
+    with pytest.raises(InvalidValue):
+        parse(nested(100_000, opening, closing))
+
+
+def test_content_is_never_told() -> None:
+    """A reason names fields, not what they hold."""
+    for value in (b'{"secret":"hunter2"', b'{"secret":"hunter2","n":99999999999999999999}', b'hunter2 {"a":1}'):
+        with pytest.raises(InvalidValue) as caught:
+            parse(value)
+        assert "hunter2" not in str(caught.value)
+
+
+def test_paths_are_shown_safely() -> None:
+    """Control characters are escaped, and a path is cut when very long."""
+    assert show(("a", "b", 3, "c")) == "a.b[3].c"
+    assert show(("a\nb\x1b[0m",)) == "a\\nb\\x1b[0m"
+    assert len(show(("k" * 10_000,))) < 250
+
+
+def test_walk_goes_in_order() -> None:
+    """Containers come before what they hold, fields in their order."""
+    assert [show(path) for path, _ in walk({"b": {"x": [1, {}]}, "a": 2})] == ["b", "b.x", "b.x[0]", "b.x[1]", "a"]
