@@ -148,7 +148,7 @@ def facts(run: shaper.Run) -> tuple[object, ...]:
     return rows, str(run.rows.schema), run.records, run.first_offset, run.last_offset, run.incompatible
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(values(), min_size=1, max_size=4), shape_settings)
 def test_fast_equals_exact(blocks: list[list[bytes | None]], config: ShapeSettings) -> None:
     """Whatever the records, the settings and the cut into blocks, both paths give the same."""
@@ -159,7 +159,7 @@ def test_fast_equals_exact(blocks: list[list[bytes | None]], config: ShapeSettin
     assert fast == exact
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(values(), min_size=2, max_size=4), shape_settings)
 def test_known_carries_everything(blocks: list[list[bytes | None]], config: ShapeSettings) -> None:
     """A new shaper for each block, given what the one before knew as bytes, equals one shaper for all."""
