@@ -1,4 +1,4 @@
-"""How a connector's settings reach Spark's Python processes: through a private folder, never as a Spark option in clear.
+"""How a connector's settings reach Spark's Python processes: through a private folder, never as a Spark option.
 
 Options of a data source are visible in query plans, the UI and the event log. So an option carries only the path of a
 run folder (mode 0700); the planner, which runs on the driver's machine, reads the settings from it, and they travel to

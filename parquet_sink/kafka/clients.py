@@ -14,6 +14,13 @@ from parquet_sink.errors import InvalidConfiguration
 
 log = logging.getLogger(__name__)
 
+END_OF_PARTITION: Final = KafkaError._PARTITION_EOF  # noqa: SLF001 - the client's public names for its own events
+OUT_OF_RANGE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})  # noqa: SLF001
+PASSING: Final = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT})  # noqa: SLF001
+UNKNOWN: Final = frozenset(
+    {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}  # noqa: SLF001
+)
+
 RENAMED: Final[Mapping[str, str]] = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
     "request.timeout.ms": "socket.timeout.ms",
@@ -50,13 +57,13 @@ NO_EFFECT: Final = frozenset(
 
 REFUSALS: Final = frozenset(
     {
-        KafkaError._AUTHENTICATION,
+        KafkaError._AUTHENTICATION,  # noqa: SLF001
         KafkaError.SASL_AUTHENTICATION_FAILED,
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
         KafkaError.GROUP_AUTHORIZATION_FAILED,
         KafkaError.CLUSTER_AUTHORIZATION_FAILED,
         KafkaError.UNSUPPORTED_SASL_MECHANISM,
-        KafkaError._SSL,
+        KafkaError._SSL,  # noqa: SLF001
     }
 )
 """Waiting does not cure these."""
@@ -67,7 +74,7 @@ JAAS: Final = re.compile(r'(username|password)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\
 
 
 def translate(client: Mapping[str, str | Secret]) -> dict[str, str]:
-    """librdkafka's settings for Java's, secrets revealed: for the client's constructor and nowhere else.
+    """Settings of librdkafka for Java's, secrets revealed: for the client's constructor and nowhere else.
 
     Raises InvalidConfiguration for Java key stores, which librdkafka cannot read.
     """
@@ -93,7 +100,8 @@ def _jaas(text: str, problems: list[str]) -> dict[str, str]:
     found = {m[1]: (m[2] if m[2] is not None else m[3]) for m in JAAS.finditer(text)}
     if {"username", "password"} - found.keys():
         problems.append(
-            "Invalid [consumer.sasl.jaas.config]. No username and password in it; PLAIN and SCRAM login modules are understood"
+            "Invalid [consumer.sasl.jaas.config]. No username and password in it; "
+            "login modules for PLAIN and SCRAM are understood"
         )
         return {}
     return {"sasl.username": found["username"], "sasl.password": found["password"]}

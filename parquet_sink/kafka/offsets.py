@@ -65,7 +65,7 @@ class GroupOffsets:
         except KafkaException as error:
             raise self._failed("its offsets cannot be read", error.args[0]) from None
         bad = next((tp for tp in found if tp.error), None)
-        if bad is not None:
+        if bad is not None and bad.error is not None:
             raise self._failed("its offsets cannot be read", bad.error)
         return {(tp.topic, tp.partition): Committed(tp.offset, tp.metadata or "") for tp in found if tp.offset >= 0}
 
@@ -81,8 +81,9 @@ class GroupOffsets:
             self._send(higher)
 
     def advance(self, next_offsets: Mapping[Key, int]) -> None:
-        """Commits what is higher than what the group has, if this instance made the last commit: for another process
-        of the same instance. Raises AnotherInstance, KafkaFailed.
+        """As `commit`, from another process of the same instance, if this instance made the last commit.
+
+        Raises AnotherInstance, KafkaFailed.
         """
         found = self.read(list(next_offsets))
         mine = metadata(self._instance)
@@ -118,7 +119,7 @@ class GroupOffsets:
         except KafkaException as error:
             raise self._failed("offsets cannot be committed", error.args[0]) from None
         bad = next((tp for tp in done or () if tp.error), None)
-        if bad is not None:
+        if bad is not None and bad.error is not None:
             raise self._failed("offsets cannot be committed", bad.error)
         self._ours.update(next_offsets)
 

@@ -5,7 +5,7 @@ there; never by counting, because transaction markers, aborted records and compa
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -64,8 +64,7 @@ class RangeReader:
                 continue
             heard = time.monotonic()
             records, finished = self._sort(position, messages)
-            for block in self._cut(records):
-                yield block
+            yield from self._cut(records)
             if records:
                 wanted = self._next_poll(records, wanted)
         self.next_offset = max(self.next_offset, self.end)
@@ -96,25 +95,24 @@ class RangeReader:
         finished = False
         if any(map(Message.error, messages)):
             for message in messages:
-                if message.error() is not None:
-                    finished |= self._event(position, message)
+                if (error := message.error()) is not None:
+                    finished |= self._event(position, error, message.offset() or 0)
             messages = [m for m in messages if m.error() is None]
-        if messages and messages[-1].offset() >= self.end - 1:
+        if messages and (last := _offset(messages[-1])) >= self.end - 1:
             finished = True
-            if messages[-1].offset() >= self.end:
+            if last >= self.end:
                 self._beyond = True
-                messages = [m for m in messages if m.offset() < self.end]
+                messages = [m for m in messages if _offset(m) < self.end]
         return messages, finished
 
-    def _event(self, position: _Position, message: Message) -> bool:
+    def _event(self, position: _Position, error: KafkaError, offset: int) -> bool:
         """What librdkafka says between records; True when the topic-partition ends at or past our end."""
-        error = message.error()
         code = error.code()
-        if code == KafkaError._PARTITION_EOF:
-            return (message.offset() or 0) >= self.end
-        if code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+        if code == clients.END_OF_PARTITION:
+            return offset >= self.end
+        if code in clients.OUT_OF_RANGE:
             return self._overtaken(position)
-        if error.retriable() or code in (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT):
+        if error.retriable() or code in clients.PASSING:
             return False
         raise KafkaFailed(
             f"Topic {self.topic}, topic-partition {self.partition}, offset {self.next_offset}: {error.str()}"
@@ -137,8 +135,8 @@ class RangeReader:
     def _check_silence(self, heard: float) -> None:
         if time.monotonic() - heard > SILENCE_S:
             raise KafkaFailed(
-                f"Topic {self.topic}, topic-partition {self.partition}: no record came for {SILENCE_S:.0f} s after offset "
-                f"{self.next_offset}, although the range goes to {self.end}. Check the broker."
+                f"Topic {self.topic}, topic-partition {self.partition}: no record came for {SILENCE_S:.0f} s after "
+                f"offset {self.next_offset}, although the range goes to {self.end}. Check the broker."
             )
 
     def _cut(self, records: list[Message]) -> Iterator[Block]:
@@ -158,7 +156,7 @@ class RangeReader:
             yield self._block(records[first:], values[first:])
 
     def _block(self, records: list[Message], values: list[bytes | None]) -> Block:
-        offsets = list(map(Message.offset, records))
+        offsets: list[int] = list(map(_offset, records))
         stamps = [ms if kind else 0 for kind, ms in map(Message.timestamp, records)]
         self.next_offset = offsets[-1] + 1
         return Block.of(self.topic, self.partition, offsets, stamps, values)
@@ -169,6 +167,10 @@ class RangeReader:
         sample = records[-1].value()
         largest = max(1, BLOCK_BYTES // max(len(sample) if sample else 1, 1))
         return max(1, min(wanted * 4, BLOCK_RECORDS, largest))
+
+
+_offset: Callable[[Message], int] = Message.offset  # type: ignore[assignment]
+"""Of a record: it always has one; only events may not."""
 
 
 def lost(topic: str, partition: int, start: int, low: int, high: int) -> OffsetsLost:

@@ -56,14 +56,17 @@ class Problem:
 
 
 def with_block(span: Span, next_offset: int, block: Block) -> pa.RecordBatch:
+    """The row of one block; next_offset: the offset after its last record, or after a gap behind it."""
     return _row(span, next_offset, len(block), encode(block), None)
 
 
 def at_end(span: Span) -> pa.RecordBatch:
+    """The row that says: the range was read to its end."""
     return _row(span, span.end, 0, None, None)
 
 
 def with_problem(span: Span, next_offset: int, error: ConnectorError) -> pa.RecordBatch:
+    """The row that says why the range was not read beyond next_offset."""
     body = json.dumps({"kind": type(error).__name__, "message": str(error)})
     return _row(span, next_offset, 0, None, body)
 

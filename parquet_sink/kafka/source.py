@@ -14,8 +14,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, Suppor
 from parquet_sink import handoff
 from parquet_sink.errors import ConnectorError, SinkError
 from parquet_sink.kafka import rows
-from parquet_sink.kafka.tasks import by_task
 from parquet_sink.kafka.rows import WARM_UP, Span
+from parquet_sink.kafka.tasks import by_task
 from parquet_sink.state import Failure, State
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import Final
 
 from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import BrokerAway, ConnectorError, KafkaFailed, OffsetsLost
+from parquet_sink.handoff import Instance
 from parquet_sink.kafka import reader
 from parquet_sink.kafka.admission import Arrivals, Candidate, due, together
-from parquet_sink.handoff import Instance
 from parquet_sink.kafka.offsets import GroupOffsets, Key
 from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.state import State, Watch
@@ -47,6 +47,8 @@ class Ticker:
         self._group = GroupOffsets(settings.kafka, instance)
         self._starts: dict[Key, int] = {}
         self._arrivals: dict[Key, Arrivals] = {}
+        self._gone: set[Key] = set()
+        self._draining = False
         self._drain: dict[Key, int] | None = None
         self._looked = self._checked = self._told_away = 0.0
         self._shown: dict[Key, Watch] = {}
@@ -60,6 +62,7 @@ class Ticker:
         while True:
             try:
                 self._starts = self._resolve(self._watermarks.topic_partitions(), self._settings.kafka.offset_reset)
+                self._group.claim(self._starts)
                 break
             except BrokerAway as error:
                 if self._now() >= deadline:
@@ -67,17 +70,16 @@ class Ticker:
                 log.warning("connector %s: %s Trying on.", self._settings.name, error)
                 self._sleep(1.0)
         self._looked = self._checked = self._now()
-        self._group.claim(self._starts)
         return dict(self._starts)
 
     def drain(self) -> None:
-        """What is there when this is called first is due, and nothing that comes later."""
-        if self._drain is None:
-            self._drain = self._watermarks.ends(list(self._starts))
+        """From now on what is there at the next tick is due, and nothing that comes later."""
+        self._draining = True
 
     def position(self, start: Mapping[Key, int]) -> dict[Key, int]:
-        """`start`, with topic-partitions that were found since."""
-        return {**self._starts, **start}
+        """`start`, with topic-partitions that were found since and without those that are gone."""
+        known = {**self._starts, **start}
+        return {key: offset for key, offset in known.items() if key not in self._gone}
 
     def tick(self, start: Mapping[Key, int]) -> list[Candidate]:
         """The ranges that are due, after committing `start` (exclusive offsets of what was accepted).
@@ -86,7 +88,7 @@ class Ticker:
         """
         self._starts = self.position(start)
         try:
-            self._commit(start)
+            self._commit({key: offset for key, offset in start.items() if key not in self._gone})
             if self._state.stopping():
                 self._state.say("drained", True)
                 return []
@@ -94,6 +96,8 @@ class Ticker:
             return self._due()
         except BrokerAway as error:
             self._tell_away(error)
+            if self._state.stopping():
+                self._state.say("drained", True)
         return []
 
     def _commit(self, start: Mapping[Key, int]) -> None:
@@ -114,13 +118,17 @@ class Ticker:
             self._group.claim(joined)
             self._starts.update(joined)
             log.info("connector %s: new topic-partitions %s", self._settings.name, named(joined))
+        self._gone -= set(keys)
         for gone in self._starts.keys() - set(keys):
             log.warning("connector %s: topic %s, topic-partition %d is gone", self._settings.name, *gone)
+            self._gone.add(gone)
             del self._starts[gone]
 
     def _due(self) -> list[Candidate]:
         now_ms = int(self._now() * 1000)
         ends = self._watermarks.ends(list(self._starts))
+        if self._draining and self._drain is None:
+            self._drain = ends
         learned = {topic: known.bytes_per_row for topic, known in self._state.known().items()}
         found: list[tuple[int | None, Candidate]] = []
         for key, end in ends.items():
@@ -131,8 +139,8 @@ class Ticker:
             arrivals = self._seen(key, start, end, now_ms)
             high = end if self._drain is None else min(end, self._drain.get(key, start))
             oldest = arrivals.oldest_ms(start)
-            draining = self._drain is not None
-            span = due(start, high, oldest, learned.get(key[0]), self._settings.flush, now_ms, draining=draining)
+            per_record = learned.get(key[0])
+            span = due(start, high, oldest, per_record, self._settings.flush, now_ms, draining=self._draining)
             if span is not None:
                 found.append((oldest, (*key, span)))
         self._show(ends)
@@ -149,13 +157,16 @@ class Ticker:
         return arrivals
 
     def _fell_back(self, key: Key, start: int, end: int) -> None:
-        """The topic-partition ends below where we stand: deleted and made anew, or truncated."""
-        if self._settings.kafka.lost_offsets == "STOP":
-            raise reader.lost(*key, start, self._watermarks.starts([key])[key], end)
-        log.warning("connector %s: topic %s, topic-partition %d starts again at 0", self._settings.name, *key)
+        """The topic-partition ends below where we stand: deleted and made anew, or truncated.
+
+        With CONTINUE the group is set to its beginning and the query starts again from there.
+        """
         first = self._watermarks.starts([key])
+        error = reader.lost(*key, start, first[key], end)
+        if self._settings.kafka.lost_offsets == "STOP":
+            raise error
         self._group.claim(first)
-        self._starts.update(first)
+        raise KafkaFailed(f"{error} Going on at {first[key]}.")
 
     def _show(self, ends: Mapping[Key, int]) -> None:
         """Tells the other processes how things stand, when that changed."""
@@ -187,8 +198,8 @@ class Ticker:
     def _reset(self, key: Key, reset: str, first: int, last: int) -> int:
         if reset == "none":
             raise ConnectorError(
-                f"Topic {key[0]}, topic-partition {key[1]}: group {self._settings.kafka.group} has no committed offset, "
-                f"and auto.offset.reset is none. Commit one with kafka-consumer-groups, or choose earliest or latest."
+                f"Topic {key[0]}, topic-partition {key[1]}: group {self._settings.kafka.group} has no committed "
+                f"offset, and auto.offset.reset is none. Commit one with kafka-consumer-groups, or choose earliest or latest."
             )
         return last if reset == "latest" else first
 
@@ -214,4 +225,5 @@ class Ticker:
 
 
 def named(keys: Mapping[Key, object]) -> str:
+    """Topic-partitions for a log line."""
     return ", ".join(f"{topic} {partition}" for topic, partition in sorted(keys))

@@ -2,11 +2,12 @@
 
 import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import Any, Final
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription, TopicMetadata  # type: ignore[attr-defined]
 
 from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import BrokerAway, KafkaFailed
@@ -32,40 +33,43 @@ class Watermarks:
     def topic_partitions(self) -> list[Key]:
         """All topic-partitions of the connector's topics, in order. Raises KafkaFailed for an unknown topic."""
         if self._pattern is None:
-            return sorted(key for topic in self._kafka.topics for key in self._of(topic))
+            return sorted(key for topic, about in self._described().items() for key in self._of(topic, about))
         pattern = self._pattern
-        found = self._metadata(None).topics.values()
         return sorted(
-            (t.topic, p)
-            for t in found
-            if pattern.fullmatch(t.topic) and not t.topic.startswith("__")
-            for p in t.partitions
+            (topic, partition)
+            for topic, about in self._all_topics().items()
+            if pattern.fullmatch(topic) and not topic.startswith("__")
+            for partition in about.partitions
         )
 
-    def _of(self, topic: str) -> Iterable[Key]:
-        about = self._metadata(topic).topics[topic]
-        if about.error is not None:
-            raise self._failed(about.error, f"Topic {topic}")
-        return ((topic, p) for p in about.partitions)
+    def _described(self) -> "dict[str, Future[TopicDescription]]":
+        """Asks for the topics by name, which never creates one."""
+        asked = TopicCollection(list(self._kafka.topics))
+        described: dict[str, Future[TopicDescription]] = self._admin.describe_topics(asked, request_timeout=TIMEOUT_S)
+        return described
 
-    def _metadata(self, topic: str | None) -> Any:
+    def _of(self, topic: str, about: "Future[TopicDescription]") -> list[Key]:
         try:
-            return (
-                self._admin.list_topics(topic, timeout=TIMEOUT_S)
-                if topic
-                else self._admin.list_topics(timeout=TIMEOUT_S)
-            )
+            return [(topic, info.id) for info in about.result().partitions]
+        except KafkaException as error:
+            raise self._failed(error.args[0], f"Topic {topic}") from None
+
+    def _all_topics(self) -> "dict[str, TopicMetadata]":
+        try:
+            return self._admin.list_topics(timeout=TIMEOUT_S).topics
         except KafkaException as error:
             raise self._failed(error.args[0], "The list of topics") from None
 
     def ends(self, keys: Sequence[Key]) -> dict[Key, int]:
-        """Where each topic-partition ends, exclusive: the last stable offset, or the high watermark when uncommitted
-        records are read. One request. Raises BrokerAway, KafkaFailed."""
-        return self._list(keys, OffsetSpec.latest())
+        """Where each topic-partition ends, exclusive; one request. Raises BrokerAway, KafkaFailed.
+
+        The last stable offset; the high watermark when uncommitted records are read.
+        """
+        return self._list(keys, OffsetSpec.latest())  # type: ignore[no-untyped-call]
 
     def starts(self, keys: Sequence[Key]) -> dict[Key, int]:
         """The first offset that Kafka still holds. One request. Raises BrokerAway, KafkaFailed."""
-        return self._list(keys, OffsetSpec.earliest())
+        return self._list(keys, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
 
     def _list(self, keys: Sequence[Key], spec: Any) -> dict[Key, int]:
         if not keys:
@@ -82,7 +86,7 @@ class Watermarks:
 
     def _failed(self, error: Any, what: str) -> KafkaFailed:
         code = error.code()
-        if code in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION):
+        if code in clients.UNKNOWN:
             return KafkaFailed(
                 f"{what} does not exist on {self._servers}. Create the topic, or correct [topics]. If it was deleted "
                 f"while the connector ran: what was not delivered is lost with it."

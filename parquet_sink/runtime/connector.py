@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from parquet_sink import handoff
 from parquet_sink.config.settings import ConnectorSettings
@@ -33,7 +33,9 @@ RESTART_WINDOW_S: Final = 600.0
 RESTART_PAUSE_S: Final = 2.0
 STOP_S: Final = 300.0
 """How long a graceful stop waits for the flush in progress: one upload with all its retries fits in."""
-CURABLE: Final = frozenset({"BrokerAway", "KafkaFailed"})
+DEFECT: Final = "Defect"
+"""A failure that nobody raised on purpose: a lost worker, a full heap, a bug."""
+CURABLE: Final = frozenset({"BrokerAway", "KafkaFailed", DEFECT})
 """Failures that a new start of the query may cure."""
 
 
@@ -51,7 +53,8 @@ class Connector:
 
     def __init__(self, settings: ConnectorSettings, folder: Path, *, until_caught_up: bool = False) -> None:
         self.settings, self.folder = settings, folder
-        self.status, self.failure = Status.STARTING, None
+        self.status = Status.STARTING
+        self.failure: Failure | None = None
         self.state: State | None = None
         self._until_caught_up = until_caught_up
         self._lock = ConnectorLock(settings.files.tmp_dir, settings.name)
@@ -59,8 +62,6 @@ class Connector:
         self._given: handoff.Handoff | None = None
         self._restarts: list[float] = []
         self._again_at: float | None = None
-
-    failure: Failure | None
 
     def start(self, spark: SparkSession, *, warm_slots: int | None = None) -> None:
         """Prepares the folders and starts the query. A failure is noted, not raised. warm_slots: see `kafka.source`."""
@@ -84,7 +85,7 @@ class Connector:
         stream = spark.readStream.format(source.NAME).options(**options).load().writeStream.format(SINK)
         stream = stream.options(**options, checkpointLocation=str(checkpoint)).queryName(self.settings.name)
         trigger = {"availableNow": True} if self._until_caught_up else {"processingTime": self._tick()}
-        self._query = stream.trigger(**trigger).start()  # type: ignore[arg-type]
+        self._query = stream.trigger(**trigger).start()
         self.status = Status.RUNNING
 
     def _tick(self) -> str:
@@ -105,15 +106,11 @@ class Connector:
 
     def _ended(self, query: StreamingQuery) -> None:
         assert self.state is not None
-        error = query.exception()
+        failure = self._reason(query)
         self._commit_accepted()
-        if error is None:
+        if failure is None:
             self.status = Status.DONE
-            return
-        failure = self.state.failure() or Failure("Defect", _first_lines(str(error)))
-        log.debug("connector %s: %s", self.settings.name, error)
-        curable = failure.kind in CURABLE or failure.kind == "Defect"
-        if curable and not self.state.stopping() and self._may_restart():
+        elif failure.kind in CURABLE and not self.state.stopping() and self._may_restart():
             log.warning(
                 "connector %s: %s Starting again from the group's offsets.", self.settings.name, failure.message
             )
@@ -122,6 +119,15 @@ class Connector:
         else:
             self._fail(failure)
 
+    def _reason(self, query: StreamingQuery) -> Failure | None:
+        """Why a query ended, in our words where there are any; None when nothing failed."""
+        assert self.state is not None
+        error = query.exception()
+        if error is None:
+            return None
+        log.debug("connector %s: %s", self.settings.name, error)
+        return self.state.failure() or Failure(DEFECT, _first_lines(str(error)))
+
     def _may_restart(self) -> bool:
         now = time.monotonic()
         self._restarts = [at for at in self._restarts if now - at < RESTART_WINDOW_S] + [now]
@@ -129,7 +135,8 @@ class Connector:
 
     def _commit_accepted(self) -> None:
         """What the target accepted in the micro-batch that failed is committed; nothing else is."""
-        assert self.state is not None and self._given is not None
+        assert self.state is not None
+        assert self._given is not None
         accepted = self.state.accepted()
         if not accepted:
             return
@@ -158,8 +165,8 @@ class Connector:
 
     def _settle(self) -> None:
         """After the query ended on our request: done, unless it failed on the way."""
-        assert self.state is not None
-        failure = self.state.failure()
+        assert self._query is not None
+        failure = self._reason(self._query)
         self._commit_accepted()
         if failure is None:
             self.status = Status.DONE

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOOK_S: Final = 0.25
-MEMORY_FOLDER: Final = Path("/dev/shm")  # noqa: S108 - memory-backed where there is one; a fresh 0700 folder is made in it
+MEMORY_FOLDER: Final = Path("/dev/shm")
 
 
 class Observer(Protocol):
