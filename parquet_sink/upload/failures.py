@@ -20,8 +20,8 @@ _TLS_CUT: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 def failure_of(error: BaseException, *, body_started: bool) -> tuple[Failure, str]:
     """The kind of failure, and what the library said of it. `body_started`: some of the file may have gone out."""
     chain = list(_chain(error))
-    kind = _tls_failure(chain, body_started=body_started) or _proxy_failure(chain) or _connection_failure(error, chain)
-    return kind, _detail(chain)
+    kind = _tls_failure(chain, body_started=body_started) or _proxy_failure(chain)
+    return kind or _connection_failure(chain, body_started=body_started), _detail(chain)
 
 
 def _tls_failure(chain: list[BaseException], *, body_started: bool) -> Failure | None:
@@ -33,12 +33,11 @@ def _tls_failure(chain: list[BaseException], *, body_started: bool) -> Failure |
     return Failure.BROKEN if body_started else Failure.TLS
 
 
-def _connection_failure(error: BaseException, chain: list[BaseException]) -> Failure:
-    if isinstance(error, requests.ConnectTimeout):
-        return Failure.CONNECT_TIMEOUT
-    if _holds(chain, NewConnectionError):
-        return Failure.CONNECT
-    return Failure.NO_ANSWER if _holds(chain, (requests.Timeout, TimeoutError)) else Failure.BROKEN
+def _connection_failure(chain: list[BaseException], *, body_started: bool) -> Failure:
+    """Time that runs out before the body has begun was spent on connecting, the TLS handshake included."""
+    if _holds(chain, (requests.Timeout, TimeoutError)):
+        return Failure.NO_ANSWER if body_started else Failure.CONNECT_TIMEOUT
+    return Failure.CONNECT if _holds(chain, NewConnectionError) else Failure.BROKEN
 
 
 def _proxy_failure(chain: list[BaseException]) -> Failure | None:

@@ -127,6 +127,14 @@ class PushAdapter(HTTPAdapter):
     def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
         """Nothing to add: verification is set in the context, and certifi's list must not be loaded into it."""
 
+    def close(self) -> None:
+        """Closes idle connections now: urllib3 leaves that to the garbage collector, which an error may hold up."""
+        for manager in (self.poolmanager, *self.proxy_manager.values()):
+            for key in list(manager.pools.keys()):
+                if (pool := manager.pools.get(key)) is not None:
+                    pool.close()
+        super().close()
+
     def _socks_manager(self, proxy: str) -> Any:
         assert self._proxy is not None
         password = self._proxy.password.reveal() if self._proxy.password else None
