@@ -16,9 +16,10 @@ class Run:
     """Consecutive rows of one topic-partition that share one Parquet schema.
 
     rows: payload columns in the order of first appearance, then the added columns (see `metadata`). records: how many
-    rows. first_offset, last_offset: those of the first and the last row. incompatible: the topic's schema started anew
-    with this run, so its rows cannot share a file with those before. Without it, columns may have been added, or
-    widened from int64 to float64, since the run before.
+    rows. first_offset, last_offset: those of the first and the last row; offsets: those of each, because tombstones,
+    transactions and compaction leave gaps. incompatible: the topic's schema started anew with this run, so its rows
+    cannot share a file with those before. Without it, columns may have been added, or widened from int64 to float64,
+    since the run before.
     """
 
     rows: pa.Table
@@ -26,6 +27,7 @@ class Run:
     first_offset: int
     last_offset: int
     incompatible: bool
+    offsets: pa.Int64Array
 
 
 @dataclass(frozen=True)
@@ -40,10 +42,10 @@ class Records:
 
     @classmethod
     def of(cls, block: Block) -> "Records":
-        """The records of the block that have a value."""
+        """The records of the block that have a value: no tombstones, and no JSON `null`, which Connect takes for one."""
         offsets, timestamps, values = block.offsets, block.timestamps, block.values
-        if values.null_count:
-            live = values.is_valid()
+        live = pc.fill_null(pc.not_equal(values, _NULL), fill_value=False)
+        if live.false_count:
             offsets, timestamps, values = offsets.filter(live), timestamps.filter(live), values.filter(live)
         return cls(block.topic, block.partition, offsets, timestamps, values)
 
@@ -110,7 +112,7 @@ class Assembly:
         schema = pa.schema([*payload, *metadata.fields(self._settings)])
         rows = pa.Table.from_arrays([*(self._column(field) for field in payload), *added], schema=schema)
         first, last = records.offset(self._start), records.offset(self._end - 1)
-        return Run(rows, count, first, last, self._incompatible)
+        return Run(rows, count, first, last, self._incompatible, offsets)
 
     def _column(self, field: pa.Field) -> pa.Array:
         chunks = [
