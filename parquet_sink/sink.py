@@ -99,10 +99,32 @@ class PushWriter(DataSourceStreamArrowWriter):
         try:
             state.add_receipts([receipt for one in ranges for receipt in one.receipts])
             state.accept({(one.topic, one.partition): one.accepted_until for one in ranges})
-            for one in ranges:
-                state.learn(one.topic, one.learned)
+            for topic, learned in _together(ranges).items():
+                state.learn(topic, learned)
             for failure in failures:
                 state.fail(failure)
         finally:
             state.close()
         return failures[0] if failures else None
+
+
+def _together(ranges: Sequence[RangeOutcome]) -> dict[str, Known]:
+    """What the ranges of one micro-batch taught about each topic."""
+    together: dict[str, Known] = {}
+    for one in ranges:
+        before = together.get(one.topic, Known())
+        schema = _merged(before.schema, one.learned.schema)
+        together[one.topic] = Known(schema, one.learned.bytes_per_row or before.bytes_per_row)
+    return together
+
+
+def _merged(first: bytes | None, second: bytes | None) -> bytes | None:
+    """Two schemas in one. Mostly they are equal, or one is missing."""
+    if first is None or second is None or first == second:
+        return second if first is None else first
+    import pyarrow as pa
+
+    from parquet_sink.shape.schema import merge  # rarely needed: this process stays small
+
+    merged = merge(pa.ipc.read_schema(pa.py_buffer(first)), pa.ipc.read_schema(pa.py_buffer(second)))
+    return None if merged is None else merged.serialize().to_pybytes()

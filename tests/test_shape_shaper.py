@@ -301,3 +301,10 @@ def test_names_are_told_apart_by_case() -> None:
     """`a` and `A` are two columns."""
     (run,) = shape(Shaper(BARE), [b'{"a":1,"A":2}'] * 200)
     assert run.rows.schema.names == ["a", "A"]
+
+
+def test_the_json_text_null_is_a_tombstone() -> None:
+    """A value that is the JSON text `null` gives no row and no error, as through Connect's JsonConverter."""
+    block = Block.of("t", 0, [5, 6, 7], [0, 0, 0], [b'{"a":1}', b"null", b'{"a":2}'])
+    runs = list(Shaper(ShapeSettings()).shape(block))
+    assert [offset for run in runs for offset in run.offsets.to_pylist()] == [5, 7]

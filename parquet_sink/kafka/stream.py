@@ -199,7 +199,8 @@ class Ticker:
         if reset == "none":
             raise ConnectorError(
                 f"Topic {key[0]}, topic-partition {key[1]}: group {self._settings.kafka.group} has no committed "
-                f"offset, and auto.offset.reset is none. Commit one with kafka-consumer-groups, or choose earliest or latest."
+                f"offset, and auto.offset.reset is none. Commit one with kafka-consumer-groups, or choose "
+                f"earliest or latest."
             )
         return last if reset == "latest" else first
 

@@ -4,11 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.kafka.block import Block
 from parquet_sink.shape import metadata
 from parquet_sink.shape.kinds import Kinds, Row, to_arrow, to_fields
+
+_NULL = pa.scalar(b"null", pa.binary())
 
 
 @dataclass(frozen=True)
