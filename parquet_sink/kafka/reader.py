@@ -4,6 +4,7 @@ A range [start, end) is done when a record at or past `end` was seen, or the bro
 there; never by counting, because transaction markers, aborted records and compaction leave gaps.
 """
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import KafkaFailed, OffsetsLost
 from parquet_sink.kafka import clients
 from parquet_sink.kafka.block import Block
+
+log = logging.getLogger(__name__)
 
 BLOCK_RECORDS: Final = 20_000
 """Records in one block: enough to be vectorised, few enough to stay in the processor's cache."""
@@ -62,9 +65,9 @@ class RangeReader:
             if not messages:
                 self._check_silence(heard)
                 continue
-            heard = time.monotonic()
             records, finished = self._sort(position, messages)
             yield from self._cut(records)
+            heard = time.monotonic()  # only now: whoever takes the blocks may have waited long for the target
             if records:
                 wanted = self._next_poll(records, wanted)
         self.next_offset = max(self.next_offset, self.end)
@@ -109,6 +112,7 @@ class RangeReader:
         """What librdkafka says between records; True when the topic-partition ends at or past our end."""
         code = error.code()
         if code == clients.END_OF_PARTITION:
+            self._beyond |= offset > self.end  # it is not told again to the range that goes up to there
             return offset >= self.end
         if code in clients.OUT_OF_RANGE:
             return self._overtaken(position)
@@ -125,6 +129,7 @@ class RangeReader:
         self.lost = (self.next_offset, min(max(low, self.next_offset), self.end))
         if self._kafka.lost_offsets == "STOP":
             raise lost(self.topic, self.partition, self.next_offset, low, high)
+        log.warning("%s Going on at %d.", lost(self.topic, self.partition, self.next_offset, low, high), self.lost[1])
         self.next_offset = max(low, self.next_offset)
         if self.next_offset >= self.end:
             self._beyond = True
