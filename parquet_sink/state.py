@@ -135,8 +135,10 @@ class State:
         return None if found is None else Failure(**found)
 
     def forgive(self) -> None:
-        """Forgets the failure, for another try."""
-        self._connection.execute("delete from word where name = 'failure'")
+        """Forgets the failure for another try, and what was accepted before it: that counts from the group's offsets."""
+        with self._transaction() as db:
+            db.execute("delete from word where name = 'failure'")
+            db.execute("delete from accepted")
 
     def stop(self) -> None:
         """Tells admission to admit nothing more."""
