@@ -87,6 +87,8 @@ class TaskFlush:
             for run in self._shaper(flushing.span.topic).shape(block):
                 for file in flushing.accumulator.add(run, oldest):
                     self._send(flushing, file)
+                if flushing.ended:
+                    return
                 flushing.reached = run.last_offset + 1
         except ConnectorError as error:
             if (offset := getattr(error, "offset", None)) is not None:
