@@ -8,8 +8,11 @@ from typing import Protocol
 import pytest
 from confluent_kafka import Producer
 
+from integration.harness import sink, spark
 from parquet_sink.kafka.broker import Broker
 from parquet_sink.target.process import TargetProcess
+
+__all__ = ["sink", "spark"]  # fixtures of the harness, for all tests
 
 
 class TopicFactory(Protocol):

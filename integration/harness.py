@@ -1,0 +1,228 @@
+"""Runs connectors in the test's own process, as `parquet_sink.runtime.worker` does, in one Spark session for all tests.
+
+A test asks the fixture `sink` for a `Run`: a connector whose settings went through the real loader of connector files.
+"""
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, Self
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from pyspark.sql import SparkSession
+
+from parquet_sink.config.connector import load
+from parquet_sink.config.settings import ConnectorSettings
+from parquet_sink.config.worker import load_worker
+from parquet_sink.kafka.broker import Broker
+from parquet_sink.runtime import session
+from parquet_sink.runtime.connector import Connector, Status
+from parquet_sink.state import Failure
+from parquet_sink.target.process import TargetProcess
+from parquet_sink.upload.receipts import Receipt
+
+TIMEOUT_S: Final = 60.0
+LOOK_S: Final = 0.05
+WORKER: Final = {
+    "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "value.converter.schemas.enable": "false",
+}
+
+
+def settings_of(
+    properties: Mapping[str, str], bootstrap_servers: str, worker: Mapping[str, str] | None = None
+) -> ConnectorSettings:
+    """The settings of a connector file with these properties, on top of a worker file."""
+    shared = load_worker({**WORKER, **(worker or {})}, source="worker", bootstrap_option=bootstrap_servers)
+    return load(properties, shared.require(), source="test").require()
+
+
+class Run:
+    """One life of a connector, from `start` to `stop`; `receipts` holds what became of each file, in order."""
+
+    def __init__(self, spark: SparkSession, settings: ConnectorSettings, folder: Path, **options: Any) -> None:
+        self._spark = spark
+        self._connector = Connector(settings, folder, **options)
+        self._closed = False
+        self.settings = settings
+        self.receipts: list[Receipt] = []
+        self._last = 0
+
+    @property
+    def status(self) -> Status:
+        return self._connector.status
+
+    @property
+    def failure(self) -> Failure:
+        """Why the connector failed; a test asks only when it did."""
+        assert self._connector.failure is not None, f"it did not fail, it is {self.status}"
+        return self._connector.failure
+
+    @property
+    def accepted(self) -> list[Receipt]:
+        return [receipt for receipt in self.receipts if receipt.accepted]
+
+    @property
+    def records(self) -> int:
+        """Records in accepted files."""
+        return sum(receipt.records for receipt in self.accepted)
+
+    def start(self) -> Self:
+        self._connector.start(self._spark)
+        return self
+
+    def until(self, condition: Callable[[], bool], timeout_s: float = TIMEOUT_S) -> Self:
+        """Looks after the connector until the condition holds. Fails when it ends first, or takes too long."""
+        deadline = time.monotonic() + timeout_s
+        while not self._look(condition):
+            assert self.status is Status.RUNNING, f"it ended before: {self.status}, {self._connector.failure}"
+            assert time.monotonic() < deadline, f"not within {timeout_s} s; accepted: {self.accepted}"
+            time.sleep(LOOK_S)
+        return self
+
+    def until_records(self, count: int) -> Self:
+        """Until accepted files hold that many records."""
+        return self.until(lambda: self.records >= count)
+
+    def until_ended(self, timeout_s: float = TIMEOUT_S) -> Self:
+        """Until the connector is done or has failed by itself; then it is closed."""
+        deadline = time.monotonic() + timeout_s
+        while self.status is Status.RUNNING:
+            assert time.monotonic() < deadline, f"still running after {timeout_s} s; accepted: {self.accepted}"
+            self._look(lambda: False)
+            time.sleep(LOOK_S)
+        return self.stop()
+
+    def stop(self) -> Self:
+        """What the first SIGTERM does; no harm when it was stopped before."""
+        if not self._closed:
+            self._connector.ask_to_stop()
+            self._connector.finish()
+            self._collect()
+            self._connector.close()
+            self._closed = True
+        return self
+
+    def _look(self, condition: Callable[[], bool]) -> bool:
+        self._connector.look(self._spark)
+        self._collect()
+        return condition()
+
+    def _collect(self) -> None:
+        if self._connector.state is not None:
+            for number, receipt in self._connector.state.receipts_after(self._last):
+                self._last = number
+                self.receipts.append(receipt)
+
+
+class Sink:
+    """Makes connectors for one test: a name, a table and a folder for temporary files of their own."""
+
+    def __init__(self, spark: SparkSession, broker: Broker, target: TargetProcess, folder: Path) -> None:
+        self.spark, self.broker, self.target = spark, broker, target
+        self.name = f"sink-{uuid.uuid4().hex[:10]}"
+        self.tmp_dir = folder / "tmp"
+        self._folder = folder
+        self._runs: list[Run] = []
+
+    @property
+    def table(self) -> str:
+        return self.name
+
+    @property
+    def group(self) -> str:
+        return f"connect-{self.name}"
+
+    def properties(self, topics: str, **ems: object) -> dict[str, str]:
+        """A connector file; further keys of connect.ems. with underscores for full stops (`commit_records=5`)."""
+        keys: dict[str, object] = {
+            "endpoint": self.target.endpoint(),
+            "authorization_key": "AppKey demo",
+            "target_table": self.table,
+            "commit_size_bytes": 10_000_000,
+            "commit_records": 100_000,
+            "commit_interval_ms": 1_000,
+            "retry_interval": 1_000,
+            "tmp_dir": self.tmp_dir,
+            **ems,
+        }
+        own = {f"connect.ems.{name.replace('_', '.')}": str(value) for name, value in keys.items()}
+        return {"name": self.name, "topics": topics, **own}
+
+    def make(
+        self,
+        properties: Mapping[str, str],
+        *,
+        until_caught_up: bool = False,
+        worker: Mapping[str, str] | None = None,
+        broker: Broker | None = None,
+    ) -> Run:
+        """A connector that is not started yet."""
+        settings = settings_of(properties, (broker or self.broker).bootstrap_servers, worker)
+        folder = self._folder / f"run-{len(self._runs)}"
+        run = Run(self.spark, settings, folder, until_caught_up=until_caught_up)
+        self._runs.append(run)
+        return run
+
+    def start(self, topics: str, more: Mapping[str, str] | None = None, **ems: object) -> Run:
+        """A running connector. more: keys outside connect.ems."""
+        return self.make({**self.properties(topics, **ems), **(more or {})}).start()
+
+    def drain(self, topics: str, more: Mapping[str, str] | None = None, **ems: object) -> Run:
+        """What `--until-caught-up` does, to its end."""
+        properties = {**self.properties(topics, **ems), **(more or {})}
+        return self.make(properties, until_caught_up=True).start().until_ended()
+
+    def rows(self, table: str | None = None) -> list[dict[str, Any]]:
+        """All rows of a table at the target, in the order of topic-partition and offset."""
+        self.target.client.sync()
+        if (table or self.table) not in self.target.client.tables():
+            return []
+        found: list[dict[str, Any]] = self.target.client.table(table or self.table).to_pylist()
+        return sorted(found, key=lambda row: (row.get("kafkaPartition", 0), row.get("kafkaOffset", 0)))
+
+    def offsets(self, topic: str, partitions: int = 1, group: str | None = None) -> list[int | None]:
+        """The group's committed offset of each topic-partition, None where there is none."""
+        return [offset for offset, _ in committed(self.broker, group or self.group, topic, partitions)]
+
+    def close(self) -> None:
+        for run in self._runs:
+            run.stop()
+
+
+def committed(broker: Broker, group: str, topic: str, partitions: int = 1) -> list[tuple[int | None, str]]:
+    """Committed offset (None when there is none) and metadata of each topic-partition."""
+    reader = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group, "log_level": 0})
+    try:
+        found = reader.committed([TopicPartition(topic, index) for index in range(partitions)], timeout=20)
+        return [(tp.offset if tp.offset >= 0 else None, tp.metadata or "") for tp in found]
+    finally:
+        reader.close()
+
+
+def ends(broker: Broker, topic: str, partitions: int = 1) -> list[int]:
+    """The high watermark of each topic-partition."""
+    reader = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "ends", "log_level": 0})
+    try:
+        asked = [TopicPartition(topic, index) for index in range(partitions)]
+        return [reader.get_watermark_offsets(tp, timeout=20)[1] for tp in asked]
+    finally:
+        reader.close()
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The Spark session that all tests share, as `run` starts it."""
+    shared = session.start(None, tmp_path_factory.mktemp("spark"))
+    yield shared
+    shared.stop()
+
+
+@pytest.fixture
+def sink(spark: SparkSession, broker: Broker, target: TargetProcess, tmp_path: Path) -> Iterator[Sink]:
+    """Connectors of the shared session, broker and target; those that still run are stopped at the end."""
+    made = Sink(spark, broker, target, tmp_path)
+    yield made
+    made.close()
