@@ -1,0 +1,195 @@
+"""Packages follow the data: what is pure stays pure, the core knows nothing of the shell, planners stay small."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import parquet_sink
+
+ROOT = Path(parquet_sink.__file__).parent
+NAME = "parquet_sink"
+
+PURE_MODULES = (
+    "parquet_sink.errors",
+    "parquet_sink.kafka.admission",
+    "parquet_sink.kafka.tasks",
+    "parquet_sink.files.rotation",
+    "parquet_sink.files.naming",
+    "parquet_sink.files.schemas",
+    "parquet_sink.upload.retry",
+    "parquet_sink.upload.outcome",
+    "parquet_sink.convert.json_exact",
+    "parquet_sink.convert.json_fast",
+)
+CONFIG_SHELL = frozenset({"parquet_sink.config.files", "parquet_sink.config.check"})
+
+IMPURE = frozenset(
+    {
+        *("asyncio", "concurrent", "ctypes", "fcntl", "glob", "http", "io", "mmap", "multiprocessing", "os", "random"),
+        *("secrets", "select", "shutil", "signal", "socket", "sqlite3", "ssl", "subprocess", "tempfile", "threading"),
+        *("time", "uuid", "confluent_kafka", "duckdb", "py4j", "pyspark", "requests", "rich", "starlette", "urllib3"),
+        *("uvicorn", "urllib.request", "urllib.error", "pyarrow.parquet", "pyarrow.fs", "pyarrow.dataset"),
+        *("pyarrow.flight", "pyarrow.csv", "pyarrow.orc", "pyarrow.feather"),
+    }
+)
+"""Network, file system, clock, randomness, processes, Spark."""
+
+IMPURE_NAMES = frozenset({"pathlib.Path", "pathlib.PosixPath", "builtins.open", "datetime.datetime", "datetime.date"})
+"""Names by which a module of many uses reaches the file system or the clock."""
+
+IMPURE_CALLS = frozenset({"open", "input", "print"})
+
+SHELL = ("parquet_sink.cli", "parquet_sink.__main__", "parquet_sink.runtime", "parquet_sink.demo")
+HARNESSES = (
+    "parquet_sink.target",
+    "parquet_sink.kafka.broker",
+    "parquet_sink.kafka.jars",
+    "parquet_sink.kafka.command",
+)
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the package, by name."""
+    found = {}
+    for path in sorted(ROOT.rglob("*.py")):
+        parts = (NAME, *path.relative_to(ROOT).with_suffix("").parts)
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = modules()
+
+
+@cache
+def tree(module: str) -> ast.Module:
+    """The source of a module, parsed."""
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+
+def typing_only(node: ast.AST) -> bool:
+    """Whether the node is `if TYPE_CHECKING:`, which imports nothing at run time."""
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """All nodes below, imports within functions included, those for the type checker left out."""
+    for child in ast.iter_child_nodes(node):
+        if not typing_only(child):
+            yield child
+            yield from nodes(child)
+
+
+@cache
+def imports(module: str) -> frozenset[str]:
+    """What a module imports anywhere: dotted names, `from a import b` as `a` and `a.b`."""
+    found: set[str] = set()
+    for node in nodes(tree(module)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module} imports relatively"
+            found |= {str(node.module)} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return frozenset(found)
+
+
+def own(module: str) -> set[str]:
+    """Modules of the package that a module imports, and the packages they are in."""
+    named = {name for name in imports(module) if name in MODULES}
+    return named | {name.rsplit(".", 1)[0] for name in named if name != NAME}
+
+
+def reached(module: str) -> set[str]:
+    """The module and all of the package that it imports, directly or not."""
+    seen: set[str] = set()
+    waiting = [module]
+    while waiting:
+        current = waiting.pop()
+        if current not in seen:
+            seen.add(current)
+            waiting += own(current)
+    return seen
+
+
+def within(name: str, packages: tuple[str, ...]) -> bool:
+    """Whether a module is one of these or in one of them."""
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
+
+
+def impurities(module: str) -> set[str]:
+    """Whatever ties a module to the world outside: imports, and calls of built-in functions."""
+    found = {name for name in imports(module) if within(name, tuple(IMPURE)) or name in IMPURE_NAMES}
+    calls = {
+        node.func.id for node in nodes(tree(module)) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    return found | (calls & IMPURE_CALLS)
+
+
+def pure_modules() -> list[str]:
+    """What the design calls pure."""
+    shape = [name for name in MODULES if within(name, ("parquet_sink.shape",))]
+    config = [name for name in MODULES if within(name, ("parquet_sink.config",)) and name not in CONFIG_SHELL]
+    return sorted({*PURE_MODULES, *shape, *config})
+
+
+@pytest.mark.parametrize("module", pure_modules())
+def test_pure_modules_have_no_world(module: str) -> None:
+    """No pyspark, network, file system, clock or randomness, neither own nor by what is imported from the package."""
+    found = {name: impure for name in reached(module) if (impure := impurities(name))}
+    allowed = {"parquet_sink.config.docs": {"print"}}  # `python -m parquet_sink.config.docs` writes the reference
+    assert {name: impure for name, impure in found.items() if impure != allowed.get(name)} == {}
+
+
+@pytest.mark.parametrize("module", sorted(name for name in MODULES if not within(name, SHELL)))
+def test_the_core_knows_nothing_of_the_shell(module: str) -> None:
+    """Imports point from cli, runtime and demo to the core, never back; nor does the core need target or broker."""
+    shell = {name for name in imports(module) if within(name, SHELL)}
+    harness = {name for name in imports(module) if within(name, HARNESSES)}
+    assert shell == set()
+    assert harness == set() or within(module, HARNESSES), f"{module} imports {harness}"
+
+
+def test_configuration_knows_nothing_of_what_it_configures() -> None:
+    """Configuration is the first room: it imports errors and itself, and no other package."""
+    config = [name for name in MODULES if within(name, ("parquet_sink.config",))]
+    outside = {one for name in config for one in own(name) if not within(one, ("parquet_sink.config",))}
+    assert outside <= {NAME, "parquet_sink.errors"}
+
+
+@pytest.mark.parametrize(
+    ("package", "downstream"),
+    [
+        ("parquet_sink.convert", ("kafka", "shape", "files", "upload", "sink", "flush", "state", "handoff")),
+        ("parquet_sink.shape", ("files", "upload", "sink", "flush", "state", "handoff")),
+        ("parquet_sink.files", ("kafka", "shape", "convert", "upload", "sink", "flush", "state", "handoff")),
+        ("parquet_sink.upload", ("kafka", "shape", "convert", "sink", "flush", "state", "handoff")),
+        ("parquet_sink.kafka", ("shape", "convert", "upload", "sink", "flush")),
+    ],
+)
+def test_a_room_does_not_know_the_next(package: str, downstream: tuple[str, ...]) -> None:
+    """What handles a record knows neither what comes next nor the order of effects (`sink`, `flush`)."""
+    later = tuple(f"{NAME}.{name}" for name in downstream)
+    found = {(name, one) for name in MODULES if within(name, (package,)) for one in own(name) if within(one, later)}
+    assert found == set()
+
+
+def test_every_import_of_the_package_exists() -> None:
+    """A module named in an import of the package is there."""
+    wanted = {(name, one) for name in MODULES for one in imports(name) if one.startswith(f"{NAME}.")}
+    parents = {(name, one) for name, one in wanted if one in MODULES or one.rsplit(".", 1)[0] in MODULES}
+    assert wanted == parents
+
+
+HEAVY = ("pyarrow.parquet", "requests", "orjson", "rich", "duckdb", "pandas", "starlette", "tenacity")
+
+
+@pytest.mark.parametrize("module", ["parquet_sink.kafka.source", "parquet_sink.kafka.stream", "parquet_sink.sink"])
+def test_planning_processes_stay_light(module: str) -> None:
+    """The processes beside the driver, one or two for each connector, do not load what only workers and views need."""
+    program = f"import sys, {module}; print(*[name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == []
