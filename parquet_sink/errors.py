@@ -3,6 +3,7 @@
     SinkError
     ├── InvalidConfiguration     fix the configuration          (exit status 2)
     ├── SetupError               install or reach what is named (exit status 2)
+    ├── DemoFailed               the demo did not get to its proof (exit status 1)
     └── ConnectorError           the connector stops            (exit status 1)
         ├── InvalidRecord        fix the producer, or skip the offset by resetting the group
         ├── UploadError
@@ -44,6 +45,10 @@ class SetupError(SinkError):
     """Something this program needs on the machine is missing (Java, the registry, a folder)."""
 
     exit_status = 2
+
+
+class DemoFailed(SinkError):
+    """A part of the demo ended too early or took too long; the message ends with that part's last words."""
 
 
 class ConnectorError(SinkError):
