@@ -135,7 +135,7 @@ class State:
         return None if found is None else Failure(**found)
 
     def forgive(self) -> None:
-        """Forgets the failure for another try, and what was accepted before it: that counts from the group's offsets."""
+        """Forgets the failure for another try, and what was accepted before: the group's offsets count."""
         with self._transaction() as db:
             db.execute("delete from word where name = 'failure'")
             db.execute("delete from accepted")
