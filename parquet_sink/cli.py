@@ -5,8 +5,6 @@ when it is asked for, so that `--help` is quick.
 """
 
 import argparse
-import logging
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -14,6 +12,7 @@ from typing import Final, Protocol, cast
 
 from parquet_sink import __version__
 from parquet_sink.errors import InvalidConfiguration, SinkError
+from parquet_sink.logs import configure_program
 
 COMMANDS: Final = {
     "run": ("parquet_sink.runtime.command", "run connectors: Kafka Connect's standalone form"),
@@ -54,13 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; returns the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
     args = parser_for(words).parse_args(words)
-    logging.basicConfig(
-        level=os.environ.get("PARQUET_SINK_LOG_LEVEL", "INFO").upper(),
-        format="%(asctime)s %(levelname)s %(message)s",
-        stream=sys.stderr,
-    )
-    for noisy in ("py4j", "urllib3", "pyspark"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
+    configure_program()
     try:
         return int(args.run(args))
     except InvalidConfiguration as error:

@@ -14,6 +14,7 @@ from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.kafka.block import Block, decode
 from parquet_sink.kafka.rows import WARM_UP, Arrived, Span, unpack
+from parquet_sink.logs import configure_worker
 from parquet_sink.shape.shaper import Shaper
 from parquet_sink.sink import RangeOutcome
 from parquet_sink.state import Failure, Known
@@ -41,6 +42,7 @@ class TaskFlush:
     """All ranges of one task share an uploader; ranges of one topic share its schema."""
 
     def __init__(self, settings: ConnectorSettings, known: Mapping[str, Known]) -> None:
+        configure_worker()
         self._settings, self._known = settings, known
         client = client_for(settings.push)
         deliverer = Deliverer(settings.name, client, settings.push, keep_files=settings.files.keep_files)

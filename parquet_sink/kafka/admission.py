@@ -17,8 +17,6 @@ MOST_RANGE_RECORDS: Final = 1_000_000
 LEAST_RANGE_RECORDS: Final = 150_000
 RECORDS_PER_SECOND: Final = 150_000
 """What one topic-partition is worked off at, about; measured with `make bench` on 2 cores."""
-RANGES_PER_BATCH: Final = 4
-"""Ranges of full length in one micro-batch; beyond them, topic-partitions wait for the next."""
 MARKS: Final = 512
 """Arrival marks kept for one topic-partition; older neighbours are merged, which only makes records seem older."""
 
@@ -126,11 +124,16 @@ def _reason(
     return None
 
 
-def together(due_now: Sequence[tuple[int | None, Candidate]], flush: FlushSettings) -> list[Candidate]:
-    """Those that one micro-batch takes: oldest arrival first, until it is long enough."""
-    budget = RANGES_PER_BATCH * range_records(flush.commit_interval_ms)
+def together(due_now: Sequence[tuple[int, Candidate]], flush: FlushSettings, slots: int) -> list[Candidate]:
+    """Those that one micro-batch takes: as much as `slots` ranges of full length, the rest wait for the next.
+
+    Each comes with the number of the micro-batch that took its topic-partition last (0: none yet); the longest ago
+    comes first, so that none starves behind a backlog of others.
+    """
+    longest = max((span.end - span.start for _, (_, _, span) in due_now), default=0)
+    budget = slots * max(range_records(flush.commit_interval_ms), longest)
     taken: list[Candidate] = []
-    for _, candidate in sorted(due_now, key=lambda item: (item[0] or 0, item[1][:2])):
+    for _, candidate in sorted(due_now, key=lambda item: (item[0], item[1][:2])):
         if budget <= 0:
             break
         taken.append(candidate)

@@ -16,6 +16,7 @@ from parquet_sink.errors import ConnectorError, SinkError
 from parquet_sink.kafka import rows
 from parquet_sink.kafka.rows import WARM_UP, Span
 from parquet_sink.kafka.tasks import by_task
+from parquet_sink.logs import configure_worker
 from parquet_sink.state import Failure, State
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class BlockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if end.get("") != start.get(""):
-            return [Work([Span("", index, 0, 0, WARM_UP)]) for index in range(int(self._opened().said("warm") or 1))]
+            return [Work([Span("", index, 0, 0, WARM_UP)]) for index in range(int(self._opened().said("slots") or 1))]
         before = self._begun().position(_flat(start))
         spans = [
             Span(topic, int(partition), before[topic, int(partition)], offset, reason)
@@ -130,6 +131,7 @@ class BlockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         from parquet_sink.kafka.stream import Ticker  # only in the planner's process
 
         if self._ticker is None:
+            configure_worker()
             self._ticker = Ticker(self._given.settings, self._opened(), self._given.instance)
         return self._ticker
 

@@ -52,6 +52,9 @@ class Ticker:
         self._drain: dict[Key, int] | None = None
         self._looked = self._checked = self._told_away = 0.0
         self._shown: dict[Key, Watch] = {}
+        self._taken: dict[Key, int] = {}
+        self._batches = 0
+        self._slots = int(state.said("slots") or 1)
 
     def begin(self) -> dict[Key, int]:
         """Where each topic-partition starts: at its committed offset, else where `auto.offset.reset` says.
@@ -130,7 +133,7 @@ class Ticker:
         if self._draining and self._drain is None:
             self._drain = ends
         learned = {topic: known.bytes_per_row for topic, known in self._state.known().items()}
-        found: list[tuple[int | None, Candidate]] = []
+        found: list[tuple[int, Candidate]] = []
         for key, end in ends.items():
             start = self._starts[key]
             if end < start:
@@ -142,9 +145,16 @@ class Ticker:
             per_record = learned.get(key[0])
             span = due(start, high, oldest, per_record, self._settings.flush, now_ms, draining=self._draining)
             if span is not None:
-                found.append((oldest, (*key, span)))
+                found.append((self._taken.get(key, 0), (*key, span)))
         self._show(ends)
-        return together(found, self._settings.flush)
+        return self._take(found)
+
+    def _take(self, found: list[tuple[int, Candidate]]) -> list[Candidate]:
+        """As much as fits into one micro-batch, remembering who had a turn."""
+        candidates = together(found, self._settings.flush, self._slots)
+        self._batches += bool(candidates)
+        self._taken.update({(topic, partition): self._batches for topic, partition, _ in candidates})
+        return candidates
 
     def _seen(self, key: Key, start: int, end: int, now_ms: int) -> Arrivals:
         """Arrivals, kept up to date. What waited before we looked for the first time counts as old enough."""

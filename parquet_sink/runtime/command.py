@@ -22,6 +22,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="deliver what is in Kafka now, whatever the thresholds say, then end",
     )
+    parser.add_argument(
+        "--conf",
+        action="append",
+        default=[],
+        type=_setting,
+        metavar="KEY=VALUE",
+        help="a Spark setting, may be repeated, for example spark.driver.memory=1g",
+    )
     parser.add_argument("--no-live", action="store_true", help="log lines even on a terminal")
 
 
@@ -62,5 +70,18 @@ def run(args: argparse.Namespace) -> int:
         from parquet_sink.runtime.lines import LogLines
 
         observer = LogLines()
-    worker = Worker(settings, master=args.master, until_caught_up=args.until_caught_up, observer=observer)
+    worker = Worker(
+        settings,
+        master=args.master,
+        spark_conf=dict(args.conf),
+        until_caught_up=args.until_caught_up,
+        observer=observer,
+    )
     return worker.run()
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.startswith("spark."):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form spark.KEY=VALUE")
+    return key, value

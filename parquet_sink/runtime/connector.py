@@ -63,16 +63,20 @@ class Connector:
         self._restarts: list[float] = []
         self._again_at: float | None = None
 
-    def start(self, spark: SparkSession, *, warm_slots: int | None = None) -> None:
-        """Prepares the folders and starts the query. A failure is noted, not raised. warm_slots: see `kafka.source`."""
+    def start(self, spark: SparkSession, *, slots: int, warm_up: bool = False) -> None:
+        """Prepares the folders and starts the query. A failure is noted, not raised.
+
+        slots: Spark tasks that can run at once. warm_up: begin with a micro-batch that loads and compiles everything.
+        """
         try:
             prepare(self.settings.files.tmp_dir)
             self._lock.acquire()
             remove_leftovers(self.settings.files.tmp_dir, self.settings.name)
             self._given = handoff.write(self.settings, self.folder)
             self.state = State(self._given.state_path)
-            if warm_slots:
-                self.state.say("warm", warm_slots)
+            self.state.say("slots", slots)
+            if warm_up:
+                self.state.say("warm", True)
         except ConnectorError as error:
             self._fail(Failure(type(error).__name__, str(error)))
             return

@@ -1,12 +1,17 @@
 """The Spark session that hosts the connectors, and the two data sources by name."""
 
 import os
+import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from parquet_sink import logs
 from parquet_sink.kafka.source import KafkaBlocks
 from parquet_sink.sink import PushSink
 
@@ -16,12 +21,14 @@ ATTEMPTS: Final = 4
 """Times a task is tried: `local[N]` alone never retries."""
 LOCAL_MASTER: Final = f"local[{SLOTS},{ATTEMPTS}]"
 
+LOG4J: Final = Path(__file__).resolve().with_name("log4j2.properties")
+
 SETTINGS: Final = {
     "spark.app.name": "parquet-sink",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "512m",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=4",
+    "spark.driver.extraJavaOptions": f"-XX:+UseSerialGC -Dlog4j2.configurationFile={LOG4J.as_uri()}",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
@@ -34,26 +41,41 @@ SETTINGS: Final = {
     "spark.ui.retainedTasks": "100",
     "spark.python.worker.reuse": "true",
     "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|authorization",
-    "spark.log.level": "ERROR",
 }
-"""Ours unless the environment's Spark configuration says otherwise: one block is a row, and few rows make a batch, so
-that memory stays bounded; ranges must not be merged into fewer tasks; history is kept short, for months of batches."""
+"""One block is a row, and one row makes a batch, so that memory stays bounded; ranges must not be merged into fewer
+tasks; history is kept short, for months of batches. What is given by `--conf` comes on top."""
 
 
-def start(master: str | None, scratch: Path) -> SparkSession:
-    """The session, both data sources registered. scratch: a folder for Spark's own temporary files."""
-    for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
-        os.environ[name] = sys.executable
+def start(master: str | None, scratch: Path, extra: Mapping[str, str] | None = None) -> SparkSession:
+    """The session, both data sources registered.
+
+    master: Spark's, None for LOCAL_MASTER. scratch: a folder for Spark's temporary files. extra: Spark settings that
+    win over SETTINGS.
+    """
     local = master is None or master.startswith("local")
-    if local:
-        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_package_root(), os.environ.get("PYTHONPATH", "")]))
-    builder = SparkSession.builder.master(master or LOCAL_MASTER)
-    for key, value in {**SETTINGS, **_folders(scratch), **(_loopback() if local else {})}.items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    _set_environment(local)
+    conf = SparkConf(loadDefaults=False).setMaster(master or LOCAL_MASTER)
+    for key, value in {**SETTINGS, **_folders(scratch), **(_loopback() if local else {}), **(extra or {})}.items():
+        conf.set(key, value)
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    gateway = launch_gateway(conf, output)  # type: ignore[no-untyped-call]
+    if gateway.proc is not None:
+        logs.relay(gateway.proc.stdout)
+    SparkContext(conf=conf, gateway=gateway)
+    spark = SparkSession.builder.getOrCreate()
     register(spark)
     return spark
+
+
+def _set_environment(local: bool) -> None:
+    """What Spark's processes inherit: this Python, this package, and that the program listens to their log lines."""
+    for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+        os.environ[name] = sys.executable
+    if local:
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        os.environ[logs.VARIABLE] = "1"
+    roots = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, dict.fromkeys([_package_root(), *roots])))
 
 
 def register(spark: SparkSession) -> None:

@@ -9,7 +9,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Final, Protocol
@@ -43,11 +43,12 @@ class Worker:
         connectors: Sequence[ConnectorSettings],
         *,
         master: str | None = None,
+        spark_conf: Mapping[str, str] | None = None,
         until_caught_up: bool = False,
         observer: Observer,
     ) -> None:
         self._settings, self._master, self._until_caught_up = connectors, master, until_caught_up
-        self._observer = observer
+        self._spark_conf, self._observer = spark_conf, observer
         self._signals = 0
         self._connectors: list[Connector] = []
 
@@ -66,7 +67,7 @@ class Worker:
         from parquet_sink.runtime import session  # takes a second to import
 
         try:
-            spark = session.start(self._master, folder / "spark")
+            spark = session.start(self._master, folder / "spark", self._spark_conf)
         except Exception as error:
             raise SetupError(
                 f"Spark did not start with master {self._master or session.LOCAL_MASTER}: {error}"
@@ -88,7 +89,7 @@ class Worker:
                 return
             connector = Connector(settings, folder / str(index), until_caught_up=self._until_caught_up)
             self._connectors.append(connector)
-            connector.start(spark, warm_slots=slots if index == 0 else None)
+            connector.start(spark, slots=slots, warm_up=index == 0)
             self._observer.look(self._connectors)
 
     def _supervise(self, spark: "SparkSession") -> None:

@@ -1,0 +1,74 @@
+"""Log lines of all processes end in one place: the program that was started.
+
+Spark's JVM and Python's worker processes write to their standard error, which is a pipe to the program. Lines that our
+code logs in a worker carry their level behind a mark, so that the program can log them as its own; Spark's own noise
+at start is left out.
+"""
+
+import logging
+import os
+import threading
+from typing import IO, Final
+
+MARK: Final = "\x1e"
+"""ASCII record separator: level and message of a worker's log record stand behind one each."""
+VARIABLE: Final = "PARQUET_SINK_RELAY"
+LEVEL_VARIABLE: Final = "PARQUET_SINK_LOG_LEVEL"
+NOISE: Final = (
+    "WARNING: Using incubator modules",
+    "Using Spark's default log4j profile",
+    "Setting default log level to",
+    "To adjust logging level use",
+    "Setting Spark log level to",
+)
+
+log = logging.getLogger(__name__)
+spark_log = logging.getLogger("spark")
+
+
+def level() -> str:
+    """The level that the operator asked for, INFO otherwise."""
+    return os.environ.get(LEVEL_VARIABLE, "INFO").upper()
+
+
+def configure_program() -> None:
+    """Log lines of the program go to standard error, with time and level."""
+    logging.basicConfig(level=level(), format="%(asctime)s %(levelname)s %(message)s")
+    for noisy in ("py4j", "urllib3", "pyspark"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+def configure_worker() -> None:
+    """In a process that Spark started: marks log lines for the program, if one listens."""
+    root = logging.getLogger()
+    if os.environ.get(VARIABLE) and not any(isinstance(h, _Marked) for h in root.handlers):
+        root.addHandler(_Marked())
+        root.setLevel(level())
+        logging.getLogger("urllib3").setLevel(logging.WARNING)
+
+
+class _Marked(logging.StreamHandler):  # type: ignore[type-arg]
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFormatter(logging.Formatter(f"{MARK}%(levelname)s{MARK}%(message)s"))
+
+
+def relay(stream: IO[bytes]) -> threading.Thread:
+    """A thread that logs the lines of `stream` until it ends."""
+    thread = threading.Thread(target=_relay, args=(stream,), name="relay", daemon=True)
+    thread.start()
+    return thread
+
+
+def _relay(stream: IO[bytes]) -> None:
+    with stream:
+        for raw in stream:
+            _log(raw.decode("utf-8", "replace").rstrip())
+
+
+def _log(line: str) -> None:
+    if line.startswith(MARK) and line.count(MARK) >= 2:
+        _, name, message = line.split(MARK, 2)
+        log.log(logging.getLevelNamesMapping().get(name, logging.INFO), "%s", message)
+    elif line and not line.startswith(NOISE):
+        spark_log.info("%s", line)
