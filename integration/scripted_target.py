@@ -233,6 +233,13 @@ def truncated(connection: Connection) -> None:
     connection.socket.shutdown(socket.SHUT_RDWR)
 
 
+def open_ended(connection: Connection) -> None:
+    """Sends a good answer of no stated length, and then neither more nor the end."""
+    connection.read_body()
+    connection.send(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + ACCEPTED)
+    connection.server.closing.wait(10)
+
+
 def garbage(connection: Connection) -> None:
     """Answers with something that is not HTTP."""
     connection.read_body()

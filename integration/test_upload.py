@@ -142,6 +142,7 @@ UNKNOWN = {
     "dripping body": script.drip(b"HTTP/1.1 200 OK\r\nContent-Length: 50000\r\n\r\n"),
     "dripping body to the close": script.drip(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"),
     "not HTTP": script.garbage,
+    "answer without length or end": script.open_ended,
 }
 TRIED_AGAIN = RETRIABLE | UNKNOWN
 
@@ -228,6 +229,26 @@ def test_a_message_is_bounded_and_printable(file: FinishedFile) -> None:
     assert "\\x1b[2J\\n" in message
     assert message.count("z" * 1000) == 1
     assert "z" * 1025 not in message
+
+
+@pytest.mark.parametrize("status", [200, 403])
+def test_an_answer_without_end_is_read_to_64_kib(status: int, file: FinishedFile) -> None:
+    """A body without end is left after 64 KiB, long before the time to answer is over, and its connection closed."""
+    started = time.monotonic()
+    with ScriptedTarget(script.endless(status)) as target:
+        client = PushClient(settings_for(target.endpoint, response_timeout_ms=20_000), environment={})
+        outcome = client.push(file, 30)
+        assert (outcome.verdict is Verdict.REFUSED) is (status == 403)
+        assert client.push(file, 30).verdict is Verdict.ACCEPTED
+        assert target.state.connections == 2
+        client.close()
+    assert time.monotonic() - started < 10
+
+
+def test_a_broken_refusal_keeps_its_text(file: FinishedFile) -> None:
+    """What came of a refusal's text before it dripped on without end is in the message."""
+    with ScriptedTarget(REFUSED["dripping 403"]) as target:
+        assert "the target answered 403: xxx" in str(failure(target.endpoint, file))
 
 
 def test_nobody_listens(file: FinishedFile) -> None:

@@ -138,7 +138,7 @@ def _read(response: requests.Response) -> tuple[bytes, bool]:
     size = 0
     try:
         while size < MOST_ANSWER_BYTES:
-            part = response.raw.read(MOST_ANSWER_BYTES - size, decode_content=True)
+            part = response.raw.read1(MOST_ANSWER_BYTES - size, decode_content=True)
             if not part:
                 return b"".join(parts), True
             parts.append(part)
