@@ -63,7 +63,7 @@ class Connector:
         self._restarts: list[float] = []
         self._again_at: float | None = None
 
-    def start(self, spark: SparkSession, *, slots: int, warm_up: bool = False) -> None:
+    def start(self, spark: SparkSession, *, slots: int = 1, warm_up: bool = False) -> None:
         """Prepares the folders and starts the query. A failure is noted, not raised.
 
         slots: Spark tasks that can run at once. warm_up: begin with a micro-batch that loads and compiles everything.

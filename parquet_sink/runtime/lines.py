@@ -18,10 +18,10 @@ class LogLines:
 
     def look(self, connectors: Sequence[Connector]) -> None:
         for connector in connectors:
+            self._receipts(connector)
             if self._status.get(connector.settings.name) is not connector.status:
                 self._status[connector.settings.name] = connector.status
                 log.info("connector %s: %s", connector.settings.name, connector.status)
-            self._receipts(connector)
 
     def close(self, connectors: Sequence[Connector]) -> None:
         self.look(connectors)
