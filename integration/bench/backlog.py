@@ -1,0 +1,36 @@
+"""Memory does not grow with the backlog: one long pass, and the peak in each tenth of it."""
+
+from typing import Any
+
+from integration.bench import figures, load
+from integration.bench.parts import Stand, say
+from integration.bench.processes import MemorySampler
+from integration.bench.running import SinkProcess, accepted, connector_file
+
+PARTITIONS = 4
+
+
+def run(stand: Stand) -> dict[str, Any]:
+    """A fresh sink works off BACKLOG records; prints the peaks, returns them as JSON figures."""
+    name, share = "bench-backlog", stand.sizes.per_partition(stand.sizes.backlog, PARTITIONS)
+    records = share * PARTITIONS
+    flush = {**stand.flush, "commit.records": stand.sizes.per_file(share)}
+    with stand.part_folder(name) as folder, stand.topic(name, PARTITIONS):
+        path = connector_file(folder, name, name, stand.target.endpoint(), flush, {})
+        load.fill(stand.servers, name, PARTITIONS, share, stand.values)
+        before = stand.rows()
+        with SinkProcess([path], stand.servers, folder) as sink, MemorySampler(sink.pid) as memory:
+            sink.wait("the backlog delivered", lambda: stand.rows() - before >= records, stand.patience_s(records))
+        files = accepted(stand.client, name)
+    reached: list[tuple[float, int]] = []
+    for file in files:
+        reached.append((file.at, file.rows + (reached[-1][1] if reached else 0)))
+    samples = [(sample.at, sample.total_bytes) for sample in memory.samples]
+    peaks = [figures.megabytes(peak) for peak in figures.deciles(samples, reached, records)]
+    seconds = files[-1].at - files[0].at
+    rate = (records - files[0].rows) / seconds if seconds > 0 else 0.0
+    say(f"\nbacklog of {records:,} records on {PARTITIONS} topic-partitions, from a cold start: peak memory, MB")
+    rows = [[f"{10 * tenth} to {10 * tenth + 10} %", str(peak)] for tenth, peak in enumerate(peaks)]
+    say(figures.table(["of the backlog", "MB"], rows))
+    say(f"  {rate:,.0f} records/s between the first and the last file\n")
+    return {"records": records, "peak_mb_by_tenth": peaks, "peak_rss_mb": max(peaks), "records_per_second": round(rate)}

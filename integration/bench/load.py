@@ -1,0 +1,146 @@
+"""Records to deliver: a pool of JSON orders, and how they get into a topic fast."""
+
+import json
+import random
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from confluent_kafka import KafkaException, Producer, TopicPartition
+
+from parquet_sink.errors import KafkaFailed
+
+POOL: Final = 200_000
+PATIENCE_S: Final = 120.0
+_STATUS: Final = ("created", "paid", "packed", "shipped", "delivered", "returned")
+_CURRENCIES: Final = ("EUR", "USD", "GBP", "CHF")
+_FIRST_MS: Final = 1_795_000_000_000
+_FAST: Final[dict[str, str | int | float | bool]] = {
+    "compression.type": "lz4",
+    "linger.ms": 50,
+    "batch.size": 1 << 20,
+    "queue.buffering.max.messages": 1_000_000,
+    "queue.buffering.max.kbytes": 262_144,
+    "message.timeout.ms": 120_000,
+    "log_level": 3,
+}
+
+
+def pool(count: int = POOL, seed: int = 1) -> list[bytes]:
+    """So many serialized orders: seven fields, about 150 bytes each. The same for the same seed."""
+    chance = random.Random(seed)
+    return [_order(chance, number) for number in range(count)]
+
+
+def _order(chance: random.Random, number: int) -> bytes:
+    at = _FIRST_MS + number * 37 + chance.randrange(1000)
+    order = {
+        "order_id": number,
+        "customer": f"customer-{chance.randrange(20_000):05d}",
+        "status": chance.choice(_STATUS),
+        "amount": round(chance.uniform(1, 900), 2),
+        "currency": chance.choice(_CURRENCIES),
+        "quantity": chance.randrange(1, 20),
+        "updated_at": f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(at // 1000))}.{at % 1000:03d}Z",
+    }
+    return json.dumps(order, separators=(",", ":")).encode()
+
+
+def fill(servers: str, topic: str, partitions: int, per_partition: int, values: Sequence[bytes]) -> None:
+    """Writes `per_partition` records to each topic-partition. Raises KafkaFailed."""
+    producer = Producer({"bootstrap.servers": servers, **_FAST})
+    _send(producer, topic, partitions, per_partition, values)
+    _flush(producer, topic)
+
+
+@contextmanager
+def held_back(
+    servers: str, topic: str, partitions: int, per_partition: int, values: Sequence[bytes]
+) -> Iterator[Producer]:
+    """Writes the records in a transaction that is open within the block. Raises KafkaFailed.
+
+    Until `commit_transaction` nobody who reads committed records sees them, and then all of them at once.
+    """
+    identity = f"bench-{topic}"
+    producer = Producer(
+        {"bootstrap.servers": servers, "transactional.id": identity, "transaction.timeout.ms": 600_000, **_FAST}
+    )
+    try:
+        producer.init_transactions(PATIENCE_S)
+        producer.begin_transaction()
+        _send(producer, topic, partitions, per_partition, values)
+        _flush(producer, topic)
+        yield producer
+    except KafkaException as error:
+        raise KafkaFailed(f"Topic {topic}: the records could not be written: {error.args[0].str()}") from error
+
+
+def _send(producer: Producer, topic: str, partitions: int, per_partition: int, values: Sequence[bytes]) -> None:
+    """In pieces that fit the producer's queue, topic-partition by topic-partition in turn."""
+    produce, size = producer.produce, len(values)
+    for first in range(0, per_partition, 10_000):
+        for partition in range(partitions):
+            base = first * partitions + partition * 10_000
+            for number in range(base, base + min(10_000, per_partition - first)):
+                value = values[number % size]
+                try:
+                    produce(topic, value, partition=partition)
+                except BufferError:
+                    _make_room(producer, topic)
+                    produce(topic, value, partition=partition)
+        producer.poll(0)
+
+
+def _make_room(producer: Producer, topic: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while len(producer) > 500_000:
+        producer.poll(0.1)
+        if time.monotonic() > deadline:
+            raise KafkaFailed(f"Topic {topic}: the broker took no records for {PATIENCE_S:.0f} s.")
+
+
+def _flush(producer: Producer, topic: str) -> None:
+    left = producer.flush(PATIENCE_S)
+    if left:
+        raise KafkaFailed(f"Topic {topic}: {left} records were not taken within {PATIENCE_S:.0f} s.")
+
+
+def trickle(
+    servers: str, topic: str, partitions: int, per_second: int, seconds: int, values: Sequence[bytes]
+) -> dict[tuple[int, int], float]:
+    """Produces evenly for so long; the record timestamp (epoch seconds) by (topic-partition, offset).
+
+    Raises KafkaFailed when a record was not acknowledged.
+    """
+    producer = Producer({"bootstrap.servers": servers, "linger.ms": 5, "log_level": 3})
+    stamps: dict[tuple[int, int], float] = {}
+    failures: list[str] = []
+
+    def delivered(error: object, message: object) -> None:
+        if error is not None:
+            failures.append(str(error))
+            return
+        stamps[message.partition(), message.offset()] = message.timestamp()[1] / 1000  # type: ignore[attr-defined]
+
+    began = time.monotonic()
+    for number in range(per_second * seconds):
+        due = began + number / per_second
+        while (wait := due - time.monotonic()) > 0:
+            producer.poll(min(wait, 0.05))
+        producer.produce(topic, values[number % len(values)], partition=number % partitions, on_delivery=delivered)
+    _flush(producer, topic)
+    if failures:
+        raise KafkaFailed(f"Topic {topic}: {len(failures)} records were not taken: {failures[0]}")
+    return stamps
+
+
+def ends(servers: str, topic: str, partitions: int) -> dict[int, int]:
+    """The last stable offset of each topic-partition, by a client of its own."""
+    from confluent_kafka import Consumer
+
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "bench-ends", "isolation.level": "read_committed"})
+    try:
+        return {p: consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=30)[1] for p in range(partitions)}
+    finally:
+        consumer.close()

@@ -1,0 +1,80 @@
+"""What all parts of the benchmark share: one broker, one target that discards, one pool of records."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from integration.bench import load
+from integration.bench.sizes import Sizes
+from parquet_sink.kafka.broker import Broker
+from parquet_sink.target.client import TargetClient
+from parquet_sink.target.process import TargetProcess
+
+
+@dataclass(frozen=True)
+class Stand:
+    """The test stand. values: serialized records to choose from."""
+
+    sizes: Sizes
+    broker: Broker
+    target: TargetProcess
+    client: TargetClient
+    folder: Path
+    values: list[bytes]
+
+    @property
+    def flush(self) -> Mapping[str, int]:
+        """`commit.*` keys that every part starts from."""
+        return {
+            "commit.records": self.sizes.commit_records,
+            "commit.size.bytes": self.sizes.commit_size_bytes,
+            "commit.interval.ms": self.sizes.commit_interval_ms,
+        }
+
+    @property
+    def servers(self) -> str:
+        return self.broker.bootstrap_servers
+
+    def patience_s(self, records: int) -> float:
+        """How long so many records may take before the benchmark gives up."""
+        return 180.0 + records / 10_000
+
+    def rows(self) -> int:
+        """Rows that the target took since its start, repeats not counted."""
+        return int(self.client.statistics()["rows"])
+
+    @contextmanager
+    def topic(self, name: str, partitions: int) -> Iterator[str]:
+        """A new topic, deleted at the end so that its records do not stay on the disk."""
+        self.broker.create_topic(name, partitions)
+        yield name
+        self.broker.delete_topic(name)
+
+    @contextmanager
+    def part_folder(self, name: str) -> Iterator[Path]:
+        """A folder for one part."""
+        folder = self.folder / name
+        folder.mkdir()
+        yield folder
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def stand(sizes: Sizes) -> Iterator[Stand]:
+    """Starts everything but the sink, and ends it."""
+    values = load.pool()
+    with (
+        tempfile.TemporaryDirectory(prefix="parquet-sink-bench-") as folder,
+        Broker(properties={"file.delete.delay.ms": "1000"}) as broker,
+        TargetProcess(discard=True) as target,
+        closing(target.client) as client,
+    ):
+        yield Stand(sizes, broker, target, client, Path(folder), values)
+
+
+def say(text: str = "") -> None:
+    """Prints at once, also into a pipe."""
+    print(text, flush=True)

@@ -1,0 +1,212 @@
+"""What a tree of processes costs, read from /proc: CPU time and memory. Linux only."""
+
+import os
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
+SAMPLE_S: Final = 0.5
+
+
+@dataclass(frozen=True)
+class Process:
+    """One line of /proc/<pid>/stat. cpu_seconds: its own; reaped_seconds: of children that ended."""
+
+    pid: int
+    parent: int
+    session: int
+    cpu_seconds: float
+    reaped_seconds: float
+
+
+def tree(root: int) -> list[Process]:
+    """The process `root` with all its descendants, and whatever else lives in its session."""
+    found = {process.pid: process for process in _all()}
+    members = {root} & found.keys()
+    grown = True
+    while grown:
+        more = {p.pid for p in found.values() if p.parent in members or p.session == root} - members
+        members |= more
+        grown = bool(more)
+    return [found[pid] for pid in sorted(members)]
+
+
+@dataclass(frozen=True)
+class Usage:
+    """CPU seconds of one process since its start. parts: of those, what some of its threads took."""
+
+    group: str
+    own: float
+    reaped: float
+    parts: Mapping[str, float]
+
+
+def usage(root: int) -> dict[int, Usage]:
+    """A snapshot of the tree, by process id."""
+    found = {}
+    for process in tree(root):
+        group = group_of(process.pid, root)
+        parts = _threads(process.pid, group)
+        found[process.pid] = Usage(group, process.cpu_seconds, process.reaped_seconds, parts)
+    return found
+
+
+def between(before: Mapping[int, Usage], after: Mapping[int, Usage]) -> dict[str, float]:
+    """CPU seconds from one snapshot to another, by what the processes do. Their sum is that of the whole tree.
+
+    A process that ended in between is found in what its parent reaped.
+    """
+    groups: dict[str, float] = defaultdict(float)
+    for pid, now in after.items():
+        then = before.get(pid, Usage(now.group, 0.0, 0.0, {}))
+        groups[now.group] += now.own - then.own
+        groups["processes that ended"] += now.reaped - then.reaped
+        for part, seconds in now.parts.items():
+            spent = max(seconds - then.parts.get(part, 0.0), 0.0)  # a thread that ended takes its time with it
+            groups[part] += spent
+            groups[now.group] -= spent
+    groups["processes that ended"] -= sum(then.own + then.reaped for pid, then in before.items() if pid not in after)
+    return {group: seconds for group, seconds in groups.items() if abs(seconds) >= 0.005}
+
+
+def group_of(pid: int, root: int) -> str:
+    """What a process of the sink does, by its command line and by the libraries that it has loaded."""
+    if pid == root:
+        return "driver"
+    command = _read(f"/proc/{pid}/cmdline").replace("\0", " ")
+    if "org.apache.spark" in command or "py4j" in command:
+        return "JVM"
+    for sign, group in _BY_COMMAND.items():
+        if sign in command:
+            return group
+    if "pyspark.daemon" in command or "pyspark/daemon" in command:
+        return _worker(pid)
+    return "other"
+
+
+_BY_COMMAND: Final = {
+    "streaming_source_runner": "source planners (admission)",
+    "streaming_sink_runner": "sink planners (receipts)",
+    "pyspark.sql.worker": "planning helpers",
+}
+
+
+def _worker(pid: int) -> str:
+    """Readers have loaded the Kafka client, writers the Parquet writer; a worker that did both is both."""
+    maps = _read(f"/proc/{pid}/maps")
+    reads, writes = "confluent_kafka" in maps, "/_parquet." in maps
+    if reads and writes:
+        return "workers that read and write"
+    return "reading workers" if reads else "writing workers" if writes else "worker daemons"
+
+
+def _threads(pid: int, group: str) -> dict[str, float]:
+    """CPU seconds of threads that deserve a line of their own: Java's compiler, and the Kafka client's threads."""
+    signs = {"C1 Compiler": "JVM: compiler", "C2 Compiler": "JVM: compiler", "VM Thread": "JVM: garbage collection"}
+    if group != "JVM":
+        if "read" not in group:
+            return {}
+        signs = {"rdk:": f"{group}: Kafka client"}
+    seconds: dict[str, float] = defaultdict(float)
+    for task in _entries(f"/proc/{pid}/task"):
+        stat = _parse(_read(f"/proc/{pid}/task/{task}/stat"))
+        name = _read(f"/proc/{pid}/task/{task}/comm")
+        part = next((part for sign, part in signs.items() if name.startswith(sign)), None)
+        if part and stat:
+            seconds[part] += stat.cpu_seconds
+    return dict(seconds)
+
+
+def memory_bytes(pid: int) -> int:
+    """Proportional set size: pages that n processes share count 1/n for each. 0 when the process is gone."""
+    for line in _read(f"/proc/{pid}/smaps_rollup").splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Memory of a tree at one moment; `at` is epoch seconds."""
+
+    at: float
+    total_bytes: int
+
+
+class MemorySampler:
+    """Looks twice a second, in a thread, while the block runs. Its own CPU time is the benchmark's, not the sink's.
+
+    samples: in order of time. peaks: by process id, what it does and the most it had. cost: share of a core that the
+    looking took, known at the end.
+    """
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True, name="memory sampler")
+        self.samples: list[Sample] = []
+        self.peaks: dict[int, tuple[str, int]] = {}
+        self.cost = 0.0
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._ended.set()
+        self._thread.join(10.0)
+
+    def peak_bytes(self, since: float = 0.0) -> int:
+        """The most that all processes together had at one moment, of the samples from `since` on."""
+        return max((sample.total_bytes for sample in self.samples if sample.at >= since), default=0)
+
+    def _run(self) -> None:
+        began = time.monotonic()
+        while not self._ended.wait(SAMPLE_S):
+            self._look()
+        self.cost = time.thread_time() / (time.monotonic() - began)
+
+    def _look(self) -> None:
+        sizes = {process.pid: memory_bytes(process.pid) for process in tree(self._root)}
+        self.samples.append(Sample(time.time(), sum(sizes.values())))
+        for pid, size in sizes.items():
+            known, most = self.peaks.get(pid, ("", 0))
+            if size > most:
+                self.peaks[pid] = (group_of(pid, self._root) if not known or size > 1.2 * most else known, size)
+
+
+def _all() -> Iterable[Process]:
+    for entry in _entries("/proc"):
+        if entry.isdigit():
+            process = _parse(_read(f"/proc/{entry}/stat"))
+            if process is not None:
+                yield process
+
+
+def _parse(stat: str) -> Process | None:
+    """A process from its line; the command in parentheses may hold anything, blanks and parentheses too."""
+    if not stat:
+        return None
+    pid = int(stat.split(" ", 1)[0])
+    fields = stat.rpartition(")")[2].split()
+    user, system, reaped_user, reaped_system = (int(field) / TICKS_PER_SECOND for field in fields[11:15])
+    return Process(pid, int(fields[1]), int(fields[3]), user + system, reaped_user + reaped_system)
+
+
+def _entries(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(errors="replace")
+    except OSError:
+        return ""  # the process ended meanwhile

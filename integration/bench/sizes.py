@@ -1,0 +1,85 @@
+"""What the environment asks of a benchmark."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from parquet_sink.errors import InvalidConfiguration
+
+PARTS: Final = ("4", "1", "freshness", "idle", "stages", "backlog")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Counts are records unless their name says otherwise."""
+
+    records: int = 2_000_000
+    passes: int = 3
+    warm_up_passes: int = 1
+    commit_records: int = 250_000
+    commit_interval_ms: int = 10_000
+    commit_size_bytes: int = 100_000_000
+    idle_connectors: int = 5
+    trickle_per_second: int = 200
+    trickle_s: int = 40
+    stage_records: int = 400_000
+    backlog: int = 0
+    parts: tuple[str, ...] = PARTS[:-1]
+
+    def per_file(self, per_partition: int) -> int:
+        """The file size nearest below COMMIT_RECORDS that divides a topic-partition's share into full files."""
+        return max(per_partition // files_of(per_partition, self.commit_records), 1)
+
+    def per_partition(self, records: int, partitions: int) -> int:
+        """Records for each topic-partition, rounded down so that the last file of a pass is full too."""
+        share = max(records // partitions, 1)
+        return self.per_file(share) * files_of(share, self.commit_records)
+
+
+def files_of(records: int, most: int) -> int:
+    """Files that hold `records` at `most` each."""
+    return -(-records // most)
+
+
+def from_environment(environment: Mapping[str, str] = os.environ) -> Sizes:
+    """The sizes that `make bench` was given. Raises InvalidConfiguration naming every wrong variable."""
+    problems: list[str] = []
+
+    def number(name: str, default: int, least: int = 1) -> int:
+        text = environment.get(name, "").strip()
+        if text and not (text.isascii() and text.isdigit() and int(text) >= least):
+            problems.append(f"Invalid [{name}]. '{text}' is not a whole number of at least {least}; correct it.")
+            return default
+        return int(text) if text else default
+
+    base = Sizes()
+    backlog = number("BACKLOG", 0, 0)
+    sizes = Sizes(
+        records=number("RECORDS", base.records, 1_000),
+        passes=number("PASSES", base.passes),
+        warm_up_passes=number("WARM_UP_PASSES", base.warm_up_passes),
+        commit_records=number("COMMIT_RECORDS", base.commit_records),
+        commit_interval_ms=number("COMMIT_INTERVAL_MS", base.commit_interval_ms, 1_000),
+        commit_size_bytes=number("COMMIT_SIZE_BYTES", base.commit_size_bytes, 100_000),
+        idle_connectors=number("IDLE", base.idle_connectors),
+        trickle_per_second=number("TRICKLE_PER_SECOND", base.trickle_per_second),
+        trickle_s=number("TRICKLE_SECONDS", base.trickle_s, 12),
+        stage_records=number("STAGE_RECORDS", base.stage_records, 20_000),
+        backlog=backlog,
+        parts=_parts(environment.get("ONLY", ""), backlog, problems),
+    )
+    if problems:
+        raise InvalidConfiguration(problems)
+    return sizes
+
+
+def _parts(only: str, backlog: int, problems: list[str]) -> tuple[str, ...]:
+    """The parts to run, in their order. `backlog` is run when it has a size."""
+    wanted = set(only.replace(",", " ").split())
+    problems += [f"Invalid [ONLY]. '{word}' is none of {', '.join(PARTS)}." for word in sorted(wanted - set(PARTS))]
+    if "backlog" in wanted and not backlog:
+        problems.append("Invalid [BACKLOG]. The part backlog needs a size, for example BACKLOG=10000000.")
+    if wanted:
+        return tuple(part for part in PARTS if part in wanted)
+    return PARTS if backlog else PARTS[:-1]

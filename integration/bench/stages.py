@@ -1,0 +1,127 @@
+"""The stages of the hot path one by one, in this process: where the time of a record goes.
+
+Each stage is the package's own function on the same records. CPU time of all threads of this process per record, the
+least of some rounds after one that is thrown away: what the stage itself costs, caches warm. The sum is less than the
+whole program takes, which also moves blocks through the JVM and plans micro-batches.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from confluent_kafka import Consumer  # noqa: F401 - imported before the clock runs
+
+from integration.bench import figures, load
+from integration.bench.parts import Stand, say
+from integration.bench.running import connector_file
+from parquet_sink.config.check import check_files
+from parquet_sink.config.settings import ConnectorSettings
+from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
+from parquet_sink.files.cleanup import prepare
+from parquet_sink.files.rotation import Limits, Reason
+from parquet_sink.kafka import rows
+from parquet_sink.kafka.block import Block, decode, encode
+from parquet_sink.kafka.reader import RangeReader
+from parquet_sink.kafka.rows import Span
+from parquet_sink.shape.assembly import Run
+from parquet_sink.shape.shaper import Shaper
+from parquet_sink.upload.push import PushClient
+
+ROUNDS: Final = 4
+SEND_S: Final = 60.0
+
+
+def run(stand: Stand) -> dict[str, Any]:
+    """Prints the table; the same figures for JSON, µs per record."""
+    count = stand.sizes.stage_records
+    with stand.part_folder("stages") as folder, stand.topic("bench-stages", 1) as topic:
+        load.fill(stand.servers, topic, 1, count, stand.values)
+        path = connector_file(folder, topic, topic, stand.target.endpoint(), stand.flush, {})
+        (settings,) = check_files([str(path)], None, bootstrap_servers=stand.servers).require()
+        found = _measure(settings, topic, count, folder)
+    say(f"\nstages in one process, {count:,} records, µs CPU per record (least of {ROUNDS - 1} rounds)")
+    say(figures.table(["stage", "µs"], [[stage, f"{us:.2f}"] for stage, us in found.items()]))
+    say(f"  sum {sum(found.values()):.2f}\n")
+    return {stage: round(us, 3) for stage, us in found.items()}
+
+
+def _measure(settings: ConnectorSettings, topic: str, count: int, folder: Path) -> dict[str, float]:
+    found: dict[str, float] = {}
+
+    def timed(stage: str, work: Callable[[], Any]) -> Any:
+        result: Any = None
+        times = []
+        for _ in range(ROUNDS):
+            result = None  # what the round before made is freed outside the clock
+            began = time.process_time()
+            result = work()
+            times.append(time.process_time() - began)
+        found[stage] = 1e6 * min(times[1:]) / count
+        return result
+
+    span = Span(topic, 0, 0, count, str(Reason.RECORDS))
+    blocks: list[Block] = timed("read: consume, and build blocks", lambda: _read(settings, topic, count))
+    values = [block.values.to_pylist() for block in blocks]
+    offsets = [block.offsets.to_pylist() for block in blocks]
+    stamps = [block.timestamps.to_pylist() for block in blocks]
+    build = "of which building blocks from lists"
+    timed(build, lambda: [Block.of(topic, 0, *lists) for lists in zip(offsets, stamps, values, strict=True)])
+    encoded: list[bytes] = timed("encode blocks", lambda: [encode(block) for block in blocks])
+    batches: list[pa.RecordBatch] = timed(
+        "pack blocks into Spark rows (with encoding)", lambda: [rows.with_block(span, 0, block) for block in blocks]
+    )
+    timed("unpack Spark rows", lambda: [rows.unpack(batch) for batch in batches])
+    timed("decode blocks", lambda: [decode(data) for data in encoded])
+    known = _learned(settings, blocks)
+    runs: list[Run] = timed("JSON to columns, flattened, with metadata", lambda: _shape(settings, known, blocks))
+    files: list[FinishedFile] = timed("write and verify Parquet", lambda: _write(settings, topic, runs))
+    client = PushClient(settings.push)
+    timed("read and send files", lambda: _send(client, files))
+    client.close()
+    return _without_overlap(found, build)
+
+
+def _without_overlap(found: dict[str, float], build: str) -> dict[str, float]:
+    """Stages that add up: what one measured stage holds of another is taken out."""
+    read, packed = "read: consume, and build blocks", "pack blocks into Spark rows (with encoding)"
+    out = dict(found)
+    out[read] -= out[build]
+    out[packed] -= out["encode blocks"]
+    names = {read: "consume records", build: "build blocks", packed: "pack blocks into Spark rows"}
+    return {names.get(stage, stage): max(us, 0.0) for stage, us in out.items()}
+
+
+def _read(settings: ConnectorSettings, topic: str, count: int) -> list[Block]:
+    return list(RangeReader(settings.kafka, topic, 0, 0, count).blocks())
+
+
+def _learned(settings: ConnectorSettings, blocks: list[Block]) -> pa.Schema | None:
+    """What a first micro-batch teaches the next."""
+    shaper = Shaper(settings.shape)
+    for block in blocks[:1]:
+        list(shaper.shape(block))
+    return shaper.known
+
+
+def _shape(settings: ConnectorSettings, known: pa.Schema | None, blocks: list[Block]) -> list[Run]:
+    shaper = Shaper(settings.shape, known)
+    return [one for block in blocks for one in shaper.shape(block)]
+
+
+def _write(settings: ConnectorSettings, topic: str, runs: list[Run]) -> list[FinishedFile]:
+    prepare(settings.files.tmp_dir)
+    place = Place(settings.name, topic, 0, f"{time.time_ns():032x}")
+    limits = Limits(settings.flush.commit_size_bytes, settings.flush.commit_records)
+    accumulator = Accumulator(place, limits, settings.files)
+    files = [file for one in runs for file in accumulator.add(one)]
+    last = accumulator.finish(Reason.END_OF_RANGE)
+    return files if last is None else [*files, last]
+
+
+def _send(client: PushClient, files: list[FinishedFile]) -> None:
+    for file in files:
+        outcome = client.push(replace(file, name=f"{time.time_ns()}.parquet"), SEND_S)
+        assert outcome.status == 200, outcome

@@ -1,0 +1,139 @@
+"""Throughput, CPU time and memory: one sink process, a backlog as warm-up, then measured passes.
+
+The records of a measured pass are written beforehand, in a transaction: the sink reads committed records only, so it
+idles until the transaction is committed. That moment is the start of the pass, and the producer is quiet by then.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from integration.bench import figures, load, processes
+from integration.bench.figures import Pass
+from integration.bench.parts import Stand, say
+from integration.bench.processes import MemorySampler
+from integration.bench.running import SinkProcess, accepted, connector_file
+
+SETTLE_S = 1.0
+"""CPU time is read so long after the last file, so that the commit of its offsets counts."""
+
+
+@dataclass(frozen=True)
+class Around:
+    """CPU seconds of one pass: of the sink by group, and of those that are not the sink."""
+
+    sink: Mapping[str, float]
+    others: Mapping[str, float]
+
+
+def run(stand: Stand, partitions: int) -> dict[str, Any]:
+    """Measures one topic with so many topic-partitions, prints what a person wants to know; its JSON figures."""
+    name = f"bench-{partitions}"
+    share = stand.sizes.per_partition(stand.sizes.records, partitions)
+    flush = {**stand.flush, "commit.records": stand.sizes.per_file(share)}
+    with stand.part_folder(name) as folder, stand.topic(name, partitions):
+        path = connector_file(folder, name, name, stand.target.endpoint(), flush, {})
+        load.fill(stand.servers, name, partitions, share, stand.values)
+        before = stand.rows()
+        with SinkProcess([path], stand.servers, folder) as sink, MemorySampler(sink.pid) as memory:
+            sink.wait("the first pass delivered", lambda: stand.rows() - before >= share * partitions, _patience(stand))
+            first_file_s = min(file.at for file in accepted(stand.client, name)) - sink.started_at
+            for _ in range(stand.sizes.warm_up_passes - 1):
+                _measure(stand, sink, memory, name, partitions, share)
+            measured = [_measure(stand, sink, memory, name, partitions, share) for _ in range(stand.sizes.passes)]
+    passes = [one for one, _ in measured]
+    _print(partitions, share * partitions, passes, [around for _, around in measured], first_file_s, memory)
+    return figures.of_passes(passes, first_file_s, memory.peak_bytes())
+
+
+def _patience(stand: Stand) -> float:
+    return stand.patience_s(stand.sizes.records)
+
+
+def _measure(
+    stand: Stand, sink: SinkProcess, memory: MemorySampler, name: str, partitions: int, share: int
+) -> tuple[Pass, Around]:
+    records = share * partitions
+    with load.held_back(stand.servers, name, partitions, share, stand.values) as producer:
+        sink.until_committed(f"connect-{name}", name, partitions, _patience(stand))
+        rows, known = stand.rows(), len(accepted(stand.client, name))
+        before, others = processes.usage(sink.pid), _others(stand)
+        began = time.time()
+        producer.commit_transaction(load.PATIENCE_S)
+        sink.wait("the pass delivered", lambda: stand.rows() - rows >= records, _patience(stand))
+        time.sleep(SETTLE_S)
+    sink_seconds = processes.between(before, processes.usage(sink.pid))
+    other_seconds = {who: spent - others[who] for who, spent in _others(stand).items()}
+    files = tuple(accepted(stand.client, name)[known:])
+    one = Pass(records, began, files, sum(sink_seconds.values()), memory.peak_bytes(began))
+    say(
+        f"  pass: {one.records_per_second:,.0f} records/s, {one.cpu_us_per_record:.2f} µs CPU per record, "
+        f"{len(files)} files in {one.seconds:.2f} s, the first after {min(f.at for f in files) - began:.2f} s"
+    )
+    return one, Around(sink_seconds, other_seconds)
+
+
+def _others(stand: Stand) -> dict[str, float]:
+    """CPU seconds so far of what the sink talks to."""
+    pids = {"broker (not counted)": stand.broker.pid, "target (not counted)": stand.target.pid}
+    usages = {who: processes.usage(pid) for who, pid in pids.items() if pid is not None}
+    return {who: sum(one.own + one.reaped for one in found.values()) for who, found in usages.items()}
+
+
+def _print(
+    partitions: int,
+    records: int,
+    passes: list[Pass],
+    around: list[Around],
+    first_file_s: float,
+    memory: MemorySampler,
+) -> None:
+    files = passes[-1].files
+    sustained = [one.sustained_per_second for one in passes if one.sustained_per_second is not None]
+    say(
+        f"\n{partitions} topic-partition{'s' if partitions > 1 else ''}, {records:,} records a pass, "
+        f"{len(passes)} measured: median (least to most)"
+    )
+    rows = [
+        ["records/s, from visible to last accepted", figures.spread([p.records_per_second for p in passes])],
+        ["records/s after each topic-partition's first file", figures.spread(sustained) if sustained else "-"],
+        ["µs CPU per record, all processes", figures.spread([p.cpu_us_per_record for p in passes], 2)],
+        ["peak memory of all processes together, MB", figures.spread([p.peak_bytes / 1e6 for p in passes])],
+        ["the same since the start, warm-up included, MB", f"{figures.megabytes(memory.peak_bytes()):,}"],
+        ["first file after start of the process, s", f"{first_file_s:.1f}"],
+        ["files a pass; bytes per row", f"{len(files)}; {sum(f.size_bytes for f in files) / records:.1f}"],
+    ]
+    say(figures.table(["", "value"], rows))
+    say("\nwhere CPU time goes, µs per record")
+    say(figures.table(["processes and threads", "µs"], _shares(passes, around)))
+    say("\npeak memory of single processes (not at one moment), MB")
+    say(figures.table(["process", "MB"], _peaks(memory)))
+    say(f"  looking took {100 * memory.cost:.1f} % of a core away from everything else\n")
+
+
+def _shares(passes: list[Pass], around: list[Around]) -> list[list[str]]:
+    """Mean over all passes, dearest first; those that are not the sink after them."""
+    records = sum(one.records for one in passes)
+    rows: list[list[str]] = []
+    for parts in ([one.sink for one in around], [one.others for one in around]):
+        sums: dict[str, float] = defaultdict(float)
+        for part in parts:
+            for group, seconds in part.items():
+                sums[group] += seconds
+        rows += [
+            [group, f"{1e6 * seconds / records:.2f}"] for group, seconds in sorted(sums.items(), key=lambda i: -i[1])
+        ]
+    return rows
+
+
+def _peaks(memory: MemorySampler) -> list[list[str]]:
+    """Several processes of one kind in one line."""
+    kinds: dict[str, list[int]] = defaultdict(list)
+    for group, size in memory.peaks.values():
+        kinds[group].append(size)
+    ordered = sorted(kinds.items(), key=lambda item: -max(item[1]))
+    return [
+        [kind, ", ".join(str(figures.megabytes(s)) for s in sorted(sizes, reverse=True))] for kind, sizes in ordered
+    ]
