@@ -65,9 +65,9 @@ ERROR_KEYS = (
         ems("error.policy"),
         Group.ERRORS,
         Type.STRING,
-        "What to do when an upload fails. `THROW`: the connector stops. `RETRY`: the same file is sent again, up to "
-        "`connect.ems.max.retries` attempts. What the target refuses for good (a wrong key, say) stops the connector "
-        "at once under both.",
+        "What to do when an upload fails. What may pass (no connection, no answer, 408, 429, 5xx) is tried again under "
+        "both, up to `connect.ems.max.retries` attempts and `connect.ems.sink.put.timeout.ms`. What the target refuses "
+        "(a wrong key, say) stops the connector at once under `THROW`, and is tried again likewise under `RETRY`.",
         default="THROW",
         choices=("THROW", "RETRY", "CONTINUE"),
         not_built=NotBuilt(
@@ -80,7 +80,7 @@ ERROR_KEYS = (
         ems("max.retries"),
         Group.ERRORS,
         Type.INT,
-        "Attempts to upload one file under `RETRY`, the first one included.",
+        "Attempts to upload one file, the first one included.",
         default=10,
         minimum=1,
     ),
@@ -88,8 +88,8 @@ ERROR_KEYS = (
         ems("retry.interval"),
         Group.ERRORS,
         Type.LONG,
-        "Milliseconds before the second attempt under `RETRY`; the pause grows with each attempt, varied at random. A "
-        "`Retry-After` of the target is honoured, up to a bound.",
+        "Milliseconds before the second attempt; the pause doubles with each attempt, up to 5 minutes, varied at "
+        "random. A `Retry-After` of the target is honoured, up to the same bound.",
         default=60_000,
         minimum=1_000,
     ),
