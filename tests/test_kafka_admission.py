@@ -1,0 +1,232 @@
+"""Which topic-partitions are due, up to which offset, and why."""
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parquet_sink.config.settings import FlushSettings
+from parquet_sink.files.rotation import Reason
+from parquet_sink.kafka.admission import (
+    LEAST_RANGE_RECORDS,
+    MARKS,
+    MOST_RANGE_RECORDS,
+    Arrivals,
+    Candidate,
+    Range,
+    due,
+    range_records,
+    together,
+)
+
+FLUSH = FlushSettings(commit_size_bytes=1_000_000, commit_records=1_000, commit_interval_ms=5_000)
+NOW = 1_000_000
+
+flushes = st.builds(FlushSettings, st.integers(100_000, 10**9), st.integers(1, 5_000_000), st.integers(1_000, 600_000))
+per_record = st.none() | st.floats(0.01, 1e6)
+
+
+def test_nothing_waiting_is_never_due() -> None:
+    """Without a record above the start nothing is due, however old, and not while draining either."""
+    assert due(10, 10, 0, None, FLUSH, NOW) is None
+    assert due(10, 9, 0, None, FLUSH, NOW) is None
+    assert due(10, 10, 0, None, FLUSH, NOW, draining=True) is None
+
+
+def test_records_make_a_range_due() -> None:
+    """As many records as a file takes are due at once, and one less is not."""
+    assert due(5, 1_005, NOW, None, FLUSH, NOW) == Range(5, 1_005, Reason.RECORDS)
+    assert due(5, 1_004, NOW, None, FLUSH, NOW) is None
+
+
+def test_bytes_make_a_range_due() -> None:
+    """What earlier files taught of a record's size decides when a file's worth of bytes waits."""
+    assert due(0, 100, NOW, 10_000.0, FLUSH, NOW) == Range(0, 100, Reason.SIZE)
+    assert due(0, 99, NOW, 10_000.0, FLUSH, NOW) is None
+
+
+def test_without_an_estimate_size_is_never_the_reason() -> None:
+    """A topic of which nothing is known is due by records or age alone."""
+    assert due(0, 999, NOW, None, FLUSH, NOW) is None
+    assert due(0, 999, NOW, 0.0, FLUSH, NOW) is None
+
+
+def test_a_record_larger_than_a_file_is_a_file() -> None:
+    """One record is due when it alone fills a file."""
+    assert due(0, 3, NOW, 5e6, FLUSH, NOW) == Range(0, 3, Reason.SIZE)
+
+
+def test_age_makes_a_range_due() -> None:
+    """The oldest unflushed record may be as old as the interval, and no older."""
+    assert due(0, 1, NOW - 5_000, None, FLUSH, NOW) == Range(0, 1, Reason.INTERVAL)
+    assert due(0, 1, NOW - 4_999, None, FLUSH, NOW) is None
+
+
+def test_draining_takes_what_is_there() -> None:
+    """While draining a single fresh record is due, and says so."""
+    assert due(0, 1, NOW, None, FLUSH, NOW, draining=True) == Range(0, 1, Reason.END_OF_INPUT)
+
+
+def test_a_backlog_is_taken_in_whole_files() -> None:
+    """With many files' worth waiting, a range ends where a file ends, so that the rest is not a small file."""
+    assert due(0, 3_700, NOW, None, FLUSH, NOW) == Range(0, 3_000, Reason.RECORDS)
+
+
+def test_the_interval_fires_on_a_busy_topic_too() -> None:
+    """A trickle that never reaches a file's worth is flushed by the age of its oldest record, not of its last."""
+    arrivals, start, flushed = Arrivals(), 0, []
+    for tick in range(100):
+        now, high = NOW + tick * 500, tick + 1
+        arrivals = arrivals.after(start).seen(high, now)
+        span = due(start, high, arrivals.oldest_ms(start), None, FLUSH, now)
+        if span is not None:
+            flushed.append((now, span.reason))
+            start = span.end
+    gaps = {later - earlier for (earlier, _), (later, _) in pairwise(flushed)}
+    assert {reason for _, reason in flushed} == {Reason.INTERVAL}
+    assert gaps == {5_500}
+
+
+def test_the_interval_fires_on_an_idle_topic() -> None:
+    """One record and then silence: it is due when it is as old as the interval, at whatever tick comes next."""
+    arrivals = Arrivals().seen(1, NOW)
+    found = [due(0, 1, arrivals.seen(1, now).oldest_ms(0), None, FLUSH, now) for now in range(NOW, NOW + 6_000, 1_000)]
+    assert found == [None] * 5 + [Range(0, 1, Reason.INTERVAL)]
+
+
+@given(
+    flushes, per_record, st.integers(0, 10**9), st.integers(0, 10**9), st.none() | st.integers(0, NOW), st.booleans()
+)
+def test_a_range_is_bounded_and_within_what_waits(
+    flush: FlushSettings, size: float | None, start: int, waiting: int, oldest: int | None, draining: bool
+) -> None:
+    """A range begins at the start, ends within what is there, and is no longer than the bound or one file."""
+    span = due(start, start + waiting, oldest, size, flush, NOW, draining=draining)
+    if span is None:
+        assert not (draining and waiting)
+        return
+    assert span.start == start
+    assert start < span.end <= start + waiting
+    assert span.end - span.start <= max(range_records(flush.commit_interval_ms), flush.commit_records)
+
+
+@given(flushes, st.floats(0.01, 1e6), st.integers(1, 10**8))
+def test_a_backlog_makes_full_files_only(flush: FlushSettings, size: float, waiting: int) -> None:
+    """A range that is due by records or size holds whole files of what is known to fill one."""
+    span = due(0, waiting, NOW, size, flush, NOW)
+    if span is not None and span.reason in (Reason.RECORDS, Reason.SIZE):
+        whole = max(1, min(flush.commit_records, int(flush.commit_size_bytes / size)))
+        assert span.end % whole == 0
+
+
+@given(st.integers(1, 10**7))
+def test_the_length_of_a_range_follows_the_interval_within_bounds(interval: int) -> None:
+    """A longer interval allows longer ranges, between the least and the most."""
+    assert LEAST_RANGE_RECORDS <= range_records(interval) <= range_records(interval + 1_000) <= MOST_RANGE_RECORDS
+
+
+ticks = st.lists(st.tuples(st.integers(0, 5_000), st.integers(0, 20_000), st.booleans()), max_size=60)
+
+
+@given(flushes, per_record, ticks)
+def test_every_offset_is_admitted_exactly_once(
+    flush: FlushSettings, size: float | None, steps: list[tuple[int, int, bool]]
+) -> None:
+    """Whatever arrives between ticks, ranges join without gap or overlap, and a drain at the end takes the rest."""
+    arrivals, start, high, now = Arrivals(), 0, 0, NOW
+    for more, later, accepted in steps:
+        high, now = high + more, now + later
+        arrivals = arrivals.after(start).seen(high, now) if high > start else arrivals.after(start)
+        span = due(start, high, arrivals.oldest_ms(start), size, flush, now)
+        if span is not None:
+            assert span.start == start
+            start = span.end if accepted else start  # a range that failed is admitted again
+    while (rest := due(start, high, None, size, flush, now, draining=True)) is not None:
+        assert rest.start == start < rest.end
+        start = rest.end
+    assert start == high
+
+
+@given(flushes, ticks)
+def test_nothing_waits_longer_than_the_interval(flush: FlushSettings, steps: list[tuple[int, int, bool]]) -> None:
+    """At a tick, a record as old as the interval is always in the range, or a longer backlog before it is."""
+    arrivals, start, high, now = Arrivals(), 0, 0, NOW
+    seen: dict[int, int] = {}
+    for more, later, _ in steps:
+        high, now = high + more, now + later
+        if more:
+            seen[high] = now
+        arrivals = arrivals.after(start).seen(high, now) if high > start else arrivals.after(start)
+        span = due(start, high, arrivals.oldest_ms(start), None, flush, now)
+        oldest = next((at for end, at in seen.items() if end > start), None)
+        if oldest is not None and now - oldest >= flush.commit_interval_ms:
+            assert span is not None
+        start = start if span is None else span.end
+
+
+@given(st.lists(st.tuples(st.integers(1, 50), st.integers(1, 1_000)), min_size=1, max_size=MARKS * 3))
+def test_ages_never_shrink(steps: list[tuple[int, int]]) -> None:
+    """However many marks were merged, a record is never taken for younger than it is."""
+    arrivals, high, now = Arrivals(), 0, NOW
+    seen: list[tuple[int, int]] = []
+    for more, later in steps:
+        high, now = high + more, now + later
+        arrivals = arrivals.seen(high, now)
+        seen.append((high, now))
+    assert len(arrivals.marks) <= MARKS
+    position = 0
+    for offset in range(0, high, max(1, high // 50)):
+        while seen[position][0] <= offset:
+            position += 1
+        told = arrivals.oldest_ms(offset)
+        assert told is not None
+        assert told <= seen[position][1]
+
+
+def test_marks_of_flushed_records_go() -> None:
+    """After a flush only records above the start have an age; seeing the same end again changes nothing."""
+    arrivals = Arrivals().seen(10, 1).seen(20, 2)
+    assert arrivals.seen(20, 99) is arrivals
+    assert arrivals.after(5) is arrivals
+    assert arrivals.after(10).marks == ((20, 2),)
+    assert arrivals.after(20).oldest_ms(20) is None
+    assert arrivals.oldest_ms(19) == 2
+
+
+def candidate(partition: int, records: int) -> Candidate:
+    """A range of so many records."""
+    return ("orders", partition, Range(0, records, Reason.RECORDS))
+
+
+def test_one_micro_batch_takes_who_waited_longest_for_a_turn() -> None:
+    """Beyond its budget a micro-batch leaves the topic-partitions that had a turn last for the next."""
+    full = range_records(FLUSH.commit_interval_ms)
+    turns = [9 - partition for partition in range(10)]
+    taken = together([(turn, candidate(p, full)) for p, turn in enumerate(turns)], FLUSH, 4)
+    assert [partition for _, partition, _ in taken] == [9, 8, 7, 6]
+
+
+def test_small_ranges_all_fit() -> None:
+    """Forty small topic-partitions go in one micro-batch."""
+    assert len(together([(0, candidate(p, 10)) for p in range(40)], FLUSH, 4)) == 40
+
+
+def test_no_topic_partition_starves() -> None:
+    """With endless backlogs everywhere, all topic-partitions have had their turn before one has a second."""
+    full = range_records(FLUSH.commit_interval_ms)
+    turns = dict.fromkeys(range(10), 0)
+    for number in range(1, 6):
+        taken = together([(turn, candidate(p, full)) for p, turn in turns.items()], FLUSH, 2)
+        turns.update({partition: number for _, partition, _ in taken})
+    assert sorted(turns.values()) == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 2_000_000)), max_size=30), st.integers(1, 8))
+def test_a_micro_batch_is_bounded_and_never_empty_handed(waiting: list[tuple[int, int]], slots: int) -> None:
+    """The budget is passed by one range at most, and if something is due something is taken, each at most once."""
+    taken = together([(turn, candidate(p, records)) for p, (turn, records) in enumerate(waiting)], FLUSH, slots)
+    lengths = [span.end - span.start for _, _, span in taken]
+    longest = max((records for _, records in waiting), default=0)
+    assert bool(taken) == bool(waiting)
+    assert sum(lengths[:-1]) < slots * max(range_records(FLUSH.commit_interval_ms), longest)
+    assert len({partition for _, partition, _ in taken}) == len(taken)
