@@ -97,7 +97,7 @@ def translate(client: Mapping[str, str | Secret]) -> dict[str, str]:
 
 def _jaas(text: str, problems: list[str]) -> dict[str, str]:
     """User and password of a PlainLoginModule or ScramLoginModule line."""
-    found = {m[1]: (m[2] if m[2] is not None else m[3]) for m in JAAS.finditer(text)}
+    found = {m[1]: (re.sub(r"\\(.)", r"\1", m[2]) if m[2] is not None else m[3]) for m in JAAS.finditer(text)}
     if {"username", "password"} - found.keys():
         problems.append(
             "Invalid [consumer.sasl.jaas.config]. No username and password in it; "
