@@ -45,6 +45,7 @@ class TargetProcess:
         try:
             self.start()
         except BaseException:
+            self.kill()
             self._temporary.cleanup()
             raise
         return self
@@ -71,7 +72,12 @@ class TargetProcess:
         """Start and wait until the target takes connections. Raises SetupError with what the target said."""
         with self.log.open("a") as log:
             self._process = subprocess.Popen(
-                self._command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True
+                self._command(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,  # Ctrl-C is for who started us to handle, in order
             )
         line = self._first_line(self._process)
         if not line.startswith(_READY):
