@@ -70,7 +70,9 @@ def compare(expected: Mapping[int, Row], actual: Sequence[Row], key: str = "orde
             problems.append(f"{key} {row.get(key)} stands more than once in the table")
         found[row.get(key)] = row
     problems += [f"{key} {missing} is not in the table" for missing in expected.keys() - found.keys()]
-    problems += [f"{key} {invented!r} is in the table, and was never sent" for invented in found.keys() - expected.keys()]
+    problems += [
+        f"{key} {invented!r} is in the table, and was never sent" for invented in found.keys() - expected.keys()
+    ]
     columns = list(dict.fromkeys(name for rows in (expected.values(), actual) for name in _names(rows)))
     for order_id in expected.keys() & found.keys():
         problems += _cells(f"{key} {order_id}", columns, expected[order_id], found[order_id])

@@ -93,7 +93,7 @@ class Feed:
             self.live_since_ms = time.time_ns() // 1_000_000
             self._send_evenly()
             self._flush()
-        except Exception as error:  # a thread's last words: check() tells them to the demo
+        except Exception as error:  # noqa: BLE001 - a thread's last words: check() tells them to the demo
             self._error = self._error or str(error)
 
     def _send_all(self, some: Iterator[Change]) -> None:

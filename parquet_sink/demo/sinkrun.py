@@ -21,10 +21,10 @@ _LAST_LINES: Final = 15
 
 
 class SinkRun:
-    """`parquet-sink run` with these files. As a context manager it never leaves a process behind.
+    """`parquet-sink run` with these files. In the end call `close()`.
 
-    It gets a session of its own, because Ctrl-C is the demo's to handle, in order, and a temporary folder of its own, so
-    that it goes with the demo's.
+    It gets a session of its own, because Ctrl-C is the demo's to handle, in order, and a temporary folder of its own,
+    so that it goes with the demo's.
     """
 
     def __init__(self, worker: Path, connector: Path, bootstrap_servers: str, folder: Path) -> None:
@@ -77,11 +77,8 @@ class SinkRun:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
-    def __enter__(self) -> "SinkRun":
-        self.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
+    def close(self) -> None:
+        """End it if it still runs, gently for a moment."""
         if self._process is None or self._process.poll() is not None:
             return
         self._process.send_signal(signal.SIGTERM)
@@ -93,7 +90,7 @@ class SinkRun:
     def last_words(self) -> str:
         """The end of its log, for an error message."""
         lines = self.log.read_text(errors="replace").splitlines()[-_LAST_LINES:]
-        return "\n".join([f"The end of its log {self.log}:", *(f"  {line}" for line in lines or ["(nothing)"])])
+        return "\n".join(["The end of the sink's log:", *(f"  {line}" for line in lines or ["(nothing)"])])
 
     def reasons(self) -> dict[str, str]:
         """Rotation reason by file name, from its log."""
@@ -108,4 +105,4 @@ def rotation_reasons(lines: Sequence[str]) -> dict[str, str]:
 
 def counted(reasons: Sequence[str]) -> str:
     """Reasons with how often each came, most frequent first: `records 9, interval 24`."""
-    return ", ".join(f"{reason} {count}" for reason, count in Counter(reasons).most_common()) or "none yet"
+    return ", ".join(f"{reason} {count}" for reason, count in Counter(reasons).most_common()) or "none"
