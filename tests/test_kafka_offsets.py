@@ -1,0 +1,206 @@
+"""The group's offsets: read, signed, committed, never backwards, and another hand noticed."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from parquet_sink.config.settings import KafkaSettings
+from parquet_sink.errors import AnotherInstance, BrokerAway, KafkaFailed
+from parquet_sink.handoff import Instance
+from parquet_sink.kafka import offsets
+from parquet_sink.kafka.offsets import Committed, GroupOffsets, Key, metadata
+
+KAFKA = KafkaSettings(topics=("orders",), group="connect-orders", client={"bootstrap.servers": "localhost:9092"})
+ME = Instance("me", "host-a", 1, "2026-01-01T00:00:00Z")
+OTHER = Instance("other", "host-b", 2, "2026-01-02T00:00:00Z")
+
+
+class Group:
+    """A fake of the broker's side: what is committed, by whom; and what goes wrong next."""
+
+    def __init__(self) -> None:
+        self.committed_offsets: dict[Key, tuple[int, str]] = {}
+        self.commits: list[dict[Key, int]] = []
+        self.error: KafkaError | None = None
+        self.answer_lost = False
+
+    def committed(self, asked: list[TopicPartition], timeout: float) -> list[TopicPartition]:
+        self._fail()
+        found = []
+        for tp in asked:
+            offset, signed = self.committed_offsets.get((tp.topic, tp.partition), (-1001, ""))
+            found.append(TopicPartition(tp.topic, tp.partition, offset, signed))
+        return found
+
+    def commit(self, offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition]:
+        assert not asynchronous
+        if not self.answer_lost:
+            self._fail()
+        self.commits.append({(tp.topic, tp.partition): tp.offset for tp in offsets})
+        self.committed_offsets |= {(tp.topic, tp.partition): (tp.offset, tp.metadata) for tp in offsets}
+        self._fail()
+        return offsets
+
+    def _fail(self) -> None:
+        if self.error is not None:
+            raise KafkaException(self.error)
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+@pytest.fixture
+def group() -> Group:
+    """A group without offsets."""
+    return Group()
+
+
+@pytest.fixture
+def make(group: Group, monkeypatch: pytest.MonkeyPatch) -> Callable[..., GroupOffsets]:
+    """Makes the offsets of the group as an instance sees them."""
+    monkeypatch.setattr(offsets.clients, "build", lambda kind, settings: group)
+    return lambda instance=ME: GroupOffsets(KAFKA, instance)
+
+
+def test_offsets_are_read_and_absent_ones_are_left_out(group: Group, make: Callable[..., GroupOffsets]) -> None:
+    """A topic-partition without a commit is absent from what is read."""
+    group.committed_offsets["orders", 0] = (7, "")
+    assert make().read([("orders", 0), ("orders", 1)]) == {("orders", 0): Committed(7, "")}
+    assert make().read([]) == {}
+
+
+def test_a_commit_is_signed(group: Group, make: Callable[..., GroupOffsets]) -> None:
+    """Beside each offset stands who committed it, within the broker's limit of 4,096 bytes."""
+    make().commit({("orders", 0): 7})
+    offset, signed = group.committed_offsets["orders", 0]
+    assert offset == 7
+    assert json.loads(signed) == {
+        "by": "parquet-sink", "id": "me", "host": "host-a", "pid": 1, "started": "2026-01-01T00:00:00Z",
+    }  # fmt: skip
+    assert len(metadata(Instance("x" * 12, "h" * 253, 2**31, "2026-01-01T00:00:00Z"))) < 4_096
+
+
+def test_commits_never_go_backwards(group: Group, make: Callable[..., GroupOffsets]) -> None:
+    """A lower or equal offset is not sent, whatever else is committed with it."""
+    mine = make()
+    mine.commit({("orders", 0): 7, ("orders", 1): 3})
+    mine.commit({("orders", 0): 6, ("orders", 1): 4})
+    mine.commit({("orders", 0): 7})
+    assert group.commits == [{("orders", 0): 7, ("orders", 1): 3}, {("orders", 1): 4}]
+
+
+def test_another_instance_is_named(group: Group, make: Callable[..., GroupOffsets]) -> None:
+    """When another instance took the group over, this one stops, and says who, where and what to do."""
+    mine = make()
+    mine.commit({("orders", 0): 7})
+    make(OTHER).claim({("orders", 0): 7})
+    with pytest.raises(AnotherInstance) as found:
+        mine.commit({("orders", 0): 9})
+    for words in (
+        "connect-orders",
+        "topic orders, topic-partition 0",
+        "other",
+        "host-b",
+        "process 2",
+        "Run each connector once",
+    ):
+        assert words in str(found.value)
+    assert group.committed_offsets["orders", 0] == (7, metadata(OTHER))
+
+
+def test_the_newer_hand_wins(group: Group, make: Callable[..., GroupOffsets]) -> None:
+    """An instance that starts later claims the group and goes on committing while the older one ends."""
+    older, newer = make(), make(OTHER)
+    older.commit({("orders", 0): 7})
+    newer.claim({("orders", 0): 7})
+    newer.commit({("orders", 0): 9})
+    with pytest.raises(AnotherInstance):
+        older.check()
+    assert group.committed_offsets["orders", 0][0] == 9
+
+
+def test_offsets_reset_by_an_operator_are_noticed(group: Group, make: Callable[..., GroupOffsets]) -> None:
+    """A reset while the connector runs is not fought: the connector stops and says so."""
+    mine = make()
+    mine.claim({("orders", 0): 7})
+    group.committed_offsets["orders", 0] = (0, "")
+    with pytest.raises(AnotherInstance, match="was 7 and is now 0, committed by an operator or another program"):
+        mine.check()
+
+
+def test_a_commit_whose_answer_was_lost_is_not_another_instance(
+    group: Group, make: Callable[..., GroupOffsets]
+) -> None:
+    """A commit that timed out but was made is our own: the next one goes through."""
+    mine = make()
+    mine.commit({("orders", 0): 7})
+    group.error, group.answer_lost = KafkaError(KafkaError._TIMED_OUT), True
+    with pytest.raises(BrokerAway):
+        mine.commit({("orders", 0): 9})
+    group.error = None
+    mine.check()
+    mine.commit({("orders", 0): 9})
+    assert group.committed_offsets["orders", 0] == (9, metadata(ME))
+
+
+@pytest.mark.parametrize("signed", ["", "null", "[]", "7", "x", '{"id": "a"}'])
+def test_odd_metadata_is_another_program(signed: str) -> None:
+    """Whatever stands beside an offset, naming its author does not fail."""
+    assert Committed(1, signed).by() == "an operator or another program"
+
+
+def test_advance_commits_for_another_process_of_the_instance(group: Group, make: Callable[..., GroupOffsets]) -> None:
+    """The program may commit what its own query had accepted, only upwards."""
+    make().commit({("orders", 0): 7, ("orders", 1): 9})
+    make().advance({("orders", 0): 8, ("orders", 1): 5})
+    assert {key: offset for key, (offset, _) in group.committed_offsets.items()} == {("orders", 0): 8, ("orders", 1): 9}
+
+
+def test_advance_leaves_the_offsets_of_others_alone(group: Group, make: Callable[..., GroupOffsets]) -> None:
+    """What another hand committed since stays as it is, and is named."""
+    make(OTHER).commit({("orders", 0): 3})
+    with pytest.raises(
+        AnotherInstance, match=r"topic orders, topic-partition 0 was committed by instance other .*stays"
+    ):
+        make().advance({("orders", 0): 8})
+    assert group.committed_offsets["orders", 0][0] == 3
+
+
+@pytest.mark.parametrize("code", [KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError._AUTHENTICATION, KafkaError._SSL])
+def test_refusals_are_final(group: Group, make: Callable[..., GroupOffsets], code: int) -> None:
+    """What waiting does not cure is not taken for a broker that is away, and names the cure."""
+    group.error = KafkaError(code)
+    for act in (lambda: make().read([("orders", 0)]), lambda: make().claim({("orders", 0): 1})):
+        with pytest.raises(KafkaFailed, match="connect-orders.*Check the credentials") as found:
+            act()
+        assert not isinstance(found.value, BrokerAway)
+
+
+@pytest.mark.parametrize("code", [KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError.COORDINATOR_NOT_AVAILABLE])
+def test_a_broker_that_is_away_may_come_back(group: Group, make: Callable[..., GroupOffsets], code: int) -> None:
+    """No answer is BrokerAway, and after it comes back committing goes on."""
+    group.error = KafkaError(code)
+    mine = make()
+    for act in (lambda: mine.read([("orders", 0)]), lambda: mine.commit({("orders", 0): 1})):
+        with pytest.raises(BrokerAway, match="connect-orders"):
+            act()
+    group.error = None
+    mine.commit({("orders", 0): 1})
+    assert group.commits == [{("orders", 0): 1}]
+
+
+def test_an_error_of_one_topic_partition_is_an_error(group: Group, make: Callable[..., GroupOffsets]) -> None:
+    """A refusal inside an answer that came is not passed over."""
+
+    class Bad:
+        topic, partition, offset, metadata = "orders", 0, -1001, None
+        error = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
+
+    group.committed = lambda asked, timeout: [Bad()]  # type: ignore[method-assign,assignment,misc,return-value,list-item]
+    group.commit = lambda offsets, asynchronous: [Bad()]  # type: ignore[method-assign,assignment,misc,return-value,list-item]
+    with pytest.raises(KafkaFailed, match="cannot be read"):
+        make().read([("orders", 0)])
+    with pytest.raises(KafkaFailed, match="cannot be committed"):
+        make().claim({("orders", 0): 7})
