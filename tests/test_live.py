@@ -1,0 +1,236 @@
+"""The view on a terminal, drawn from made-up state to text."""
+
+import io
+import logging
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from parquet_sink.runtime import live
+from parquet_sink.runtime.connector import Connector, Status
+from parquet_sink.runtime.live import LiveView
+from parquet_sink.runtime.tally import Standing, Tally
+from parquet_sink.state import Failure, State, Watch
+from parquet_sink.upload.receipts import Receipt, UploadFailure
+
+NOW_S = 1_000_000.0
+
+
+def receipt(first: int = 0, last: int = 4_999, *, partition: int = 0, **changes: object) -> Receipt:
+    """An accepted file of the topic orders."""
+    name = f"topic-orders_partition-{partition}_firstOffset-{first}_lastOffset-{last}_bytes-1200_rows-5000.parquet"
+    count = last + 1 - first
+    given = {"rows": count, "records": count, "size_bytes": 1_200_000, "reason": "interval", "accepted_at": NOW_S - 1}
+    return Receipt("orders", "orders", partition, name, first, last, last + 1, **(given | changes))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[State]:
+    """A connector's state, empty."""
+    opened = State(tmp_path / "state.db")
+    yield opened
+    opened.close()
+
+
+def connector(
+    state: State | None, status: Status = Status.RUNNING, failure: Failure | None = None, name: str = "orders"
+) -> Connector:
+    """What the view reads of a connector."""
+    made = SimpleNamespace(settings=SimpleNamespace(name=name), status=status, failure=failure, state=state)
+    return cast(Connector, made)
+
+
+class Terminal:
+    """A console whose text can be read. height: lines."""
+
+    def __init__(self, height: int = 40) -> None:
+        self.written = io.StringIO()
+        self.console = Console(
+            file=self.written, force_terminal=True, color_system=None, width=120, height=height, highlight=False
+        )
+
+    @property
+    def text(self) -> str:
+        return self.written.getvalue()
+
+    def last_drawing(self) -> str:
+        return self.text.rpartition("\x1b[2K")[2]
+
+
+def view(terminal: Terminal, now_s: float = NOW_S) -> LiveView:
+    """A view of this terminal, at a time that stands still."""
+    return LiveView(terminal.console, clock=lambda: now_s)
+
+
+def test_a_line_tells_lag_age_rate_last_file_and_reason(state: State) -> None:
+    """Each topic-partition has its lag, the age of its oldest unflushed record, its last file, reason and rate."""
+    state.watch([Watch("orders", 0, 5_000, 6_200, int((NOW_S - 2.5) * 1000)), Watch("orders", 1, 0, 0, None)])
+    state.add_receipts([receipt()])
+    terminal = Terminal()
+    shown = view(terminal)
+    shown.look([connector(state)])
+    lines = terminal.last_drawing().splitlines()
+    first = next(line for line in lines if "orders 0" in line)
+    assert first.split() == [
+        "orders", "0", "1,200", "2.5", "s", "5,000", "…firstOffset-0_lastOffset-4999…", "interval"
+    ]  # fmt: skip
+    second = next(line for line in lines if "orders 1" in line)
+    assert second.split() == ["orders", "1", "0", "-", "0", "-", "-"]
+    shown.close([])
+
+
+def test_the_heading_tells_status_and_sums(state: State) -> None:
+    """A connector's line has its name, its status, and the sum of its files with their reasons."""
+    state.add_receipts([receipt(), receipt(5_000, 9_999, reason="records"), receipt(10_000, 14_999)])
+    terminal = Terminal()
+    shown = view(terminal)
+    shown.look([connector(state)])
+    expected = "orders  running  3 files (interval 2, records 1), 15,000 rows, 3.6 MB; 0 records/s"
+    assert expected in terminal.last_drawing()
+    shown.close([])
+
+
+def test_receipts_count_once_however_often_the_view_looks(state: State) -> None:
+    """Each look takes in only what is new."""
+    state.add_receipts([receipt()])
+    terminal = Terminal()
+    shown = view(terminal)
+    for _ in range(3):
+        shown.look([connector(state)])
+    state.add_receipts([receipt(5_000, 5_009)])
+    shown.close([connector(state, Status.DONE)])
+    assert "2 files (interval 2), 5,010 rows" in terminal.text.splitlines()[-1]
+
+
+def test_a_failure_is_shown_first_and_in_the_summary(state: State) -> None:
+    """A failed connector stands above the others with its reason, and the summary repeats it."""
+    failed = connector(None, Status.FAILED, Failure("UploadRefused", "Target said 403. Check the key."), name="late")
+    terminal = Terminal()
+    shown = view(terminal)
+    shown.look([connector(state), failed])
+    drawing = terminal.last_drawing()
+    assert drawing.index("late  failed") < drawing.index("Target said 403. Check the key.") < drawing.index("orders")
+    shown.close([failed])
+    assert terminal.text.endswith("connector late: failed; no file yet; 0 s\n  Target said 403. Check the key.\n")
+
+
+def test_markup_in_names_and_messages_is_text(state: State) -> None:
+    """Square brackets, as in 'Invalid [key]', are shown as they are."""
+    failed = connector(None, Status.FAILED, Failure("Defect", "Invalid [bold]. [/x] no"), name="[red]")
+    terminal = Terminal()
+    shown = view(terminal)
+    shown.look([failed])
+    shown.close([failed])
+    assert "[red]  failed" in terminal.text
+    assert "  Invalid [bold]. [/x] no\n" in terminal.last_drawing()
+
+
+def test_the_summary_counts_lag_from_what_was_accepted_last(state: State) -> None:
+    """The watch of an ended query may be old; accepted offsets are not."""
+    state.watch([Watch("orders", 0, 0, 5_000, 1)])
+    state.add_receipts([receipt()])
+    state.accept({("orders", 0): 5_000})
+    terminal = Terminal()
+    shown = view(terminal)
+    shown.look([connector(state)])
+    shown.close([connector(state, Status.DONE)])
+    summary = "connector orders: done; 1 file (interval 1), 5,000 rows, 1.2 MB; lag 0; 0 s\n"
+    assert terminal.last_drawing() == summary
+
+
+def test_log_records_go_above_the_view_while_it_stands(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The root logger's handler writes through the console, and to its own stream again afterwards."""
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    handler = logging.StreamHandler(stream)
+    logger = logging.getLogger()
+    monkeypatch.setattr(logger, "handlers", [handler])
+    terminal = Terminal()
+    shown = view(terminal)
+    shown.look([connector(state)])
+    logger.warning("Kafka is [away]: %s", 7)
+    assert "Kafka is [away]: 7" in terminal.text
+    assert terminal.text.index("Kafka is [away]: 7") < terminal.text.rindex("orders  running")
+    shown.close([])
+    logger.warning("afterwards")
+    assert stream.getvalue() == "afterwards\n"
+    assert handler.stream is stream
+
+
+def test_closing_without_a_look_leaves_only_the_summary() -> None:
+    """Spark may fail before there is anything to see."""
+    terminal = Terminal()
+    view(terminal).close([])
+    assert terminal.text.strip() == "Spark is starting; this takes some seconds."
+
+
+def test_more_topic_partitions_than_lines_are_summed_up(state: State) -> None:
+    """Those furthest behind are shown; the others share a line, so that the view fits the terminal."""
+    state.watch([Watch("orders", number, 0, number * 10, None) for number in range(50)])
+    terminal = Terminal(height=15)
+    shown = view(terminal)
+    shown.look([connector(state)])
+    drawing = terminal.last_drawing()
+    assert "orders 49" in drawing
+    assert "orders 0 " not in drawing
+    assert "and 41 more" in drawing
+    assert len(drawing.splitlines()) <= 15
+    shown.close([])
+
+
+def standing(lag: int, partition: int = 0) -> Standing:
+    """A topic-partition of which only the lag matters."""
+    return Standing("orders", partition, lag, None, None, 0.0)
+
+
+@given(st.lists(st.integers(0, 1_000)), st.integers(1, 20))
+def test_splitting_loses_no_topic_partition(lags: list[int], most: int) -> None:
+    """Shown and rest are all of them, with a line left for the rest."""
+    standings = [standing(lag, number) for number, lag in enumerate(lags)]
+    shown, rest = live.split(standings, most)
+    assert sorted(shown + rest, key=lambda one: one.partition) == standings
+    assert len(shown) + bool(rest) <= most
+    if shown and rest:
+        assert min(one.lag for one in shown) >= max(one.lag for one in rest)
+
+
+def test_the_rate_is_over_the_last_ten_seconds_or_since_the_start() -> None:
+    """Old files drop out; a young view divides by its own age."""
+    tally = Tally(since_s=100.0)
+    tally.add(receipt(0, 999, accepted_at=104.0))
+    assert tally.rate(("orders", 0), 105.0) == pytest.approx(200.0)
+    assert tally.rate(("orders", 0), 112.0) == pytest.approx(100.0)
+    assert tally.rate(("orders", 0), 115.0) == 0.0
+    assert tally.rate(("orders", 1), 115.0) == 0.0
+
+
+def test_a_refused_file_does_not_count() -> None:
+    """Only accepted files are sums."""
+    tally = Tally(since_s=0.0)
+    tally.add(receipt(failure=UploadFailure("UploadRefused", "403")))
+    assert (tally.files, tally.rows, tally.last) == (0, 0, {})
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(None, "-"), (0.04, "0.0 s"), (99.94, "99.9 s"), (100, "2 min"), (5_999, "100 min"), (7_300, "2 h")],
+)
+def test_ages_stay_short(seconds: float | None, text: str) -> None:
+    """Seconds, then minutes, then hours."""
+    assert live.age(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [(0, "0 bytes"), (999, "999 bytes"), (1_000, "1.0 kB"), (2_500_000, "2.5 MB"), (3e9, "3.0 GB")],
+)
+def test_sizes_have_a_unit_that_fits(size_bytes: int, text: str) -> None:
+    """Steps of a thousand."""
+    assert live.size(int(size_bytes)) == text
