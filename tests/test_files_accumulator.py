@@ -4,9 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,31 +12,26 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.config.settings import FileSettings
+from parquet_sink.config.settings import FileSettings, ShapeSettings
 from parquet_sink.errors import StorageFailed
 from parquet_sink.files import accumulator as module
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.rotation import Limits, Reason
+from parquet_sink.kafka.block import Block
+from parquet_sink.shape.shaper import Run, Shaper
 
 PLACE = Place("orders sink", "orders", 3, "0123456789abcdef" * 2)
 MANY = Limits(10**9, 10**9)
 
 
-@dataclass(frozen=True)
-class Run:
-    """As shaping makes them."""
-
-    rows: pa.RecordBatch | pa.Table
-    records: int
-    first_offset: int
-    last_offset: int
-    incompatible: bool = False
-    offsets: Any = None
-
-
 def run(first: int, rows: list[dict[str, object]], *, incompatible: bool = False) -> Run:
     """A run of rows without gaps."""
-    return Run(pa.Table.from_pylist(rows), len(rows), first, first + len(rows) - 1, incompatible)
+    return with_offsets(pa.Table.from_pylist(rows), list(range(first, first + len(rows))), incompatible=incompatible)
+
+
+def with_offsets(rows: pa.Table, offsets: list[int], *, incompatible: bool = False) -> Run:
+    """A run of rows with these offsets."""
+    return Run(rows, len(offsets), offsets[0], offsets[-1], incompatible, pa.array(offsets, pa.int64()))
 
 
 def ids(first: int, count: int) -> Run:
@@ -85,7 +78,8 @@ def test_a_range_becomes_one_file(make: Callable[..., Accumulator]) -> None:
 def test_an_empty_range_has_no_file(make: Callable[..., Accumulator], tmp_path: Path) -> None:
     """Nothing in, nothing out, nothing on disk."""
     accumulator = make()
-    assert accumulator.add(Run(pa.table({"a": pa.array([], pa.int64())}), 0, 5, 4)) == []
+    empty = pa.array([], pa.int64())
+    assert accumulator.add(Run(pa.table({"a": empty}), 0, 5, 4, incompatible=False, offsets=empty)) == []
     assert accumulator.finish(Reason.INTERVAL) is None
     assert list(tmp_path.iterdir()) == []
 
@@ -103,16 +97,15 @@ def test_a_run_is_split_at_commit_records(make: Callable[..., Accumulator]) -> N
 
 def test_splits_follow_offsets_with_gaps(make: Callable[..., Accumulator]) -> None:
     """Where tombstones or transaction markers leave gaps, a split takes the offsets of its own rows."""
-    offsets = pa.array([10, 11, 20, 30], pa.int64())
     accumulator = make(Limits(10**9, 2))
-    files = accumulator.add(Run(pa.table({"a": [1, 2, 3, 4]}), 4, 10, 30, offsets=offsets))
+    files = accumulator.add(with_offsets(pa.table({"a": [1, 2, 3, 4]}), [10, 11, 20, 30]))
     assert [(f.first_offset, f.last_offset) for f in files] == [(10, 11), (20, 30)]
 
 
 def test_contradicting_counts_are_a_defect(make: Callable[..., Accumulator]) -> None:
-    """A run with gaps but without offsets is not guessed at."""
+    """A run whose rows, records and offsets are not of one number is not guessed at."""
     with pytest.raises(ValueError, match="one offset and one record for each row"):
-        make().add(Run(pa.table({"a": [1, 2]}), 2, 10, 30))
+        make().add(with_offsets(pa.table({"a": [1, 2]}), [10, 20, 30]))
 
 
 def test_size_is_learned_and_approached(make: Callable[..., Accumulator]) -> None:
@@ -208,6 +201,32 @@ def test_abandon_removes_the_open_file(make: Callable[..., Accumulator], monkeyp
     assert os.listdir(os.path.dirname(finished.path)) == [os.path.basename(finished.path)]
 
 
+def test_a_failure_leaves_no_file_that_was_not_handed_out(
+    make: Callable[..., Accumulator], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Files finished in the same call that then fails are removed by abandoning: a full disk gets its space back."""
+    accumulator = make(Limits(10**9, 2))
+    true = module.footer_rows
+    counts = iter([2, 1])
+    monkeypatch.setattr(module, "footer_rows", lambda path: true(path) if next(counts) == 2 else 0)
+    with pytest.raises(StorageFailed):
+        accumulator.add(ids(0, 4))
+    accumulator.abandon()
+    assert [p for p in tmp_path.rglob("*") if p.is_file()] == []
+
+
+def test_it_takes_what_shaping_gives(make: Callable[..., Accumulator]) -> None:
+    """Runs of a real shaper, with a tombstone between and a column that comes later, end in one true file."""
+    values = pa.array([b'{"a":1}', None, b'{"a":2.5,"b":"x"}'], pa.binary())
+    block = Block("orders", 3, pa.array([7, 8, 9]), pa.array([100, 100, 100]), values)
+    accumulator = make()
+    for shaped in Shaper(ShapeSettings(embed_metadata=False)).shape(block):
+        assert accumulator.add(shaped) == []
+    file = finish(accumulator)
+    assert (file.first_offset, file.last_offset, file.records) == (7, 9, 2)
+    assert read(file) == [{"a": 1.0, "b": None}, {"a": 2.5, "b": "x"}]
+
+
 def test_a_wrong_footer_is_never_handed_out(make: Callable[..., Accumulator], monkeypatch: pytest.MonkeyPatch) -> None:
     """A file whose footer states other rows than were written is not handed out."""
     monkeypatch.setattr(module, "footer_rows", lambda path: 4)
@@ -240,16 +259,16 @@ def test_a_full_disk_is_named(make: Callable[..., Accumulator], monkeypatch: pyt
 LIMITED = """
 import resource, sys
 import pyarrow as pa
-from parquet_sink.config.settings import FileSettings
+from parquet_sink.config.settings import FileSettings, ShapeSettings
 from parquet_sink.errors import StorageFailed
 from parquet_sink.files.accumulator import Accumulator, Place
 from parquet_sink.files.rotation import Limits, Reason
-from types import SimpleNamespace
+from parquet_sink.shape.shaper import Run
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 made = Accumulator(Place("c", "t", 0, "0" * 32), Limits(10**9, 10**9), FileSettings(sys.argv[1], codec="none"))
 rows = pa.table({"a": list(range(10_000))})
 try:
-    made.add(SimpleNamespace(rows=rows, records=10_000, first_offset=0, last_offset=9_999, incompatible=False))
+    made.add(Run(rows, 10_000, 0, 9_999, False, rows["a"].combine_chunks()))
     made.finish(Reason.STOP)
 except StorageFailed as error:
     made.abandon()
@@ -280,7 +299,7 @@ def runs(draw: st.DrawFn) -> list[Run]:
         rows = draw(st.lists(st.fixed_dictionaries({n: VALUE[k] for n, k in kinds.items()}), min_size=1, max_size=8))
         steps = draw(st.lists(st.integers(1, 3), min_size=len(rows), max_size=len(rows)))
         offsets = [offset := offset + step for step in steps]
-        made.append(Run(pa.Table.from_pylist(rows), len(rows), offsets[0], offsets[-1], offsets=pa.array(offsets)))
+        made.append(with_offsets(pa.Table.from_pylist(rows), offsets))
     return made
 
 

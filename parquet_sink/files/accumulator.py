@@ -8,7 +8,7 @@ hold no further row, or the range ends.
 import os
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -93,42 +93,50 @@ class Accumulator:
         self._buffer = Buffer()
         self._open: _Open | None = None
         self._files = 0
+        self._finished: list[FinishedFile] = []
 
     def add(self, run: RunLike, oldest_ms: int | None = None) -> list[FinishedFile]:
         """Takes the rows of a run; returns the files that became full. oldest_ms: smallest Kafka timestamp in it.
 
         Raises StorageFailed; then call `abandon`.
         """
-        finished: list[FinishedFile] = []
         rest = Piece.of(run, oldest_ms)
         if run.incompatible:
-            finished += self._rotate(same_schema=False)
+            self._rotate(same_schema=False)
         while len(rest):
             head, rest = rest.split(min(len(rest), self._limits.records - self._fill().records))
-            finished += self._take_in(head)
-            finished += self._write_full_groups()
-            finished += self._rotate()
-        return finished
+            self._take_in(head)
+            self._write_full_groups()
+            self._rotate()
+        return self._hand_out()
 
     def finish(self, reason: Reason) -> FinishedFile | None:
         """Ends the range: closes the open file with the range's reason. None when there are no rows left."""
-        return self._close(reason) if self._fill().records else None
+        if self._fill().records:
+            self._close(reason)
+        return next(iter(self._hand_out()), None)
 
     def abandon(self) -> None:
-        """Throws away what is not finished; finished files are the caller's."""
+        """Throws away what was not handed out; files that were are the caller's."""
         self._buffer = Buffer()
+        for file in self._hand_out():
+            _remove(file.path)
         opened, self._open = self._open, None
         if opened is not None:
             opened.file.discard()
             _remove(opened.file.path)
 
-    def _take_in(self, piece: Piece) -> list[FinishedFile]:
+    def _hand_out(self) -> list[FinishedFile]:
+        files, self._finished = self._finished, []
+        return files
+
+    def _take_in(self, piece: Piece) -> None:
         """Brings a piece to the schema of the open file, or that file, while in memory, to a schema for both."""
         fitted = self._fitted(piece)
-        finished = [] if fitted else self._rotate(same_schema=False)
+        if fitted is None:
+            self._rotate(same_schema=False)
         self._buffer.append(fitted or piece)
         self._open_file()
-        return finished
 
     def _fitted(self, piece: Piece) -> Piece | None:
         on_disk = self._open.file.schema if self._open else None
@@ -143,18 +151,17 @@ class Accumulator:
             return None
         return replace(piece, rows=rows)
 
-    def _rotate(self, *, same_schema: bool = True) -> list[FinishedFile]:
+    def _rotate(self, *, same_schema: bool = True) -> None:
         reason = rotation.should_rotate(self._fill(), self._limits, same_schema=same_schema)
-        return [] if reason is None else [self._close(reason)]
+        if reason is not None:
+            self._close(reason)
 
-    def _write_full_groups(self) -> list[FinishedFile]:
+    def _write_full_groups(self) -> None:
         """Writes row groups while there are rows for a whole one, and rotates whenever that fills the file."""
-        finished: list[FinishedFile] = []
         while self._buffer.rows >= (rows := self._planned_rows()):
             self._write_group(rows)
             if rotation.holds_enough_bytes(self._fill(), self._limits):
-                finished.append(self._close_file(Reason.SIZE))
-        return finished
+                self._close_file(Reason.SIZE)
 
     def _planned_rows(self) -> int:
         if not self._buffer.rows:
@@ -184,12 +191,12 @@ class Accumulator:
         opened.oldest_ms = min(ages, default=None)
         self.bytes_per_row = opened.file.data_bytes / opened.file.rows
 
-    def _close(self, reason: Reason) -> FinishedFile:
+    def _close(self, reason: Reason) -> None:
         while self._buffer.rows:
             self._write_group(self._planned_rows())
-        return self._close_file(reason)
+        self._close_file(reason)
 
-    def _close_file(self, reason: Reason) -> FinishedFile:
+    def _close_file(self, reason: Reason) -> None:
         opened = self._open_file()
         started = time.perf_counter()
         with self._trouble("finish and verify a Parquet file"):
@@ -203,9 +210,9 @@ class Accumulator:
             )
         self._open = None
         opened.write_seconds += time.perf_counter() - started
-        return self._finished(opened, size, reason)
+        self._finished.append(self._described(opened, size, reason))
 
-    def _finished(self, opened: _Open, size: int, reason: Reason) -> FinishedFile:
+    def _described(self, opened: _Open, size: int, reason: Reason) -> FinishedFile:
         place, rows, first = self._place, opened.file.rows, opened.first_offset
         assert first is not None
         return FinishedFile(
@@ -244,7 +251,5 @@ class Accumulator:
 
 
 def _remove(path: str) -> None:
-    try:
+    with suppress(OSError):  # never made, or gone; what stays is removed at the next start
         os.unlink(path)
-    except OSError:
-        pass  # never made, or gone; what stays is removed at the next start

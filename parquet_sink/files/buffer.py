@@ -12,8 +12,7 @@ from parquet_sink.files import schemas
 class RunLike(Protocol):
     """What the accumulator needs of `shape.shaper.Run`: consecutive rows that share one Parquet schema.
 
-    One row for each Kafka record. `offsets` (int64, one for each row, increasing) may be missing only when there is no
-    gap between first_offset and last_offset.
+    One row for each Kafka record. offsets: one for each row, increasing; there may be gaps.
     """
 
     @property
@@ -26,6 +25,8 @@ class RunLike(Protocol):
     def last_offset(self) -> int: ...
     @property
     def incompatible(self) -> bool: ...
+    @property
+    def offsets(self) -> pa.Int64Array: ...
 
 
 @dataclass(frozen=True)
@@ -33,22 +34,19 @@ class Piece:
     """Consecutive rows; `offsets` has one entry for each row. `oldest_ms`: epoch milliseconds, for freshness."""
 
     rows: pa.Table
-    offsets: pa.Int64Array | range
+    offsets: pa.Int64Array
     oldest_ms: int | None = None
 
     @classmethod
     def of(cls, run: RunLike, oldest_ms: int | None) -> "Piece":
         """Raises ValueError when the run's counts contradict each other: that would be a defect of shaping."""
         rows = run.rows if isinstance(run.rows, pa.Table) else pa.Table.from_batches([run.rows])
-        offsets = getattr(run, "offsets", None)
-        if offsets is None:
-            offsets = range(run.first_offset, run.last_offset + 1)
-        if not rows.num_rows == run.records == len(offsets):
+        if not rows.num_rows == run.records == len(run.offsets):
             raise ValueError(
                 f"run of offsets {run.first_offset} to {run.last_offset} has {rows.num_rows} rows, "
-                f"{run.records} records and {len(offsets)} offsets; it needs one offset and one record for each row"
+                f"{run.records} records and {len(run.offsets)} offsets; it needs one offset and one record for each row"
             )
-        return cls(rows.replace_schema_metadata(None), offsets, oldest_ms)
+        return cls(rows.replace_schema_metadata(None), run.offsets, oldest_ms)
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
@@ -62,8 +60,7 @@ class Piece:
 
     def offset(self, index: int) -> int:
         """Kafka offset of one row; -1 is the last."""
-        value = self.offsets[index]
-        return int(value if isinstance(value, int) else value.as_py())
+        return int(self.offsets[index].as_py())
 
 
 class Buffer:

@@ -50,8 +50,10 @@ def partition_folder(base: str, connector: str, topic: str, partition: int) -> s
 
 
 def attempt_name(attempt: str, number: int) -> str:
-    """Local name of the `number`-th file of an attempt; `attempt` (32 hexadecimal digits) keeps two attempts at the
-    same range apart, which may overlap after a crash."""
+    """Local name of the `number`-th file of an attempt.
+
+    `attempt` (32 hexadecimal digits) keeps two attempts at one range apart, which may overlap after a crash.
+    """
     name = f"parquet-sink-{attempt}-{number:06d}.parquet.part"
     if not is_own_name(name):
         raise ValueError(f"{attempt!r} is not 32 hexadecimal digits")

@@ -77,7 +77,8 @@ class ParquetFile:
 
     def close(self) -> None:
         """Writes the footer. Raises OSError or pa.ArrowException."""
-        assert self._writer is not None and self._sink is not None
+        assert self._writer is not None
+        assert self._sink is not None
         self._writer.close()
         self._sink.close()
 

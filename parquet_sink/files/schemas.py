@@ -21,7 +21,10 @@ def unified(older: pa.Schema, newer: pa.Schema) -> pa.Schema | None:
 
 def fits(schema: pa.Schema, into: pa.Schema) -> bool:
     """Whether rows of `schema` can enter a file of schema `into` as that is now."""
-    return schema.equals(into) or (both := unified(into, schema)) is not None and _same_columns(both, into)
+    if schema.equals(into):
+        return True
+    both = unified(into, schema)
+    return both is not None and _same_columns(both, into)
 
 
 def aligned(rows: pa.Table, schema: pa.Schema) -> pa.Table | None:

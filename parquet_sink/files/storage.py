@@ -19,7 +19,7 @@ _CURES: Final = {
     errno.EACCES: "Give this user the right to write there, or set connect.ems.tmp.dir to another folder",
     errno.EPERM: "Give this user the right to write there, or set connect.ems.tmp.dir to another folder",
     errno.EMFILE: "Raise the limit on open files (ulimit -n)",
-    errno.ENOENT: "Something removed the folder while the connector ran: keep other programs out of connect.ems.tmp.dir",
+    errno.ENOENT: "Something removed the folder while the connector ran: keep others out of connect.ems.tmp.dir",
 }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import requests
-import socks
+import socks  # type: ignore[import-untyped]
 from urllib3.exceptions import NewConnectionError
 
 from parquet_sink.upload.outcome import Failure
