@@ -23,6 +23,9 @@ log = logging.getLogger(__name__)
 
 CHECK_S: Final = 5.0
 """How often an idle connector looks whether another instance took its group over."""
+SIGN_S: Final = 3_600.0
+"""How often all offsets are committed again, moved or not: Kafka forgets those of a group without members, each by its
+own age (`offsets.retention.minutes`, a week by default)."""
 METADATA_S: Final = 10.0
 """How often new topics and topic-partitions are looked for, unless `metadata.max.age.ms` says otherwise."""
 PATIENCE_S: Final = 60.0
@@ -50,7 +53,7 @@ class Ticker:
         self._gone: set[Key] = set()
         self._draining = False
         self._drain: dict[Key, int] | None = None
-        self._looked = self._checked = self._told_away = 0.0
+        self._looked = self._checked = self._signed = self._told_away = 0.0
         self._shown: dict[Key, Watch] = {}
         self._taken: dict[Key, int] = {}
         self._batches = 0
@@ -72,7 +75,7 @@ class Ticker:
                     raise KafkaFailed(str(error)) from None
                 log.warning("connector %s: %s Trying on.", self._settings.name, error)
                 self._sleep(1.0)
-        self._looked = self._checked = self._now()
+        self._looked = self._checked = self._signed = self._now()
         return dict(self._starts)
 
     def drain(self) -> None:
@@ -108,6 +111,9 @@ class Ticker:
         if self._now() - self._checked >= CHECK_S:
             self._group.check()
             self._checked = self._now()
+        if self._now() - self._signed >= SIGN_S:
+            self._group.claim(self._starts)
+            self._signed = self._now()
 
     def _look_around(self) -> None:
         """Takes in topics and topic-partitions that are new; reads them from their first record."""
