@@ -94,7 +94,7 @@ class BlockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             Span(topic, int(partition), before[topic, int(partition)], offset, reason)
             for topic, partitions in end.items()
             for partition, (offset, reason) in partitions.items()
-            if topic and offset > before[topic, int(partition)]
+            if topic and offset > before.get((topic, int(partition)), offset)  # absent: deleted since
         ]
         return [Work(pile) for pile in by_task(spans, self._given.settings.kafka.tasks_max)]
 
