@@ -1,0 +1,59 @@
+"""`python -m integration.crash`: sizes by the environment variables KILLS, RECORDS and SEED.
+
+Ends with 0 when every record arrived unaltered, nothing else did, and all kills were done; with 1 otherwise.
+"""
+
+import os
+import random
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+from integration.crash.campaign import Campaign
+from integration.crash.report import Failed, Report, Sizes
+from parquet_sink.kafka.broker import Broker
+from parquet_sink.target.process import TargetProcess
+
+KILLS, RECORDS = 30, 300_000
+
+
+def main() -> int:
+    """Runs, prints, and returns the exit status."""
+    sizes = Sizes(
+        kills=int(os.environ.get("KILLS") or KILLS),
+        records=int(os.environ.get("RECORDS") or RECORDS),
+        seed=int(os.environ.get("SEED") or random.randrange(1_000_000)),
+    )
+    print(
+        f"{sizes.kills} kills, {sizes.records} records or more at {sizes.per_second:.0f}/s, SEED={sizes.seed}",
+        flush=True,
+    )
+    with (
+        tempfile.TemporaryDirectory(prefix="parquet-sink-crash-") as folder,
+        Broker() as broker,
+        TargetProcess(Path(folder) / "target") as target,
+    ):
+        report = campaign(sizes, broker, target, Path(folder))
+    for line in report.lines():
+        print(line)
+    print(report.summary())
+    return 0 if report.passed else 1
+
+
+def campaign(sizes: Sizes, broker: Broker, target: TargetProcess, folder: Path) -> Report:
+    """One run; what goes wrong with the run itself is a trouble of its report."""
+    run = Campaign(sizes, broker, target, folder)
+    try:
+        return run.run()
+    except Exception as error:  # noqa: BLE001 - whatever it is, the run has failed, and its figures are still told
+        words = str(error) if isinstance(error, Failed) else traceback.format_exc()
+        run.report.troubles.append(f"{words}\n{run.sink.last_words()}")
+        run.report.records = run.oracle.records
+        return run.report
+    finally:
+        run.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

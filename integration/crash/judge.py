@@ -1,0 +1,50 @@
+"""The judgement: every file that the target accepted, the group's offsets and the table, given to the oracle."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow.parquet as pq
+
+from integration.crash.oracle import Oracle, Sample
+from parquet_sink.target.client import TargetClient
+
+SYNC_S: Final = 300.0
+
+
+@dataclass(frozen=True)
+class Stop:
+    """How things stood after SIGTERM: committed offsets, the last accepted file, and how often files came again."""
+
+    committed: Mapping[int, int]
+    sequence: int
+    repeated: int
+
+    @classmethod
+    def of(cls, committed: Mapping[int, int], files: Sequence[Mapping[str, Any]]) -> "Stop":
+        last = max((file["sequence"] for file in files), default=-1)
+        return cls(committed, last, sum(file["repeated"] for file in files))
+
+
+def judge(oracle: Oracle, client: TargetClient, table: str, samples: Sequence[Sample], stop: Stop) -> int:
+    """Everything into `oracle.findings`; the number of accepted files."""
+    client.sync(SYNC_S)
+    files = sorted(client.files(table), key=lambda file: file["sequence"])
+    with tempfile.TemporaryDirectory(prefix="parquet-sink-oracle-") as folder:
+        path = Path(folder) / "file.parquet"
+        for file in files:
+            client.download(file["id"], path)
+            rows = pq.read_table(path, memory_map=False).to_pylist()
+            floor = stop.committed if file["sequence"] > stop.sequence else {}
+            oracle.file(file["name"], rows, file["accepted_at_ms"], floor)
+    findings = oracle.findings
+    findings.repeated_files = sum(file["repeated"] for file in files)
+    findings.altered_files = sum(file["altered"] for file in files)
+    for file in range(findings.repeated_files - stop.repeated):
+        findings.note("resent", f"file number {file + 1} came again under its name after SIGTERM")
+    oracle.missing()
+    oracle.commits(samples)
+    oracle.table(client.table(table).to_pylist())
+    return len(files)

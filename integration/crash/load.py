@@ -1,0 +1,83 @@
+"""The load: a producer at a bounded rate, in a thread of its own, that tells the oracle what Kafka acknowledged."""
+
+import threading
+import time
+from typing import Final
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from integration.crash.oracle import Oracle
+from integration.crash.records import KEYS, key_of, value_of
+
+STEP_S: Final = 0.02
+FLUSH_S: Final = 60.0
+
+
+class Load:
+    """Produces records 0, 1, 2 ... until `stop`. Records of one key share a topic-partition.
+
+    per_second: records at most. at_least: how many `enough` asks for.
+    """
+
+    def __init__(
+        self, bootstrap_servers: str, topic: str, partitions: int, oracle: Oracle, *, per_second: float, at_least: int
+    ) -> None:
+        self._topic, self._partitions, self._oracle = topic, partitions, oracle
+        self._per_second, self._at_least = per_second, at_least
+        self._producer = Producer(
+            {"bootstrap.servers": bootstrap_servers, "linger.ms": 5, "enable.idempotence": True, "log_level": 0}
+        )
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="load", daemon=True)
+        self.sent = 0
+        self.failure: str | None = None
+
+    def start(self) -> None:
+        self._thread.start()
+
+    @property
+    def enough(self) -> bool:
+        return self.sent >= self._at_least
+
+    def stop(self) -> None:
+        """Ends the load and waits until Kafka has acknowledged everything."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+        if self._producer.flush(FLUSH_S):
+            self.failure = self.failure or f"Kafka did not acknowledge everything within {FLUSH_S:.0f} s"
+
+    def more(self, records: int) -> None:
+        """Produces some more after `stop`, without a bound on the rate."""
+        for _ in range(records):
+            self._send()
+        self.stop()
+
+    def _run(self) -> None:
+        began = time.monotonic()
+        while not self._stop.wait(STEP_S):
+            due = int((time.monotonic() - began) * self._per_second)
+            while self.sent < due and not self._stop.is_set():
+                self._send()
+            self._producer.poll(0)
+
+    def _send(self) -> None:
+        number, key = self.sent, key_of(self.sent)
+        partition = number * 7919 % KEYS % self._partitions
+        while True:
+            try:
+                self._producer.produce(self._topic, value_of(number), key, partition, self._delivered)
+                break
+            except BufferError:
+                self._producer.poll(0.1)
+        self.sent += 1
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self.failure = self.failure or str(error)
+            return
+        offset, partition, key = message.offset(), message.partition(), message.key()
+        assert offset is not None
+        assert partition is not None
+        assert isinstance(key, bytes)
+        self._oracle.produced(partition, offset, key, message.value())

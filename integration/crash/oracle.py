@@ -1,0 +1,177 @@
+"""What was produced against what the target holds, by identity: topic-partition, offset, digest of key and value.
+
+Offsets come from Kafka's delivery reports, so the oracle knows each record's place without asking the sink.
+"""
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from integration.crash.records import digest, value_of_row
+
+EXAMPLES: Final = 5
+_META: Final = frozenset({"kafkaPartition", "kafkaOffset", "kafkaTimestamp", "kafkaPartitionOffset", "__celonis_order"})
+_OWN: Final = frozenset({"id", "key", "amount", "payload", "place_street", "note", "crc"})
+
+Place = tuple[int, int]
+"""partition, offset"""
+
+
+@dataclass
+class Findings:
+    """Counts of records (repeated_files: of files), with a few examples of each kind of trouble in words."""
+
+    missing: int = 0
+    altered: int = 0
+    invented: int = 0
+    repeated: int = 0
+    disordered: int = 0
+    early_commits: int = 0
+    stale_rows: int = 0
+    resent: int = 0
+    repeated_files: int = 0
+    altered_files: int = 0
+    examples: list[str] = field(default_factory=list)
+
+    def note(self, kind: str, what: str) -> None:
+        """Counts one of a kind; keeps the first few in words."""
+        count = getattr(self, kind) + 1
+        setattr(self, kind, count)
+        if count <= EXAMPLES:
+            self.examples.append(f"{kind}: {what}")
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing is wrong; repeats are no wrong."""
+        wrong = self.missing + self.altered + self.invented + self.disordered + self.early_commits
+        return not (wrong + self.stale_rows + self.resent + self.altered_files)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The group's committed (next) offsets by partition, known not later than `at_ms` (epoch milliseconds)."""
+
+    at_ms: int
+    committed: Mapping[int, int]
+
+
+class Oracle:
+    """Notes every delivered record, then judges rows. `produced` may be called from another thread until `missing`."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._digests: dict[Place, bytes | None] = {}
+        self._ends: dict[int, int] = {}
+        self._last: dict[bytes, tuple[Place, bytes]] = {}
+        self._accepted_ms: dict[Place, int] = {}
+        self.findings = Findings()
+
+    def produced(self, partition: int, offset: int, key: bytes, value: bytes | None) -> None:
+        """A record that Kafka acknowledged at this offset; value None is a tombstone, which has no row."""
+        with self._lock:
+            place = (partition, offset)
+            self._digests[place] = None if value is None else digest(key, value)
+            self._ends[partition] = max(self._ends.get(partition, 0), offset + 1)
+            if value is not None and offset >= self._last.get(key, ((0, -1), b""))[0][1]:
+                self._last[key] = (place, digest(key, value))
+
+    def ends(self) -> dict[int, int]:
+        """The offset after the last acknowledged record, by partition."""
+        with self._lock:
+            return dict(self._ends)
+
+    @property
+    def records(self) -> int:
+        """Acknowledged records, tombstones included."""
+        with self._lock:
+            return len(self._digests)
+
+    def file(
+        self, name: str, rows: Sequence[Mapping[str, Any]], accepted_ms: int, floor: Mapping[int, int] | None = None
+    ) -> None:
+        """Judges the rows of one accepted file; files are given in the order of acceptance.
+
+        floor: offsets, by partition, below which nothing should come any more.
+        """
+        before: Place | None = None
+        for row in rows:
+            place = (row["kafkaPartition"], row["kafkaOffset"])
+            if before is not None and (place[0] != before[0] or place[1] <= before[1]):
+                self.findings.note("disordered", f"{_at(place)} comes after {_at(before)} in file {name}")
+            before = place
+            if floor and place[1] < floor.get(place[0], 0):
+                self.findings.note("resent", f"{_at(place)} came again after SIGTERM, in file {name}")
+            self._row(name, place, row, accepted_ms)
+
+    def _row(self, name: str, place: Place, row: Mapping[str, Any], accepted_ms: int) -> None:
+        expected = self._digests.get(place)
+        if expected is None:
+            self.findings.note("invented", f"{_at(place)} in file {name} was never produced, or is a tombstone")
+        elif not _genuine(place, row, expected):
+            self.findings.note("altered", f"{_at(place)} in file {name} is unlike the record that was produced")
+        elif place in self._accepted_ms:
+            self.findings.repeated += 1
+        else:
+            self._accepted_ms[place] = accepted_ms
+
+    def missing(self) -> None:
+        """Judges what did not arrive; call it after every file."""
+        for place, expected in self._digests.items():
+            if expected is not None and place not in self._accepted_ms:
+                self.findings.note("missing", f"{_at(place)} is in no accepted file")
+
+    def commits(self, samples: Iterable[Sample]) -> None:
+        """Judges committed offsets: never backwards, and never past what the target had accepted by then."""
+        complete = {partition: self._complete_by(partition, end) for partition, end in self._ends.items()}
+        highest: dict[int, int] = {}
+        for sample in samples:
+            for partition, offset in sample.committed.items():
+                if offset < highest.get(partition, 0):
+                    self.findings.note("early_commits", f"partition {partition} went back to {offset}")
+                highest[partition] = offset
+                if offset and not self._held(complete.get(partition, []), offset, sample.at_ms):
+                    self.findings.note(
+                        "early_commits",
+                        f"partition {partition} was committed to {offset} before all below was accepted",
+                    )
+
+    def _complete_by(self, partition: int, end: int) -> list[float]:
+        """For each offset the time by which everything up to it was accepted, infinite when never."""
+        times: list[float] = []
+        latest = 0.0
+        for offset in range(end):
+            place = (partition, offset)
+            if self._digests.get(place) is not None:
+                latest = max(latest, self._accepted_ms.get(place, float("inf")))
+            times.append(latest)
+        return times
+
+    @staticmethod
+    def _held(complete: Sequence[float], offset: int, at_ms: int) -> bool:
+        return offset <= len(complete) and complete[offset - 1] <= at_ms
+
+    def table(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Judges the upserted table: for each key the last record, and no other key."""
+        found = {str(row["key"]).encode(): row for row in rows}
+        for key, (place, expected) in self._last.items():
+            row = found.pop(key, None)
+            if (
+                row is None
+                or (row["kafkaPartition"], row["kafkaOffset"]) != place
+                or not _genuine(place, row, expected)
+            ):
+                self.findings.note("stale_rows", f"the table's row of {key!r} is not that of {_at(place)}")
+        for key in found:
+            self.findings.note("stale_rows", f"the table has a row of {key!r}, which was never produced")
+
+
+def _genuine(place: Place, row: Mapping[str, Any], expected: bytes) -> bool:
+    """Whether a row is the record: all its columns, and its metadata."""
+    own = {name for name, value in row.items() if value is not None} - _META
+    told = row.get("kafkaPartitionOffset") == f"{place[0]}_{place[1]}" and row.get("__celonis_order") == place[1]
+    return told and own <= _OWN and digest(str(row.get("key")).encode(), value_of_row(row)) == expected
+
+
+def _at(place: Place) -> str:
+    return f"topic-partition {place[0]}, offset {place[1]}"

@@ -1,0 +1,73 @@
+"""Processes as Linux shows them: those of one session, what each does, and killing them."""
+
+import os
+import signal
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process; `started` (clock ticks since boot) tells it from a later one with the same id."""
+
+    pid: int
+    parent: int
+    started: int
+    command: str
+
+
+def of_session(session: int) -> list[Process]:
+    """The living processes of a session; it is inherited by all children, also when their parent is gone."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                if int(fields[3]) == session and fields[0] not in "ZX":
+                    command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+                    found.append(Process(int(entry.name), int(fields[1]), int(fields[19]), command))
+    return found
+
+
+def jvm(processes: Iterable[Process]) -> list[Process]:
+    """Spark's Java."""
+    return [one for one in processes if "org.apache.spark.deploy.SparkSubmit" in one.command]
+
+
+def planners(processes: Iterable[Process]) -> list[Process]:
+    """The long-lived Python processes of source and sink beside the driver: they admit, commit, note receipts."""
+    everything = [one for one in processes if "python_streaming_s" in one.command]
+    return [one for one in everything if not any(other.parent == one.pid for other in everything)]
+
+
+def workers(processes: Iterable[Process]) -> list[Process]:
+    """Python workers of Spark tasks: each reads or writes, as it comes."""
+    everything = list(processes)
+    daemons = {one.pid for one in everything if one.command.endswith("-m pyspark.daemon pyspark.worker")}
+    return [one for one in everything if one.parent in daemons]
+
+
+def open_files(process: Process, ending: str) -> list[str]:
+    """Paths that a process holds open and that end so."""
+    found = []
+    with suppress(OSError):
+        for entry in os.scandir(f"/proc/{process.pid}/fd"):
+            with suppress(OSError):
+                found.append(os.readlink(entry.path))
+    return [path for path in found if path.endswith(ending)]
+
+
+def cpu_ticks(process: Process) -> int:
+    """Processor time used so far, in clock ticks; 0 when it is gone."""
+    with suppress(OSError):
+        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+    return 0
+
+
+def kill(process: Process) -> None:
+    """SIGKILL; a process that is gone already is fine."""
+    with suppress(ProcessLookupError):
+        os.kill(process.pid, signal.SIGKILL)

@@ -1,0 +1,56 @@
+"""The records of a crash run: each carries its own identity, and a row can be turned back into it. Pure.
+
+A record's value holds an id of its own, the key, a nested field, a field that only some records have, and a checksum
+of all of them. From the columns of a row the very bytes of the value are made again, so that a digest of key and value
+can be compared with the one that was noted when the record was produced.
+"""
+
+import hashlib
+import zlib
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+
+KEYS: Final = 500
+TOMBSTONE_EVERY: Final = 97
+NOTE_EVERY: Final = 5
+
+
+def key_of(number: int) -> bytes:
+    """The key of the record with this number; keys come again and again."""
+    return b"key-%d" % (number * 7919 % KEYS)
+
+
+def value_of(number: int) -> bytes | None:
+    """The value of the record with this number, None for a tombstone."""
+    if number % TOMBSTONE_EVERY == TOMBSTONE_EVERY - 1:
+        return None
+    fields: dict[str, Any] = {
+        "id": number,
+        "key": key_of(number).decode(),
+        "amount": number / 8 + 0.1,
+        "payload": f"größe {number * 2654435761 % 2**32:08x}",
+        "place": {"street": f"street {number % 1000}"},
+    }
+    if number % NOTE_EVERY == 0:
+        fields["note"] = f"note {number}"
+    return _sealed(fields)
+
+
+def value_of_row(row: Mapping[str, Any]) -> bytes:
+    """The value that a row stands for, byte for byte if nothing of it was altered; the row's own checksum is used."""
+    fields = {name: row.get(name) for name in ("id", "key", "amount", "payload")}
+    fields["place"] = {"street": row.get("place_street")}
+    if row.get("note") is not None:
+        fields["note"] = row["note"]
+    return orjson.dumps({**fields, "crc": row.get("crc")})
+
+
+def digest(key: bytes, value: bytes) -> bytes:
+    """16 bytes that identify a record's key and value."""
+    return hashlib.blake2b(len(key).to_bytes(4, "big") + key + value, digest_size=16).digest()
+
+
+def _sealed(fields: Mapping[str, Any]) -> bytes:
+    return orjson.dumps({**fields, "crc": zlib.crc32(orjson.dumps(fields))})

@@ -1,0 +1,86 @@
+"""What a crash run is asked for, and what came out of it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from integration.crash.kills import Kind
+from integration.crash.oracle import Findings
+
+SECONDS_PER_KILL: Final = 8.0
+"""About what a kill and its recovery take: the rate of the load follows from it."""
+
+
+class Failed(Exception):
+    """The run itself went wrong: too slow, too few faults, the sink did not stop in order."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How long a run is. timeout_s: for all kills and recoveries together; records: at least so many."""
+
+    kills: int
+    records: int
+    seed: int
+
+    @property
+    def per_second(self) -> float:
+        return min(max(self.records / (SECONDS_PER_KILL * self.kills), 200.0), 20_000.0)
+
+    @property
+    def timeout_s(self) -> float:
+        return 180 + 60 * self.kills + 2 * self.records / self.per_second
+
+
+@dataclass
+class Hit:
+    """A kill that was done. ends: what was produced before it."""
+
+    number: int
+    kind: Kind
+    at: float
+    ends: Mapping[int, int]
+    recovered_s: float | None = None
+
+
+@dataclass
+class Report:
+    """What came out. ends: exit statuses before SIGTERM; orphans_s: how long children outlived a driver."""
+
+    findings: Findings
+    hits: list[Hit] = field(default_factory=list)
+    records: int = 0
+    files: int = 0
+    ends: list[int] = field(default_factory=list)
+    orphans_s: float = 0.0
+    troubles: list[str] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        return self.findings.clean and not self.troubles
+
+    def summary(self) -> str:
+        """One JSON object: the last line of `make crash`."""
+        found = self.findings
+        counts = {"missing": found.missing, "altered": found.altered, "invented": found.invented}
+        return json.dumps({"kills": len(self.hits), "records": self.records, **counts, "repeated": found.repeated})
+
+    def lines(self) -> list[str]:
+        """The rest of what is to be told, for a reader."""
+        found = self.findings
+        slowest: dict[Kind, float] = {}
+        for hit in self.hits:
+            slowest[hit.kind] = max(slowest.get(hit.kind, 0.0), hit.recovered_s or 0.0)
+        kinds = ", ".join(f"{kind} {sum(h.kind is kind for h in self.hits)}" for kind in Kind)
+        repeats = (
+            f"{self.files} files accepted; {found.repeated} rows came in a second file, "
+            f"{found.repeated_files} files came again under their name, {found.altered_files} of them with other bytes"
+        )
+        wrongs = (
+            f"out of order {found.disordered}, committed too early or backwards {found.early_commits}, "
+            f"sent again after SIGTERM {found.resent}, wrong rows in the table {found.stale_rows}"
+        )
+        ends = f"exit statuses of the sink before SIGTERM: {self.ends}; children outlived it by {self.orphans_s:.1f} s"
+        recovery = "slowest recovery: " + ", ".join(f"{kind} {seconds:.1f} s" for kind, seconds in slowest.items())
+        return [f"kills: {kinds}", recovery, ends, repeats, wrongs, *found.examples, *self.troubles]

@@ -1,0 +1,119 @@
+"""The sink under test: `parquet-sink run` as a process of its own, in a session of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from integration.crash import processes
+from integration.crash.processes import Process
+
+TOPIC: Final = "crash"
+TABLE: Final = "CRASH"
+
+
+def connector(endpoint: str, tmp_dir: Path, **more: str) -> dict[str, str]:
+    """A connector file for small files and quick flushes."""
+    return {
+        "name": TOPIC,
+        "connector.class": "com.celonis.kafka.connect.ems.sink.EmsSinkConnector",
+        "topics": TOPIC,
+        "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "value.converter.schemas.enable": "false",
+        "connect.ems.endpoint": endpoint,
+        "connect.ems.authorization.key": "AppKey demo",
+        "connect.ems.target.table": TABLE,
+        "connect.ems.commit.size.bytes": "100000",
+        "connect.ems.commit.records": "500",
+        "connect.ems.commit.interval.ms": "1000",
+        "connect.ems.tmp.dir": str(tmp_dir),
+        "connect.ems.data.primary.key": "key",
+        "connect.ems.error.policy": "RETRY",
+        "connect.ems.retry.interval": "1000",
+        "connect.ems.max.retries": "20",
+        **more,
+    }
+
+
+class SinkProcess:
+    """One connector in one `parquet-sink run`. All starts write to one log.
+
+    connector: the settings of the connector file, written to `folder`. environment: above our own.
+    """
+
+    def __init__(
+        self, connector: Mapping[str, str], folder: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self._file = folder / "connector.properties"
+        self._file.write_text("".join(f"{key}={value}\n" for key, value in connector.items()), encoding="utf-8")
+        self._environment = {**os.environ, **(environment or {})}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._sessions: list[int] = []
+        self.log = folder / "sink.log"
+        self.starts = 0
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self, *options: str) -> None:
+        """Starts it; `ended` tells when it is over."""
+        command = [sys.executable, "-m", "parquet_sink", "run", *options, str(self._file)]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self._environment,
+                start_new_session=True,
+            )
+        self._sessions.append(self._process.pid)
+        self.starts += 1
+
+    def ended(self) -> int | None:
+        """The exit status, None while it runs; negative is a signal's number."""
+        return None if self._process is None else self._process.poll()
+
+    def run_to_end(self, timeout_s: float, *options: str) -> int:
+        """Starts it and waits for its end; the exit status. Raises subprocess.TimeoutExpired."""
+        self.start(*options)
+        assert self._process is not None
+        return self._process.wait(timeout_s)
+
+    def terminate(self, timeout_s: float) -> int:
+        """SIGTERM, and waits for the end; the exit status. Raises subprocess.TimeoutExpired."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGTERM)
+        return self._process.wait(timeout_s)
+
+    def processes(self) -> list[Process]:
+        """The program with all its children, as long as one of them lives."""
+        return processes.of_session(self._sessions[-1])
+
+    def left_over(self) -> list[Process]:
+        """Processes of earlier starts, and of this one if it has ended."""
+        over = self._sessions if self.ended() is not None else self._sessions[:-1]
+        return [one for session in over for one in processes.of_session(session)]
+
+    def end_all(self) -> None:
+        """Ends whatever lives of any start."""
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            alive = [one for session in self._sessions for one in processes.of_session(session)]
+            for one in alive:
+                processes.kill(one)
+            if not alive:
+                break
+            time.sleep(0.05)
+        if self._process is not None:
+            self._process.wait()
+
+    def last_words(self, lines: int = 30) -> str:
+        """The end of the log."""
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
