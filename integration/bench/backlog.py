@@ -3,6 +3,7 @@
 from typing import Any
 
 from integration.bench import figures, load
+from integration.bench.figures import Pass
 from integration.bench.parts import Stand, say
 from integration.bench.processes import MemorySampler
 from integration.bench.running import SinkProcess, accepted, connector_file
@@ -22,15 +23,14 @@ def run(stand: Stand) -> dict[str, Any]:
         with SinkProcess([path], stand.servers, folder) as sink, MemorySampler(sink.pid) as memory:
             sink.wait("the backlog delivered", lambda: stand.rows() - before >= records, stand.patience_s(records))
         files = accepted(stand.client, name)
-    reached: list[tuple[float, int]] = []
+    reached = [(sink.started_at, 0)]
     for file in files:
-        reached.append((file.at, file.rows + (reached[-1][1] if reached else 0)))
+        reached.append((file.at, reached[-1][1] + file.rows))
     samples = [(sample.at, sample.total_bytes) for sample in memory.samples]
     peaks = [figures.megabytes(peak) for peak in figures.deciles(samples, reached, records)]
-    seconds = files[-1].at - files[0].at
-    rate = (records - files[0].rows) / seconds if seconds > 0 else 0.0
+    rate = Pass(records, sink.started_at, tuple(files), 0.0, 0).sustained_per_second or 0.0
     say(f"\nbacklog of {records:,} records on {PARTITIONS} topic-partitions, from a cold start: peak memory, MB")
     rows = [[f"{10 * tenth} to {10 * tenth + 10} %", str(peak)] for tenth, peak in enumerate(peaks)]
     say(figures.table(["of the backlog", "MB"], rows))
-    say(f"  {rate:,.0f} records/s between the first and the last file\n")
+    say(f"  {rate:,.0f} records/s after each topic-partition's first file\n")
     return {"records": records, "peak_mb_by_tenth": peaks, "peak_rss_mb": max(peaks), "records_per_second": round(rate)}

@@ -84,14 +84,26 @@ def ages(produced: Mapping[tuple[int, int], float], files: Sequence[Accepted], s
 def deciles(samples: Sequence[tuple[float, int]], reached: Sequence[tuple[float, int]], total: int) -> list[int]:
     """The largest sample in each tenth of the work; 0 where no sample fell into it.
 
-    samples: (time, bytes). reached: (time, records delivered so far), in order of time. total: records in all.
+    samples: (time, bytes). reached: (time, records delivered so far), in order of time; work is taken to go on evenly
+    between two of them. total: records in all.
     """
     peaks = [0] * 10
     for at, size in samples:
-        done = max((records for time, records in reached if time <= at), default=0)
-        tenth = min(10 * done // max(total, 1), 9)
+        tenth = min(int(10 * _progress(reached, at) / total), 9)
         peaks[tenth] = max(peaks[tenth], size)
     return peaks
+
+
+def _progress(reached: Sequence[tuple[float, int]], at: float) -> float:
+    before, after = reached[0], reached[-1]
+    for point in reached:
+        if point[0] > at:
+            after = point
+            break
+        before = point
+    if after[0] <= before[0]:
+        return before[1]
+    return before[1] + (after[1] - before[1]) * min(max((at - before[0]) / (after[0] - before[0]), 0.0), 1.0)
 
 
 def of_passes(passes: Sequence[Pass], first_file_s: float, peak_bytes: int) -> dict[str, Any]:

@@ -102,7 +102,7 @@ def _worker(pid: int) -> str:
     reads, writes = "confluent_kafka" in maps, "/_parquet." in maps
     if reads and writes:
         return "workers that read and write"
-    return "reading workers" if reads else "writing workers" if writes else "worker daemons"
+    return "reading workers" if reads else "writing workers" if writes else "workers without work yet, and their daemon"
 
 
 def _threads(pid: int, group: str) -> dict[str, float]:
@@ -122,6 +122,14 @@ def _threads(pid: int, group: str) -> dict[str, float]:
     return dict(seconds)
 
 
+def memory_by_group(root: int) -> dict[str, int]:
+    """Bytes of the tree now, by what the processes do."""
+    groups: dict[str, int] = defaultdict(int)
+    for process in tree(root):
+        groups[group_of(process.pid, root)] += memory_bytes(process.pid)
+    return dict(groups)
+
+
 def memory_bytes(pid: int) -> int:
     """Proportional set size: pages that n processes share count 1/n for each. 0 when the process is gone."""
     for line in _read(f"/proc/{pid}/smaps_rollup").splitlines():
@@ -138,10 +146,20 @@ class Sample:
     total_bytes: int
 
 
+@dataclass
+class Peak:
+    """The most that one process had, in bytes. asked_at: its size when it was last asked what it does."""
+
+    group: str
+    most: int = 0
+    asked_at: int = 0
+    looks: int = 0
+
+
 class MemorySampler:
     """Looks twice a second, in a thread, while the block runs. Its own CPU time is the benchmark's, not the sink's.
 
-    samples: in order of time. peaks: by process id, what it does and the most it had. cost: share of a core that the
+    samples: in order of time. peaks: by process id. cost: share of a core that the
     looking took, known at the end.
     """
 
@@ -150,7 +168,7 @@ class MemorySampler:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True, name="memory sampler")
         self.samples: list[Sample] = []
-        self.peaks: dict[int, tuple[str, int]] = {}
+        self.peaks: dict[int, Peak] = {}
         self.cost = 0.0
 
     def __enter__(self) -> Self:
@@ -175,9 +193,11 @@ class MemorySampler:
         sizes = {process.pid: memory_bytes(process.pid) for process in tree(self._root)}
         self.samples.append(Sample(time.time(), sum(sizes.values())))
         for pid, size in sizes.items():
-            known, most = self.peaks.get(pid, ("", 0))
-            if size > most:
-                self.peaks[pid] = (group_of(pid, self._root) if not known or size > 1.2 * most else known, size)
+            peak = self.peaks.setdefault(pid, Peak(group_of(pid, self._root)))
+            peak.looks += 1
+            if size > 1.2 * peak.asked_at:  # what it does may have become clear only now
+                peak.group, peak.asked_at = group_of(pid, self._root), size
+            peak.most = max(peak.most, size)
 
 
 def _all() -> Iterable[Process]:

@@ -19,6 +19,8 @@ from integration.bench.running import SinkProcess, accepted, connector_file
 SETTLE_S = 1.0
 """CPU time is read so long after the last file, so that the commit of its offsets counts."""
 
+LEAST_LOOKS = 4
+
 
 @dataclass(frozen=True)
 class Around:
@@ -129,10 +131,11 @@ def _shares(passes: list[Pass], around: list[Around]) -> list[list[str]]:
 
 
 def _peaks(memory: MemorySampler) -> list[list[str]]:
-    """Several processes of one kind in one line."""
+    """Several processes of one kind in one line, without those that hardly lived."""
     kinds: dict[str, list[int]] = defaultdict(list)
-    for group, size in memory.peaks.values():
-        kinds[group].append(size)
+    for peak in memory.peaks.values():
+        if peak.looks >= LEAST_LOOKS:
+            kinds[peak.group].append(peak.most)
     ordered = sorted(kinds.items(), key=lambda item: -max(item[1]))
     return [
         [kind, ", ".join(str(figures.megabytes(s)) for s in sorted(sizes, reverse=True))] for kind, sizes in ordered
