@@ -147,8 +147,9 @@ class TaskFlush:
         shaper = self._shapers.get(flushing.span.topic)
         schema = shaper.known.serialize().to_pybytes() if shaper is not None and shaper.known is not None else None
         known = Known(schema, flushing.accumulator.bytes_per_row)
+        span = flushing.span
         return RangeOutcome(
-            flushing.span.topic, flushing.span.partition, until, tuple(flushing.receipts), failure, known
+            span.topic, span.partition, span.end, span.reason, until, tuple(flushing.receipts), failure, known
         )
 
     def _give_up(self) -> None:

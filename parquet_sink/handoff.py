@@ -18,6 +18,8 @@ from typing import Final
 from parquet_sink.config.handover import dump_with_secrets, load_with_secrets
 from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.files import naming
+from parquet_sink.files.cleanup import prepare_connector
 
 RUN_FOLDER: Final = "run.folder"
 """The one option of both data sources: the folder that `write` made."""
@@ -48,11 +50,14 @@ class Handoff:
 
     @property
     def state_path(self) -> Path:
-        return Path(self.folder) / "state.db"
+        """In the connector's folder below `tmp.dir`, because it outlives a run."""
+        base = naming.connector_folder(self.settings.files.tmp_dir, self.settings.name)
+        return Path(base) / naming.STATE_FILE
 
 
 def write(settings: ConnectorSettings, folder: Path) -> Handoff:
-    """Puts the settings into `folder`, readable by this user alone."""
+    """Puts the settings into `folder`, readable by this user alone. Raises StorageFailed when tmp.dir is of no use."""
+    prepare_connector(settings.files.tmp_dir, settings.name)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     instance = Instance.new()
     _private(folder / "settings.json", dump_with_secrets(settings))

@@ -23,7 +23,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, Writ
 
 from parquet_sink import handoff
 from parquet_sink.errors import ConnectorError
-from parquet_sink.state import Failure, Known, State
+from parquet_sink.state import Accepted, Failure, Known, State
 from parquet_sink.upload.receipts import Receipt
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ class RangeOutcome:
 
     topic: str
     partition: int
+    end: int
+    reason: str
     accepted_until: int
     receipts: tuple[Receipt, ...]
     failure: Failure | None
@@ -98,7 +100,7 @@ class PushWriter(DataSourceStreamArrowWriter):
         state = State(self._given.state_path)
         try:
             state.add_receipts([receipt for one in ranges for receipt in one.receipts])
-            state.accept({(one.topic, one.partition): one.accepted_until for one in ranges})
+            state.accept([Accepted(r.topic, r.partition, r.accepted_until, r.end, r.reason) for r in ranges])
             for topic, learned in _together(ranges).items():
                 state.learn(topic, learned)
             for failure in failures:

@@ -1,26 +1,32 @@
-"""What the processes of one connector tell each other: a small SQLite file in the connector's run folder.
+"""What the processes of one connector tell each other: a small SQLite file in the connector's folder below `tmp.dir`.
 
-The program, the source's planner and the sink's planner and committer share no memory. The file lives as long as the
-run; losing it loses history and estimates, never a record. Offsets that count are the consumer group's, not these.
+The program, the source's planner and the sink's planner and committer share no memory. What topics taught outlives a
+run, so that files come out the same after a crash; losing it loses history and estimates, never a record. Offsets that
+count are the consumer group's, not these.
 """
 
 import json
+import logging
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from parquet_sink.upload.receipts import Receipt
+
+log = logging.getLogger(__name__)
 
 KEPT_RECEIPTS: Final = 2_000
 """Receipts kept for the live view and for percentiles; older ones go."""
 
 SCHEMA: Final = """
 create table if not exists receipt (id integer primary key, body text not null);
-create table if not exists accepted (topic text, partition int, next_offset int, primary key (topic, partition));
+create table if not exists accepted (
+  topic text, partition int, next_offset int, range_end int, reason text, primary key (topic, partition)
+);
 create table if not exists known (topic text primary key, schema blob, bytes_per_row real);
 create table if not exists watch (topic text, partition int, body text, primary key (topic, partition));
 create table if not exists word (name text primary key, body text not null);
@@ -41,6 +47,17 @@ class Watch:
     def lag(self) -> int:
         """Records, at most, between what is delivered and what Kafka has."""
         return max(self.end - self.start, 0)
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """How far the last range of a topic-partition is accepted: everything below `next_offset`. `end`: the range's."""
+
+    topic: str
+    partition: int
+    next_offset: int
+    end: int
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -69,6 +86,25 @@ class State:
         self._connection.execute("pragma synchronous=off")
         self._connection.executescript(SCHEMA)
 
+    @classmethod
+    def for_new_run(cls, path: Path) -> "State":
+        """The state of a run that begins. A file that cannot be read is made anew."""
+        try:
+            state = cls(path)
+            state.begin_run()
+        except sqlite3.DatabaseError as error:
+            log.warning("state file %s cannot be used (%s); it is made anew", path, error)
+            for suffix in ("", "-wal", "-shm"):
+                path.with_name(path.name + suffix).unlink(missing_ok=True)
+            return cls(path)
+        return state
+
+    def begin_run(self) -> None:
+        """Forgets what belonged to an earlier run; what topics taught stays."""
+        for table in ("receipt", "accepted", "watch", "word"):
+            self._connection.execute(f"drop table {table}")
+        self._connection.executescript(SCHEMA)
+
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         self._connection.execute("begin immediate")
@@ -90,18 +126,16 @@ class State:
         rows = self._connection.execute("select id, body from receipt where id > ? order by id", (last,))
         return [(number, Receipt.from_json(body)) for number, body in rows]
 
-    def accept(self, next_offsets: Mapping[tuple[str, int], int]) -> None:
-        """Notes up to where (exclusive) everything of a topic-partition is accepted; never lowers it."""
+    def accept(self, ranges: Sequence[Accepted]) -> None:
+        """Notes how far topic-partitions are accepted."""
         with self._transaction() as db:
             db.executemany(
-                "insert into accepted values (?, ?, ?) on conflict do update "
-                "set next_offset = max(next_offset, excluded.next_offset)",
-                [(t, p, o) for (t, p), o in next_offsets.items()],
+                "insert or replace into accepted values (?, ?, ?, ?, ?)",
+                [astuple(one) for one in ranges],
             )
 
-    def accepted(self) -> dict[tuple[str, int], int]:
-        rows = self._connection.execute("select topic, partition, next_offset from accepted")
-        return {(t, p): o for t, p, o in rows}
+    def accepted(self) -> list[Accepted]:
+        return [Accepted(*row) for row in self._connection.execute("select * from accepted")]
 
     def learn(self, topic: str, known: Known) -> None:
         """Replaces what is known of a topic; a None field leaves the older value."""

@@ -24,9 +24,20 @@ Key = tuple[str, int]
 """topic, partition"""
 
 
-def metadata(instance: Instance) -> str:
+@dataclass(frozen=True)
+class Plan:
+    """The range that begins at a committed offset and is being flushed: its end (exclusive) and its reason.
+
+    It stands beside the committed offset, so that after a crash the same range is flushed again, as the same files.
+    """
+
+    end: int
+    reason: str
+
+
+def metadata(instance: Instance, plan: Plan | None = None) -> str:
     """What stands beside each committed offset; far below the broker's limit of 4,096 bytes."""
-    return json.dumps({"by": "parquet-sink", **asdict(instance)})
+    return json.dumps({"by": "parquet-sink", **asdict(instance), "plan": None if plan is None else asdict(plan)})
 
 
 @dataclass(frozen=True)
@@ -38,11 +49,31 @@ class Committed:
 
     def by(self) -> str:
         """Who made it, for an operator."""
+        who = self._who()
         try:
-            who: dict[str, Any] = json.loads(self.signed)
             return f"instance {who['id']} (host {who['host']}, process {who['pid']}, started {who['started']})"
-        except (ValueError, KeyError, TypeError):
+        except KeyError:
             return "an operator or another program"
+
+    def is_by(self, instance: Instance) -> bool:
+        """Whether this instance made it."""
+        return self._who().get("id") == instance.id
+
+    @property
+    def plan(self) -> Plan | None:
+        """The range that was being flushed from this offset on, if one was."""
+        found = self._who().get("plan")
+        try:
+            return Plan(int(found["end"]), str(found["reason"])) if found and found["end"] > self.offset else None
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    def _who(self) -> dict[str, Any]:
+        try:
+            found = json.loads(self.signed)
+        except ValueError:
+            return {}
+        return found if isinstance(found, dict) and found.get("by") == "parquet-sink" else {}
 
 
 class GroupOffsets:
@@ -69,54 +100,57 @@ class GroupOffsets:
             raise self._failed("its offsets cannot be read", bad.error)
         return {(tp.topic, tp.partition): Committed(tp.offset, tp.metadata or "") for tp in found if tp.offset >= 0}
 
-    def claim(self, next_offsets: Mapping[Key, int]) -> None:
-        """Signs these offsets as ours, so that an older instance that still runs stops at its next look."""
-        self._send(next_offsets)
+    def claim(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, Plan]) -> None:
+        """Signs these offsets as ours, so that an older instance that still runs stops at its next look.
+
+        Also how a range is put down before its flush begins; each plan belongs to one of the offsets.
+        """
+        self._send(next_offsets, plans)
 
     def commit(self, next_offsets: Mapping[Key, int]) -> None:
         """Commits what is higher than what we committed before. Raises AnotherInstance, KafkaFailed."""
         higher = {key: offset for key, offset in next_offsets.items() if offset > self._ours.get(key, -1)}
         if higher:
             self.check(list(higher))
-            self._send(higher)
+            self._send(higher, {})
 
-    def advance(self, next_offsets: Mapping[Key, int]) -> None:
+    def advance(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, Plan]) -> None:
         """As `commit`, from another process of the same instance, if this instance made the last commit.
 
         Raises AnotherInstance, KafkaFailed.
         """
         found = self.read(list(next_offsets))
-        mine = metadata(self._instance)
-        self._ours = {key: committed.offset for key, committed in found.items()}
-        foreign = next((key for key, committed in found.items() if committed.signed != mine), None)
+        foreign = next((key for key, committed in found.items() if not committed.is_by(self._instance)), None)
         if foreign is not None:
             raise AnotherInstance(
                 f"Group {self._group}: the offset of topic {foreign[0]}, topic-partition {foreign[1]} was committed by "
                 f"{found[foreign].by()}; it stays."
             )
-        self.commit(next_offsets)
+        higher = {k: o for k, o in next_offsets.items() if k not in found or o > found[k].offset}
+        self._send(higher, {key: plan for key, plan in plans.items() if key in higher})
 
     def check(self, keys: Sequence[Key] | None = None) -> None:
         """Looks whether the offsets are still as we left them. Raises AnotherInstance when they are not.
 
         The signature tells, not the offset: a commit whose answer never came may have been made all the same.
         """
-        mine = metadata(self._instance)
         known = [key for key in (keys if keys is not None else list(self._ours)) if key in self._ours]
         for (topic, partition), found in self.read(known).items():
             ours = self._ours[topic, partition]
-            if found.signed != mine:
+            if not found.is_by(self._instance):
                 raise AnotherInstance(
                     f"Group {self._group}: the offset of topic {topic}, topic-partition {partition} was {ours} and is "
                     f"now {found.offset}, committed by {found.by()}. This instance stops and commits nothing more. "
                     f"Run each connector once, and reset offsets only while it is stopped."
                 )
 
-    def _send(self, next_offsets: Mapping[Key, int]) -> None:
+    def _send(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, Plan]) -> None:
         if not next_offsets:
             return
-        meta = metadata(self._instance)
-        wanted = [TopicPartition(t, p, offset, meta) for (t, p), offset in next_offsets.items()]
+        wanted = [
+            TopicPartition(t, p, offset, metadata(self._instance, plans.get((t, p))))
+            for (t, p), offset in next_offsets.items()
+        ]
         try:
             done = self._consumer.commit(offsets=wanted, asynchronous=False)
         except KafkaException as error:

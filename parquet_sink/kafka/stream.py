@@ -2,7 +2,8 @@
 
 Order within a tick, all of it in `Ticker.tick`: what lies below `start` has been accepted by the target, so it is
 committed first; then new topic-partitions are looked for; then one request tells where all of them end; then the pure
-decision. A broker that is away costs ticks, nothing else.
+decision; then the ranges taken are put down beside the group's offsets, so that after a crash the same ranges come
+again, as the same files. A broker that is away costs ticks, nothing else.
 """
 
 import logging
@@ -12,10 +13,11 @@ from typing import Final
 
 from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import BrokerAway, ConnectorError, KafkaFailed, OffsetsLost
+from parquet_sink.files.rotation import Reason
 from parquet_sink.handoff import Instance
 from parquet_sink.kafka import reader
-from parquet_sink.kafka.admission import Arrivals, Candidate, due, together
-from parquet_sink.kafka.offsets import GroupOffsets, Key
+from parquet_sink.kafka.admission import Arrivals, Candidate, Range, due, together
+from parquet_sink.kafka.offsets import GroupOffsets, Key, Plan
 from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.state import State, Watch
 
@@ -51,6 +53,7 @@ class Ticker:
         self._starts: dict[Key, int] = {}
         self._arrivals: dict[Key, Arrivals] = {}
         self._gone: set[Key] = set()
+        self._planned: dict[Key, Plan] = {}
         self._draining = False
         self._drain: dict[Key, int] | None = None
         self._looked = self._checked = self._signed = self._told_away = 0.0
@@ -68,7 +71,7 @@ class Ticker:
         while True:
             try:
                 self._starts = self._resolve(self._watermarks.topic_partitions(), self._settings.kafka.offset_reset)
-                self._group.claim(self._starts)
+                self._group.claim(self._starts, self._planned)
                 break
             except BrokerAway as error:
                 if self._now() >= deadline:
@@ -112,7 +115,7 @@ class Ticker:
             self._group.check()
             self._checked = self._now()
         if self._now() - self._signed >= SIGN_S:
-            self._group.claim(self._starts)
+            self._group.claim(self._starts, self._planned)
             self._signed = self._now()
 
     def _look_around(self) -> None:
@@ -124,7 +127,7 @@ class Ticker:
         fresh = [key for key in keys if key not in self._starts]
         if fresh:
             joined = self._resolve(fresh, "earliest")
-            self._group.claim(joined)
+            self._group.claim(joined, {})
             self._starts.update(joined)
             log.info("connector %s: new topic-partitions %s", self._settings.name, named(joined))
         self._gone -= set(keys)
@@ -149,18 +152,31 @@ class Ticker:
             high = end if self._drain is None else min(end, self._drain.get(key, start))
             oldest = arrivals.oldest_ms(start)
             per_record = learned.get(key[0])
-            span = due(start, high, oldest, per_record, self._settings.flush, now_ms, draining=self._draining)
+            span = self._again(key, start, end) or due(
+                start, high, oldest, per_record, self._settings.flush, now_ms, draining=self._draining
+            )
             if span is not None:
                 found.append((self._taken.get(key, 0), (*key, span)))
         self._show(ends)
         return self._take(found)
 
     def _take(self, found: list[tuple[int, Candidate]]) -> list[Candidate]:
-        """As much as fits into one micro-batch, remembering who had a turn."""
+        """As much as fits into one micro-batch, put down beside the offsets before it begins."""
         candidates = together(found, self._settings.flush, self._slots)
         self._batches += bool(candidates)
         self._taken.update({(topic, partition): self._batches for topic, partition, _ in candidates})
+        plans = {(topic, partition): Plan(span.end, str(span.reason)) for topic, partition, span in candidates}
+        self._group.claim({key: self._starts[key] for key in plans}, plans)
+        for key in plans:
+            self._planned.pop(key, None)
         return candidates
+
+    def _again(self, key: Key, start: int, end: int) -> Range | None:
+        """The range that an earlier run was flushing from here when it ended, so that its files come out the same."""
+        plan = self._planned.get(key)
+        if plan is None or not start < plan.end <= end:
+            return None
+        return Range(start, plan.end, Reason(plan.reason))
 
     def _seen(self, key: Key, start: int, end: int, now_ms: int) -> Arrivals:
         """Arrivals, kept up to date. What waited before we looked for the first time counts as old enough."""
@@ -181,7 +197,7 @@ class Ticker:
         error = reader.lost(*key, start, first[key], end)
         if self._settings.kafka.lost_offsets == "STOP":
             raise error
-        self._group.claim(first)
+        self._group.claim(first, {})
         raise KafkaFailed(f"{error} Going on at {first[key]}.")
 
     def _show(self, ends: Mapping[Key, int]) -> None:
@@ -199,6 +215,7 @@ class Ticker:
     def _resolve(self, keys: list[Key], reset: str) -> dict[Key, int]:
         """The start of each: its committed offset if Kafka still has it, else by `reset`."""
         committed = self._group.read(keys)
+        self._planned.update({key: found.plan for key, found in committed.items() if found.plan is not None})
         first, last = self._watermarks.starts(keys), self._watermarks.ends(keys)
         starts: dict[Key, int] = {}
         for key in keys:

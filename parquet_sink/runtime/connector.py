@@ -21,7 +21,7 @@ from parquet_sink.errors import ConnectorError
 from parquet_sink.files.cleanup import prepare, remove_leftovers
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.kafka import source
-from parquet_sink.kafka.offsets import GroupOffsets
+from parquet_sink.kafka.offsets import GroupOffsets, Plan
 from parquet_sink.sink import NAME as SINK
 from parquet_sink.state import Failure, State
 
@@ -73,7 +73,7 @@ class Connector:
             self._lock.acquire()
             remove_leftovers(self.settings.files.tmp_dir, self.settings.name)
             self._given = handoff.write(self.settings, self.folder)
-            self.state = State(self._given.state_path)
+            self.state = State.for_new_run(self._given.state_path)
             self.state.say("slots", slots)
             if warm_up:
                 self.state.say("warm", True)
@@ -146,7 +146,14 @@ class Connector:
             return
         group = GroupOffsets(self.settings.kafka, self._given.instance)
         try:
-            group.advance(accepted)
+            group.advance(
+                {(one.topic, one.partition): one.next_offset for one in accepted},
+                {
+                    (one.topic, one.partition): Plan(one.end, one.reason)
+                    for one in accepted
+                    if one.next_offset < one.end
+                },
+            )
         except ConnectorError as error:
             log.warning("connector %s: %s The files after it are sent again.", self.settings.name, error)
         finally:

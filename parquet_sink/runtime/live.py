@@ -79,7 +79,11 @@ class LiveView:
         for number, receipt in connector.state.receipts_after(self._seen.get(name, 0)):
             self._seen[name] = number
             tally.add(receipt)
-        return tally.standings(connector.state.watches(), connector.state.accepted(), self._clock())
+        return tally.standings(
+            connector.state.watches(),
+            {(a.topic, a.partition): a.next_offset for a in connector.state.accepted()},
+            self._clock(),
+        )
 
     def _draw(self, views: Sequence[tuple[Connector, list[Standing]]]) -> RenderableType:
         """All connectors, failed ones first. The blank lines at both ends are room for what others may write."""
