@@ -1,0 +1,417 @@
+"""The ticker: commits what was accepted, looks around, and says what is due; with a fake broker and clock."""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from parquet_sink.config.secret import Secret
+from parquet_sink.config.settings import (
+    ConnectorSettings,
+    FileSettings,
+    FlushSettings,
+    KafkaSettings,
+    PushSettings,
+    ShapeSettings,
+)
+from parquet_sink.errors import AnotherInstance, BrokerAway, ConnectorError, KafkaFailed, OffsetsLost
+from parquet_sink.files.rotation import Reason
+from parquet_sink.handoff import Instance
+from parquet_sink.kafka import stream
+from parquet_sink.kafka.admission import Range
+from parquet_sink.kafka.offsets import Committed, Key
+from parquet_sink.kafka.stream import CHECK_S, METADATA_S, PATIENCE_S, SIGN_S, Ticker, named
+from parquet_sink.state import Known, State
+
+KEY = ("orders", 0)
+ME = Instance("me", "host", 1, "now")
+SETTINGS = ConnectorSettings(
+    "orders",
+    KafkaSettings(("orders",), None, "connect-orders", {"bootstrap.servers": "localhost:9092"}),
+    FlushSettings(1_000_000, 100, 2_000),
+    ShapeSettings(),
+    FileSettings("/nowhere"),
+    PushSettings("http://localhost/", Secret("AppKey k"), "t"),
+)
+
+
+class Cluster:
+    """A broker: topic-partitions from first to end offset, and the group. `away` counts calls that fail."""
+
+    def __init__(self) -> None:
+        self.logs: dict[Key, tuple[int, int]] = {KEY: (0, 0)}
+        self.group: dict[Key, int] = {}
+        self.calls: list[str] = []
+        self.away = 0
+        self.foreign = False
+
+    def _called(self, name: str) -> None:
+        self.calls.append(name)
+        if self.away:
+            self.away -= 1
+            raise BrokerAway("no answer.")
+
+    # Watermarks
+    def topic_partitions(self) -> list[Key]:
+        self._called("topic_partitions")
+        return sorted(self.logs)
+
+    def starts(self, keys: Sequence[Key]) -> dict[Key, int]:
+        self._called("starts")
+        return {key: self.logs[key][0] for key in keys}
+
+    def ends(self, keys: Sequence[Key]) -> dict[Key, int]:
+        self._called("ends")
+        return {key: self.logs[key][1] for key in keys}
+
+    # GroupOffsets
+    def read(self, keys: Sequence[Key]) -> dict[Key, Committed]:
+        self._called("read")
+        return {key: Committed(self.group[key], "") for key in keys if key in self.group}
+
+    def claim(self, offsets: dict[Key, int]) -> None:
+        self._called("claim")
+        self.group |= offsets
+
+    def commit(self, offsets: dict[Key, int]) -> None:
+        self._called("commit")
+        self.group |= {key: max(offset, self.group.get(key, 0)) for key, offset in offsets.items()}
+
+    def check(self) -> None:
+        self._called("check")
+        if self.foreign:
+            raise AnotherInstance("another")
+
+    def close(self) -> None:
+        self._called("close")
+
+
+class Clock:
+    """Seconds that pass when the test, or a pause, says so."""
+
+    def __init__(self) -> None:
+        self.seconds = 1_000_000.0
+
+    def now(self) -> float:
+        return self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """One empty topic-partition."""
+    return Cluster()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock that stands still."""
+    return Clock()
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[State]:
+    """The connector's state."""
+    found = State(tmp_path / "state.db")
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def make(cluster: Cluster, clock: Clock, state: State, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ticker]:
+    """Makes tickers of the cluster, with other Kafka settings if given."""
+    monkeypatch.setattr(stream, "Watermarks", lambda kafka: cluster)
+    monkeypatch.setattr(stream, "GroupOffsets", lambda kafka, instance: cluster)
+
+    def made(**kafka: object) -> Ticker:
+        settings = replace(SETTINGS, kafka=replace(SETTINGS.kafka, **kafka))
+        return Ticker(settings, state, ME, now=clock.now, sleep=clock.sleep)
+
+    return made
+
+
+def test_it_begins_at_the_committed_offset(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+    """The group's offset is where reading goes on, and it is signed at the start."""
+    cluster.logs[KEY], cluster.group[KEY] = (0, 90), 40
+    assert make().begin() == {KEY: 40}
+    assert "claim" in cluster.calls
+
+
+@pytest.mark.parametrize(("reset", "start"), [("earliest", 5), ("latest", 90)])
+def test_without_an_offset_the_reset_decides(
+    cluster: Cluster, make: Callable[..., Ticker], reset: str, start: int
+) -> None:
+    """A topic-partition without a commit begins where auto.offset.reset says, and that is committed."""
+    cluster.logs[KEY] = (5, 90)
+    assert make(offset_reset=reset).begin() == {KEY: start}
+    assert cluster.group == {KEY: start}
+
+
+def test_a_reset_of_none_fails(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+    """With auto.offset.reset=none a missing offset is an error that names topic-partition, group and cure."""
+    with pytest.raises(ConnectorError, match="Topic orders, topic-partition 0: group connect-orders has no committed"):
+        make(offset_reset="none").begin()
+
+
+@pytest.mark.parametrize("committed", [3, 95])
+def test_a_committed_offset_that_kafka_has_no_more_stops(
+    cluster: Cluster, make: Callable[..., Ticker], committed: int
+) -> None:
+    """An offset below the first or past the last one is a loss that is told, not passed over."""
+    cluster.logs[KEY], cluster.group[KEY] = (10, 90), committed
+    with pytest.raises(OffsetsLost, match="Topic orders, topic-partition 0"):
+        make().begin()
+    assert cluster.group[KEY] == committed
+
+
+def test_accepted_loss_goes_on_at_the_first_offset(
+    cluster: Cluster, make: Callable[..., Ticker], caplog: pytest.LogCaptureFixture
+) -> None:
+    """With CONTINUE the log names the lost offsets, and reading begins with what is left."""
+    cluster.logs[KEY], cluster.group[KEY] = (10, 90), 3
+    assert make(lost_offsets="CONTINUE").begin() == {KEY: 10}
+    assert "offsets 3 to 9" in caplog.text
+
+
+def test_a_broker_that_is_late_is_waited_for(cluster: Cluster, make: Callable[..., Ticker], clock: Clock) -> None:
+    """The broker may come up after the connector."""
+    cluster.away = 5
+    begun = clock.seconds
+    assert make().begin() == {KEY: 0}
+    assert clock.seconds - begun == 5
+
+
+def test_waiting_for_the_broker_has_an_end(cluster: Cluster, make: Callable[..., Ticker], clock: Clock) -> None:
+    """A broker that never answers is an error after a minute, or after what the configuration says."""
+    begun, cluster.away = clock.seconds, 1_000
+    with pytest.raises(KafkaFailed, match="no answer") as found:
+        make().begin()
+    assert not isinstance(found.value, BrokerAway)
+    assert clock.seconds - begun == PATIENCE_S
+    with pytest.raises(KafkaFailed):
+        make(client={"default.api.timeout.ms": "3000"}).begin()
+    assert clock.seconds - begun == PATIENCE_S + 3
+
+
+def test_what_waited_before_the_start_is_due_at_once(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+    """Records that were there before we looked count as old enough, since nobody knows their age."""
+    cluster.logs[KEY] = (0, 7)
+    ticker = make()
+    assert ticker.tick(ticker.begin()) == [(*KEY, Range(0, 7, Reason.INTERVAL))]
+
+
+def test_a_tick_commits_what_was_accepted(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+    """Everything below the start of a tick was accepted, so it is committed before anything else."""
+    cluster.logs[KEY] = (0, 7)
+    ticker = make()
+    ticker.begin()
+    cluster.calls.clear()
+    ticker.tick({KEY: 7})
+    assert cluster.group == {KEY: 7}
+    assert cluster.calls[0] == "commit"
+
+
+def test_age_counts_from_arrival(cluster: Cluster, make: Callable[..., Ticker], clock: Clock) -> None:
+    """A record that came while we looked is due when it is as old as the interval, on an idle topic too."""
+    ticker = make()
+    start = ticker.begin()
+    assert ticker.tick(start) == []
+    cluster.logs[KEY] = (0, 3)
+    found = []
+    for _ in range(4):
+        clock.sleep(1)
+        found.append(ticker.tick(start))
+    assert found == [[], [], [(*KEY, Range(0, 3, Reason.INTERVAL))], [(*KEY, Range(0, 3, Reason.INTERVAL))]]
+
+
+def test_one_request_tells_all_ends(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+    """However many topic-partitions there are, a tick asks once where they end."""
+    cluster.logs = {("orders", p): (0, 0) for p in range(100)}
+    ticker = make()
+    start = ticker.begin()
+    cluster.calls.clear()
+    ticker.tick(start)
+    assert cluster.calls.count("ends") == 1
+    assert len(cluster.calls) == 2
+
+
+def test_bytes_are_estimated_by_what_was_learned(cluster: Cluster, make: Callable[..., Ticker], state: State) -> None:
+    """Receipts of a topic tell how large its records become, which makes a range due by size."""
+    ticker = make()
+    start = ticker.begin()
+    ticker.tick(start)
+    cluster.logs[KEY] = (0, 50)
+    assert ticker.tick(start) == []
+    state.learn("orders", Known(None, 20_000.0))
+    assert ticker.tick(start) == [(*KEY, Range(0, 50, Reason.SIZE))]
+
+
+def test_a_broker_that_goes_away_costs_ticks_only(
+    cluster: Cluster, make: Callable[..., Ticker], clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """While no broker answers nothing is due, the log says so once in a while, and then all goes on."""
+    ticker = make()
+    start = ticker.begin()
+    cluster.logs[KEY], cluster.away = (0, 200), 20
+    for _ in range(20):
+        assert ticker.tick(start) == []
+        clock.sleep(1)
+    assert caplog.text.count("Nothing is lost; trying on.") == 1
+    assert ticker.tick(start) == [(*KEY, Range(0, 200, Reason.RECORDS))]
+
+
+def test_a_stop_admits_nothing_more(cluster: Cluster, make: Callable[..., Ticker], state: State) -> None:
+    """Asked to stop, the ticker commits what was accepted, takes nothing new, and says that it is done."""
+    cluster.logs[KEY] = (0, 200)
+    ticker = make()
+    ticker.begin()
+    state.stop()
+    assert ticker.tick({KEY: 100}) == []
+    assert cluster.group == {KEY: 100}
+    assert state.said("drained") is True
+
+
+def test_a_stop_while_the_broker_is_away_ends_too(cluster: Cluster, make: Callable[..., Ticker], state: State) -> None:
+    """A stop does not wait for a broker that does not answer."""
+    ticker = make()
+    start = ticker.begin()
+    state.stop()
+    cluster.away = 1
+    assert ticker.tick(start) == []
+    assert state.said("drained") is True
+
+
+def test_new_topic_partitions_are_read_from_their_first_record(
+    cluster: Cluster, make: Callable[..., Ticker], clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is added while running is found within seconds, and nothing of it is missed even with reset=latest."""
+    caplog.set_level(logging.INFO)
+    ticker = make(offset_reset="latest")
+    start = ticker.begin()
+    cluster.logs["orders", 1] = (0, 5)
+    assert ticker.tick(start) == []
+    clock.sleep(METADATA_S)
+    assert ticker.tick(start) == [("orders", 1, Range(0, 5, Reason.INTERVAL))]
+    assert ticker.position(start) == {KEY: 0, ("orders", 1): 0}
+    assert cluster.group["orders", 1] == 0
+    assert "new topic-partitions orders 1" in caplog.text
+
+
+def test_how_often_is_looked_is_a_setting(cluster: Cluster, make: Callable[..., Ticker], clock: Clock) -> None:
+    """`metadata.max.age.ms` says how soon a new topic-partition is found."""
+    ticker = make(client={"metadata.max.age.ms": "1000"})
+    start = ticker.begin()
+    cluster.calls.clear()
+    clock.sleep(1)
+    ticker.tick(start)
+    assert "topic_partitions" in cluster.calls
+
+
+def test_a_deleted_topic_partition_is_let_go(
+    cluster: Cluster, make: Callable[..., Ticker], clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is gone is named once and neither asked for nor committed again, though Spark still lists it."""
+    cluster.logs["items", 0] = (0, 0)
+    ticker = make()
+    start = ticker.begin()
+    del cluster.logs["items", 0]
+    clock.sleep(METADATA_S)
+    for _ in range(3):
+        assert ticker.tick(start) == []
+        clock.sleep(METADATA_S)
+    ticker.tick({**start, ("items", 0): 9})
+    assert cluster.group == {KEY: 0, ("items", 0): 0}
+    assert ticker.position({**start, ("items", 0): 9}) == {KEY: 0}
+    assert caplog.text.count("is gone") == 1
+
+
+def test_another_instance_is_looked_for_on_idle_topics_too(
+    cluster: Cluster, make: Callable[..., Ticker], clock: Clock
+) -> None:
+    """Without anything to commit the group is still checked every few seconds, not at each tick."""
+    ticker = make()
+    start = ticker.begin()
+    cluster.calls.clear()
+    for _ in range(4):
+        clock.sleep(CHECK_S / 4)
+        ticker.tick(start)
+    assert cluster.calls.count("check") == 1
+    cluster.foreign = True
+    clock.sleep(CHECK_S)
+    with pytest.raises(AnotherInstance):
+        ticker.tick(start)
+
+
+def test_offsets_of_idle_topics_are_kept_alive(cluster: Cluster, make: Callable[..., Ticker], clock: Clock) -> None:
+    """Each hour all offsets are signed again, because Kafka forgets those of a group without members."""
+    ticker = make()
+    start = ticker.begin()
+    cluster.calls.clear()
+    for _ in range(8):
+        clock.sleep(SIGN_S / 4)
+        ticker.tick(start)
+    assert cluster.calls.count("claim") == 2
+    assert cluster.group == start
+
+
+def test_draining_takes_what_was_there_and_nothing_later(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+    """The first tick of a drain fixes the ends; records that come later are left for another run."""
+    cluster.logs[KEY] = (0, 150)
+    ticker = make()
+    start = ticker.begin()
+    ticker.drain()
+    assert ticker.tick(start) == [(*KEY, Range(0, 100, Reason.RECORDS))]
+    cluster.logs[KEY] = (0, 1_000)
+    assert ticker.tick({KEY: 100}) == [(*KEY, Range(100, 150, Reason.END_OF_INPUT))]
+    assert ticker.tick({KEY: 150}) == []
+    assert cluster.group == {KEY: 150}
+
+
+def test_a_topic_made_anew_stops(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+    """When a topic-partition suddenly ends below where we stand, the connector stops and says why."""
+    cluster.logs[KEY], cluster.group[KEY] = (0, 100), 100
+    ticker = make()
+    start = ticker.begin()
+    cluster.logs[KEY] = (0, 5)
+    with pytest.raises(OffsetsLost, match="deleted and made anew"):
+        ticker.tick(start)
+    assert cluster.group == {KEY: 100}
+
+
+def test_a_topic_made_anew_begins_again_if_loss_is_accepted(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+    """With CONTINUE the group is set to the new beginning, and a new start of the query goes on from there."""
+    cluster.logs[KEY], cluster.group[KEY] = (0, 100), 100
+    ticker = make(lost_offsets="CONTINUE")
+    start = ticker.begin()
+    cluster.logs[KEY] = (0, 5)
+    with pytest.raises(KafkaFailed, match="Going on at 0"):
+        ticker.tick(start)
+    assert make(lost_offsets="CONTINUE").begin() == {KEY: 0}
+
+
+def test_how_things_stand_is_told_when_it_changed(cluster: Cluster, make: Callable[..., Ticker], state: State) -> None:
+    """Lag and age of each topic-partition are left for the live view."""
+    ticker = make()
+    start = ticker.begin()
+    ticker.tick(start)
+    (watch,) = state.watches()
+    assert (watch.topic, watch.partition, watch.lag, watch.oldest_ms) == ("orders", 0, 0, None)
+    cluster.logs[KEY] = (0, 30)
+    ticker.tick(start)
+    (watch,) = state.watches()
+    assert (watch.lag, watch.oldest_ms) == (30, 1_000_000_000)
+
+
+def test_closing_closes_the_client(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+    """The connection to the group's coordinator is given back."""
+    make().close()
+    assert cluster.calls == ["close"]
+
+
+def test_names_are_sorted() -> None:
+    """A log line lists topic-partitions in order."""
+    assert named({("b", 1): 0, ("a", 2): 0}) == "a 2, b 1"
