@@ -1,0 +1,125 @@
+"""The pure parts of the benchmark: figures, sizes, and how processes are counted."""
+
+import json
+
+import pytest
+
+from integration.bench import figures, processes
+from integration.bench.figures import Accepted, Pass
+from integration.bench.processes import Usage
+from integration.bench.sizes import Sizes, from_environment
+from parquet_sink.errors import InvalidConfiguration
+
+
+def _file(partition: int, first: int, last: int, at: float) -> Accepted:
+    return Accepted(partition, first, last, last - first + 1, 100, at)
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.5, 2.0), (0.9, 4.0), (0.99, 4.0), (0.25, 1.0), (0.0, 1.0)])
+def test_percentile_is_a_value_that_occurred(share: float, expected: float) -> None:
+    """A percentile is the smallest value that at least that share of all values do not exceed."""
+    assert figures.percentile([4.0, 1.0, 3.0, 2.0], share) == expected
+
+
+def test_no_values_have_no_percentile() -> None:
+    """Without values there is an error, and no invented figure."""
+    with pytest.raises(ValueError, match="no percentile"):
+        figures.percentile([], 0.5)
+
+
+def test_age_is_counted_to_the_file_that_holds_the_record() -> None:
+    """A record's age ends at the acceptance of its file; a file sent again does not make it older."""
+    files = [_file(0, 0, 9, 5.0), _file(0, 0, 9, 50.0), _file(1, 0, 9, 7.0)]
+    assert figures.ages({(0, 9): 4.0, (1, 0): 4.0, (1, 1): 1.0}, files, since=2.0) == [1.0, 3.0]
+
+
+def test_a_record_in_no_file_fails_the_measurement() -> None:
+    """A record that was never accepted is an error, not a gap in the figures."""
+    with pytest.raises(ValueError, match="topic-partition 0, offset 10 "):
+        figures.ages({(0, 10): 4.0}, [_file(0, 0, 9, 5.0)], since=0.0)
+
+
+def test_pass_counts_from_visible_to_last_accepted() -> None:
+    """The rate of a pass has all of its records and all of its time; CPU time is per record."""
+    one = Pass(20, 100.0, (_file(0, 0, 9, 102.0), _file(0, 10, 19, 104.0)), 0.00008, 5_000_000)
+    assert one.records_per_second == 5.0
+    assert one.cpu_us_per_record == pytest.approx(4.0)
+    assert one.sustained_per_second == 5.0
+
+
+def test_sustained_rate_begins_when_every_topic_partition_has_a_file() -> None:
+    """Files that were accepted before the last topic-partition's first one count neither records nor time."""
+    files = (_file(0, 0, 9, 1.0), _file(0, 10, 19, 2.0), _file(1, 0, 9, 3.0), _file(1, 10, 19, 5.0))
+    assert Pass(40, 0.0, files, 1.0, 1).sustained_per_second == 5.0
+    assert Pass(20, 0.0, (files[0], files[2]), 1.0, 1).sustained_per_second is None
+
+
+def test_last_line_has_the_figures_of_each_topic() -> None:
+    """The last line is one line of JSON with the four figures of a topic, peaks in millions of bytes."""
+    passes = [Pass(10, 0.0, (_file(0, 0, 9, at),), cpu, 1) for at, cpu in ((1.0, 1e-5), (2.0, 3e-5), (5.0, 9e-5))]
+    line = figures.last_line({"4": figures.of_passes(passes, 7.25, 2_400_000_000)})
+    assert "\n" not in line
+    assert json.loads(line)["4"] == {
+        "records_per_second": 5,
+        "sustained_records_per_second": None,
+        "cpu_us_per_record": 3.0,
+        "peak_rss_mb": 2400,
+        "first_file_s": 7.2,
+    }
+
+
+def test_what_json_cannot_say_is_refused() -> None:
+    """A figure that is not a number never reaches the last line."""
+    with pytest.raises(ValueError, match="JSON"):
+        figures.last_line({"p50": float("nan")})
+
+
+def test_peaks_fall_into_the_tenth_that_was_under_way() -> None:
+    """Between two acceptances work is taken to go on evenly, so each tenth of a backlog gets its own peak."""
+    samples = [(0.5, 1), (1.5, 7), (9.9, 3), (20.0, 2)]
+    peaks = figures.deciles(samples, [(0.0, 0), (5.0, 50), (10.0, 100)], 100)
+    assert peaks == [1, 7, 0, 0, 0, 0, 0, 0, 0, 3]
+
+
+def test_cpu_time_between_snapshots_adds_up_when_processes_end() -> None:
+    """What an ended process took before the first snapshot is not counted, what it took after is."""
+    before = {1: Usage("driver", 1.0, 0.0, {}), 2: Usage("reading workers", 3.0, 0.0, {})}
+    after = {1: Usage("driver", 1.5, 5.0, {}), 3: Usage("writing workers", 4.0, 0.0, {"writing workers: x": 1.0})}
+    spent = processes.between(before, after)
+    expected = {"driver": 0.5, "processes that ended": 2.0, "writing workers": 3.0, "writing workers: x": 1.0}
+    assert spent == pytest.approx(expected)
+
+
+def test_every_file_of_a_pass_is_full() -> None:
+    """Records are rounded so that no file of a pass has to wait for the commit interval."""
+    sizes = Sizes(records=1_000_003, commit_records=150_000)
+    share = sizes.per_partition(sizes.records, 4)
+    assert share % sizes.per_file(share) == 0
+    assert sizes.per_file(share) <= 150_000
+    assert 1_000_003 - 4 * share < 16
+
+
+def test_sizes_come_from_the_environment() -> None:
+    """Variables override the defaults, and ONLY chooses parts."""
+    sizes = from_environment({"RECORDS": "5000", "ONLY": "idle, 4", "PASSES": ""})
+    assert (sizes.records, sizes.passes, sizes.parts) == (5000, 3, ("4", "idle"))
+    assert from_environment({"BACKLOG": "1000"}).parts[-1] == "backlog"
+
+
+def test_all_wrong_variables_are_told_at_once() -> None:
+    """Wrong sizes and unknown parts are named, each with its value."""
+    with pytest.raises(InvalidConfiguration) as caught:
+        from_environment({"RECORDS": "many", "PASSES": "0", "ONLY": "speed"})
+    assert [problem.split("]")[0] for problem in caught.value.problems] == [
+        "Invalid [RECORDS",
+        "Invalid [PASSES",
+        "Invalid [ONLY",
+    ]
+
+
+def test_this_process_can_be_seen() -> None:
+    """The tree of a process holds the process itself, with memory and CPU time."""
+    import os
+
+    assert os.getpid() in [process.pid for process in processes.tree(os.getpid())]
+    assert processes.memory_bytes(os.getpid()) > 1_000_000
