@@ -103,7 +103,7 @@ def test_sizes_come_from_the_environment() -> None:
     """Variables override the defaults, and ONLY chooses parts."""
     sizes = from_environment({"RECORDS": "5000", "ONLY": "idle, 4", "PASSES": ""})
     assert (sizes.records, sizes.passes, sizes.parts) == (5000, 3, ("4", "idle"))
-    assert from_environment({"BACKLOG": "1000"}).parts[-1] == "backlog"
+    assert "backlog" in from_environment({"BACKLOG": "1000"}).parts
 
 
 def test_all_wrong_variables_are_told_at_once() -> None:

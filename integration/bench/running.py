@@ -85,17 +85,16 @@ class SinkProcess:
         process, self._process = self._process, None
         if process is None:
             return None
-        members = [member.pid for member in tree(process.pid)]
         process.send_signal(signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(STOP_S)
-        members += [member.pid for member in tree(process.pid)]
-        alive = {member for member in members if _session_of(member) == process.pid}
-        for pid in alive - {process.pid}:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        if process.poll() is None:
-            process.kill()
+        try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(STOP_S)
+        finally:  # also when this wait is interrupted
+            if process.poll() is None:
+                process.kill()
+            for pid in {member.pid for member in tree(process.pid)} - {process.pid}:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
         return process.wait()
 
     def wait(self, what: str, check: Callable[[], bool], timeout_s: float) -> None:
@@ -141,10 +140,3 @@ def accepted(client: TargetClient, table: str) -> list[Accepted]:
             Accepted(numbers["partition"], numbers["first"], numbers["last"], numbers["rows"], numbers["bytes"], at)
         )
     return found
-
-
-def _session_of(pid: int) -> int:
-    try:
-        return os.getsid(pid)
-    except ProcessLookupError:
-        return -1

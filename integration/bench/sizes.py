@@ -7,7 +7,8 @@ from typing import Final
 
 from parquet_sink.errors import InvalidConfiguration
 
-PARTS: Final = ("4", "1", "freshness", "idle", "stages", "backlog")
+PARTS: Final = ("4", "1", "freshness", "idle", "backlog", "stages")
+USUAL: Final = tuple(part for part in PARTS if part != "backlog")
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Sizes:
     trickle_s: int = 40
     stage_records: int = 400_000
     backlog: int = 0
-    parts: tuple[str, ...] = PARTS[:-1]
+    parts: tuple[str, ...] = USUAL
 
     def per_file(self, per_partition: int) -> int:
         """The file size nearest below COMMIT_RECORDS that divides a topic-partition's share into full files."""
@@ -82,4 +83,4 @@ def _parts(only: str, backlog: int, problems: list[str]) -> tuple[str, ...]:
         problems.append("Invalid [BACKLOG]. The part backlog needs a size, for example BACKLOG=10000000.")
     if wanted:
         return tuple(part for part in PARTS if part in wanted)
-    return PARTS if backlog else PARTS[:-1]
+    return PARTS if backlog else USUAL
