@@ -5,9 +5,7 @@ Signals: the first SIGTERM or SIGINT finishes the flush in progress, commits and
 
 import logging
 import os
-import shutil
 import signal
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +16,7 @@ from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import SetupError
 from parquet_sink.kafka.jars import find_java
 from parquet_sink.runtime.connector import Connector, Status
+from parquet_sink.runtime.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOOK_S: Final = 0.25
-MEMORY_FOLDER: Final = Path("/dev/shm")
 
 
 class Observer(Protocol):
@@ -55,13 +53,12 @@ class Worker:
     def run(self) -> int:
         """0 when all are done, or stopped on a signal; 1 when a connector failed. Raises SetupError."""
         find_java()
-        folder = scratch_folder()
-        restore = self._listen()
-        try:
-            return self._host(folder)
-        finally:
-            restore()
-            shutil.rmtree(folder, ignore_errors=True)
+        with scratch_folder() as folder:
+            restore = self._listen()
+            try:
+                return self._host(folder)
+            finally:
+                restore()
 
     def _host(self, folder: Path) -> int:
         from parquet_sink.runtime import session  # takes a second to import
@@ -120,9 +117,3 @@ class Worker:
             )
             os._exit(128 + number)
         os.write(2, b"parquet-sink: stopping; the flush in progress is finished first\n")
-
-
-def scratch_folder() -> Path:
-    """A fresh private folder for checkpoints and state: memory-backed where possible, since each micro-batch writes."""
-    base = MEMORY_FOLDER if os.access(MEMORY_FOLDER, os.W_OK) else Path(tempfile.gettempdir())
-    return Path(tempfile.mkdtemp(prefix="parquet-sink-", dir=base))
