@@ -1,6 +1,7 @@
 """`parquet-sink demo`: everything on this machine, from nothing to the proof, in about a minute."""
 
 import argparse
+import os
 import signal
 import sys
 import time
@@ -55,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
                 stage.flow()
                 ok = _keep(show, stage) if args.keep else _stop_and_prove(show, stage)
         except KeyboardInterrupt:
-            print("Interrupted. Everything that was started is stopped and removed.", file=sys.stderr)
+            print("Interrupted. Everything is stopped and removed.", file=sys.stderr)
             return 130
     return 0 if ok else 1
 
@@ -105,7 +106,7 @@ def tell(show: "Show", result: "Result") -> bool:
     size = sum(file.bytes for file in result.files)
     reasons = ", ".join(f"{reason} {count}" for reason, count in result.reasons.most_common())
     show.print(f"  Files      {len(result.files):,} uploaded, {size / 1e6:,.1f} MB; rotated by: {reasons}")
-    show.print(f"  Rows       {sum(file.rows for file in result.files):,} upserted")
+    show.print(f"  Rows       {sum(file.rows for file in result.files):,} upserted, {result.rows:,} left in the table")
     show.print("  Freshness  of each record: from its Kafka timestamp (set when it is sent) until the target has its")
     show.print("             file safely on disk")
     show.print(f"    orders as they came       {_percentiles(result.live)}")
@@ -135,6 +136,7 @@ def _interruptible() -> Iterator[None]:
         nonlocal signals
         signals += 1
         if signals == 1:
+            os.write(2, b"\nStopping everything that was started; this takes some seconds.\n")
             raise KeyboardInterrupt
 
     former = {number: signal.signal(number, on_signal) for number in _SIGNALS}

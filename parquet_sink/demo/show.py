@@ -63,7 +63,11 @@ class Show:
         if not self.console.is_terminal:
             yield
             return
-        columns = (TextColumn("          {task.description:<10}"), BarColumn(30), TextColumn("{task.fields[told]}"))
+        columns = (
+            TextColumn("          {task.description:<10}"),
+            BarColumn(30, complete_style="green", finished_style="green"),
+            TextColumn("{task.fields[told]}"),
+        )
         with Progress(*columns, console=self.console) as self._progress:
             self._tasks = tuple(
                 self._progress.add_task(name, total=total, told="") for name in ("produced", "delivered")

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Final
 
 from parquet_sink.errors import DemoFailed
+from parquet_sink.runtime.scratch import sweep
 
 STOP_S: Final = 60.0
 """A graceful stop finishes the flush in progress; in this demo that is a second or two."""
-HURRIED_STOP_S: Final = 5.0
+HURRIED_STOP_S: Final = 20.0
+"""After an interruption: Spark may be in the middle of its start, which it finishes first."""
 _FILE_LINE: Final = re.compile(r"accepted (topic-\S+\.parquet) \(.* rotated by (\w+),")
 _LAST_LINES: Final = 15
 
@@ -76,6 +78,7 @@ class SinkRun:
         if self._process is not None and self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
+            sweep()  # a killed run leaves its folder in memory
 
     def close(self) -> None:
         """End it if it still runs, gently for a moment."""

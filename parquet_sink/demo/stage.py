@@ -161,6 +161,7 @@ class Result:
 
     checks: tuple[Check, ...]
     files: tuple[ArrivedFile, ...]
+    rows: int
     reasons: Counter[str]
     live: Freshness | None
     backlog: Freshness | None
@@ -185,6 +186,7 @@ def prove_stage(stage: Stage, sink_status: int | None) -> Result:
     return Result(
         checks=tuple(prove(found)),
         files=files,
+        rows=found.comparison.rows,
         reasons=_reasons(files, stage.sink.reasons()),
         live=freshness(waits_ms(files, since_ms=feed.live_since_ms)),
         backlog=freshness(waits_ms(files, before_ms=feed.live_since_ms)),
