@@ -8,6 +8,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -33,6 +34,9 @@ class Plan:
 
     end: int
     reason: str
+
+
+NO_PLANS: Final[Mapping[Key, Plan]] = MappingProxyType({})
 
 
 def metadata(instance: Instance, plan: Plan | None = None) -> str:
@@ -100,7 +104,7 @@ class GroupOffsets:
             raise self._failed("its offsets cannot be read", bad.error)
         return {(tp.topic, tp.partition): Committed(tp.offset, tp.metadata or "") for tp in found if tp.offset >= 0}
 
-    def claim(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, Plan]) -> None:
+    def claim(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, Plan] = NO_PLANS) -> None:
         """Signs these offsets as ours, so that an older instance that still runs stops at its next look.
 
         Also how a range is put down before its flush begins; each plan belongs to one of the offsets.
@@ -112,9 +116,9 @@ class GroupOffsets:
         higher = {key: offset for key, offset in next_offsets.items() if offset > self._ours.get(key, -1)}
         if higher:
             self.check(list(higher))
-            self._send(higher, {})
+            self._send(higher, NO_PLANS)
 
-    def advance(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, Plan]) -> None:
+    def advance(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, Plan] = NO_PLANS) -> None:
         """As `commit`, from another process of the same instance, if this instance made the last commit.
 
         Raises AnotherInstance, KafkaFailed.

@@ -166,9 +166,11 @@ class Ticker:
         self._batches += bool(candidates)
         self._taken.update({(topic, partition): self._batches for topic, partition, _ in candidates})
         plans = {(topic, partition): Plan(span.end, str(span.reason)) for topic, partition, span in candidates}
+        if plans:
+            self._group.check(list(plans))
+            self._group.check(list(plans))
         self._group.claim({key: self._starts[key] for key in plans}, plans)
-        for key in plans:
-            self._planned.pop(key, None)
+        self._planned = {key: plan for key, plan in self._planned.items() if key not in plans}
         return candidates
 
     def _again(self, key: Key, start: int, end: int) -> Range | None:
