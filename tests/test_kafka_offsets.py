@@ -10,7 +10,7 @@ from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import AnotherInstance, BrokerAway, KafkaFailed
 from parquet_sink.handoff import Instance
 from parquet_sink.kafka import offsets
-from parquet_sink.kafka.offsets import Committed, GroupOffsets, Key, metadata
+from parquet_sink.kafka.offsets import Committed, GroupOffsets, Key, Plan, metadata
 
 KAFKA = KafkaSettings(topics=("orders",), group="connect-orders", client={"bootstrap.servers": "localhost:9092"})
 ME = Instance("me", "host-a", 1, "2026-01-01T00:00:00Z")
@@ -78,8 +78,10 @@ def test_a_commit_is_signed(group: Group, make: Callable[..., GroupOffsets]) -> 
     assert offset == 7
     assert json.loads(signed) == {
         "by": "parquet-sink", "id": "me", "host": "host-a", "pid": 1, "started": "2026-01-01T00:00:00Z",
+        "plan": None,
     }  # fmt: skip
-    assert len(metadata(Instance("x" * 12, "h" * 253, 2**31, "2026-01-01T00:00:00Z"))) < 4_096
+    longest = metadata(Instance("x" * 12, "h" * 253, 2**31, "2026-01-01T00:00:00Z"), Plan(2**63, "end_of_range"))
+    assert len(longest) < 4_096
 
 
 def test_commits_never_go_backwards(group: Group, make: Callable[..., GroupOffsets]) -> None:
@@ -95,7 +97,7 @@ def test_another_instance_is_named(group: Group, make: Callable[..., GroupOffset
     """When another instance took the group over, this one stops, and says who, where and what to do."""
     mine = make()
     mine.commit({("orders", 0): 7})
-    make(OTHER).claim({("orders", 0): 7})
+    make(OTHER).claim({("orders", 0): 7}, {})
     with pytest.raises(AnotherInstance) as found:
         mine.commit({("orders", 0): 9})
     for words in (
@@ -114,7 +116,7 @@ def test_the_newer_hand_wins(group: Group, make: Callable[..., GroupOffsets]) ->
     """An instance that starts later claims the group and goes on committing while the older one ends."""
     older, newer = make(), make(OTHER)
     older.commit({("orders", 0): 7})
-    newer.claim({("orders", 0): 7})
+    newer.claim({("orders", 0): 7}, {})
     newer.commit({("orders", 0): 9})
     with pytest.raises(AnotherInstance):
         older.check()
@@ -124,7 +126,7 @@ def test_the_newer_hand_wins(group: Group, make: Callable[..., GroupOffsets]) ->
 def test_offsets_reset_by_an_operator_are_noticed(group: Group, make: Callable[..., GroupOffsets]) -> None:
     """A reset while the connector runs is not fought: the connector stops and says so."""
     mine = make()
-    mine.claim({("orders", 0): 7})
+    mine.claim({("orders", 0): 7}, {})
     group.committed_offsets["orders", 0] = (0, "")
     with pytest.raises(AnotherInstance, match="was 7 and is now 0, committed by an operator or another program"):
         mine.check()
@@ -145,17 +147,45 @@ def test_a_commit_whose_answer_was_lost_is_not_another_instance(
     assert group.committed_offsets["orders", 0] == (9, metadata(ME))
 
 
-@pytest.mark.parametrize("signed", ["", "null", "[]", "7", "x", '{"id": "a"}'])
+def test_a_range_under_way_is_put_down(group: Group, make: Callable[..., GroupOffsets]) -> None:
+    """Beside the offset stands the range that begins there, and once that is done it is gone."""
+    mine = make()
+    mine.claim({("orders", 0): 7, ("orders", 1): 3}, {("orders", 0): Plan(20, "records")})
+    found = mine.read([("orders", 0), ("orders", 1)])
+    assert {key: one.plan for key, one in found.items()} == {("orders", 0): Plan(20, "records"), ("orders", 1): None}
+    mine.check()
+    mine.commit({("orders", 0): 20})
+    assert mine.read([("orders", 0)])[("orders", 0)].plan is None
+
+
+@pytest.mark.parametrize("signed", ["", "null", "[]", "7", "x", '{"id": "a"}', '{"by": "parquet-sink", "plan": 7}'])
 def test_odd_metadata_is_another_program(signed: str) -> None:
-    """Whatever stands beside an offset, naming its author does not fail."""
+    """Whatever stands beside an offset, naming its author and looking for a range does not fail."""
     assert Committed(1, signed).by() == "an operator or another program"
+    assert Committed(1, signed).plan is None
+    assert not Committed(1, signed).is_by(ME)
+
+
+def test_a_range_that_ends_before_the_offset_is_none() -> None:
+    """A plan that an offset has passed already is not flushed again."""
+    assert Committed(20, metadata(ME, Plan(20, "size"))).plan is None
+    assert Committed(19, metadata(ME, Plan(20, "size"))).plan == Plan(20, "size")
 
 
 def test_advance_commits_for_another_process_of_the_instance(group: Group, make: Callable[..., GroupOffsets]) -> None:
     """The program may commit what its own query had accepted, only upwards."""
     make().commit({("orders", 0): 7, ("orders", 1): 9})
-    make().advance({("orders", 0): 8, ("orders", 1): 5})
+    make().advance({("orders", 0): 8, ("orders", 1): 5}, {})
     assert {key: offset for key, (offset, _) in group.committed_offsets.items()} == {("orders", 0): 8, ("orders", 1): 9}
+
+
+def test_advance_puts_down_what_is_left_of_a_range(group: Group, make: Callable[..., GroupOffsets]) -> None:
+    """After a failure the rest of the range stands beside the offset, so that the same files come again."""
+    make().commit({("orders", 0): 7, ("orders", 1): 9})
+    rest = {("orders", 0): Plan(30, "records"), ("orders", 1): Plan(30, "records")}
+    make().advance({("orders", 0): 8, ("orders", 1): 9}, rest)
+    found = make().read([("orders", 0), ("orders", 1)])
+    assert {key: one.plan for key, one in found.items()} == {("orders", 0): Plan(30, "records"), ("orders", 1): None}
 
 
 def test_advance_leaves_the_offsets_of_others_alone(group: Group, make: Callable[..., GroupOffsets]) -> None:
@@ -164,7 +194,7 @@ def test_advance_leaves_the_offsets_of_others_alone(group: Group, make: Callable
     with pytest.raises(
         AnotherInstance, match=r"topic orders, topic-partition 0 was committed by instance other .*stays"
     ):
-        make().advance({("orders", 0): 8})
+        make().advance({("orders", 0): 8}, {})
     assert group.committed_offsets["orders", 0][0] == 3
 
 
@@ -172,7 +202,7 @@ def test_advance_leaves_the_offsets_of_others_alone(group: Group, make: Callable
 def test_refusals_are_final(group: Group, make: Callable[..., GroupOffsets], code: int) -> None:
     """What waiting does not cure is not taken for a broker that is away, and names the cure."""
     group.error = KafkaError(code)
-    for act in (lambda: make().read([("orders", 0)]), lambda: make().claim({("orders", 0): 1})):
+    for act in (lambda: make().read([("orders", 0)]), lambda: make().claim({("orders", 0): 1}, {})):
         with pytest.raises(KafkaFailed, match="connect-orders.*Check the credentials") as found:
             act()
         assert not isinstance(found.value, BrokerAway)
@@ -203,4 +233,4 @@ def test_an_error_of_one_topic_partition_is_an_error(group: Group, make: Callabl
     with pytest.raises(KafkaFailed, match="cannot be read"):
         make().read([("orders", 0)])
     with pytest.raises(KafkaFailed, match="cannot be committed"):
-        make().claim({("orders", 0): 7})
+        make().claim({("orders", 0): 7}, {})

@@ -1,7 +1,7 @@
 """The ticker: commits what was accepted, looks around, and says what is due; with a fake broker and clock."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from parquet_sink.files.rotation import Reason
 from parquet_sink.handoff import Instance
 from parquet_sink.kafka import stream
 from parquet_sink.kafka.admission import Range
-from parquet_sink.kafka.offsets import Committed, Key
+from parquet_sink.kafka.offsets import NO_PLANS, Committed, Key, Plan, metadata
 from parquet_sink.kafka.stream import CHECK_S, METADATA_S, PATIENCE_S, SIGN_S, Ticker, named
 from parquet_sink.state import Known, State
 
@@ -43,6 +43,7 @@ class Cluster:
     def __init__(self) -> None:
         self.logs: dict[Key, tuple[int, int]] = {KEY: (0, 0)}
         self.group: dict[Key, int] = {}
+        self.plans: dict[Key, Plan] = {}
         self.calls: list[str] = []
         self.away = 0
         self.foreign = False
@@ -69,19 +70,23 @@ class Cluster:
     # GroupOffsets
     def read(self, keys: Sequence[Key]) -> dict[Key, Committed]:
         self._called("read")
-        return {key: Committed(self.group[key], "") for key in keys if key in self.group}
+        signed = {key: metadata(ME, self.plans.get(key)) for key in keys}
+        return {key: Committed(self.group[key], signed[key]) for key in keys if key in self.group}
 
-    def claim(self, offsets: dict[Key, int]) -> None:
-        self._called("claim")
+    def claim(self, offsets: Mapping[Key, int], plans: Mapping[Key, Plan] = NO_PLANS) -> None:
+        if offsets:
+            self._called("claim")
         self.group |= offsets
+        self.plans = {key: plan for key, plan in self.plans.items() if key not in offsets} | dict(plans)
 
     def commit(self, offsets: dict[Key, int]) -> None:
         self._called("commit")
         self.group |= {key: max(offset, self.group.get(key, 0)) for key, offset in offsets.items()}
 
-    def check(self) -> None:
-        self._called("check")
-        if self.foreign:
+    def check(self, keys: Sequence[Key] | None = None) -> None:
+        if keys is None or keys:
+            self._called("check")
+        if self.foreign and keys != []:
             raise AnotherInstance("another")
 
     def close(self) -> None:
@@ -226,6 +231,37 @@ def test_age_counts_from_arrival(cluster: Cluster, make: Callable[..., Ticker], 
         clock.sleep(1)
         found.append(ticker.tick(start))
     assert found == [[], [], [(*KEY, Range(0, 3, Reason.INTERVAL))], [(*KEY, Range(0, 3, Reason.INTERVAL))]]
+
+
+def test_a_range_is_put_down_before_its_flush(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+    """What is taken stands beside the group's offset, and a start after a crash takes the same range again."""
+    cluster.logs[KEY] = (0, 150)
+    ticker = make()
+    assert ticker.tick(ticker.begin()) == [(*KEY, Range(0, 100, Reason.RECORDS))]
+    assert cluster.plans == {KEY: Plan(100, "records")}
+    cluster.logs[KEY] = (0, 900)
+    again = make()
+    assert again.tick(again.begin()) == [(*KEY, Range(0, 100, Reason.RECORDS))]
+    assert again.tick({KEY: 100}) == [(*KEY, Range(100, 900, Reason.RECORDS))]
+
+
+def test_a_range_that_kafka_has_no_more_is_not_taken_again(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+    """When the topic-partition ends before the range that was put down, what is there is decided anew."""
+    cluster.logs[KEY], cluster.group[KEY], cluster.plans[KEY] = (0, 50), 0, Plan(100, "records")
+    ticker = make()
+    assert ticker.tick(ticker.begin()) == [(*KEY, Range(0, 50, Reason.INTERVAL))]
+
+
+def test_another_instance_is_noticed_before_a_range_is_put_down(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+    """An older instance whose range falls due right after a newer one started does not write over its offsets."""
+    ticker = make()
+    start = ticker.begin()
+    ticker.tick(start)
+    cluster.logs[KEY], cluster.foreign = (0, 200), True
+    cluster.calls.clear()
+    with pytest.raises(AnotherInstance):
+        ticker.tick(start)
+    assert "claim" not in cluster.calls
 
 
 def test_one_request_tells_all_ends(cluster: Cluster, make: Callable[..., Ticker]) -> None:
