@@ -168,7 +168,6 @@ class Ticker:
         plans = {(topic, partition): Plan(span.end, str(span.reason)) for topic, partition, span in candidates}
         if plans:
             self._group.check(list(plans))
-            self._group.check(list(plans))
         self._group.claim({key: self._starts[key] for key in plans}, plans)
         self._planned = {key: plan for key, plan in self._planned.items() if key not in plans}
         return candidates
