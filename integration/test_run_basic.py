@@ -74,9 +74,9 @@ def test_empty_topic_ends_at_once(sink: Sink, topic: TopicFactory) -> None:
 
 
 def test_topic_of_tombstones_reaches_lag_0(sink: Sink, broker: Broker, topic: TopicFactory) -> None:
-    """Tombstones alone make no file, and their offsets are passed."""
+    """Tombstones, and JSON's null, make no file when they are alone, and their offsets are passed."""
     name = topic()
-    broker.produce(name, [(b"k", None)] * 5)
+    broker.produce(name, [(b"k", None)] * 4 + [(b"k", b"null")])
     run = sink.drain(name)
     assert (run.status, run.receipts, sink.offsets(name)) == (Status.DONE, [], [5])
 

@@ -1,0 +1,304 @@
+"""Bad records, bad targets, bad disks: a clear error, nothing lost, and nothing committed past the trouble."""
+
+import json
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from confluent_kafka import Producer
+
+from integration.conftest import TopicFactory
+from integration.harness import Sink
+from parquet_sink.cli import main
+from parquet_sink.kafka.broker import Broker, free_port
+from parquet_sink.runtime.connector import Status
+from parquet_sink.target.process import TargetProcess
+
+DEEP: Final = b'{"a":' * 101 + b"1" + b"}" * 101
+BAD: Final = {
+    "not JSON": (b'{"n": 1', "the value is not JSON: "),
+    "text behind": (b'{"n": 1} x', "the value is not JSON: "),
+    "empty": (b"", "the value is empty, which is not JSON"),
+    "invalid UTF-8": (b'{"n": 1, "t": "\xff\xfe"}', "the value is not JSON: "),
+    "cut UTF-8": (b'{"n": 1, "t": "\xc3"}', "the value is not JSON: "),
+    "not a number": (b'{"n": NaN}', "NaN is not a JSON number"),
+    "list": (b'[{"n": 1}]', "not a JSON object but a list"),
+    "text": (b'"n"', "not a JSON object but a string"),
+    "empty object": (b"{}", "the value is an empty JSON object"),
+    "empty key": (b'{"n": 1, "": 2}', "the record has a field with an empty name"),
+    "empty key below": (b'{"n": 1, "o": {"": 2}}', "the object at o has a field with an empty name"),
+    "too deep": (DEEP, "is nested deeper than 100 levels"),
+    "same column twice": (b'{"n": 1, "a_b": 1, "a": {"b": 2}}', "fields a_b and a.b would both become column a_b"),
+    "beyond 64 bits": (b'{"n": 9223372036854775808}', "field n holds an integer beyond 64 bits"),
+    "our own column": (b'{"n": 1, "kafkaOffset": 2}', "column kafkaOffset has the name of a Kafka metadata"),
+}
+
+
+def numbered(count: int, first: int = 0) -> list[tuple[None, bytes]]:
+    """Records {"n": first}, {"n": first + 1} and so on, without keys."""
+    return [(None, json.dumps({"n": n}).encode()) for n in range(first, first + count)]
+
+
+def places(sink: Sink) -> list[tuple[int, int]]:
+    """Topic-partition and offset of every row at the target."""
+    return [(row["kafkaPartition"], row["kafkaOffset"]) for row in sink.rows()]
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_invalid_record_stops_the_connector_at_its_offset(
+    sink: Sink, broker: Broker, topic: TopicFactory, case: str
+) -> None:
+    """The error names the place and the reason; what is before is delivered and committed, and so are others."""
+    value, reason = BAD[case]
+    name = topic(2)
+    broker.produce(name, [*numbered(5), (None, value), *numbered(3)], 0)
+    broker.produce(name, numbered(4), 1)
+    run = sink.drain(name)
+    assert (run.status, run.failure.kind) == (Status.FAILED, "InvalidRecord")
+    assert f"topic {name}, topic-partition 0, offset 5: " in run.failure.message
+    assert reason in run.failure.message
+    assert places(sink) == [(0, n) for n in range(5)] + [(1, n) for n in range(4)]
+    assert sink.offsets(name, 2) == [5, 4]
+
+
+def test_invalid_record_can_be_passed_by_an_operator(sink: Sink, broker: Broker, topic: TopicFactory) -> None:
+    """The cure in the message works: reset the group's offset behind the record, and start again."""
+    name = topic()
+    broker.produce(name, [*numbered(2), (None, b"bad"), *numbered(2)])
+    assert "resetting the group's offset to 3" in sink.drain(name).failure.message
+    where = ("--group", sink.group, "--topic", name)
+    broker.consumer_groups("--reset-offsets", *where, "--to-offset", "3", "--execute")
+    assert sink.drain(name).status is Status.DONE
+    assert (places(sink), sink.offsets(name)) == ([(0, 0), (0, 1), (0, 3), (0, 4)], [5])
+
+
+def test_invalid_first_record_commits_nothing(sink: Sink, broker: Broker, topic: TopicFactory) -> None:
+    """There is nothing before it: no file is sent, and the offset stays; a second start says the same."""
+    name = topic()
+    broker.produce(name, [(None, b"bad"), *numbered(2)])
+    for _ in range(2):
+        run = sink.drain(name)
+        assert (run.failure.kind, run.receipts, sink.offsets(name)) == ("InvalidRecord", [], [0])
+
+
+def test_missing_primary_key_is_invalid(sink: Sink, broker: Broker, topic: TopicFactory) -> None:
+    """A record without the primary key's column is named as such."""
+    name = topic()
+    broker.produce(name, [*numbered(2), (None, b'{"m": 1}')])
+    run = sink.drain(name, data_primary_key="n")
+    assert "offset 2: column n is null" in run.failure.message
+    assert sink.offsets(name) == [2]
+
+
+def test_odd_names_and_values_arrive(sink: Sink, broker: Broker, topic: TopicFactory) -> None:
+    """Names and text with odd characters do no harm: columns get letters, digits and underscores, text stays."""
+    name = topic()
+    text = "\u0000\u001b[31m \U0001f600 \u202e '\"; drop table x; --"
+    value = {"a b": 1, "größe": 2, "x-y": {"z.": text}, "1st": True, "'; --": 0.5, "\U0001f600": "x"}
+    broker.produce(name, [(None, json.dumps(value).encode()), (None, json.dumps(value, ensure_ascii=False).encode())])
+    assert sink.drain(name, embed_kafka_metadata=False).status is Status.DONE
+    expected = {"a_b": 1, "gr__e": 2, "x_y_z_": text, "1st": True, "_____": 0.5, "_": "x"}
+    assert sink.rows() == [expected, expected]
+
+
+def test_large_record_arrives(sink: Sink, broker: Broker, topic: TopicFactory) -> None:
+    """A record of 10 MB between small ones arrives whole."""
+    name = topic(config={"max.message.bytes": "20000000"})
+    text = "".join(map(str, range(10_000_000 // 7)))[:10_000_000]
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "message.max.bytes": 20_000_000})
+    for value in ({"n": 1}, {"n": 2, "text": text}, {"n": 3}):
+        producer.produce(name, json.dumps(value).encode())
+    assert producer.flush(30) == 0
+    assert sink.drain(name).status is Status.DONE
+    assert [(row["n"], row["text"] == text) for row in sink.rows()] == [(1, False), (2, True), (3, False)]
+
+
+def refusing(sink: Sink, broker: Broker, topic: TopicFactory, **ems: Any) -> str:
+    """The error of a connector whose target takes nothing; nothing may be committed."""
+    name = topic()
+    broker.produce(name, numbered(3))
+    run = sink.drain(name, **ems)
+    assert (run.status, sink.offsets(name)) == (Status.FAILED, [0])
+    assert f"Topic {name}, topic-partition 0, offsets 0 to 2" in run.failure.message
+    return f"{run.failure.kind}: {run.failure.message}"
+
+
+def test_target_that_is_not_there(sink: Sink, broker: Broker, topic: TopicFactory) -> None:
+    """After the attempts that are allowed the error names the address's key."""
+    endpoint = f"http://127.0.0.1:{free_port()}/continuous-batch-processing/api/v1/x/items"
+    said = refusing(sink, broker, topic, endpoint=endpoint, max_retries=2)
+    for part in ("UploadExhausted", "no connection to the target", "after 2 attempts", "connect.ems.endpoint"):
+        assert part in said
+
+
+def test_wrong_key_names_its_setting_and_not_its_value(sink: Sink, broker: Broker, topic: TopicFactory) -> None:
+    """401 is final at once, names the setting, and never the key."""
+    said = refusing(sink, broker, topic, authorization_key="AppKey canary-4711")
+    for part in ("UploadRefused", "401", "after 1 attempt", "Correct connect.ems.authorization.key"):
+        assert part in said
+    assert "canary-4711" not in said
+
+
+def test_wrong_path_names_the_endpoint(sink: Sink, broker: Broker, topic: TopicFactory, target: TargetProcess) -> None:
+    """404 is final at once and names the setting."""
+    said = refusing(sink, broker, topic, endpoint=f"{target.url}/elsewhere")
+    for part in ("UploadRefused", "404", "after 1 attempt", "Correct connect.ems.endpoint"):
+        assert part in said
+
+
+def test_web_page_is_no_push_target(sink: Sink, broker: Broker, topic: TopicFactory, target: TargetProcess) -> None:
+    """200 with HTML is not an acceptance."""
+    target.client.order_faults({"status": 200, "body": "<html>Welcome</html>"})
+    said = refusing(sink, broker, topic, max_retries=2)
+    for part in ("UploadExhausted", "may or may not have been taken", "text/html", "is not a push target"):
+        assert part in said
+
+
+def test_redirect_is_refused(sink: Sink, broker: Broker, topic: TopicFactory, target: TargetProcess) -> None:
+    """A redirect is not followed: the key goes to the configured address only."""
+    target.client.order_faults({"location": f"{target.url}/elsewhere"})
+    said = refusing(sink, broker, topic)
+    assert "UploadRefused" in said
+    assert "redirects are never followed" in said
+
+
+@pytest.mark.parametrize(
+    ("fault", "repeated"),
+    [
+        ({"status": 503, "retry_after": "1", "next": 2}, 0),
+        ({"status": 500, "store": True, "next": 1}, 1),
+        ({"cut": "before", "next": 2}, 0),
+        ({"cut": "during", "next": 1}, 1),
+        ({"cut": "after", "next": 1}, 1),
+    ],
+)
+def test_passing_trouble_is_overcome(
+    sink: Sink, broker: Broker, topic: TopicFactory, target: TargetProcess, fault: dict[str, Any], repeated: int
+) -> None:
+    """The same file is sent again under the same name until it is accepted, and every row arrives once."""
+    name = topic()
+    broker.produce(name, numbered(5))
+    target.client.order_faults(fault)
+    run = sink.drain(name)
+    assert (run.status, run.accepted[0].attempts) == (Status.DONE, fault["next"] + 1)
+    statistics = target.client.statistics()
+    assert (statistics["files"], statistics["repeated"], statistics["altered"]) == (1, repeated, 0)
+    assert (places(sink), sink.offsets(name)) == ([(0, n) for n in range(5)], [5])
+
+
+def test_refusal_in_the_middle_commits_what_was_accepted(
+    sink: Sink, broker: Broker, topic: TopicFactory, target: TargetProcess
+) -> None:
+    """Files before the refused one count, later ones are not sent, other topic-partitions are not held up."""
+    name = topic(2)
+    broker.produce(name, numbered(20), 0)
+    broker.produce(name, numbered(20), 1)
+    target.client.order_faults({"status": 400, "match": "partition-0_firstOffset-10", "next": 1})
+    run = sink.drain(name, commit_records=5)
+    assert (run.status, run.failure.kind) == (Status.FAILED, "UploadRefused")
+    assert f"Topic {name}, topic-partition 0, offsets 10 to 14" in run.failure.message
+    assert places(sink) == [(0, n) for n in range(10)] + [(1, n) for n in range(20)]
+    assert sink.offsets(name, 2) == [10, 20]
+    assert sink.drain(name, commit_records=5).records == 10
+    assert (target.client.statistics()["repeated"], sink.offsets(name, 2)) == (0, [20, 20])
+
+
+def test_tmp_dir_that_cannot_be_made(sink: Sink, broker: Broker, topic: TopicFactory, tmp_path: Path) -> None:
+    """A tmp.dir below a file is told at the start, with the key and the cause."""
+    (tmp_path / "file").write_text("")
+    run = sink.start(topic(), tmp_dir=tmp_path / "file" / "below")
+    assert (run.status, run.failure.kind) == (Status.FAILED, "StorageFailed")
+    for part in ("connect.ems.tmp.dir", str(tmp_path / "file" / "below"), "Not a directory"):
+        assert part in run.failure.message
+
+
+def test_tmp_dir_that_turns_bad(sink: Sink, broker: Broker, topic: TopicFactory) -> None:
+    """A folder that cannot be made while records are there stops the connector; nothing is committed."""
+    name = topic()
+    broker.produce(name, numbered(3))
+    place = sink.tmp_dir / sink.name / name
+    place.parent.mkdir(parents=True)
+    place.write_text("in the way")
+    run = sink.drain(name)
+    assert (run.status, run.failure.kind, sink.offsets(name)) == (Status.FAILED, "StorageFailed", [0])
+    for part in ("connect.ems.tmp.dir", str(place), "Nothing is lost"):
+        assert part in run.failure.message
+    place.unlink()
+    assert (sink.drain(name).records, sink.offsets(name)) == (3, [3])
+
+
+def test_full_disk(sink: Sink, broker: Broker, topic: TopicFactory) -> None:
+    """When a file cannot grow, what was accepted before it is committed, and the rest is sent after the cure."""
+    name = topic()
+    broker.produce(name, numbered(2))
+    assert sink.drain(name).records == 2  # now Spark has the workers to limit
+    filler = "".join(map(str, range(60_000)))
+    large = [(None, json.dumps({"n": n, "t": filler[n:]}).encode()) for n in range(5)]
+    broker.produce(name, [*numbered(5), *large, *numbered(2)])
+    with workers_limited_to(1_000_000):
+        run = sink.drain(name, commit_records=5, parquet_compression_codec="none")
+    assert (run.status, run.failure.kind) == (Status.FAILED, "StorageFailed")
+    for part in (str(sink.tmp_dir), "bytes free", "File too large", "Nothing is lost"):
+        assert part in run.failure.message
+    reached = len(sink.rows())
+    assert (places(sink), sink.offsets(name)) == ([(0, n) for n in range(reached)], [reached])
+    assert reached < 12
+    assert not list(sink.tmp_dir.rglob("*.part"))
+    assert sink.drain(name).status is Status.DONE
+    assert (places(sink), sink.offsets(name)) == ([(0, n) for n in range(14)], [14])
+
+
+@contextmanager
+def workers_limited_to(size_bytes: int) -> Iterator[None]:
+    """No file of Spark's Python workers grows beyond this size: a full disk that needs no rights to make."""
+    processes = python_workers()
+    assert processes, "Spark has no Python workers yet"
+    before = {pid: resource.prlimit(pid, resource.RLIMIT_FSIZE) for pid in processes}
+    try:
+        for pid, (_, hard) in before.items():
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (size_bytes, hard))
+        yield
+    finally:
+        for pid in python_workers():
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, next(iter(before.values())))
+
+
+def python_workers() -> list[int]:
+    """Processes of `pyspark.daemon` below this one: where Spark tasks run."""
+    parents: dict[int, int] = {}
+    workers: list[int] = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat, command = (entry / "stat").read_text(), (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
+            if b"pyspark.daemon" in command:
+                workers.append(int(entry.name))
+    return [pid for pid in workers if os.getpid() in ancestors(pid, parents)]
+
+
+def ancestors(pid: int, parents: dict[int, int]) -> list[int]:
+    """The parents of a process, nearest first."""
+    found: list[int] = []
+    while pid in parents and pid not in found:
+        found.append(pid)
+        pid = parents[pid]
+    return [*found, pid]
+
+
+def test_two_connectors_of_one_name_are_refused(sink: Sink, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command line names both files and starts nothing."""
+    files = [tmp_path / "a.properties", tmp_path / "b.properties"]
+    for file in files:
+        file.write_text("".join(f"{key}={value}\n" for key, value in sink.properties("orders").items()))
+    worker = tmp_path / "worker.properties"
+    worker.write_text("value.converter=JsonConverter\nvalue.converter.schemas.enable=false\n")
+    assert main(["run", "--worker", str(worker), *map(str, files)]) == 2
+    said = capsys.readouterr().err
+    assert f'Invalid [name]. "{sink.name}" is used by {files[0]} and {files[1]}' in said
