@@ -16,7 +16,7 @@ from parquet_sink.runtime.scratch import sweep
 
 STOP_S: Final = 60.0
 """A graceful stop finishes the flush in progress; in this demo that is a second or two."""
-HURRIED_STOP_S: Final = 20.0
+HURRIED_STOP_S: Final = 10.0
 """After an interruption: Spark may be in the middle of its start, which it finishes first."""
 _FILE_LINE: Final = re.compile(r"accepted (topic-\S+\.parquet) \(.* rotated by (\w+),")
 _LAST_LINES: Final = 15

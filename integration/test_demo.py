@@ -1,0 +1,74 @@
+"""`parquet-sink demo` from the command line: the proof, and an end that leaves nothing."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "parquet_sink", "demo", "--records", "20000", "--duration", "5"]
+LIMIT_S = 240
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Temporary files go to a folder that the test can look into."""
+    return {**os.environ, "TMPDIR": str(folder), "COLUMNS": "120"}
+
+
+def processes_with(text: str) -> list[str]:
+    """Command lines of living processes whose environment holds this text."""
+    found = []
+    for process in Path("/proc").iterdir():
+        try:
+            if process.name.isdigit() and text.encode() in (process / "environ").read_bytes():
+                found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode()[:200])
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.timeout(LIMIT_S + 30)
+def test_the_demo_proves_its_result_and_leaves_nothing(tmp_path: Path) -> None:
+    """Exit status 0, six checks that hold, figures that fit each other, and no process or file afterwards."""
+    done = subprocess.run(
+        COMMAND, env=environment(tmp_path), capture_output=True, text=True, timeout=LIMIT_S, check=False
+    )
+    text = done.stdout
+    assert done.returncode == 0, text + done.stderr
+    assert text.splitlines()[-1] == "PROVEN: all 6 checks hold."
+    assert text.count("  OK      ") == 6
+    assert "FAILED" not in text
+    assert "20,000 records, " in text
+    assert "0 missing, 0 invented" in text
+    assert "lag 0" in text
+    assert re.search(r"Freshness .*\n.*\n +orders as they came +p50 .* p99 .*\n +backlog", text)
+    assert re.search(r"Files +\d+ uploaded, .* rotated by: .*interval \d+", text)
+    assert list(tmp_path.iterdir()) == []
+    assert processes_with(str(tmp_path)) == []
+
+
+@pytest.mark.timeout(LIMIT_S)
+def test_ctrl_c_ends_everything(tmp_path: Path) -> None:
+    """Interrupted while the sink starts: exit status 130, all children ended, all folders removed."""
+    with subprocess.Popen(
+        COMMAND, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as demo:
+        assert demo.stdout is not None
+        seen = []
+        for line in demo.stdout:
+            seen.append(line)
+            if "sending a backlog" in line:
+                break
+        demo.send_signal(signal.SIGINT)
+        rest, _ = demo.communicate(timeout=90)
+    assert demo.returncode == 130, "".join(seen) + rest
+    assert rest.endswith("Interrupted. Everything is stopped and removed.\n")
+    until = time.monotonic() + 20  # Java and Spark's workers notice that their parents are gone
+    while processes_with(str(tmp_path)) and time.monotonic() < until:
+        time.sleep(0.2)
+    assert processes_with(str(tmp_path)) == []
+    assert list(tmp_path.iterdir()) == []
