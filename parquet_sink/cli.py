@@ -53,8 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; returns the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
     args = parser_for(words).parse_args(words)
-    configure_program()
     try:
+        configure_program()
         return int(args.run(args))
     except InvalidConfiguration as error:
         for problem in error.problems:

@@ -10,10 +10,13 @@ import os
 import threading
 from typing import IO, Final
 
+from parquet_sink.errors import InvalidConfiguration
+
 MARK: Final = "\x1e"
 """ASCII record separator: level and message of a worker's log record stand behind one each."""
 VARIABLE: Final = "PARQUET_SINK_RELAY"
 LEVEL_VARIABLE: Final = "PARQUET_SINK_LOG_LEVEL"
+LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 NOISE: Final = (
     "WARNING: Using incubator modules",
     "Using Spark's default log4j profile",
@@ -27,8 +30,11 @@ spark_log = logging.getLogger("spark")
 
 
 def level() -> str:
-    """The level that the operator asked for, INFO otherwise."""
-    return os.environ.get(LEVEL_VARIABLE, "INFO").upper()
+    """The level that the operator asked for, INFO otherwise. Raises InvalidConfiguration."""
+    asked = os.environ.get(LEVEL_VARIABLE) or "INFO"
+    if asked.upper() not in LEVELS:
+        raise InvalidConfiguration([f"Invalid [{LEVEL_VARIABLE}]. {asked!r} is no level; use one of {', '.join(LEVELS)}"])
+    return asked.upper()
 
 
 def configure_program() -> None:
