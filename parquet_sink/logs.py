@@ -33,7 +33,9 @@ def level() -> str:
     """The level that the operator asked for, INFO otherwise. Raises InvalidConfiguration."""
     asked = os.environ.get(LEVEL_VARIABLE) or "INFO"
     if asked.upper() not in LEVELS:
-        raise InvalidConfiguration([f"Invalid [{LEVEL_VARIABLE}]. {asked!r} is no level; use one of {', '.join(LEVELS)}"])
+        raise InvalidConfiguration(
+            [f"Invalid [{LEVEL_VARIABLE}]. {asked!r} is no level; use one of {', '.join(LEVELS)}"]
+        )
     return asked.upper()
 
 
