@@ -70,6 +70,7 @@ class Worker:
                 f"Spark did not start with master {self._master or session.LOCAL_MASTER}: {error}"
             ) from error
         try:
+            self._listen()  # again: PySpark takes SIGINT for itself when a session starts
             self._start(spark, folder, session.slots(spark))
             self._supervise(spark)
             return 1 if any(c.status is Status.FAILED for c in self._connectors) else 0
