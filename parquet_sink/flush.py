@@ -15,6 +15,7 @@ from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.kafka.block import Block, decode
 from parquet_sink.kafka.rows import WARM_UP, Arrived, Span, unpack
 from parquet_sink.logs import configure_worker
+from parquet_sink.memory import give_back
 from parquet_sink.shape.shaper import Shaper
 from parquet_sink.sink import RangeOutcome
 from parquet_sink.state import Failure, Known
@@ -62,7 +63,9 @@ class TaskFlush:
             raise
         for receipt in receipts:
             self._ranges[receipt.topic, receipt.partition].receipts.append(receipt)
-        return tuple(self._outcome(flushing) for flushing in self._ranges.values())
+        outcomes = tuple(self._outcome(flushing) for flushing in self._ranges.values())
+        give_back()
+        return outcomes
 
     def _take(self, arrived: Arrived) -> None:
         if arrived.span.reason == WARM_UP:

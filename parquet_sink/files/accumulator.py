@@ -1,6 +1,6 @@
 """Rows of one topic-partition range become finished, verified local Parquet files.
 
-Rows wait as Arrow in memory until they make a row group, at most 64 MiB of them, so that four writers at once stay
+Rows wait as Arrow in memory until they make a row group, at most 24 MiB of them, so that four writers at once stay
 well below the memory bound of the whole program. A row group ends early only when the file is full, its schema can
 hold no further row, or the range ends.
 """
@@ -22,7 +22,7 @@ from parquet_sink.files.parquet import ParquetFile, footer_bytes, footer_rows
 from parquet_sink.files.rotation import Fill, GroupLimits, Limits, Reason
 from parquet_sink.files.storage import storage_trouble
 
-GROUP_MEMORY_BYTES: Final = 64 << 20
+GROUP_MEMORY_BYTES: Final = 24 << 20
 GROUP_ROWS: Final = 1_000_000
 
 

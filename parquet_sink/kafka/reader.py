@@ -16,6 +16,7 @@ from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import KafkaFailed, OffsetsLost
 from parquet_sink.kafka import clients
 from parquet_sink.kafka.block import Block
+from parquet_sink.memory import give_back
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +73,7 @@ class RangeReader:
                 wanted = self._next_poll(records, wanted)
         self.next_offset = max(self.next_offset, self.end)
         self._release(position)
+        give_back()
 
     def _acquire(self) -> _Position:
         settings = clients.reading(self._kafka)

@@ -28,7 +28,7 @@ SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "512m",
-    "spark.driver.extraJavaOptions": f"-XX:+UseSerialGC -Dlog4j2.configurationFile={LOG4J.as_uri()}",
+    "spark.driver.extraJavaOptions": f"-XX:+UseSerialGC -Xms96m -Xmn64m -Dlog4j2.configurationFile={LOG4J.as_uri()}",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
@@ -71,6 +71,7 @@ def _set_environment(local: bool) -> None:
     """What Spark's processes inherit: this Python, this package, and that the program listens to their log lines."""
     for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
         os.environ[name] = sys.executable
+    os.environ.setdefault("MALLOC_ARENA_MAX", "2")  # glibc keeps memory for each thread otherwise, and Java has many
     if local:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         os.environ[logs.VARIABLE] = "1"
