@@ -1,12 +1,18 @@
 """The pure parts of the benchmark: figures, sizes, and how processes are counted."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
 
 import pytest
 
 from integration.bench import figures, processes
 from integration.bench.figures import Accepted, Pass
 from integration.bench.processes import Usage
+from integration.bench.sampler import Graves
 from integration.bench.sizes import Sizes, from_environment
 from parquet_sink.errors import InvalidConfiguration
 
@@ -90,6 +96,23 @@ def test_cpu_time_between_snapshots_adds_up_when_processes_end() -> None:
     assert spent == pytest.approx(expected)
 
 
+def test_a_process_that_nobody_waited_for_still_counts() -> None:
+    """CPU time of a child whose parent ignores its children's end is kept from the last look at it."""
+    script = "import os, signal, time; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.fork(); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", script], start_new_session=True) as parent:
+        try:
+            while len(members := processes.tree(parent.pid)) < 2:
+                assert parent.poll() is None
+            graves = Graves()
+            graves.look([replace(process, cpu_seconds=2.0) for process in members])
+            child = next(process.pid for process in members if process.parent == parent.pid)
+            os.kill(child, signal.SIGKILL)
+            graves.look([process for process in members if process.pid != child])
+            assert graves.seconds == 2.0
+        finally:
+            os.killpg(parent.pid, signal.SIGKILL)
+
+
 def test_every_file_of_a_pass_is_full() -> None:
     """Records are rounded so that no file of a pass has to wait for the commit interval."""
     sizes = Sizes(records=1_000_003, commit_records=150_000)
@@ -119,7 +142,5 @@ def test_all_wrong_variables_are_told_at_once() -> None:
 
 def test_this_process_can_be_seen() -> None:
     """The tree of a process holds the process itself, with memory and CPU time."""
-    import os
-
     assert os.getpid() in [process.pid for process in processes.tree(os.getpid())]
     assert processes.memory_bytes(os.getpid()) > 1_000_000

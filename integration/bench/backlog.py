@@ -5,8 +5,8 @@ from typing import Any
 from integration.bench import figures, load
 from integration.bench.figures import Pass
 from integration.bench.parts import Stand, say
-from integration.bench.processes import MemorySampler
 from integration.bench.running import SinkProcess, accepted, connector_file
+from integration.bench.sampler import Sampler
 
 PARTITIONS = 4
 
@@ -20,7 +20,7 @@ def run(stand: Stand) -> dict[str, Any]:
         path = connector_file(folder, name, name, stand.target.endpoint(), flush, {})
         load.fill(stand.servers, name, PARTITIONS, share, stand.values)
         before = stand.rows()
-        with SinkProcess([path], stand.servers, folder) as sink, MemorySampler(sink.pid) as memory:
+        with SinkProcess([path], stand.servers, folder) as sink, Sampler(sink.pid) as memory:
             sink.wait("the backlog delivered", lambda: stand.rows() - before >= records, stand.patience_s(records))
         files = accepted(stand.client, name)
     reached = [(sink.started_at, 0)]

@@ -1,16 +1,14 @@
 """What a tree of processes costs, read from /proc: CPU time and memory. Linux only."""
 
 import os
-import threading
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
 TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
-SAMPLE_S: Final = 0.5
+ENDED: Final = "processes that ended"
 
 
 @dataclass(frozen=True)
@@ -59,18 +57,18 @@ def usage(root: int) -> dict[int, Usage]:
 def between(before: Mapping[int, Usage], after: Mapping[int, Usage]) -> dict[str, float]:
     """CPU seconds from one snapshot to another, by what the processes do. Their sum is that of the whole tree.
 
-    A process that ended in between is found in what its parent reaped.
+    A process that ended in between is found in what its parent reaped, or under process id 0 (see `sampler`).
     """
     groups: dict[str, float] = defaultdict(float)
     for pid, now in after.items():
         then = before.get(pid, Usage(now.group, 0.0, 0.0, {}))
         groups[now.group] += now.own - then.own
-        groups["processes that ended"] += now.reaped - then.reaped
+        groups[ENDED] += now.reaped - then.reaped
         for part, seconds in now.parts.items():
             spent = max(seconds - then.parts.get(part, 0.0), 0.0)  # a thread that ended takes its time with it
             groups[part] += spent
             groups[now.group] -= spent
-    groups["processes that ended"] -= sum(then.own + then.reaped for pid, then in before.items() if pid not in after)
+    groups[ENDED] -= sum(then.own + then.reaped for pid, then in before.items() if pid not in after)
     return {group: seconds for group, seconds in groups.items() if abs(seconds) >= 0.005}
 
 
@@ -78,7 +76,7 @@ def group_of(pid: int, root: int) -> str:
     """What a process of the sink does, by its command line and by the libraries that it has loaded."""
     if pid == root:
         return "driver"
-    command = _read(f"/proc/{pid}/cmdline").replace("\0", " ")
+    command = read(f"/proc/{pid}/cmdline").replace("\0", " ")
     if "org.apache.spark" in command or "py4j" in command:
         return "JVM"
     for sign, group in _BY_COMMAND.items():
@@ -98,7 +96,7 @@ _BY_COMMAND: Final = {
 
 def _worker(pid: int) -> str:
     """Readers have loaded the Kafka client, writers the Parquet writer; a worker that did both is both."""
-    maps = _read(f"/proc/{pid}/maps")
+    maps = read(f"/proc/{pid}/maps")
     reads, writes = "confluent_kafka" in maps, "/_parquet." in maps
     if reads and writes:
         return "workers that read and write"
@@ -114,8 +112,8 @@ def _threads(pid: int, group: str) -> dict[str, float]:
         signs = {"rdk:": f"{group}: Kafka client"}
     seconds: dict[str, float] = defaultdict(float)
     for task in _entries(f"/proc/{pid}/task"):
-        stat = _parse(_read(f"/proc/{pid}/task/{task}/stat"))
-        name = _read(f"/proc/{pid}/task/{task}/comm")
+        stat = _parse(read(f"/proc/{pid}/task/{task}/stat"))
+        name = read(f"/proc/{pid}/task/{task}/comm")
         part = next((part for sign, part in signs.items() if name.startswith(sign)), None)
         if part and stat:
             seconds[part] += stat.cpu_seconds
@@ -132,78 +130,16 @@ def memory_by_group(root: int) -> dict[str, int]:
 
 def memory_bytes(pid: int) -> int:
     """Proportional set size: pages that n processes share count 1/n for each. 0 when the process is gone."""
-    for line in _read(f"/proc/{pid}/smaps_rollup").splitlines():
+    for line in read(f"/proc/{pid}/smaps_rollup").splitlines():
         if line.startswith("Pss:"):
             return int(line.split()[1]) * 1024
     return 0
 
 
-@dataclass(frozen=True)
-class Sample:
-    """Memory of a tree at one moment; `at` is epoch seconds."""
-
-    at: float
-    total_bytes: int
-
-
-@dataclass
-class Peak:
-    """The most that one process had, in bytes. asked_at: its size when it was last asked what it does."""
-
-    group: str
-    most: int = 0
-    asked_at: int = 0
-    looks: int = 0
-
-
-class MemorySampler:
-    """Looks twice a second, in a thread, while the block runs. Its own CPU time is the benchmark's, not the sink's.
-
-    samples: in order of time. peaks: by process id. cost: share of a core that the
-    looking took, known at the end.
-    """
-
-    def __init__(self, root: int) -> None:
-        self._root = root
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True, name="memory sampler")
-        self.samples: list[Sample] = []
-        self.peaks: dict[int, Peak] = {}
-        self.cost = 0.0
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._ended.set()
-        self._thread.join(10.0)
-
-    def peak_bytes(self, since: float = 0.0) -> int:
-        """The most that all processes together had at one moment, of the samples from `since` on."""
-        return max((sample.total_bytes for sample in self.samples if sample.at >= since), default=0)
-
-    def _run(self) -> None:
-        began = time.monotonic()
-        while not self._ended.wait(SAMPLE_S):
-            self._look()
-        self.cost = time.thread_time() / (time.monotonic() - began)
-
-    def _look(self) -> None:
-        sizes = {process.pid: memory_bytes(process.pid) for process in tree(self._root)}
-        self.samples.append(Sample(time.time(), sum(sizes.values())))
-        for pid, size in sizes.items():
-            peak = self.peaks.setdefault(pid, Peak(group_of(pid, self._root)))
-            peak.looks += 1
-            if size > 1.2 * peak.asked_at:  # what it does may have become clear only now
-                peak.group, peak.asked_at = group_of(pid, self._root), size
-            peak.most = max(peak.most, size)
-
-
 def _all() -> Iterable[Process]:
     for entry in _entries("/proc"):
         if entry.isdigit():
-            process = _parse(_read(f"/proc/{entry}/stat"))
+            process = _parse(read(f"/proc/{entry}/stat"))
             if process is not None:
                 yield process
 
@@ -225,8 +161,9 @@ def _entries(folder: str) -> list[str]:
         return []
 
 
-def _read(path: str) -> str:
+def read(path: str) -> str:
+    """The text of a file of /proc, empty when its process is gone."""
     try:
         return Path(path).read_text(errors="replace")
     except OSError:
-        return ""  # the process ended meanwhile
+        return ""

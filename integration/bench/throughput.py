@@ -13,13 +13,13 @@ from typing import Any
 from integration.bench import figures, load, processes
 from integration.bench.figures import Pass
 from integration.bench.parts import Stand, say
-from integration.bench.processes import MemorySampler
 from integration.bench.running import SinkProcess, accepted, connector_file
+from integration.bench.sampler import Sampler
 
 SETTLE_S = 1.0
 """CPU time is read so long after the last file, so that the commit of its offsets counts."""
 
-LEAST_LOOKS = 4
+LEAST_LOOKS = 3
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def run(stand: Stand, partitions: int) -> dict[str, Any]:
         path = connector_file(folder, name, name, stand.target.endpoint(), flush, {})
         load.fill(stand.servers, name, partitions, share, stand.values)
         before = stand.rows()
-        with SinkProcess([path], stand.servers, folder) as sink, MemorySampler(sink.pid) as memory:
+        with SinkProcess([path], stand.servers, folder) as sink, Sampler(sink.pid) as memory:
             sink.wait("the first pass delivered", lambda: stand.rows() - before >= share * partitions, _patience(stand))
             first_file_s = min(file.at for file in accepted(stand.client, name)) - sink.started_at
             for _ in range(stand.sizes.warm_up_passes - 1):
@@ -55,18 +55,18 @@ def _patience(stand: Stand) -> float:
 
 
 def _measure(
-    stand: Stand, sink: SinkProcess, memory: MemorySampler, name: str, partitions: int, share: int
+    stand: Stand, sink: SinkProcess, memory: Sampler, name: str, partitions: int, share: int
 ) -> tuple[Pass, Around]:
     records = share * partitions
     with load.held_back(stand.servers, name, partitions, share, stand.values) as producer:
         sink.until_committed(f"connect-{name}", name, partitions, _patience(stand))
         rows, known = stand.rows(), len(accepted(stand.client, name))
-        before, others = processes.usage(sink.pid), _others(stand)
+        before, others = memory.usage(), _others(stand)
         began = time.time()
         producer.commit_transaction(load.PATIENCE_S)
         sink.wait("the pass delivered", lambda: stand.rows() - rows >= records, _patience(stand))
         time.sleep(SETTLE_S)
-    sink_seconds = processes.between(before, processes.usage(sink.pid))
+    sink_seconds = processes.between(before, memory.usage())
     other_seconds = {who: spent - others[who] for who, spent in _others(stand).items()}
     files = tuple(accepted(stand.client, name)[known:])
     one = Pass(records, began, files, sum(sink_seconds.values()), memory.peak_bytes(began))
@@ -90,7 +90,7 @@ def _print(
     passes: list[Pass],
     around: list[Around],
     first_file_s: float,
-    memory: MemorySampler,
+    memory: Sampler,
 ) -> None:
     files = passes[-1].files
     sustained = [one.sustained_per_second for one in passes if one.sustained_per_second is not None]
@@ -130,7 +130,7 @@ def _shares(passes: list[Pass], around: list[Around]) -> list[list[str]]:
     return rows
 
 
-def _peaks(memory: MemorySampler) -> list[list[str]]:
+def _peaks(memory: Sampler) -> list[list[str]]:
     """Several processes of one kind in one line, without those that hardly lived."""
     kinds: dict[str, list[int]] = defaultdict(list)
     for peak in memory.peaks.values():
