@@ -14,11 +14,12 @@ from integration.crash.kills import ENDS_SINK, Kill, Kind, Victims, plan
 from integration.crash.load import Load
 from integration.crash.oracle import Oracle
 from integration.crash.report import Failed, Hit, Report, Sizes
-from integration.crash.sink import TABLE, TOPIC, SinkProcess, connector
+from integration.crash.sink import TABLE, SinkProcess, connector
 from parquet_sink.kafka.broker import Broker
 from parquet_sink.target.process import TargetProcess
 
 PARTITIONS: Final = 4
+TOPIC: Final = "crash"
 LOOK_S: Final = 0.05
 SAMPLE_S: Final = 0.4
 VICTIM_S: Final = 60.0
@@ -48,7 +49,7 @@ class Campaign:
         )
         self._group = Group(broker.bootstrap_servers, f"connect-{TOPIC}", TOPIC, PARTITIONS)
         self.sink = SinkProcess(
-            connector(target.endpoint(), self._tmp),
+            connector(TOPIC, target.endpoint(), self._tmp),
             folder,
             {"PARQUET_SINK_BOOTSTRAP_SERVERS": broker.bootstrap_servers},
         )
@@ -204,7 +205,14 @@ class Campaign:
         left = [path for path in self._tmp.rglob("*.part") if path.is_file()]
         if left:
             self.report.troubles.append(f"{len(left)} local files were left, such as {left[0]}")
-        if alive := [process for process in self.sink.left_over() if process.pid in self._dying]:
+        self._last_processes()
+
+    def _last_processes(self) -> None:
+        """No process of any start may be left."""
+        deadline = time.monotonic() + ORPHANS_S
+        while (alive := self.sink.left_over()) and time.monotonic() < deadline:
+            time.sleep(LOOK_S)
+        if alive:
             self.report.troubles.append(f"processes were left: {alive}")
 
     def _judge(self, stop: Stop) -> None:

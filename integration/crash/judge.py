@@ -42,8 +42,8 @@ def judge(oracle: Oracle, client: TargetClient, table: str, samples: Sequence[Sa
     findings = oracle.findings
     findings.repeated_files = sum(file["repeated"] for file in files)
     findings.altered_files = sum(file["altered"] for file in files)
-    for file in range(findings.repeated_files - stop.repeated):
-        findings.note("resent", f"file number {file + 1} came again under its name after SIGTERM")
+    for again in range(findings.repeated_files - stop.repeated):
+        findings.note("resent", f"file number {again + 1} came again under its name after SIGTERM")
     oracle.missing()
     oracle.commits(samples)
     oracle.table(client.table(table).to_pylist())

@@ -12,16 +12,15 @@ from typing import Final
 from integration.crash import processes
 from integration.crash.processes import Process
 
-TOPIC: Final = "crash"
 TABLE: Final = "CRASH"
 
 
-def connector(endpoint: str, tmp_dir: Path, **more: str) -> dict[str, str]:
-    """A connector file for small files and quick flushes."""
+def connector(topic: str, endpoint: str, tmp_dir: Path) -> dict[str, str]:
+    """A connector, named as its topic, with small files and quick flushes."""
     return {
-        "name": TOPIC,
+        "name": topic,
         "connector.class": "com.celonis.kafka.connect.ems.sink.EmsSinkConnector",
-        "topics": TOPIC,
+        "topics": topic,
         "value.converter": "org.apache.kafka.connect.json.JsonConverter",
         "value.converter.schemas.enable": "false",
         "connect.ems.endpoint": endpoint,
@@ -35,7 +34,6 @@ def connector(endpoint: str, tmp_dir: Path, **more: str) -> dict[str, str]:
         "connect.ems.error.policy": "RETRY",
         "connect.ems.retry.interval": "1000",
         "connect.ems.max.retries": "20",
-        **more,
     }
 
 

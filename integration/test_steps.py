@@ -1,0 +1,158 @@
+"""A crash before and after each numbered step of `parquet_sink/sink.py` loses nothing and alters nothing.
+
+The seams are patched from outside, by `integration/steps/sitecustomize.py`: production code has no hooks.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pytest
+
+from integration.crash.group import Group
+from integration.crash.judge import Stop, judge
+from integration.crash.load import Load
+from integration.crash.oracle import Oracle
+from integration.crash.sink import TABLE, SinkProcess, connector
+from parquet_sink.kafka.broker import Broker
+from parquet_sink.target.process import TargetProcess
+
+PARTITIONS = 2
+RECORDS = 1_200  # more than two full files (500 records) for each topic-partition do not matter; one does
+WAIT_S = 240.0
+INTEGRATION = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Step:
+    """A crash at a seam; caller: only when called from there. whole: all processes of the sink, not only the one."""
+
+    seam: str
+    when: str
+    caller: str = ""
+    whole: bool = False
+
+
+PROCESS = {
+    "before 1, records arrive": Step("RangeReader._acquire", "before"),
+    "after 1": Step("RangeReader._release", "after"),
+    "before 2, rows": Step("Shaper.shape", "before"),
+    "after 2": Step("Accumulator.add", "before"),
+    "before 3, local files": Step("Accumulator._close_file", "before"),
+    "after 3": Step("Accumulator._close_file", "after"),
+    "before 4, upload": Step("PushClient.push", "before"),
+    "after 4": Step("PushClient.push", "after"),
+    "before 5, removal": Step("after_acceptance", "before"),
+    "after 5": Step("after_acceptance", "after"),
+    "before 6, outcome": Step("TaskFlush._outcome", "before"),
+    "after 6": Step("PushWriter.write", "after"),
+    "before 7, notes": Step("PushWriter.commit", "before"),
+    "after 7": Step("State.accept", "after"),
+    "before 8, group offsets": Step("GroupOffsets._send", "before", "commit"),
+    "after 8": Step("GroupOffsets._send", "after", "commit"),
+}
+WHOLE = {
+    name: Step(PROCESS[name].seam, "after", PROCESS[name].caller, whole=True) for name in PROCESS if "after" in name
+}
+WHOLE = {name: WHOLE[name] for name in ("after 3", "after 4", "after 6", "after 7", "after 8")}
+
+
+class Bench:
+    """A sink whose processes can be told to crash at a seam, with its records and their judge."""
+
+    def __init__(self, broker: Broker, target: TargetProcess, topic: str, folder: Path) -> None:
+        self._seams, self._target = folder / "seams", target
+        self._seams.mkdir()
+        self.tmp = folder / "tmp"
+        self.oracle = Oracle()
+        address = broker.bootstrap_servers
+        self._load = Load(address, topic, PARTITIONS, self.oracle, per_second=0, at_least=0)
+        self.group = Group(address, f"connect-{topic}", topic, PARTITIONS)
+        paths = [str(INTEGRATION / "steps"), str(INTEGRATION.parent), os.environ.get("PYTHONPATH", "")]
+        environment = {
+            "PARQUET_SINK_BOOTSTRAP_SERVERS": address,
+            "PARQUET_SINK_TEST_SEAMS": str(self._seams),
+            "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        }
+        self.sink = SinkProcess(connector(topic, target.endpoint(), self.tmp), folder, environment)
+
+    def produce(self) -> None:
+        self._load.more(RECORDS)
+
+    def arm(self, step: Step) -> None:
+        """The next time that a process comes to this seam, it dies there."""
+        (self._seams / "fired").unlink(missing_ok=True)
+        (self._seams / "new").write_text(json.dumps(asdict(step)))
+        (self._seams / "new").rename(self._seams / "armed")
+
+    def fired(self) -> bool:
+        return (self._seams / "fired").exists()
+
+    def delivered(self) -> bool:
+        """Whether everything produced so far is committed."""
+        return self.group.committed() == self.oracle.ends()
+
+    def until(self, done: Callable[[], bool], what: str, *, may_end: bool = False) -> None:
+        """Waits. Fails with the sink's last words when that takes too long, or the sink ends unasked."""
+        deadline = time.monotonic() + WAIT_S
+        while not done():
+            ended = self.sink.ended()
+            assert may_end or ended is None, f"{what}: the sink ended with {ended}\n{self.sink.last_words()}"
+            assert time.monotonic() < deadline, f"{what}: not within {WAIT_S} s\n{self.sink.last_words()}"
+            time.sleep(0.05)
+
+    def judged(self) -> None:
+        """SIGTERM, one more start with something left to do, and the oracle's word."""
+        assert self.sink.terminate(WAIT_S) == 0, self.sink.last_words()
+        with closing(self._target.client) as client:
+            stop = Stop.of(self.group.committed(), client.files(TABLE))
+            self.produce()
+            assert self.sink.run_to_end(WAIT_S, "--until-caught-up") == 0, self.sink.last_words()
+            assert self.delivered()
+            judge(self.oracle, client, TABLE, self.group.samples, stop)
+        assert self.oracle.findings.clean, self.oracle.findings
+        assert not list(self.tmp.rglob("*.part"))
+
+    def close(self) -> None:
+        self.sink.end_all()
+        self.group.close()
+
+
+@pytest.fixture
+def bench(broker: Broker, target: TargetProcess, topic: Callable[..., str], tmp_path: Path) -> Iterator[Bench]:
+    """A bench with a topic of its own; the sink is not started yet."""
+    made = Bench(broker, target, topic(PARTITIONS, prefix="steps"), tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.mark.timeout(1_200)  # less than a minute where it is quiet
+def test_a_process_that_dies_at_any_step_loses_nothing(bench: Bench) -> None:
+    """Whichever process is at work at a step, its death before or after the step is healed while the sink runs on."""
+    bench.sink.start()
+    bench.produce()
+    bench.until(bench.delivered, "first records")
+    for name, step in PROCESS.items():
+        bench.arm(step)
+        bench.produce()
+        bench.until(bench.fired, name)
+        bench.until(bench.delivered, name)
+    bench.judged()
+
+
+@pytest.mark.timeout(1_200)  # about a minute where it is quiet
+def test_a_program_that_dies_at_any_step_loses_nothing(bench: Bench) -> None:
+    """When all processes die at once after a step, the next start delivers the rest, and removes local files."""
+    for name, step in WHOLE.items():
+        bench.arm(step)
+        bench.produce()
+        bench.sink.start()
+        bench.until(bench.fired, name, may_end=True)
+        bench.until(lambda: bench.sink.ended() is not None and not bench.sink.left_over(), name, may_end=True)
+    bench.sink.start()
+    bench.until(bench.delivered, "after all")
+    bench.judged()
