@@ -137,6 +137,10 @@ class State:
     def accepted(self) -> list[Accepted]:
         return [Accepted(*row) for row in self._connection.execute("select * from accepted")]
 
+    def forget(self, topic: str, partition: int) -> None:
+        """Forgets how far a topic-partition is accepted: it was deleted and made anew."""
+        self._connection.execute("delete from accepted where topic = ? and partition = ?", (topic, partition))
+
     def learn(self, topic: str, known: Known) -> None:
         """Replaces what is known of a topic; a None field leaves the older value."""
         self._connection.execute(

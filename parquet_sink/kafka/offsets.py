@@ -130,17 +130,24 @@ class GroupOffsets:
                 f"Group {self._group}: the offset of topic {foreign[0]}, topic-partition {foreign[1]} was committed by "
                 f"{found[foreign].by()}; it stays."
             )
-        higher = {k: o for k, o in next_offsets.items() if k not in found or o > found[k].offset}
+        higher = {k: o for k, o in next_offsets.items() if k in found and o > found[k].offset}  # absent: see `check`
         self._send(higher, {key: plan for key, plan in plans.items() if key in higher})
 
     def check(self, keys: Sequence[Key] | None = None) -> None:
         """Looks whether the offsets are still as we left them. Raises AnotherInstance when they are not.
 
-        The signature tells, not the offset: a commit whose answer never came may have been made all the same.
+        The signature tells, not the offset: a commit whose answer never came may have been made all the same. Offsets
+        that are gone went with their topic, and ours would pass over records of a new one: KafkaFailed.
         """
         known = [key for key in (keys if keys is not None else list(self._ours)) if key in self._ours]
-        for (topic, partition), found in self.read(known).items():
-            ours = self._ours[topic, partition]
+        committed = self.read(known)
+        for topic, partition in known:
+            ours, found = self._ours[topic, partition], committed.get((topic, partition))
+            if found is None:
+                raise KafkaFailed(
+                    f"Group {self._group}: the offset of topic {topic}, topic-partition {partition} was {ours} and is "
+                    f"gone: the topic was deleted, or the group's offsets were."
+                )
             if not found.is_by(self._instance):
                 raise AnotherInstance(
                     f"Group {self._group}: the offset of topic {topic}, topic-partition {partition} was {ours} and is "

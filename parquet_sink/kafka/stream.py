@@ -199,6 +199,7 @@ class Ticker:
         if self._settings.kafka.lost_offsets == "STOP":
             raise error
         self._group.claim(first, {})
+        self._state.forget(*key)
         raise KafkaFailed(f"{error} Going on at {first[key]}.")
 
     def _show(self, ends: Mapping[Key, int]) -> None:
