@@ -17,7 +17,7 @@ from parquet_sink.runtime import live
 from parquet_sink.runtime.connector import Connector, Status
 from parquet_sink.runtime.live import LiveView
 from parquet_sink.runtime.tally import Standing, Tally
-from parquet_sink.state import Failure, State, Watch
+from parquet_sink.state import Accepted, Failure, State, Watch
 from parquet_sink.upload.receipts import Receipt, UploadFailure
 
 NOW_S = 1_000_000.0
@@ -79,7 +79,7 @@ def test_a_line_tells_lag_age_rate_last_file_and_reason(state: State) -> None:
     lines = terminal.last_drawing().splitlines()
     first = next(line for line in lines if "orders 0" in line)
     assert first.split() == [
-        "orders", "0", "1,200", "2.5", "s", "5,000", "…firstOffset-0_lastOffset-4999…", "interval"
+        "orders", "0", "1,200", "2.5", "s", "5,000", "interval", "0-4999"
     ]  # fmt: skip
     second = next(line for line in lines if "orders 1" in line)
     assert second.split() == ["orders", "1", "0", "-", "0", "-", "-"]
@@ -92,7 +92,7 @@ def test_the_heading_tells_status_and_sums(state: State) -> None:
     terminal = Terminal()
     shown = view(terminal)
     shown.look([connector(state)])
-    expected = "orders  running  3 files (interval 2, records 1), 15,000 rows, 3.6 MB; 0 records/s"
+    expected = "orders  running  0 records/s; 3 files (interval 2, records 1), 15,000 rows, 3.6 MB"
     assert expected in terminal.last_drawing()
     shown.close([])
 
@@ -136,7 +136,7 @@ def test_the_summary_counts_lag_from_what_was_accepted_last(state: State) -> Non
     """The watch of an ended query may be old; accepted offsets are not."""
     state.watch([Watch("orders", 0, 0, 5_000, 1)])
     state.add_receipts([receipt()])
-    state.accept({("orders", 0): 5_000})
+    state.accept([Accepted("orders", 0, 5_000, 5_000, "interval")])
     terminal = Terminal()
     shown = view(terminal)
     shown.look([connector(state)])

@@ -19,6 +19,7 @@ from parquet_sink.runtime.connector import Connector, Status
 from parquet_sink.runtime.tally import Standing, Tally
 from parquet_sink.upload.receipts import Receipt
 
+LONGEST_TOPIC: Final = 20
 STYLES: Final = {
     Status.STARTING: "yellow",
     Status.RUNNING: "green",
@@ -103,7 +104,9 @@ class LiveView:
             (connector.settings.name, "bold"),
             "  ",
             (connector.status.value, STYLES[connector.status]),
-            (f"  {sums(self._tally(connector))}; {rate:,.0f} records/s", "dim"),
+            (f"  {rate:,.0f} records/s; {sums(self._tally(connector))}", "dim"),
+            no_wrap=True,
+            overflow="ellipsis",
         )
 
     def _summary(self, connector: Connector, standings: Sequence[Standing]) -> Text:
@@ -122,12 +125,13 @@ class LiveView:
 def table(standings: Sequence[Standing], most: int) -> Table:
     """One line for each topic-partition; of more than `most` those furthest behind, and the others summed up."""
     found = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    found.add_column("  topic-partition", no_wrap=True, min_width=18)
-    for name, width in (("lag", 10), ("oldest", 8), ("records/s", 10)):
-        found.add_column(name, justify="right", no_wrap=True, min_width=width)
-    found.add_column("last file", no_wrap=True)
-    found.add_column("rotated by", no_wrap=True)
     shown, rest = split(standings, most)
+    labels = [label(one) for one in shown]
+    found.add_column("  topic-partition", no_wrap=True, min_width=max(17, *(len(text) for text in labels)))
+    for name, width in (("lag", 7), ("oldest", 7), ("records/s", 9)):
+        found.add_column(name, justify="right", no_wrap=True, min_width=width)
+    found.add_column("rotated by", no_wrap=True, min_width=12)
+    found.add_column("last file: offsets", no_wrap=True, overflow="ellipsis")
     for one in shown:
         found.add_row(*_cells(one))
     if rest:
@@ -137,12 +141,12 @@ def table(standings: Sequence[Standing], most: int) -> Table:
 
 
 def _cells(one: Standing) -> Iterable[str]:
-    yield f"  {one.topic} {one.partition}"
+    yield label(one)
     yield f"{one.lag:,}"
     yield age(one.oldest_s)
     yield f"{one.rate:,.0f}"
-    yield short_name(one.last)
     yield one.last.reason if one.last is not None else "-"
+    yield short_name(one.last)
 
 
 def split(standings: Sequence[Standing], most: int) -> tuple[list[Standing], list[Standing]]:
@@ -160,10 +164,14 @@ def rows_each(height: int, connectors: int) -> int:
 
 
 def short_name(receipt: Receipt | None) -> str:
-    """The part of a file's name that the line does not have yet."""
-    if receipt is None:
-        return "-"
-    return f"…firstOffset-{receipt.first_offset}_lastOffset-{receipt.last_offset}…"
+    """What tells a file's name from those of the same topic-partition: its offsets, the first and the last one."""
+    return "-" if receipt is None else f"{receipt.first_offset}-{receipt.last_offset}"
+
+
+def label(one: Standing) -> str:
+    """Topic and topic-partition, indented; of a long topic name the end."""
+    topic = one.topic if len(one.topic) <= LONGEST_TOPIC else "…" + one.topic[1 - LONGEST_TOPIC :]
+    return f"  {topic} {one.partition}"
 
 
 def age(seconds: float | None) -> str:
