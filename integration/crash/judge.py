@@ -41,6 +41,7 @@ def judge(oracle: Oracle, client: TargetClient, table: str, samples: Sequence[Sa
             oracle.file(file["name"], rows, file["accepted_at_ms"], floor)
     findings = oracle.findings
     findings.repeated_files = sum(file["repeated"] for file in files)
+    findings.repeated += sum(file["repeated"] * file["rows"] for file in files)
     findings.altered_files = sum(file["altered"] for file in files)
     for again in range(findings.repeated_files - stop.repeated):
         findings.note("resent", f"file number {again + 1} came again under its name after SIGTERM")

@@ -20,7 +20,10 @@ Place = tuple[int, int]
 
 @dataclass
 class Findings:
-    """Counts of records (repeated_files: of files), with a few examples of each kind of trouble in words."""
+    """Counts of records, with a few examples of each kind of trouble in words.
+
+    repeated: records that came again, in a second file or in the same one sent again; the latter are repeated_files.
+    """
 
     missing: int = 0
     altered: int = 0

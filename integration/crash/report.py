@@ -74,7 +74,7 @@ class Report:
             slowest[hit.kind] = max(slowest.get(hit.kind, 0.0), hit.recovered_s or 0.0)
         kinds = ", ".join(f"{kind} {sum(h.kind is kind for h in self.hits)}" for kind in Kind)
         repeats = (
-            f"{self.files} files accepted; {found.repeated} rows came in a second file, "
+            f"{self.files} files accepted; {found.repeated} records came more than once; "
             f"{found.repeated_files} files came again under their name, {found.altered_files} of them with other bytes"
         )
         wrongs = (
