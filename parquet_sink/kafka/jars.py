@@ -35,7 +35,8 @@ from parquet_sink.errors import SetupError
 Report = Callable[[str], None]
 
 LOCK_FILE: Final = Path(__file__).with_name("kafka-jars.json")
-MAVEN_CENTRAL: Final = "https://repo1.maven.org/maven2"
+MAVEN_CENTRAL: Final = "Maven Central"
+"""Stands for the public repository, whose address Ivy knows."""
 JAVA_MINIMUM: Final = 17
 MARKER: Final = "verified"
 SILENCE_LIMIT_S: Final = 90.0
@@ -110,15 +111,17 @@ def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def repository(environment: Mapping[str, str] = os.environ) -> str:
-    """The address to fetch from. Raises SetupError when PARQUET_SINK_MAVEN_REPOSITORY is not usable."""
-    address = environment.get("PARQUET_SINK_MAVEN_REPOSITORY") or MAVEN_CENTRAL
+    """The address to fetch from, or MAVEN_CENTRAL. Raises SetupError when PARQUET_SINK_MAVEN_REPOSITORY is not usable."""
+    address = environment.get("PARQUET_SINK_MAVEN_REPOSITORY")
+    if not address:
+        return MAVEN_CENTRAL
     parts = urlsplit(address)
     if parts.username is not None or parts.password is not None:
         raise SetupError("PARQUET_SINK_MAVEN_REPOSITORY holds a user or password. Name a mirror that needs none.")
     if parts.scheme not in ("http", "https", "file"):
         raise SetupError(
             f"PARQUET_SINK_MAVEN_REPOSITORY is {address!r}, which is no address of a Maven repository. "
-            f"Give one that starts with https://, http:// or file://, as in {MAVEN_CENTRAL}."
+            f"Give one that starts with https://, http:// or file://, or none for {MAVEN_CENTRAL}."
         )
     return address.rstrip("/")
 
@@ -312,11 +315,12 @@ def ivy_jar() -> Path:
 def settings_xml(address: str, transitive: bool) -> str:
     """Ivy's settings. Without dependencies to resolve, no POM and no weak checksum is asked for."""
     light = "" if transitive else ' usepoms="false" checksums=""'
+    root = "" if address == MAVEN_CENTRAL else f" root={quoteattr(address)}"
     return (
         '<ivysettings><settings defaultResolver="maven"/><timeout-constraints>'
         '<timeout-constraint name="patience" connectionTimeout="15000" readTimeout="60000"/></timeout-constraints>'
-        f'<resolvers><ibiblio name="maven" m2compatible="true" timeoutConstraint="patience"{light} '
-        f"root={quoteattr(address)}/></resolvers></ivysettings>\n"
+        f'<resolvers><ibiblio name="maven" m2compatible="true" timeoutConstraint="patience"{light}'
+        f"{root}/></resolvers></ivysettings>\n"
     )
 
 
