@@ -70,17 +70,19 @@ class Run:
         return sum(receipt.records for receipt in self.accepted)
 
     def start(self) -> Self:
-        self._connector.start(self._spark)
+        self._connector.start(self._spark, slots=session.slots(self._spark))
         return self
 
     def until(self, condition: Callable[[], bool], timeout_s: float = TIMEOUT_S) -> Self:
         """Looks after the connector until the condition holds. Fails when it ends first, or takes too long."""
         deadline = time.monotonic() + timeout_s
-        while not self._look(condition):
+        while True:
+            self.look()
+            if condition():
+                return self
             assert self.status is Status.RUNNING, f"it ended before: {self.status}, {self._connector.failure}"
             assert time.monotonic() < deadline, f"not within {timeout_s} s; accepted: {self.accepted}"
             time.sleep(LOOK_S)
-        return self
 
     def until_records(self, count: int) -> Self:
         """Until accepted files hold that many records."""
@@ -91,7 +93,7 @@ class Run:
         deadline = time.monotonic() + timeout_s
         while self.status is Status.RUNNING:
             assert time.monotonic() < deadline, f"still running after {timeout_s} s; accepted: {self.accepted}"
-            self._look(lambda: False)
+            self.look()
             time.sleep(LOOK_S)
         return self.stop()
 
@@ -105,10 +107,10 @@ class Run:
             self._closed = True
         return self
 
-    def _look(self, condition: Callable[[], bool]) -> bool:
+    def look(self) -> None:
+        """One look after the connector, as the worker has one every quarter of a second."""
         self._connector.look(self._spark)
         self._collect()
-        return condition()
 
     def _collect(self) -> None:
         if self._connector.state is not None:

@@ -1,0 +1,241 @@
+"""What Kafka may do to a sink: transactions, lost offsets, topics that go, brokers that go, and a second instance."""
+
+import json
+import time
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from integration.conftest import TopicFactory
+from integration.harness import Sink, committed, ends
+from parquet_sink.kafka.broker import Broker, free_port
+from parquet_sink.runtime import connector
+from parquet_sink.runtime.connector import Status
+
+
+def numbered(count: int, first: int = 0) -> list[tuple[None, bytes]]:
+    """Records {"n": first}, {"n": first + 1} and so on, without keys."""
+    return [(None, json.dumps({"n": n}).encode()) for n in range(first, first + count)]
+
+
+def offsets(sink: Sink) -> list[int]:
+    """Offsets of all rows at the target."""
+    return [row["kafkaOffset"] for row in sink.rows()]
+
+
+def delete_records(broker: Broker, topic: str, before: int) -> None:
+    """What retention does: records of topic-partition 0 below this offset go."""
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
+    for future in admin.delete_records([TopicPartition(topic, 0, before)]).values():
+        future.result(20)
+
+
+@pytest.fixture
+def transactional(broker: Broker) -> Iterator[Producer]:
+    """A producer with transactions."""
+    producer = Producer(
+        {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": f"t-{time.time_ns()}", "linger.ms": 0}
+    )
+    producer.init_transactions(20)
+    yield producer
+    producer.purge()
+
+
+def transaction(producer: Producer, topic: str, count: int, *, commit: bool) -> None:
+    """A transaction with so many records, which all reached the broker before it ends."""
+    producer.begin_transaction()
+    for _, value in numbered(count):
+        producer.produce(topic, value, partition=0)
+    assert producer.flush(20) == 0
+    if commit:
+        producer.commit_transaction(20)
+    else:
+        producer.abort_transaction(20)
+
+
+@pytest.mark.parametrize(
+    ("isolation", "expected"),
+    [("read_committed", [0, 1, 2, 3, 4, 12, 13, 14]), ("read_uncommitted", [*range(5), *range(6, 11), 12, 13, 14, 16])],
+)
+def test_aborted_records_and_markers_are_passed(
+    sink: Sink, broker: Broker, topic: TopicFactory, transactional: Producer, isolation: str, expected: list[int]
+) -> None:
+    """Ranges end in gaps of aborted records and markers, and at a marker, and the group reaches lag 0."""
+    name = topic()
+    for count, commit in ((5, True), (5, False), (3, True), (1, False)):
+        transaction(transactional, name, count, commit=commit)
+    assert ends(broker, name) == [18]
+    run = sink.drain(name, {"consumer.override.isolation.level": isolation}, commit_records=4)
+    assert run.status is Status.DONE
+    assert (offsets(sink), sink.offsets(name)) == (expected, [18])
+
+
+def test_open_transaction_is_waited_for(
+    sink: Sink, broker: Broker, topic: TopicFactory, transactional: Producer
+) -> None:
+    """Nothing behind the last stable offset is delivered until the transaction ends."""
+    name = topic()
+    broker.produce(name, numbered(2))
+    transactional.begin_transaction()
+    transactional.produce(name, b'{"n": 2}')
+    assert transactional.flush(20) == 0
+    broker.produce(name, numbered(2, 3))
+    sink.drain(name)
+    assert (offsets(sink), sink.offsets(name)) == ([0, 1], [2])
+    transactional.commit_transaction(20)
+    sink.drain(name)
+    assert (offsets(sink), sink.offsets(name)) == ([0, 1, 2, 3, 4], [6])
+
+
+def test_offsets_lost_while_stopped(sink: Sink, broker: Broker, topic: TopicFactory) -> None:
+    """Records that retention took before they were read stop the connector by name, or are passed if that is set."""
+    name = topic()
+    broker.produce(name, numbered(5))
+    sink.drain(name)
+    broker.produce(name, numbered(10, 5))
+    delete_records(broker, name, 8)
+    run = sink.drain(name)
+    assert (run.status, run.failure.kind, sink.offsets(name)) == (Status.FAILED, "OffsetsLost", [5])
+    for part in (f"Topic {name}, topic-partition 0", "offsets 5 to 7 were deleted", "lost.offsets.policy=CONTINUE"):
+        assert part in run.failure.message
+    assert sink.drain(name, lost_offsets_policy="CONTINUE").status is Status.DONE
+    assert (offsets(sink), sink.offsets(name)) == ([*range(5), *range(8, 15)], [15])
+
+
+@pytest.mark.parametrize("policy", ["STOP", "CONTINUE"])
+def test_retention_overtakes_the_reader(sink: Sink, broker: Broker, topic: TopicFactory, policy: str) -> None:
+    """The same while the connector waits for records to become due."""
+    name = topic()
+    run = sink.start(name, commit_interval_ms=3_000, lost_offsets_policy=policy)
+    run.until(lambda: sink.offsets(name) == [0])
+    broker.produce(name, numbered(10))
+    delete_records(broker, name, 8)
+    if policy == "STOP":
+        run.until_ended()
+        assert (run.status, run.failure.kind, sink.offsets(name)) == (Status.FAILED, "OffsetsLost", [0])
+        assert f"Topic {name}, topic-partition 0: offsets 0 to 7 were deleted" in run.failure.message
+    else:
+        run.until_records(2).stop()
+        assert (run.status, offsets(sink), sink.offsets(name)) == (Status.DONE, [8, 9], [10])
+
+
+def test_topic_made_anew_while_stopped_is_read_from_its_first_record(
+    sink: Sink, broker: Broker, topic: TopicFactory
+) -> None:
+    """Kafka forgets a group's offsets with the topic, so nothing of the new one is passed over."""
+    name = topic()
+    broker.produce(name, numbered(10))
+    sink.drain(name)
+    broker.delete_topic(name)
+    broker.create_topic(name)
+    broker.produce(name, numbered(12, 100))
+    sink.drain(name)
+    assert [row["n"] for row in sink.rows() if row["n"] >= 100] == list(range(100, 112))
+    assert sink.offsets(name) == [12]
+
+
+@pytest.mark.parametrize("count", [3, 20])
+def test_topic_made_anew_while_running_is_not_passed_over(
+    sink: Sink, broker: Broker, topic: TopicFactory, count: int
+) -> None:
+    """Either every record of the new topic is delivered, or the connector stops and says what happened."""
+    name = topic()
+    broker.produce(name, numbered(10))
+    more = {"consumer.override.metadata.max.age.ms": "500"}
+    run = sink.start(name, more, commit_interval_ms=4_000).until_records(10)
+    broker.delete_topic(name)
+    broker.create_topic(name)
+    broker.produce(name, numbered(count, 100))
+    deadline = time.monotonic() + 40
+    while run.status is Status.RUNNING and time.monotonic() < deadline and sink.offsets(name) != [count]:
+        run.look()
+        time.sleep(0.2)
+    run.stop()
+    arrived = [row["n"] for row in sink.rows() if row["n"] >= 100]
+    if run.status is Status.FAILED:
+        assert run.failure.kind in ("OffsetsLost", "KafkaFailed")
+        assert name in run.failure.message
+    else:
+        assert arrived == list(range(100, 100 + count))
+
+
+def test_unknown_topic_is_named(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A topic that does not exist ends the connector with its name and the cure."""
+    monkeypatch.setattr(connector, "RESTARTS", 1)
+    run = sink.start("no-such-topic").until_ended()
+    assert (run.status, run.failure.kind) == (Status.FAILED, "KafkaFailed")
+    for part in ("Topic no-such-topic does not exist", sink.broker.bootstrap_servers, "correct [topics]"):
+        assert part in run.failure.message
+
+
+def test_broker_that_is_not_there_at_the_start(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After default.api.timeout.ms the connector ends and names the address and the key."""
+    monkeypatch.setattr(connector, "RESTARTS", 1)
+    address = f"127.0.0.1:{free_port()}"
+    properties = {
+        **sink.properties("orders"),
+        "consumer.override.bootstrap.servers": address,
+        "consumer.override.default.api.timeout.ms": "1000",
+        "consumer.override.request.timeout.ms": "1000",
+    }
+    run = sink.make(properties).start().until_ended()
+    assert (run.status, run.failure.kind) == (Status.FAILED, "KafkaFailed")
+    assert f"no answer from {address}" in run.failure.message
+    assert "bootstrap.servers" in run.failure.message
+
+
+def test_broker_gone_for_a_while(sink: Sink) -> None:
+    """A broker that is killed and comes back costs time and nothing else: no failure, nothing lost or sent twice."""
+    with Broker() as own:
+        own.create_topic("orders")
+        own.produce("orders", numbered(5))
+        run = sink.make(sink.properties("orders"), broker=own).start().until_records(5)
+        own.kill()
+        gone = time.monotonic()
+        run.until(lambda: time.monotonic() - gone > 3)
+        own.start()
+        own.produce("orders", numbered(5, 5))
+        run.until_records(10).stop()
+        assert (run.status, offsets(sink)) == (Status.DONE, list(range(10)))
+        assert committed(own, sink.group, "orders")[0][0] == 10
+
+
+def test_second_instance_on_this_machine_is_refused(sink: Sink, topic: TopicFactory) -> None:
+    """The same connector with the same tmp.dir cannot start twice; the first one goes on."""
+    name = topic()
+    first = sink.start(name).until(lambda: sink.offsets(name) == [0])
+    second = sink.start(name)
+    assert (second.status, second.failure.kind) == (Status.FAILED, "AnotherInstance")
+    assert f"Connector {sink.name} is already running on this machine (process " in second.failure.message
+    assert first.stop().status is Status.DONE
+
+
+def test_second_instance_elsewhere_takes_over(sink: Sink, broker: Broker, topic: TopicFactory) -> None:
+    """Of two instances of a group that share no folder the older stops and names the newer one; all rows arrive."""
+    name = topic()
+    broker.produce(name, numbered(5))
+    older = sink.start(name).until_records(5)
+    properties = {**sink.properties(name), "name": f"{sink.name}-elsewhere"}
+    newer = sink.make({**properties, "consumer.override.group.id": sink.group}).start()
+    older.until_ended()
+    newer.look()
+    assert (older.status, older.failure.kind) == (Status.FAILED, "AnotherInstance")
+    for part in (f"Group {sink.group}", f"topic {name}, topic-partition 0", "committed by instance "):
+        assert part in older.failure.message
+    broker.produce(name, numbered(5, 5))
+    newer.until(lambda: sink.offsets(name) == [10]).stop()
+    assert newer.status is Status.DONE
+    assert sorted(set(offsets(sink))) == list(range(10))
+
+
+def test_offsets_moved_while_running_stop_the_connector(sink: Sink, broker: Broker, topic: TopicFactory) -> None:
+    """An operator's reset under a running connector is not overwritten: it stops and says so."""
+    name = topic()
+    broker.produce(name, numbered(5))
+    run = sink.start(name).until_records(5).until(lambda: sink.offsets(name) == [5])
+    broker.consumer_groups("--reset-offsets", "--group", sink.group, "--topic", name, "--to-offset", "2", "--execute")
+    run.until_ended()
+    assert (run.status, run.failure.kind, sink.offsets(name)) == (Status.FAILED, "AnotherInstance", [2])
+    assert "committed by an operator or another program" in run.failure.message
