@@ -55,7 +55,7 @@ class Outcomes(WriterCommitMessage):
 
 
 class PushSink(DataSource):
-    """Writable by name once `parquet_sink.runtime.session.register` was called."""
+    """Writable by name once `parquet_sink.spark.register` was called."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.handoff = handoff.read(options)

@@ -32,6 +32,8 @@ ARROW: Final = pa.schema(
         ("problem", pa.string()),
     ]
 )
+RECORDS_DDL: Final = "topic string, partition int, offset long, timestamp long, value binary"
+"""One row for each record; timestamp in epoch milliseconds, 0 when the record has none; value null for a tombstone."""
 WARM_UP: Final = "warm-up"
 """The reason of a range that exists only to load and compile everything before the first real one."""
 
@@ -77,6 +79,18 @@ def _row(span: Span, next_offset: int, count: int, block: bytes | None, problem:
     ]  # fmt: skip
     arrays = [pa.array([value], field.type) for value, field in zip(values, ARROW, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=ARROW)
+
+
+def of_records(block: Block) -> pa.RecordBatch:
+    """The records of a block as rows of RECORDS_DDL."""
+    count = len(block)
+    names = ["topic", "partition", "offset", "timestamp", "value"]
+    topic, partition = (
+        pa.repeat(pa.scalar(block.topic), count),
+        pa.repeat(pa.scalar(block.partition, pa.int32()), count),
+    )
+    arrays = [topic, partition, block.offsets, block.timestamps, block.values]
+    return pa.RecordBatch.from_arrays(arrays, names=names)
 
 
 @dataclass(frozen=True)

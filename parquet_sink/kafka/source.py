@@ -6,6 +6,7 @@ Its options come from `parquet_sink.handoff`; its rows are described in `kafka.r
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
@@ -30,6 +31,17 @@ Offset = dict[str, dict[str, list[Any]]]
 """topic -> topic-partition -> [next offset, reason of the range that ended there]"""
 
 
+FORM = "rows"
+"""The option that chooses between one row for each block and one row for each record."""
+
+
+class Form(StrEnum):
+    """What a row of the source is. The sink takes blocks."""
+
+    BLOCKS = "blocks"
+    RECORDS = "records"
+
+
 class Work(InputPartition):
     """Ranges that one Spark task reads, one after the other."""
 
@@ -39,27 +51,28 @@ class Work(InputPartition):
 
 
 class KafkaBlocks(DataSource):
-    """Readable by name once `parquet_sink.runtime.session.register` was called."""
+    """Readable by name once `parquet_sink.spark.register` was called."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.handoff = handoff.read(options)
+        self.form = Form(options.get(FORM, Form.BLOCKS))
 
     @classmethod
     def name(cls) -> str:
         return NAME
 
     def schema(self) -> str:
-        return rows.DDL
+        return rows.DDL if self.form is Form.BLOCKS else rows.RECORDS_DDL
 
     def streamReader(self, schema: "StructType") -> "BlockReader":
-        return BlockReader(self.handoff)
+        return BlockReader(self.handoff, self.form)
 
 
 class BlockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """One per query and process. What `read` needs is pickled with it; the rest is made where it is used."""
 
-    def __init__(self, given: handoff.Handoff) -> None:
-        self._given = given
+    def __init__(self, given: handoff.Handoff, form: "Form") -> None:
+        self._given, self._form = given, form
         self._ticker: Ticker | None = None
         self._state: State | None = None
         self._draining = False
@@ -101,7 +114,7 @@ class BlockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         assert isinstance(partition, Work)
         for span in partition.spans:
-            yield from self._read(span)
+            yield from self._read(span) if self._form is Form.BLOCKS else self._read_records(span)
 
     def _read(self, span: Span) -> "Iterator[pa.RecordBatch]":
         from parquet_sink.kafka.reader import RangeReader  # only where records are read
@@ -117,6 +130,14 @@ class BlockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             yield rows.with_problem(span, reader.next_offset, error)
         else:
             yield rows.at_end(span)
+
+    def _read_records(self, span: Span) -> "Iterator[pa.RecordBatch]":
+        """One row for each record; what cannot be read is raised, since no sink of ours would hear of it."""
+        from parquet_sink.kafka.reader import RangeReader
+
+        if span.reason != WARM_UP:
+            reader = RangeReader(self._given.settings.kafka, span.topic, span.partition, span.start, span.end)
+            yield from map(rows.of_records, reader.blocks())
 
     def stop(self) -> None:
         if self._ticker is not None:
@@ -136,7 +157,13 @@ class BlockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._ticker
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_given": self._given, "_ticker": None, "_state": None, "_draining": self._draining}
+        return {
+            "_given": self._given,
+            "_form": self._form,
+            "_ticker": None,
+            "_state": None,
+            "_draining": self._draining,
+        }
 
 
 @contextmanager

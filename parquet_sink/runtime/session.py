@@ -12,8 +12,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from parquet_sink import logs
-from parquet_sink.kafka.source import KafkaBlocks
-from parquet_sink.sink import PushSink
+from parquet_sink.spark import register
 
 SLOTS: Final = 4
 """Spark tasks at once when local: more than cores, because uploads wait on the network, not on a core."""
@@ -77,12 +76,6 @@ def _set_environment(local: bool) -> None:
         os.environ[logs.VARIABLE] = "1"
     roots = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, dict.fromkeys([_package_root(), *roots])))
-
-
-def register(spark: SparkSession) -> None:
-    """Makes `parquet_sink_kafka` and `parquet_sink` known to a session."""
-    spark.dataSource.register(KafkaBlocks)
-    spark.dataSource.register(PushSink)
 
 
 def _folders(scratch: Path) -> dict[str, str]:
