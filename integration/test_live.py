@@ -31,8 +31,8 @@ class Terminal:
         self._pid, self._fd = pty.fork()
         if self._pid == 0:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-            os.environ |= {"TMPDIR": str(tmp), "TERM": "xterm"}
-            os.execv(sys.executable, [sys.executable, "-m", "parquet_sink", *words])
+            environment = {**os.environ, "TMPDIR": str(tmp), "TERM": "xterm"}
+            os.execve(sys.executable, [sys.executable, "-m", "parquet_sink", *words], environment)
 
     def wait_for(self, pattern: str) -> None:
         """Read until the text so far has this; fail after LIMIT_S."""
@@ -75,7 +75,7 @@ def test_the_view_shows_files_and_ctrl_c_ends_with_a_summary(
     connector.write_text(text.replace("topics=orders", f"topics={name}").replace("name=orders", f"name={name}"))
     files = ("--worker", str(shipped.shipped(shipped.WORKER)), str(connector))
     terminal = Terminal("run", "--bootstrap-servers", broker.bootstrap_servers, *files, tmp=tmp_path)
-    terminal.wait_for(rf"{name} 1 +0 +- +\d+ +interval +0-499\n")
+    terminal.wait_for(rf"{name} 1 +0 +- +\d+ +interval +0-499 ")
     terminal.wait_for(rf"{name}  running  .* records/s; 2 files \(interval 2\), 1,000 rows")
     terminal.type(b"\x03")
     assert terminal.wait() == 0, terminal.text[-4000:]
