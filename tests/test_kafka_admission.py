@@ -8,14 +8,16 @@ from hypothesis import strategies as st
 from parquet_sink.config.settings import FlushSettings
 from parquet_sink.files.rotation import Reason
 from parquet_sink.kafka.admission import (
+    LEAST_BATCH_S,
     LEAST_RANGE_RECORDS,
     MARKS,
-    MOST_RANGE_RECORDS,
+    MOST_BATCH_S,
+    RECORDS_PER_SECOND,
     Arrivals,
     Candidate,
     Range,
+    batch_records,
     due,
-    range_records,
     together,
 )
 
@@ -100,14 +102,13 @@ def test_the_interval_fires_on_an_idle_topic() -> None:
 def test_a_range_is_bounded_and_within_what_waits(
     flush: FlushSettings, size: float | None, start: int, waiting: int, oldest: int | None, draining: bool
 ) -> None:
-    """A range begins at the start, ends within what is there, and is no longer than the bound or one file."""
+    """A range begins at the start and ends within what is there."""
     span = due(start, start + waiting, oldest, size, flush, NOW, draining=draining)
     if span is None:
         assert not (draining and waiting)
         return
     assert span.start == start
     assert start < span.end <= start + waiting
-    assert span.end - span.start <= max(range_records(flush.commit_interval_ms), flush.commit_records)
 
 
 @given(flushes, st.floats(0.01, 1e6), st.integers(1, 10**8))
@@ -119,10 +120,21 @@ def test_a_backlog_makes_full_files_only(flush: FlushSettings, size: float, wait
         assert span.end % whole == 0
 
 
-@given(st.integers(1, 10**7))
-def test_the_length_of_a_range_follows_the_interval_within_bounds(interval: int) -> None:
-    """A longer interval allows longer ranges, between the least and the most."""
-    assert LEAST_RANGE_RECORDS <= range_records(interval) <= range_records(interval + 1_000) <= MOST_RANGE_RECORDS
+@given(st.integers(1, 10**7), st.integers(1, 64))
+def test_the_length_of_a_micro_batch_follows_the_interval_within_bounds(interval: int, slots: int) -> None:
+    """A longer interval allows longer micro-batches, between a second's and ten seconds' work."""
+    least, most = (int(slots * RECORDS_PER_SECOND * seconds) for seconds in (LEAST_BATCH_S, MOST_BATCH_S))
+    assert least <= batch_records(interval, slots) <= batch_records(interval + 1_000, slots) <= most
+
+
+@given(st.integers(0, 10**9), st.integers(1, 10**7), st.integers(1, 10**7), st.integers(1, 10**7))
+def test_a_range_is_cut_after_whole_files(start: int, length: int, file_records: int, most: int) -> None:
+    """A cut range holds whole files, at least one, and no more offsets than allowed unless one file alone does."""
+    cut = Range(start, start + length, Reason.RECORDS, file_records).cut(most)
+    assert cut.start == start
+    assert 0 < len(cut) <= length
+    assert len(cut) == length or len(cut) % file_records == 0
+    assert len(cut) <= max(most, file_records)
 
 
 ticks = st.lists(st.tuples(st.integers(0, 5_000), st.integers(0, 20_000), st.booleans()), max_size=60)
@@ -195,15 +207,26 @@ def test_marks_of_flushed_records_go() -> None:
 
 def candidate(partition: int, records: int) -> Candidate:
     """A range of so many records."""
-    return ("orders", partition, Range(0, records, Reason.RECORDS))
+    return ("orders", partition, Range(0, records, Reason.RECORDS, 1_000))
 
 
 def test_one_micro_batch_takes_who_waited_longest_for_a_turn() -> None:
     """Beyond its budget a micro-batch leaves the topic-partitions that had a turn last for the next."""
-    full = range_records(FLUSH.commit_interval_ms)
     turns = [9 - partition for partition in range(10)]
-    taken = together([(turn, candidate(p, full)) for p, turn in enumerate(turns)], FLUSH, 4)
-    assert [partition for _, partition, _ in taken] == [9, 8, 7, 6]
+    taken = together([(turn, candidate(p, 10**6)) for p, turn in enumerate(turns)], FLUSH, 4)
+    assert {partition for _, partition, _ in taken} == {9, 8, 7, 6}
+
+
+def test_what_short_ranges_leave_goes_to_long_ones() -> None:
+    """Beside a short range a long one gets more than half of the micro-batch, in whole files."""
+    taken = together([(0, candidate(0, 10**7)), (0, candidate(1, 500))], FLUSH, 4)
+    assert {partition: len(span) for _, partition, span in taken} == {1: 500, 0: 374_000}
+
+
+def test_a_range_put_down_earlier_is_never_cut() -> None:
+    """A range without a place to cut comes whole, so that its files come out the same."""
+    again = ("orders", 0, Range(0, 10**7, Reason.RECORDS))
+    assert together([(0, again)], FLUSH, 1) == [again]
 
 
 def test_small_ranges_all_fit() -> None:
@@ -213,20 +236,17 @@ def test_small_ranges_all_fit() -> None:
 
 def test_no_topic_partition_starves() -> None:
     """With endless backlogs everywhere, all topic-partitions have had their turn before one has a second."""
-    full = range_records(FLUSH.commit_interval_ms)
     turns = dict.fromkeys(range(10), 0)
     for number in range(1, 6):
-        taken = together([(turn, candidate(p, full)) for p, turn in turns.items()], FLUSH, 2)
+        taken = together([(turn, candidate(p, 10**6)) for p, turn in turns.items()], FLUSH, 2)
         turns.update({partition: number for _, partition, _ in taken})
     assert sorted(turns.values()) == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 2_000_000)), max_size=30), st.integers(1, 8))
 def test_a_micro_batch_is_bounded_and_never_empty_handed(waiting: list[tuple[int, int]], slots: int) -> None:
-    """The budget is passed by one range at most, and if something is due something is taken, each at most once."""
+    """The budget is passed by the least share at most; what is due is taken, each at most once."""
     taken = together([(turn, candidate(p, records)) for p, (turn, records) in enumerate(waiting)], FLUSH, slots)
-    lengths = [span.end - span.start for _, _, span in taken]
-    longest = max((records for _, records in waiting), default=0)
     assert bool(taken) == bool(waiting)
-    assert sum(lengths[:-1]) < slots * max(range_records(FLUSH.commit_interval_ms), longest)
+    assert sum(len(span) for _, _, span in taken) < batch_records(FLUSH.commit_interval_ms, slots) + LEAST_RANGE_RECORDS
     assert len({partition for _, partition, _ in taken}) == len(taken)

@@ -7,27 +7,45 @@ backlog makes full files.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from parquet_sink.config.settings import FlushSettings
 from parquet_sink.files.rotation import Reason
 
+RECORDS_PER_SECOND: Final = 75_000
+"""What one Spark slot gets done, about; measured with `make bench` on 2 cores and 4 slots."""
+LEAST_BATCH_S: Final = 1.0
+MOST_BATCH_S: Final = 10.0
+"""How long a micro-batch may take, about: a longer one costs less per record, but makes everyone else wait."""
+LEAST_RANGE_RECORDS: Final = 100_000
 MOST_RANGE_RECORDS: Final = 1_000_000
-LEAST_RANGE_RECORDS: Final = 150_000
-RECORDS_PER_SECOND: Final = 150_000
-"""What one topic-partition is worked off at, about; measured with `make bench` on 2 cores."""
+"""Shares of a micro-batch that a topic-partition gets, unless one file alone is larger."""
 MARKS: Final = 512
 """Arrival marks kept for one topic-partition; older neighbours are merged, which only makes records seem older."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """Offsets [start, end) of one topic-partition, and why they are due."""
+    """Offsets [start, end) of one topic-partition, and why they are due.
+
+    file_records: how many make a full file, about, and so where the range may be cut short; 0 for nowhere.
+    """
 
     start: int
     end: int
     reason: Reason
+    file_records: int = field(default=0, compare=False)
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+    def cut(self, most: int) -> "Range":
+        """At most so many offsets, in whole files; one file at least."""
+        if len(self) <= most or not self.file_records:
+            return self
+        whole = max(most // self.file_records, 1) * self.file_records
+        return replace(self, end=min(self.start + whole, self.end))
 
 
 Candidate = tuple[str, int, Range]
@@ -65,16 +83,6 @@ def _merged(marks: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple((pair[-1][0], pair[0][1]) for pair in pairs)
 
 
-def range_records(commit_interval_ms: int) -> int:
-    """Offsets in one range at most, unless one file alone is larger.
-
-    A micro-batch makes every other topic-partition wait, so it should take about a quarter of the commit interval;
-    a longer one costs less per record.
-    """
-    fitting = RECORDS_PER_SECOND * commit_interval_ms // 4_000
-    return min(max(fitting, LEAST_RANGE_RECORDS), MOST_RANGE_RECORDS)
-
-
 def due(
     start: int,
     high: int,
@@ -98,10 +106,9 @@ def due(
     reason = _reason(waiting, whole, oldest_ms, flush, now_ms, draining)
     if reason is None:
         return None
-    bound = max(range_records(flush.commit_interval_ms) // whole, 1) * whole
     if reason in (Reason.RECORDS, Reason.SIZE):
-        waiting = min(max(waiting // whole, 1) * whole, bound, waiting)
-    return Range(start, start + waiting, reason)
+        waiting = min(max(waiting // whole, 1) * whole, waiting)
+    return Range(start, start + waiting, reason, whole if bytes_per_record else min(whole, MOST_RANGE_RECORDS))
 
 
 def _records_per_file(bytes_per_record: float | None, flush: FlushSettings) -> int:
@@ -124,18 +131,29 @@ def _reason(
     return None
 
 
+def batch_records(commit_interval_ms: int, slots: int) -> int:
+    """Offsets that one micro-batch takes, about: what `slots` Spark tasks get done in a quarter of the interval."""
+    seconds = min(max(commit_interval_ms / 4_000, LEAST_BATCH_S), MOST_BATCH_S)
+    return int(slots * RECORDS_PER_SECOND * seconds)
+
+
 def together(due_now: Sequence[tuple[int, Candidate]], flush: FlushSettings, slots: int) -> list[Candidate]:
-    """Those that one micro-batch takes: as much as `slots` ranges of full length, the rest wait for the next.
+    """Those that one micro-batch takes, cut to their shares of it; the rest waits for the next.
 
     Each comes with the number of the micro-batch that took its topic-partition last (0: none yet); the longest ago
-    comes first, so that none starves behind a backlog of others.
+    comes first, so that none starves behind a backlog of others. What short ranges leave goes to long ones.
     """
-    longest = max((span.end - span.start for _, (_, _, span) in due_now), default=0)
-    budget = slots * max(range_records(flush.commit_interval_ms), longest)
-    taken: list[Candidate] = []
+    budget = left = batch_records(flush.commit_interval_ms, slots)
+    chosen: list[Candidate] = []
     for _, candidate in sorted(due_now, key=lambda item: (item[0], item[1][:2])):
-        if budget <= 0:
+        if left <= 0:
             break
-        taken.append(candidate)
-        budget -= candidate[2].end - candidate[2].start
+        chosen.append(candidate)
+        left -= min(len(candidate[2]), LEAST_RANGE_RECORDS)
+    taken: list[Candidate] = []
+    for count, (topic, partition, span) in enumerate(sorted(chosen, key=lambda c: (len(c[2]), c[:2]))):
+        share = min(max(budget // (len(chosen) - count), LEAST_RANGE_RECORDS), MOST_RANGE_RECORDS)
+        cut = span.cut(share)
+        taken.append((topic, partition, cut))
+        budget -= len(cut)
     return taken
