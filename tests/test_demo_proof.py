@@ -32,7 +32,7 @@ def test_a_right_result_is_proven_by_six_checks() -> None:
     checks = prove(GOOD)
     assert failing(GOOD) == []
     assert [check.told for check in checks] == [
-        "12 records, 4 keys, 2 tombstones",
+        "12 records, 4 keys, 2 tombstones (nothing to deliver)",
         "10 rows; 0 missing, 0 invented, 0 repeated",
         "3 of 3 files",
         "lag 0",

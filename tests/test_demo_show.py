@@ -2,6 +2,7 @@
 
 import argparse
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -35,8 +36,8 @@ def test_without_a_terminal_progress_is_a_line_every_two_seconds() -> None:
     """Looks in between write nothing."""
     show, text, clock = shown()
     with show.progress(1_000):
-        for _ in range(9):
-            show.snapshot(RUNNING)
+        for more in range(9):
+            show.snapshot(replace(RUNNING, produced=900 + more))
             clock.now_s += 0.5
     lines = text.getvalue().splitlines()
     assert [line[:10].strip() for line in lines] == ["0.0 s", "2.0 s", "4.0 s"]
@@ -45,10 +46,20 @@ def test_without_a_terminal_progress_is_a_line_every_two_seconds() -> None:
     )
 
 
+def test_a_line_that_says_nothing_new_comes_every_ten_seconds() -> None:
+    """While the sink starts, the log stays short."""
+    show, text, clock = shown()
+    for _ in range(50):
+        show.snapshot(RUNNING)
+        clock.now_s += 0.5
+    lines = text.getvalue().splitlines()
+    assert [line[:10].strip() for line in lines] == ["0.0 s", "10.0 s", "20.0 s"]
+
+
 def test_while_nothing_came_the_sink_is_starting() -> None:
     """Then there is nothing to count."""
     show, text, _ = shown()
-    show.snapshot(Snapshot(800, 0, 1_000, 0, 0, "none"))
+    show.snapshot(Snapshot(800, 0, 1_000, 0, 0, ""))
     assert text.getvalue().endswith("produced 800 of 1,000; delivered 0, lag 800 (the sink is starting)\n")
 
 

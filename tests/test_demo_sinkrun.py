@@ -27,7 +27,7 @@ def test_reasons_are_read_from_the_lines_that_the_sink_writes() -> None:
 def test_reasons_are_counted_most_frequent_first() -> None:
     """In the words of the progress line."""
     assert counted(["records", "interval", "interval"]) == "interval 2, records 1"
-    assert counted([]) == "none"
+    assert counted([]) == ""
 
 
 def test_the_command_is_what_a_user_would_type(tmp_path: Path) -> None:

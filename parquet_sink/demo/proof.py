@@ -83,7 +83,7 @@ def prove(found: Evidence) -> list[Check]:
 
 
 def _produced(found: Evidence) -> Check:
-    told = f"{found.acknowledged:,} records, {found.keys:,} keys, {found.tombstones:,} tombstones"
+    told = f"{found.acknowledged:,} records, {found.keys:,} keys, {found.tombstones:,} tombstones (nothing to deliver)"
     if found.acknowledged != found.asked:
         told += f"; {found.asked:,} were to be sent"
     ok = found.acknowledged == found.asked == sum(standing.end for standing in found.standings)

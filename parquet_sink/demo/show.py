@@ -1,4 +1,4 @@
-"""What the demo tells: steps, progress, the proof. Bars on a terminal, otherwise a plain line every two seconds."""
+"""What the demo tells: steps, progress, the proof. Bars on a terminal, otherwise a line every two seconds of change."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +13,8 @@ from rich.text import Text
 from parquet_sink.demo.proof import Check
 
 LINE_EVERY_S: Final = 2.0
+SAME_LINE_EVERY_S: Final = 10.0
+"""When nothing has changed."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,8 @@ class Show:
         self._clock, self._begun = clock, clock()
         self._progress: Progress | None = None
         self._tasks: tuple[TaskID, ...] = ()
-        self._line_at = 0.0
+        self._told: Snapshot | None
+        self._line_at, self._told = float("-inf"), None
 
     def heading(self, text: str) -> None:
         self.console.print()
@@ -81,8 +84,8 @@ class Show:
             produced, delivered = self._tasks
             self._progress.update(produced, completed=now.produced, told=f"{now.produced:,} of {now.total:,} records")
             self._progress.update(delivered, completed=now.delivered, told=_delivered(now))
-        elif self._clock() >= self._line_at:
-            self._line_at = self._clock() + LINE_EVERY_S
+        elif self._clock() >= self._line_at + (SAME_LINE_EVERY_S if now == self._told else LINE_EVERY_S):
+            self._line_at, self._told = self._clock(), now
             self.step(f"produced {now.produced:,} of {now.total:,}; delivered {_delivered(now)}")
 
     def check(self, check: Check) -> None:
@@ -107,4 +110,5 @@ class Show:
 def _delivered(now: Snapshot) -> str:
     if not now.delivered and not now.files:
         return f"0, lag {now.lag:,} (the sink is starting)"
-    return f"{now.delivered:,}, lag {now.lag:,}; {now.rows:,} rows in {now.files:,} files ({now.reasons})"
+    rotated = f" ({now.reasons})" if now.reasons else ""
+    return f"{now.delivered:,}, lag {now.lag:,}; {now.rows:,} rows in {now.files:,} files{rotated}"

@@ -92,12 +92,17 @@ class SinkRun:
 
     def last_words(self) -> str:
         """The end of its log, for an error message."""
-        lines = self.log.read_text(errors="replace").splitlines()[-_LAST_LINES:]
-        return "\n".join(["The end of the sink's log:", *(f"  {line}" for line in lines or ["(nothing)"])])
+        return tail("the sink's log", self.log)
 
     def reasons(self) -> dict[str, str]:
         """Rotation reason by file name, from its log."""
         return rotation_reasons(self.log.read_text(errors="replace").splitlines())
+
+
+def tail(name: str, log: Path) -> str:
+    """The end of a log file, for an error message: the file itself goes with the demo."""
+    lines = log.read_text(errors="replace").splitlines()[-_LAST_LINES:] if log.exists() else []
+    return "\n".join([f"The end of {name}:", *(f"  {line}" for line in lines or ["(nothing)"])])
 
 
 def rotation_reasons(lines: Sequence[str]) -> dict[str, str]:
@@ -108,4 +113,4 @@ def rotation_reasons(lines: Sequence[str]) -> dict[str, str]:
 
 def counted(reasons: Sequence[str]) -> str:
     """Reasons with how often each came, most frequent first: `records 9, interval 24`."""
-    return ", ".join(f"{reason} {count}" for reason, count in Counter(reasons).most_common()) or "none"
+    return ", ".join(f"{reason} {count}" for reason, count in Counter(reasons).most_common())

@@ -16,7 +16,7 @@ from parquet_sink.demo.freshness import Freshness, freshness
 from parquet_sink.demo.proof import Check, Evidence, deliver, prove
 from parquet_sink.demo.shipped import CONNECTOR, WORKER, shipped, with_endpoint
 from parquet_sink.demo.show import Show, Snapshot
-from parquet_sink.demo.sinkrun import SinkRun, counted
+from parquet_sink.demo.sinkrun import SinkRun, counted, tail
 from parquet_sink.errors import DemoFailed
 from parquet_sink.kafka.broker import Broker
 from parquet_sink.target.process import TargetProcess
@@ -142,7 +142,8 @@ class Stage:
         self.sink.check()
         self.feed.check()
         if not self.broker.running:
-            raise DemoFailed(f"Kafka ended by itself. See the end of {self.broker.log_path}.")
+            words = tail("Kafka's log", self.broker.log_path)
+            raise DemoFailed(f"Kafka ended by itself.\n{words}")
 
     def _look(self) -> Snapshot:
         delivered = sum(self.group.committed().values())
