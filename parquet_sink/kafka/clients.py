@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
@@ -69,6 +70,10 @@ REFUSALS: Final = frozenset(
 """Waiting does not cure these."""
 
 T = TypeVar("T")
+
+SAME_LINE_S: Final = 60.0
+MOST_LINES: Final = 1_000
+_VARYING: Final = re.compile(r"\[parquet-sink[^\]]*\] ?|\(after \d+ms[^)]*\)|\b\d+ms\b")
 
 JAAS: Final = re.compile(r'(username|password)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;]+))')
 
@@ -173,10 +178,32 @@ def fingerprint(settings: Mapping[str, Any]) -> int:
     return hash(json.dumps(dict(settings), sort_keys=True, default=str))
 
 
+class _NowAndThen(logging.Filter):
+    """Lets a line pass once a minute: a client whose broker is away says the same ten times a second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        text = _VARYING.sub("", record.getMessage())
+        now = time.monotonic()
+        if now - self._told.get(text, -SAME_LINE_S) < SAME_LINE_S:
+            return False
+        if len(self._told) >= MOST_LINES:
+            self._told.clear()
+        self._told[text] = now
+        return True
+
+
+_client_log = logging.getLogger(f"{__name__}.librdkafka")
+_client_log.addFilter(_NowAndThen())
+
+
 def build(make: Callable[[dict[str, Any]], T], settings: dict[str, Any]) -> T:
     """`make(settings)` with librdkafka's logs in ours, and its refusals as InvalidConfiguration."""
     try:
-        return make({**settings, "logger": log, "error_cb": _told})
+        return make({**settings, "logger": _client_log, "error_cb": _told})
     except KafkaException as error:
         raise InvalidConfiguration(
             [f"Invalid [consumer.override.*]. The Kafka client says: {error.args[0].str()}"]
