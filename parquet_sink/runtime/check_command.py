@@ -1,20 +1,54 @@
-"""`parquet-sink check`: are these files right?"""
+"""`parquet-sink check`: whether files are right and, with `--connect`, whether what they name answers."""
 
 import argparse
 import os
 
-from parquet_sink.config.check import check_files, format_report
+from parquet_sink.config.check import Checked, check_files, format_report
+from parquet_sink.config.connector import Loaded
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.kafka.clients import translate
 from parquet_sink.runtime.command import add_files
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `check`: the files as for `run`."""
+    """The options of `check`: the files as for `run`, and whether to try what they name."""
     add_files(parser)
+    parser.add_argument(
+        "--connect",
+        action="store_true",
+        help="also try the broker, the topics, the group, tmp.dir and the target; nothing is read, stored or committed",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 when all is well, 2 when a file is wrong; everything found is printed."""
+    """0 when all is well, 1 when something that was tried failed, 2 when a file is wrong; all of it is printed."""
     checked = check_files(args.files, args.worker, bootstrap_servers=args.bootstrap_servers)
     print(format_report(checked))
-    return InvalidConfiguration.exit_status if checked.problems else os.EX_OK
+    unusable = [problem for loaded in checked.connectors for problem in _client_problems(loaded)]
+    for problem in unusable:
+        print(problem)
+    if checked.problems or unusable:
+        return InvalidConfiguration.exit_status
+    return _connect(checked) if args.connect else os.EX_OK
+
+
+def _client_problems(loaded: Loaded) -> list[str]:
+    """What the Kafka client could not use: stores of keys in Java's own form."""
+    try:
+        translate(loaded.settings.kafka.client if loaded.settings else {})
+    except InvalidConfiguration as error:
+        return [f"{problem} (in {loaded.source})" for problem in error.problems]
+    return []
+
+
+def _connect(checked: Checked) -> int:
+    """Tries what each connector names."""
+    from parquet_sink.runtime.probe import Verdict, probe
+
+    failed = False
+    for settings in checked.require():
+        print(f"\nconnector {settings.name}")
+        for finding in probe(settings):
+            print(finding.line(), flush=True)
+            failed |= finding.verdict is Verdict.FAILED
+    return int(failed)

@@ -57,5 +57,23 @@ class MultipartFile:
         yield self._tail
 
 
+class EmptyForm:
+    """A form without a file, for trying a target: a push target refuses it, so nothing is stored."""
+
+    def __init__(self) -> None:
+        self.started = False
+        boundary = uuid.uuid4().hex
+        self.content_type = f"multipart/form-data; boundary={boundary}"
+        part = f'--{boundary}\r\nContent-Disposition: form-data; name="check"\r\n\r\nno file\r\n--{boundary}--\r\n'
+        self._body = part.encode()
+
+    def __len__(self) -> int:
+        return len(self._body)
+
+    def __iter__(self) -> Iterator[bytes]:
+        self.started = True
+        yield self._body
+
+
 def _quoted(name: str) -> str:
     return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")

@@ -18,7 +18,7 @@ from parquet_sink import __version__
 from parquet_sink.config.settings import PushSettings
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.upload import outcome
-from parquet_sink.upload.body import MultipartFile
+from parquet_sink.upload.body import EmptyForm, MultipartFile
 from parquet_sink.upload.failures import failure_of
 from parquet_sink.upload.outcome import Answer, Failure, Outcome
 from parquet_sink.upload.tls import tls_context
@@ -47,7 +47,13 @@ class PushClient:
 
     def push(self, file: FinishedFile, seconds_left: float) -> Outcome:
         """One attempt, within `seconds_left`. Raises StorageFailed when the file cannot be read; nothing else."""
-        body = MultipartFile(file.path, file.name, file.size_bytes)
+        return self._attempt(MultipartFile(file.path, file.name, file.size_bytes), seconds_left)
+
+    def probe(self, seconds_left: float) -> Outcome:
+        """What the target says to a form without a file; a push target refuses it with 400. Stores nothing."""
+        return self._attempt(EmptyForm(), seconds_left)
+
+    def _attempt(self, body: MultipartFile | EmptyForm, seconds_left: float) -> Outcome:
         watch = Watch(seconds_left, self._settings.response_timeout_ms / 1000)
         try:
             with watch:
@@ -65,7 +71,7 @@ class PushClient:
         """Closes idle connections."""
         self._session.close()
 
-    def _post(self, body: MultipartFile, watch: Watch) -> Answer:
+    def _post(self, body: MultipartFile | EmptyForm, watch: Watch) -> Answer:
         connect_seconds = min(self._settings.connect_timeout_ms / 1000, watch.seconds_left())
         response = self._session.post(
             self._url,

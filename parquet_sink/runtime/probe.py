@@ -1,0 +1,235 @@
+"""Tries what a connector names, for `parquet-sink check --connect`: brokers, topics, group, tmp.dir and target.
+
+Nothing is read from topics, committed, or stored at the target. Each finding is one line: what was tried, whether it
+is as it should be, and the cure where it is not.
+"""
+
+import logging
+import socket
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaException
+
+from parquet_sink.config.report import printable
+from parquet_sink.config.settings import ConnectorSettings, FileSettings, KafkaSettings, PushSettings
+from parquet_sink.errors import InvalidConfiguration, KafkaFailed, StorageFailed
+from parquet_sink.files.cleanup import prepare
+from parquet_sink.files.storage import free_space
+from parquet_sink.handoff import Instance
+from parquet_sink.kafka import clients
+from parquet_sink.kafka.offsets import Committed, GroupOffsets, Key
+from parquet_sink.kafka.watermarks import Watermarks
+from parquet_sink.upload.outcome import Outcome
+from parquet_sink.upload.outcome import Verdict as Classed
+from parquet_sink.upload.push import PushClient
+
+CONNECT_S: Final = 5.0
+TIMEOUT_S: Final = 10.0
+MOST_NAMED: Final = 8
+"""Topic-partitions that a line names one by one."""
+NO_FILE: Final = frozenset({400, 411, 415, 422})
+"""What a push target answers to a form without a file."""
+REFUSED_HERE: Final = frozenset({401, 403, 404, 405, 407, 410, 501, 505})
+SILENT: Final = logging.getLogger(f"{__name__}.silent")
+"""For a client whose words end up in a finding."""
+SILENT.disabled = True
+
+
+class Verdict(StrEnum):
+    """How a thing stands. FAILED: `run` would fail as well."""
+
+    OK = "OK"
+    WARNING = "WARNING"
+    FAILED = "FAILED"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found when trying one item."""
+
+    verdict: Verdict
+    item: str
+    text: str
+
+    def line(self) -> str:
+        """As `check` prints it."""
+        return f"  {self.verdict:<7} {self.item}: {printable(self.text)}"
+
+
+def probe(settings: ConnectorSettings) -> Iterator[Finding]:
+    """Tries everything, in the order in which `run` would need it; each wait is bounded."""
+    yield from probe_kafka(settings.kafka)
+    yield probe_folder(settings.files)
+    yield probe_target(settings.push)
+
+
+def probe_kafka(kafka: KafkaSettings) -> Iterator[Finding]:
+    """Client settings, brokers, topics and group; what cannot be tried after a failure is left out."""
+    try:
+        consumer, heard = _consumer(kafka)
+    except InvalidConfiguration as error:
+        yield from (Finding(Verdict.FAILED, "client settings", problem) for problem in error.problems)
+        return
+    if ignored := sorted(clients.NO_EFFECT & kafka.client.keys()):
+        yield Finding(Verdict.WARNING, "client settings", f"{', '.join(ignored)}: without effect here")
+    try:
+        brokers = _brokers(consumer, heard, str(kafka.client["bootstrap.servers"]))
+    finally:
+        consumer.close()
+    yield brokers
+    if brokers.verdict is Verdict.OK:
+        yield from _topics_and_group(kafka)
+
+
+def probe_folder(files: FileSettings) -> Finding:
+    """Whether the folder for temporary files can be made and written."""
+    try:
+        prepare(files.tmp_dir)
+    except StorageFailed as error:
+        return Finding(Verdict.FAILED, "tmp.dir", str(error))
+    return Finding(Verdict.OK, "tmp.dir", f"{files.tmp_dir} can be written, {free_space(files.tmp_dir)}")
+
+
+def probe_target(push: PushSettings) -> Finding:
+    """Sends a form without a file: its refusal shows that name, TLS, path and key are right, and stores nothing."""
+    try:
+        client = PushClient(push)
+    except InvalidConfiguration as error:
+        return Finding(Verdict.FAILED, "target", str(error))
+    try:
+        outcome = client.probe(push.connect_timeout_ms / 1000 + TIMEOUT_S)
+    finally:
+        client.close()
+    verdict, text = judge(outcome)
+    return Finding(verdict, f"target {push.endpoint}", text)
+
+
+def judge(outcome: Outcome) -> tuple[Verdict, str]:
+    """What the answer to a form without a file says about the target. Pure."""
+    said = f"{outcome.cause}. {outcome.cure}." if outcome.cure else f"{outcome.cause}."
+    if outcome.status in NO_FILE:
+        return Verdict.OK, f"takes the key, and refuses a form without a file as it should ({outcome.cause})"
+    if outcome.verdict is Classed.ACCEPTED:
+        return (
+            Verdict.WARNING,
+            f"{outcome.cause} a form without a file, which a push target refuses. Check the address.",
+        )
+    redirected = outcome.status is not None and 300 <= outcome.status < 400
+    if outcome.status is None or outcome.status < 300 or redirected or outcome.status in REFUSED_HERE:
+        return Verdict.FAILED, said
+    return Verdict.WARNING, said
+
+
+def _consumer(kafka: KafkaSettings) -> tuple[Consumer, list[str]]:
+    """A consumer that is no member of the group, and what it says went wrong. Raises InvalidConfiguration."""
+    heard: list[str] = []
+
+    def make(settings: dict[str, Any]) -> Consumer:
+        return Consumer({**settings, "error_cb": lambda error: heard.append(_timeless(error.str())), "logger": SILENT})
+
+    clients.build(Consumer, clients.reading(kafka)).close()  # fetch settings are the reader's alone
+    return clients.build(make, clients.coordinating(kafka)), heard
+
+
+def _brokers(consumer: Consumer, heard: list[str], servers: str) -> Finding:
+    """Whether a broker answers; if not, what each address says to a plain connection, and what the client said."""
+    item = f"brokers {servers}"
+    try:
+        found = consumer.list_topics(timeout=TIMEOUT_S)
+    except KafkaException as error:
+        consumer.poll(0)  # hands over what the client said meanwhile
+        words = [error.args[0].str(), *sorted(set(heard)), *map(_connect, servers.split(","))]
+        return Finding(
+            Verdict.FAILED,
+            item,
+            f"{'; '.join(words)}. Check bootstrap.servers, security.protocol and the credentials.",
+        )
+    return Finding(Verdict.OK, item, f"{len(found.brokers)} in cluster {found.cluster_id}")
+
+
+def _timeless(text: str) -> str:
+    """What the client says, without the time that it took: it says so at each attempt."""
+    return text.partition(" (after ")[0]
+
+
+def _connect(server: str) -> str:
+    """How a plain TCP connection to `host:port` ends."""
+    host, _, port = server.strip().rpartition(":")
+    started = time.monotonic()
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
+    except socket.gaierror as error:
+        return f"{server}: the name is unknown ({error.strerror})"
+    except (OSError, ValueError) as error:
+        return f"{server}: {getattr(error, 'strerror', None) or error}"
+    return f"{server}: takes connections ({time.monotonic() - started:.1f} s)"
+
+
+def _topics_and_group(kafka: KafkaSettings) -> Iterator[Finding]:
+    try:
+        watermarks = Watermarks(kafka)
+        keys = watermarks.topic_partitions()
+        firsts, lasts = watermarks.starts(keys), watermarks.ends(keys)
+    except KafkaFailed as error:
+        yield Finding(Verdict.FAILED, "topics", str(error))
+        return
+    yield from of_topics(kafka, keys, firsts, lasts)
+    group = GroupOffsets(kafka, Instance.new())
+    try:
+        yield of_group(kafka, firsts, lasts, group.read(keys))
+    except KafkaFailed as error:
+        yield Finding(Verdict.FAILED, "group", str(error))
+    finally:
+        group.close()
+
+
+def of_topics(
+    kafka: KafkaSettings, keys: Sequence[Key], firsts: Mapping[Key, int], lasts: Mapping[Key, int]
+) -> Iterator[Finding]:
+    """A line for each topic: its topic-partitions with the offsets that Kafka holds. Pure."""
+    topics = sorted({topic for topic, _ in keys})
+    if not topics:
+        yield Finding(Verdict.WARNING, f"topics matching {kafka.topics_regex}", "there are none yet")
+    for topic in topics:
+        mine = [key for key in keys if key[0] == topic]
+        held = _listed([f"{key[1]} holds {firsts[key]} to {lasts[key]}" for key in mine])
+        yield Finding(Verdict.OK, f"topic {topic}", f"{len(mine)} topic-partitions (offsets, end exclusive): {held}")
+
+
+def of_group(
+    kafka: KafkaSettings, firsts: Mapping[Key, int], lasts: Mapping[Key, int], committed: Mapping[Key, Committed]
+) -> Finding:
+    """Where the group stands, and whether Kafka still has what comes next. Pure."""
+    item = f"group {kafka.group}"
+    fresh = [key for key in lasts if key not in committed]
+    if fresh and kafka.offset_reset == "none":
+        cure = "auto.offset.reset is none: commit an offset with kafka-consumer-groups, or choose earliest or latest."
+        return Finding(Verdict.FAILED, item, f"no committed offset for {_listed(map(_named, fresh))}. {cure}")
+    outside = [key for key, found in committed.items() if not firsts[key] <= found.offset <= lasts[key]]
+    if outside:
+        what = _listed(f"{_named(key)} at {committed[key].offset}" for key in outside)
+        verdict = Verdict.FAILED if kafka.lost_offsets == "STOP" else Verdict.WARNING
+        cure = "Reset the group with kafka-consumer-groups, or set connect.ems.lost.offsets.policy=CONTINUE."
+        return Finding(verdict, item, f"Kafka no longer holds the offsets it stands at: {what}. {cure}")
+    if not committed:
+        return Finding(Verdict.OK, item, f"no committed offsets: it begins at the {kafka.offset_reset} record")
+    lags = {key: lasts[key] - found.offset for key, found in committed.items()}
+    stands = _listed(f"{_named(key)} at {committed[key].offset} (lag {lag})" for key, lag in sorted(lags.items()))
+    begins = f"; {len(fresh)} without offset begin at the {kafka.offset_reset} record" if fresh else ""
+    by = _listed(dict.fromkeys(found.by() for found in committed.values()))
+    return Finding(Verdict.OK, item, f"lag {sum(lags.values())}: {stands}{begins}; last committed by {by}")
+
+
+def _named(key: Key) -> str:
+    return f"{key[0]} {key[1]}"
+
+
+def _listed(words: "Iterator[str] | Sequence[str] | Mapping[str, object]") -> str:
+    """Some of the words, and how many more there are."""
+    every = list(words)
+    more = f" and {len(every) - MOST_NAMED} more" if len(every) > MOST_NAMED else ""
+    return ", ".join(every[:MOST_NAMED]) + more
