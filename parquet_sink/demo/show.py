@@ -111,4 +111,5 @@ def _delivered(now: Snapshot) -> str:
     if not now.delivered and not now.files:
         return f"0, lag {now.lag:,} (the sink is starting)"
     rotated = f" ({now.reasons})" if now.reasons else ""
-    return f"{now.delivered:,}, lag {now.lag:,}; {now.rows:,} rows in {now.files:,} files{rotated}"
+    files = f"{now.files:,} file{'' if now.files == 1 else 's'}"
+    return f"{now.delivered:,}, lag {now.lag:,}; {now.rows:,} rows in {files}{rotated}"

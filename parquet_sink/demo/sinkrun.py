@@ -1,5 +1,6 @@
 """The sink as a user runs it: a process of its own, its words in a log file."""
 
+import contextlib
 import os
 import re
 import shlex
@@ -75,14 +76,18 @@ class SinkRun:
 
     def kill(self) -> None:
         """SIGKILL for the whole process group: the program, Spark's Java and its Python workers."""
-        if self._process is not None and self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
             sweep()  # a killed run leaves its folder in memory
 
     def close(self) -> None:
         """End it if it still runs, gently for a moment."""
-        if self._process is None or self._process.poll() is not None:
+        status = self._process.poll() if self._process is not None else 0
+        if status is not None or self._process is None:
+            if status:  # it crashed: what it had started may be there yet
+                self.kill()
             return
         self._process.send_signal(signal.SIGTERM)
         try:
