@@ -7,6 +7,7 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 
 COPY pyproject.toml README.md LICENSE /src/
+COPY config /src/config
 COPY parquet_sink /src/parquet_sink
 RUN pip install --no-cache-dir '/src[target]' && rm -rf /src
 

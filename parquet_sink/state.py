@@ -8,7 +8,6 @@ count are the consumer group's, not these.
 import json
 import logging
 import sqlite3
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass
@@ -28,6 +27,7 @@ create table if not exists accepted (
   topic text, partition int, next_offset int, range_end int, reason text, primary key (topic, partition)
 );
 create table if not exists known (topic text primary key, schema blob, bytes_per_row real);
+create table if not exists learned (topic text primary key, schema blob, bytes_per_row real);
 create table if not exists watch (topic text, partition int, body text, primary key (topic, partition));
 create table if not exists word (name text primary key, body text not null);
 """
@@ -101,7 +101,7 @@ class State:
 
     def begin_run(self) -> None:
         """Forgets what belonged to an earlier run; what topics taught stays."""
-        for table in ("receipt", "accepted", "watch", "word"):
+        for table in ("receipt", "accepted", "learned", "watch", "word"):
             self._connection.execute(f"drop table {table}")
         self._connection.executescript(SCHEMA)
 
@@ -142,12 +142,24 @@ class State:
         self._connection.execute("delete from accepted where topic = ? and partition = ?", (topic, partition))
 
     def learn(self, topic: str, known: Known) -> None:
-        """Replaces what is known of a topic; a None field leaves the older value."""
-        self._connection.execute(
-            "insert into known values (?, ?, ?) on conflict do update set schema = coalesce(excluded.schema, schema), "
-            "bytes_per_row = coalesce(excluded.bytes_per_row, bytes_per_row)",
-            (topic, known.schema, known.bytes_per_row),
-        )
+        """Notes what the last micro-batch taught of a topic; it counts from `settle` on."""
+        row = (topic, known.schema, known.bytes_per_row)
+        self._connection.execute("insert or replace into learned values (?, ?, ?)", row)
+
+    def settle(self) -> None:
+        """What was learned is known from now on: its ranges are committed, so they are not cut again.
+
+        Until then a crash repeats them with the older knowledge, and so as the same files.
+        """
+        if self._connection.execute("select 1 from learned limit 1").fetchone() is None:
+            return
+        with self._transaction() as db:
+            db.execute(
+                "insert into known select * from learned where true on conflict do update set "
+                "schema = coalesce(excluded.schema, schema), "
+                "bytes_per_row = coalesce(excluded.bytes_per_row, bytes_per_row)"
+            )
+            db.execute("delete from learned")
 
     def known(self) -> dict[str, Known]:
         rows = self._connection.execute("select topic, schema, bytes_per_row from known")
@@ -173,10 +185,11 @@ class State:
         return None if found is None else Failure(**found)
 
     def forgive(self) -> None:
-        """Forgets the failure for another try, and what was accepted before: the group's offsets count."""
+        """Forgets the failure for another try, and what the last micro-batch left: the group's offsets count."""
         with self._transaction() as db:
             db.execute("delete from word where name = 'failure'")
             db.execute("delete from accepted")
+            db.execute("delete from learned")
 
     def stop(self) -> None:
         """Tells admission to admit nothing more."""
@@ -195,10 +208,6 @@ class State:
     def _word(self, name: str) -> Any:
         row = self._connection.execute("select body from word where name = ?", (name,)).fetchone()
         return None if row is None else json.loads(row[0])
-
-    def beat(self) -> None:
-        """A sign of life of the admission loop."""
-        self.say("beat", time.time())
 
     def close(self) -> None:
         self._connection.close()

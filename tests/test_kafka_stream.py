@@ -42,6 +42,7 @@ class Cluster:
 
     def __init__(self) -> None:
         self.logs: dict[Key, tuple[int, int]] = {KEY: (0, 0)}
+        self.highest: dict[Key, int] = {}
         self.group: dict[Key, int] = {}
         self.plans: dict[Key, Plan] = {}
         self.calls: list[str] = []
@@ -66,6 +67,10 @@ class Cluster:
     def ends(self, keys: Sequence[Key]) -> dict[Key, int]:
         self._called("ends")
         return {key: self.logs[key][1] for key in keys}
+
+    def highs(self, keys: Sequence[Key]) -> dict[Key, int]:
+        self._called("highs")
+        return {key: self.highest.get(key, self.logs[key][1]) for key in keys}
 
     # GroupOffsets
     def read(self, keys: Sequence[Key]) -> dict[Key, Committed]:
@@ -405,6 +410,14 @@ def test_draining_takes_what_was_there_and_nothing_later(cluster: Cluster, make:
     assert ticker.tick({KEY: 100}) == [(*KEY, Range(100, 150, Reason.END_OF_INPUT))]
     assert ticker.tick({KEY: 150}) == []
     assert cluster.group == {KEY: 150}
+
+
+def test_an_offset_beyond_the_last_stable_one_is_no_loss(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+    """A group that read uncommitted records stands beyond the last stable offset; it waits, and nothing is told."""
+    cluster.logs[KEY], cluster.highest[KEY], cluster.group[KEY] = (0, 50), 80, 70
+    ticker = make()
+    assert ticker.begin() == {KEY: 70}
+    assert ticker.tick({KEY: 70}) == []
 
 
 def test_a_topic_made_anew_stops(cluster: Cluster, make: Callable[..., Ticker]) -> None:

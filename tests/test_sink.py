@@ -71,6 +71,7 @@ def test_a_commit_notes_everything(writer: PushWriter, state: State) -> None:
     writer.commit([Outcomes((outcome(0, 100), outcome(1, 100, bytes_per_row=7.0)))], 3)
     assert [one.file_name for _, one in state.receipts_after(0)] == ["f0", "f10"]
     assert state.accepted() == [Accepted("orders", 0, 100, 100, "records"), Accepted("orders", 1, 100, 100, "records")]
+    state.settle()
     assert state.known() == {"orders": Known(None, 7.0)}
     assert state.failure() is None
 
@@ -115,10 +116,11 @@ def schema_of(*values: bytes) -> bytes:
     return serialized
 
 
-def test_two_tasks_of_one_topic_teach_together(writer: PushWriter, given: handoff.Handoff) -> None:
+def test_two_tasks_of_one_topic_teach_together(writer: PushWriter, given: handoff.Handoff, state: State) -> None:
     """Columns that only one of two tasks saw are known to the next micro-batch, whichever reported last."""
     one, other = schema_of(b'{"a":1}'), schema_of(b'{"b":"x"}')
     writer.commit([Outcomes((outcome(0, 100, schema=one),)), Outcomes((outcome(1, 100, schema=other),))], 3)
+    state.settle()
     following = PushSink({handoff.RUN_FOLDER: given.folder}).streamWriter(None, False)  # type: ignore[arg-type]
     schema = following._known["orders"].schema
     assert schema is not None

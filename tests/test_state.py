@@ -48,6 +48,8 @@ def test_a_new_run_keeps_what_topics_taught(tmp_path: Path) -> None:
     """Receipts, failures and words end with their run; schemas and sizes go on, so that files come out the same."""
     first = State(tmp_path / "state.db")
     first.learn("orders", Known(b"schema", 1.0))
+    first.settle()
+    first.learn("orders", Known(b"not committed", 2.0))
     first.fail(Failure("KafkaFailed", "away"))
     first.stop()
     first.accept([Accepted("orders", 0, 7, 9, "records")])
@@ -97,10 +99,14 @@ def test_receipts_are_bounded(state: State, monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_is_known_of_a_topic_is_completed(state: State) -> None:
     """A later file may teach less; what it does not say stays."""
     state.learn("orders", Known(b"schema", 12.5))
+    state.settle()
     state.learn("orders", Known(None, 13.0))
     state.learn("items", Known(b"other", None))
+    assert state.known() == {"orders": Known(b"schema", 12.5)}, "not before it is settled"
+    state.settle()
     assert state.known() == {"orders": Known(b"schema", 13.0), "items": Known(b"other", None)}
     state.learn("orders", Known(b"newer", None))
+    state.settle()
     assert state.known()["orders"] == Known(b"newer", 13.0)
 
 
@@ -118,9 +124,10 @@ def test_another_try_forgets_failure_and_acceptance(state: State) -> None:
     state.accept([Accepted("orders", 0, 100, 100, "size")])
     state.learn("orders", Known(b"schema", 1.0))
     state.forgive()
+    state.settle()
     assert state.failure() is None
     assert state.accepted() == []
-    assert state.known() == {"orders": Known(b"schema", 1.0)}
+    assert state.known() == {}, "what an uncommitted micro-batch taught does not count"
 
 
 def test_a_stop_is_told(state: State) -> None:

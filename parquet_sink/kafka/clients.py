@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.settings import KafkaSettings
@@ -21,6 +22,11 @@ PASSING: Final = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN,
 UNKNOWN: Final = frozenset(
     {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}  # noqa: SLF001
 )
+
+MEMBERS_ONLY: Final = frozenset(
+    {KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION, KafkaError.REBALANCE_IN_PROGRESS}
+)
+"""Answers to a commit from outside to a group that has members."""
 
 RENAMED: Final[Mapping[str, str]] = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
@@ -142,12 +148,12 @@ def reading(kafka: KafkaSettings) -> dict[str, Any]:
     The queue bounds are ours: `queued.max.messages.kbytes` is what one consumer may hold in memory ahead of us.
     """
     return {
-        "queued.max.messages.kbytes": "16384",
-        "queued.min.messages": "200000",
+        "queued.max.messages.kbytes": "4096",
+        "queued.min.messages": "100000",
         "fetch.wait.max.ms": "100",
         "fetch.queue.backoff.ms": "10",
         "fetch.error.backoff.ms": "100",
-        "fetch.message.max.bytes": str(4 << 20),
+        "fetch.message.max.bytes": str(1 << 20),
         **_common(kafka),
         "enable.partition.eof": True,
         "enable.auto.commit": False,
@@ -198,6 +204,13 @@ class _NowAndThen(logging.Filter):
 
 _client_log = logging.getLogger(f"{__name__}.librdkafka")
 _client_log.addFilter(_NowAndThen())
+
+
+def validate(kafka: KafkaSettings) -> None:
+    """Raises InvalidConfiguration for settings that the Kafka client would refuse. Connects to nothing."""
+    for settings in (coordinating(kafka), reading(kafka)):
+        build(Consumer, settings).close()
+    build(AdminClient, administering(kafka))
 
 
 def build(make: Callable[[dict[str, Any]], T], settings: dict[str, Any]) -> T:

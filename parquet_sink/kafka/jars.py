@@ -111,7 +111,7 @@ def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def repository(environment: Mapping[str, str] = os.environ) -> str:
-    """The address to fetch from, or MAVEN_CENTRAL. Raises SetupError when PARQUET_SINK_MAVEN_REPOSITORY is not usable."""
+    """The address to fetch from, MAVEN_CENTRAL unless named. Raises SetupError for a mirror that is not usable."""
     address = environment.get("PARQUET_SINK_MAVEN_REPOSITORY")
     if not address:
         return MAVEN_CENTRAL

@@ -14,7 +14,7 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from parquet_sink.config.settings import KafkaSettings
-from parquet_sink.errors import AnotherInstance, BrokerAway, KafkaFailed
+from parquet_sink.errors import AnotherInstance, BrokerAway, ConnectorError, KafkaFailed
 from parquet_sink.handoff import Instance
 from parquet_sink.kafka import clients
 
@@ -171,9 +171,14 @@ class GroupOffsets:
             raise self._failed("offsets cannot be committed", bad.error)
         self._ours.update(next_offsets)
 
-    def _failed(self, what: str, error: KafkaError) -> KafkaFailed:
+    def _failed(self, what: str, error: KafkaError) -> ConnectorError:
         if error.code() in clients.REFUSALS:
             return KafkaFailed(f"Group {self._group}: {what}. {error.str()}. Check the credentials and rights.")
+        if error.code() in clients.MEMBERS_ONLY:
+            return AnotherInstance(
+                f"Group {self._group}: {what}, because the group has active members: the connector still runs in Kafka "
+                f"Connect, or another consumer uses this group. Stop that first."
+            )
         return BrokerAway(f"Group {self._group}: {what}. {error.str()}.")
 
     def close(self) -> None:

@@ -29,7 +29,7 @@ POLL_S: Final = 0.1
 SILENCE_S: Final = 120.0
 """A range whose next record does not come for so long, although the broker promised it, fails."""
 IDLE_CONSUMERS: Final = 4
-"""Consumers kept for other topic-partitions in one process: each holds connections and up to 16 MiB."""
+"""Consumers kept for other topic-partitions in one process: each holds connections and up to 4 MiB."""
 
 
 @dataclass

@@ -111,6 +111,7 @@ class Ticker:
 
     def _commit(self, start: Mapping[Key, int]) -> None:
         self._group.commit(start)
+        self._state.settle()
         if self._now() - self._checked >= CHECK_S:
             self._group.check()
             self._checked = self._now()
@@ -192,8 +193,11 @@ class Ticker:
     def _fell_back(self, key: Key, start: int, end: int) -> None:
         """The topic-partition ends below where we stand: deleted and made anew, or truncated.
 
-        With CONTINUE the group is set to its beginning and the query starts again from there.
+        With CONTINUE the group is set to its beginning and the query starts again from there. No harm when only the
+        last stable offset lies below: someone read further with read_uncommitted.
         """
+        if self._watermarks.highs([key])[key] >= start:
+            return
         first = self._watermarks.starts([key])
         error = reader.lost(*key, start, first[key], end)
         if self._settings.kafka.lost_offsets == "STOP":
@@ -224,11 +228,15 @@ class Ticker:
             found = committed.get(key)
             if found is None:
                 starts[key] = self._reset(key, reset, first[key], last[key])
-            elif first[key] <= found.offset <= last[key]:
+            elif first[key] <= found.offset <= self._high(key, found.offset, last[key]):
                 starts[key] = found.offset
             else:
                 starts[key] = self._lost(key, found.offset, first[key], last[key])
         return starts
+
+    def _high(self, key: Key, offset: int, last: int) -> int:
+        """Where the topic-partition ends, also beyond its last stable offset if `offset` lies there."""
+        return last if offset <= last else self._watermarks.highs([key])[key]
 
     def _reset(self, key: Key, reset: str, first: int, last: int) -> int:
         if reset == "none":

@@ -65,17 +65,21 @@ class Watermarks:
 
         The last stable offset; the high watermark when uncommitted records are read.
         """
-        return self._list(keys, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+        return self._list(keys, OffsetSpec.latest(), self._isolation)  # type: ignore[no-untyped-call]
+
+    def highs(self, keys: Sequence[Key]) -> dict[Key, int]:
+        """The high watermarks, whatever is read. One request. Raises BrokerAway, KafkaFailed."""
+        return self._list(keys, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)  # type: ignore[no-untyped-call]
 
     def starts(self, keys: Sequence[Key]) -> dict[Key, int]:
         """The first offset that Kafka still holds. One request. Raises BrokerAway, KafkaFailed."""
-        return self._list(keys, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+        return self._list(keys, OffsetSpec.earliest(), self._isolation)  # type: ignore[no-untyped-call]
 
-    def _list(self, keys: Sequence[Key], spec: Any) -> dict[Key, int]:
+    def _list(self, keys: Sequence[Key], spec: Any, isolation: IsolationLevel) -> dict[Key, int]:
         if not keys:
             return {}
         asked = {TopicPartition(t, p): spec for t, p in keys}
-        futures = self._admin.list_offsets(asked, isolation_level=self._isolation, request_timeout=TIMEOUT_S)
+        futures = self._admin.list_offsets(asked, isolation_level=isolation, request_timeout=TIMEOUT_S)
         out: dict[Key, int] = {}
         for tp, future in futures.items():
             try:

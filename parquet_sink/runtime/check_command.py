@@ -6,7 +6,7 @@ import os
 from parquet_sink.config.check import Checked, check_files, format_report
 from parquet_sink.config.connector import Loaded
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.kafka.clients import translate
+from parquet_sink.kafka.clients import validate
 from parquet_sink.runtime.command import add_files
 
 
@@ -33,9 +33,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _client_problems(loaded: Loaded) -> list[str]:
-    """What the Kafka client could not use: stores of keys in Java's own form."""
+    """What the Kafka client could not use: stores of keys in Java's own form, settings that it does not know."""
     try:
-        translate(loaded.settings.kafka.client if loaded.settings else {})
+        if loaded.settings is not None:
+            validate(loaded.settings.kafka)
     except InvalidConfiguration as error:
         return [f"{problem} (in {loaded.source})" for problem in error.problems]
     return []

@@ -6,6 +6,7 @@ import sys
 
 from parquet_sink.config.check import check_files
 from parquet_sink.config.docs import help_text
+from parquet_sink.kafka.clients import validate
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +60,8 @@ def run(args: argparse.Namespace) -> int:
     for warning in checked.warnings:
         log.warning("%s", warning)
     settings = checked.require()
+    for one in settings:
+        validate(one.kafka)
     from parquet_sink.runtime.worker import Observer, Worker  # after the files were found right: it takes a second
 
     observer: Observer

@@ -93,7 +93,7 @@ class Connector:
         self.status = Status.RUNNING
 
     def _tick(self) -> str:
-        """Half the commit interval, between 0.25 and 1 s: a range is due within a second of its age."""
+        """A quarter of the commit interval, between 0.25 and 1 s: a range is due within a second of its age."""
         return f"{min(max(self.settings.flush.commit_interval_ms // 4, 250), 1_000)} milliseconds"
 
     def look(self, spark: SparkSession) -> None:

@@ -71,6 +71,7 @@ def _set_environment(local: bool) -> None:
     for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
         os.environ[name] = sys.executable
     os.environ.setdefault("MALLOC_ARENA_MAX", "2")  # glibc keeps memory for each thread otherwise, and Java has many
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # measured: as quick as mimalloc here, and smaller
     if local:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         os.environ[logs.VARIABLE] = "1"

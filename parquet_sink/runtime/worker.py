@@ -8,12 +8,15 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Final, Protocol
 
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+
 from parquet_sink.config.settings import ConnectorSettings
-from parquet_sink.errors import SetupError
+from parquet_sink.errors import ConnectorError, SetupError
 from parquet_sink.kafka.jars import find_java
 from parquet_sink.runtime.connector import Connector, Status
 from parquet_sink.runtime.scratch import scratch_folder
@@ -74,11 +77,19 @@ class Worker:
             self._start(spark, folder, session.slots(spark))
             self._supervise(spark)
             return 1 if any(c.status is Status.FAILED for c in self._connectors) else 0
+        except (Py4JError, ConnectionError) as error:
+            if isinstance(error, Py4JJavaError):
+                raise
+            raise ConnectorError(
+                "Spark's Java process ended while connectors ran: it was killed, or ran out of memory. "
+                "What was not committed is sent again at the next start."
+            ) from error
         finally:
             self._observer.close(self._connectors)
             for connector in self._connectors:
                 connector.close()
-            spark.stop()
+            with suppress(Py4JError, ConnectionError):  # a Java process that is gone needs no stopping
+                spark.stop()
 
     def _start(self, spark: "SparkSession", folder: Path, slots: int) -> None:
         """Starts one after the other; the first one warms Spark up for all."""

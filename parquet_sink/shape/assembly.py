@@ -45,7 +45,7 @@ class Records:
 
     @classmethod
     def of(cls, block: Block) -> "Records":
-        """The records of the block that have a value: no tombstones, and no JSON `null`, which Connect takes for one."""
+        """The records of the block that have a value: no tombstones, nor JSON `null`, which Connect takes for one."""
         offsets, timestamps, values = block.offsets, block.timestamps, block.values
         live = pc.fill_null(pc.not_equal(values, _NULL), fill_value=False)
         if live.false_count:
