@@ -22,7 +22,8 @@ Place = tuple[int, int]
 class Findings:
     """Counts of records, with a few examples of each kind of trouble in words.
 
-    repeated: records that came again, in a second file or in the same one sent again; the latter are repeated_files.
+    repeated: records that came again, as they may when their file was sent again under its name (repeated_files).
+    renamed: those of them that came in a file of another name, which must not be.
     """
 
     missing: int = 0
@@ -33,6 +34,7 @@ class Findings:
     early_commits: int = 0
     stale_rows: int = 0
     resent: int = 0
+    renamed: int = 0
     repeated_files: int = 0
     altered_files: int = 0
     examples: list[str] = field(default_factory=list)
@@ -48,7 +50,7 @@ class Findings:
     def clean(self) -> bool:
         """Whether nothing is wrong; repeats are no wrong."""
         wrong = self.missing + self.altered + self.invented + self.disordered + self.early_commits
-        return not (wrong + self.stale_rows + self.resent + self.altered_files)
+        return not (wrong + self.stale_rows + self.resent + self.renamed + self.altered_files)
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,7 @@ class Oracle:
             self.findings.note("altered", f"{_at(place)} in file {name} is unlike the record that was produced")
         elif place in self._accepted_ms:
             self.findings.repeated += 1
+            self.findings.note("renamed", f"{_at(place)} came again in a file of another name, {name}")
         else:
             self._accepted_ms[place] = accepted_ms
 

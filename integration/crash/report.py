@@ -78,7 +78,8 @@ class Report:
             f"{found.repeated_files} files came again under their name, {found.altered_files} of them with other bytes"
         )
         wrongs = (
-            f"out of order {found.disordered}, committed too early or backwards {found.early_commits}, "
+            f"again in another file {found.renamed}, out of order {found.disordered}, "
+            f"committed too early or backwards {found.early_commits}, "
             f"sent again after SIGTERM {found.resent}, wrong rows in the table {found.stale_rows}"
         )
         ends = f"exit statuses of the sink before SIGTERM: {self.ends}; children outlived it by {self.orphans_s:.1f} s"
