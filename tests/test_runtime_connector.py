@@ -291,15 +291,6 @@ def test_ticks_follow_the_interval(tmp_path: Path, interval: int, tick: str) -> 
     assert Connector(made, tmp_path / "run")._tick() == f"{tick} milliseconds"
 
 
-def test_a_stack_trace_is_cut_to_its_words() -> None:
-    """The message of a defect is what happened, not where in Java; the rest is in the debug log."""
-    trace = (
-        "org.apache.spark.SparkException: Job aborted\n\n\tat org.apache.Spark.run(X.scala:1)\n  at b\nCaused by: x\n"
-    )
-    assert module._first_lines(trace) == "org.apache.spark.SparkException: Job aborted Caused by: x"
-    assert len(module._first_lines("word " * 1_000)) <= 600
-
-
 def test_failures_are_logged_once(running: Connector, launched: list[Query], caplog: pytest.LogCaptureFixture) -> None:
     """The log names the connector and the reason."""
     caplog.set_level(logging.INFO)

@@ -22,6 +22,7 @@ from parquet_sink.files.cleanup import prepare, remove_leftovers
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.kafka import source
 from parquet_sink.kafka.offsets import GroupOffsets, Plan
+from parquet_sink.runtime.causes import DEFECT, failure_of
 from parquet_sink.sink import NAME as SINK
 from parquet_sink.state import Failure, State
 
@@ -33,8 +34,6 @@ RESTART_WINDOW_S: Final = 600.0
 RESTART_PAUSE_S: Final = 2.0
 STOP_S: Final = 300.0
 """How long a graceful stop waits for the flush in progress: one upload with all its retries fits in."""
-DEFECT: Final = "Defect"
-"""A failure that nobody raised on purpose: a lost worker, a full heap, a bug."""
 CURABLE: Final = frozenset({"BrokerAway", "KafkaFailed", DEFECT})
 """Failures that a new start of the query may cure."""
 
@@ -130,7 +129,7 @@ class Connector:
         if error is None:
             return None
         log.debug("connector %s: %s", self.settings.name, error)
-        return self.state.failure() or Failure(DEFECT, _first_lines(str(error)))
+        return self.state.failure() or failure_of(error, self.settings.files.tmp_dir)
 
     def _may_restart(self) -> bool:
         now = time.monotonic()
@@ -197,9 +196,3 @@ class Connector:
             self.state.close()
         self._lock.release()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _first_lines(text: str) -> str:
-    """The words of a Java stack trace that say something; the rest goes to the log."""
-    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
-    return " ".join(lines)[:600]

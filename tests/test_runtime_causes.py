@@ -1,0 +1,78 @@
+"""The failure at the bottom of what Spark says when a query ends."""
+
+import pytest
+
+from parquet_sink.runtime.causes import LONGEST, failure_of
+from parquet_sink.state import Failure
+
+QUERY = "Writing job failed.\n=== Streaming Query ===\nIdentifier: orders [id = 1]\nLogical Plan:\nWrite parquet_sink\n"
+TRACE = (
+    "org.apache.spark.SparkException: [PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR] Failed when Python streaming data "
+    'source perform commit: Traceback (most recent call last):\n  File "sink.py", line 89, in commit\n    note()\n'
+    "    ^^^^^^\n{}\n SQLSTATE: 38000"
+)
+
+
+class Captured(Exception):
+    """As PySpark gives what Java threw."""
+
+    def __init__(self, text: str, cause: BaseException | None = None) -> None:
+        super().__init__(text)
+        self._cause = cause
+
+
+def wrapped(bottom: str) -> Captured:
+    """The layers of a real failure, with this text at the bottom."""
+    return Captured(QUERY, Captured("org.apache.spark.SparkException: Writing job failed.", Captured(bottom)))
+
+
+def test_python_error_at_the_bottom_is_the_cause() -> None:
+    """Not the description of the query, and not the lines of the trace."""
+    found = failure_of(wrapped(TRACE.format("ValueError: no such thing")), "/tmp")
+    assert found == Failure("Defect", "ValueError: no such thing")
+
+
+def test_of_several_tracebacks_the_last_counts() -> None:
+    """That is what was raised in the end."""
+    trace = TRACE.format(
+        "KeyError: 'a'\n\nDuring handling of the above exception, another exception occurred:\n\n"
+        'Traceback (most recent call last):\n  File "x.py", line 1, in f\n    g()\nRuntimeError: b'
+    )
+    assert failure_of(wrapped(trace), "/tmp").message == "RuntimeError: b"
+
+
+def test_our_own_errors_are_known_by_their_class() -> None:
+    """So that what may be cured is started again, and the operator reads our words alone."""
+    trace = TRACE.format("parquet_sink.errors.BrokerAway: Group g: no answer.\nCheck the broker.")
+    assert failure_of(wrapped(trace), "/tmp") == Failure("BrokerAway", "Group g: no answer.\nCheck the broker.")
+
+
+def test_trouble_with_the_state_file_names_the_folder() -> None:
+    """A full disk may be met there first."""
+    found = failure_of(wrapped(TRACE.format("sqlite3.OperationalError: database or disk is full")), "/data/tmp")
+    assert found.kind == "StorageFailed"
+    assert "/data/tmp (connect.ems.tmp.dir): database or disk is full. " in found.message
+
+
+def test_task_that_failed_for_good_is_told_by_its_python_error() -> None:
+    """Spark's words about attempts and executors are left out, and so is Java's trace."""
+    text = (
+        "Job aborted due to stage failure: Task 0 in stage 1.0 failed 4 times: org.apache.spark.api.python."
+        'PythonException: Traceback (most recent call last):\n  File "w.py", line 1, in f\n    g()\nMemoryError\n\n'
+        "\tat org.apache.spark.api.python.BasePythonRunner.read(PythonRunner.scala:1)\n\nDriver stacktrace:\n\tat x"
+    )
+    assert failure_of(wrapped(text), "/tmp").message == "MemoryError"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SparkException: Job aborted\n\tat x.y(Z.java:1)\n  at q", "SparkException: Job aborted"),
+        (QUERY, "Writing job failed."),
+        ("", ""),
+        ("word " * 1_000, ("word " * 1_000)[:LONGEST]),
+    ],
+)
+def test_without_python_the_innermost_text_counts(text: str, expected: str) -> None:
+    """Without its trace, and cut when long."""
+    assert failure_of(Captured("outer", Captured(text)), "/tmp") == Failure("Defect", expected)
