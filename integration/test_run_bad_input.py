@@ -252,6 +252,21 @@ def test_full_disk(sink: Sink, broker: Broker, topic: TopicFactory) -> None:
     assert (places(sink), sink.offsets(name)) == ([(0, n) for n in range(14)], [14])
 
 
+def test_full_disk_under_the_state_file(sink: Sink, broker: Broker, topic: TopicFactory) -> None:
+    """When not even the connector's notes can be written, the error names the folder, and nothing is lost."""
+    name = topic()
+    broker.produce(name, numbered(2))
+    sink.drain(name)
+    broker.produce(name, numbered(3))
+    with workers_limited_to(20_000):
+        run = sink.drain(name)
+    assert (run.status, run.failure.kind) == (Status.FAILED, "StorageFailed")
+    for part in (str(sink.tmp_dir), "connect.ems.tmp.dir", "Nothing is lost"):
+        assert part in run.failure.message
+    assert sink.drain(name).status is Status.DONE
+    assert (sorted(set(places(sink))), sink.offsets(name)) == ([(0, n) for n in range(5)], [5])
+
+
 @contextmanager
 def workers_limited_to(size_bytes: int) -> Iterator[None]:
     """No file of Spark's Python workers grows beyond this size: a full disk that needs no rights to make."""

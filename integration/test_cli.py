@@ -1,0 +1,203 @@
+"""The command line as an operator has it: exit statuses, signals, log lines, and secrets that never show."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+import requests
+
+from integration.conftest import TopicFactory
+from integration.harness import Sink
+from parquet_sink.cli import main
+from parquet_sink.kafka.broker import Broker, free_port
+from parquet_sink.target.process import TargetProcess
+
+CANARY = "canary-4711"
+WORKER = "value.converter=JsonConverter\nvalue.converter.schemas.enable=false\nconsumer.sasl.password=${env:CANARY}\n"
+TIMEOUT_S = 120.0
+
+
+def numbered(count: int, first: int = 0) -> list[tuple[None, bytes]]:
+    """Records {"n": first}, {"n": first + 1} and so on, without keys."""
+    return [(None, json.dumps({"n": n}).encode()) for n in range(first, first + count)]
+
+
+class Command:
+    """`parquet-sink run` in a process of its own; `said` is everything it printed so far."""
+
+    def __init__(self, folder: Path, servers: str, arguments: list[str]) -> None:
+        self._log = folder / "said.log"
+        environment = {
+            **os.environ,
+            "PARQUET_SINK_BOOTSTRAP_SERVERS": servers,
+            "PARQUET_SINK_LOG_LEVEL": "DEBUG",
+            "CANARY": CANARY,
+        }
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "parquet_sink", "run", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                cwd=folder,
+            )
+
+    @property
+    def said(self) -> str:
+        return self._log.read_text(errors="replace")
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Waits; fails when the process ends first or it takes too long."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while not condition():
+            assert self.process.poll() is None, self.said[-3_000:]
+            assert time.monotonic() < deadline, self.said[-3_000:]
+            time.sleep(0.1)
+
+    def signal(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+
+    def ended(self, timeout_s: float = TIMEOUT_S) -> int:
+        return self.process.wait(timeout_s)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Callable[[Mapping[str, str]], str]:
+    """Writes a connector file and returns its path; the worker file is beside it."""
+    (tmp_path / "worker.properties").write_text(WORKER)
+
+    def write(properties: Mapping[str, str]) -> str:
+        path = tmp_path / f"{properties['name']}.properties"
+        path.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def run(tmp_path: Path, broker: Broker) -> Iterator[Callable[..., Command]]:
+    """Starts the command; brokers are named in the environment. What still runs is killed at the end."""
+    started: list[Command] = []
+
+    def start(*arguments: str) -> Command:
+        worker = ["--worker", str(tmp_path / "worker.properties")]
+        started.append(Command(tmp_path, broker.bootstrap_servers, [*worker, *arguments]))
+        return started[-1]
+
+    yield start
+    for command in started:
+        command.process.kill()
+        command.process.wait()
+
+
+def pages(port: int) -> str:
+    """What Spark's UI shows of the session, its queries and their plans."""
+    base = f"http://127.0.0.1:{port}"
+    [application] = requests.get(f"{base}/api/v1/applications", timeout=20).json()
+    api = f"/api/v1/applications/{application['id']}"
+    paths = ("/environment/", "/SQL/", "/StreamingQuery/", f"{api}/environment", f"{api}/sql?details=true")
+    return "\n".join(requests.get(base + path, timeout=20).text for path in paths)
+
+
+def test_a_service_stops_in_order_and_shows_no_secret(
+    sink: Sink,
+    broker: Broker,
+    topic: TopicFactory,
+    files: Callable[[Mapping[str, str]], str],
+    run: Callable[..., Command],
+    tmp_path: Path,
+) -> None:
+    """At DEBUG, with faults, UI and event log: a line for each file, SIGTERM commits all and exits 0, no secret."""
+    name, port, events = topic(), free_port(), tmp_path / "events"
+    events.mkdir()
+    spark = {"eventLog.enabled": "true", "eventLog.dir": events.as_uri(), "ui.enabled": "true", "ui.port": str(port)}
+    options = [word for key, value in spark.items() for word in ("--conf", f"spark.{key}={value}")]
+    with TargetProcess(authorization=f"AppKey {CANARY}") as target:
+        properties = sink.properties(name, endpoint=target.endpoint(), authorization_key="AppKey ${env:CANARY}")
+        more = {"consumer.override.ssl.key.password": CANARY, "connect.ems.proxy.auth.password": CANARY}
+        target.client.order_faults({"status": 503, "body": f"echo {CANARY}", "next": 1})
+        broker.produce(name, numbered(5))
+        command = run(*options, files({**properties, **more}))
+        command.until(lambda: target.client.statistics()["files"] == 1)
+        shown = pages(port)
+        target.client.order_faults({"latency_s": 1.5, "next": 1})
+        broker.produce(name, numbered(5, 5))
+        command.until(lambda: target.client.faults()[-1]["fired"] == 1)
+        command.signal()
+        assert command.ended() == 0
+        target.client.sync()
+        assert target.client.tables() == {sink.table: 10}
+        lines = [line for line in command.said.splitlines() if f"connector {sink.name}: accepted topic-{name}" in line]
+        assert len(lines) == target.client.statistics()["files"] == 2
+    assert sink.offsets(name) == [10]
+    written = [path.read_text(errors="replace") for path in events.rglob("*") if path.is_file()]
+    assert sum(map(len, written)) > 1_000
+    assert "parquet_sink" in shown
+    for text in (command.said, shown, *written):
+        assert CANARY not in text
+
+
+def test_second_signal_ends_at_once(
+    sink: Sink, broker: Broker, topic: TopicFactory, target: TargetProcess, run: Callable[..., Command],
+    files: Callable[[Mapping[str, str]], str],
+) -> None:  # fmt: skip
+    """The flush in progress is given up; the next start sends it again and nothing is missing."""
+    name = topic()
+    broker.produce(name, numbered(5))
+    target.client.order_faults({"latency_s": 60, "next": 1})
+    command = run(files(sink.properties(name)))
+    command.until(lambda: target.client.faults()[0]["fired"] == 1)
+    command.signal()
+    command.until(lambda: "the flush in progress is finished first" in command.said)
+    command.signal()
+    assert command.ended(10) == 128 + signal.SIGTERM
+    assert sink.offsets(name) == [0]
+    sink.drain(name)
+    assert sorted({row["n"] for row in sink.rows()}) == [0, 1, 2, 3, 4]
+    assert sink.offsets(name) == [5]
+
+
+def test_until_caught_up_tells_success_from_failure(
+    sink: Sink,
+    broker: Broker,
+    topic: TopicFactory,
+    run: Callable[..., Command],
+    files: Callable[[Mapping[str, str]], str],
+) -> None:
+    """One of two connectors meets an invalid record: the other delivers all, and the exit status is 1; then 0."""
+    good, bad = topic(), topic()
+    broker.produce(good, numbered(5))
+    broker.produce(bad, [*numbered(2), (None, b"not JSON")])
+    first = files(sink.properties(good))
+    second = files({**sink.properties(bad, target_table=f"{sink.table}-bad"), "name": f"{sink.name}-bad"})
+    command = run("--until-caught-up", first, second)
+    assert command.ended() == 1
+    assert f"topic {bad}, topic-partition 0, offset 2: the value is not JSON" in command.said
+    assert len(sink.rows()) == 5
+    assert (sink.offsets(good), sink.offsets(bad, group=f"{sink.group}-bad")) == ([5], [2])
+    assert run("--until-caught-up", first).ended() == 0
+    assert len(sink.rows()) == 5
+
+
+def test_wrong_files_are_told_at_once(
+    sink: Sink, files: Callable[[Mapping[str, str]], str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every problem of every file is printed, nothing is started, and the exit status is 2."""
+    properties = sink.properties("t", commit_records=-1)
+    path = files({key: value for key, value in properties.items() if not key.endswith("target.table")})
+    assert main(["run", path, str(tmp_path / "missing.properties")]) == 2
+    said = capsys.readouterr().err
+    for part in (
+        "[connect.ems.commit.records]",
+        "[connect.ems.target.table]",
+        "[value.converter]",
+        "missing.properties",
+    ):
+        assert part in said
