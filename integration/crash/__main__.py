@@ -21,9 +21,9 @@ KILLS, RECORDS = 30, 300_000
 def main() -> int:
     """Runs, prints, and returns the exit status."""
     sizes = Sizes(
-        kills=int(os.environ.get("KILLS") or KILLS),
-        records=int(os.environ.get("RECORDS") or RECORDS),
-        seed=int(os.environ.get("SEED") or random.randrange(1_000_000)),
+        kills=size("KILLS", KILLS),
+        records=size("RECORDS", RECORDS),
+        seed=size("SEED", random.randrange(1, 1_000_000)),
     )
     print(
         f"{sizes.kills} kills, {sizes.records} records or more at {sizes.per_second:.0f}/s, SEED={sizes.seed}",
@@ -39,6 +39,14 @@ def main() -> int:
         print(line)
     print(report.summary())
     return 0 if report.passed else 1
+
+
+def size(name: str, default: int) -> int:
+    """A positive number from the environment. Ends the program when it is something else."""
+    given = os.environ.get(name) or str(default)
+    if not (given.isascii() and given.isdigit() and int(given)):
+        sys.exit(f"{name}={given}: give a whole number above 0")
+    return int(given)
 
 
 def campaign(sizes: Sizes, broker: Broker, target: TargetProcess, folder: Path) -> Report:

@@ -220,6 +220,10 @@ class Campaign:
         with closing(self._target.client) as client:
             self.report.files = judge(self.oracle, client, TABLE, self._group.samples, stop)
         self.report.records = self.oracle.records
+        if len(self.report.hits) < self._sizes.kills:
+            self.report.troubles.append(f"too few faults: {len(self.report.hits)} of {self._sizes.kills}")
+        if self.report.records < self._sizes.records:
+            self.report.troubles.append(f"too few records: {self.report.records} of {self._sizes.records}")
 
     def _say(self, text: str) -> None:
         print(f"[{time.monotonic() - self._began:6.1f} s] {text}", flush=True)
