@@ -20,7 +20,7 @@ from parquet_sink.errors import AnotherInstance
 from parquet_sink.kafka.offsets import Plan
 from parquet_sink.runtime import connector as module
 from parquet_sink.runtime.connector import RESTART_PAUSE_S, RESTART_WINDOW_S, RESTARTS, STOP_S, Connector, Status
-from parquet_sink.state import Accepted, Failure
+from parquet_sink.state import Accepted, Failure, Watch
 
 SPARK: Any = None
 
@@ -186,12 +186,23 @@ def test_a_refusal_ends_the_connector(running: Connector, launched: list[Query])
     assert Group.advanced == [({("orders", 0): 40}, {("orders", 0): Plan(100, "records")})]
 
 
+@pytest.mark.parametrize("kind", ["BrokerAway", "KafkaFailed"])
+def test_kafka_that_never_answered_is_not_tried_again(running: Connector, launched: list[Query], kind: str) -> None:
+    """The first start has waited as long as it may; an unknown topic or a wrong address ends the connector."""
+    assert running.state is not None
+    running.state.fail(Failure(kind, "no such topic"))
+    launched[0].fail()
+    running.look(SPARK)
+    assert running.status is Status.FAILED
+
+
 @pytest.mark.parametrize("kind", ["BrokerAway", "KafkaFailed", None])
 def test_what_may_be_cured_is_started_again(
     running: Connector, launched: list[Query], clock: Clock, kind: str | None
 ) -> None:
     """A lost worker or an absent broker ends the query, not the connector: after a pause it starts again."""
     assert running.state is not None
+    running.state.watch([Watch("orders", 0, 0, 1, None)])
     if kind is not None:
         running.state.fail(Failure(kind, "away"))
     launched[0].fail()

@@ -179,6 +179,12 @@ def _common(kafka: KafkaSettings) -> dict[str, Any]:
     return {"client.id": f"parquet-sink-{kafka.group}", "log.connection.close": "false", **translate(kafka.client)}
 
 
+def seconds(kafka: KafkaSettings, name: str, default_s: float) -> float:
+    """A Java client setting in milliseconds, as seconds."""
+    given = kafka.client.get(name)
+    return int(str(given)) / 1000 if given is not None else default_s
+
+
 def fingerprint(settings: Mapping[str, Any]) -> int:
     """A key for process-wide caches of clients; not stable between processes."""
     return hash(json.dumps(dict(settings), sort_keys=True, default=str))

@@ -15,7 +15,7 @@ from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import BrokerAway, ConnectorError, KafkaFailed, OffsetsLost
 from parquet_sink.files.rotation import Reason
 from parquet_sink.handoff import Instance
-from parquet_sink.kafka import reader
+from parquet_sink.kafka import clients, reader
 from parquet_sink.kafka.admission import Arrivals, Candidate, Range, due, together
 from parquet_sink.kafka.offsets import GroupOffsets, Key, Plan
 from parquet_sink.kafka.watermarks import Watermarks
@@ -67,7 +67,7 @@ class Ticker:
 
         Waits for the broker for a bounded time. Raises KafkaFailed, OffsetsLost.
         """
-        deadline = self._now() + self._client_ms("default.api.timeout.ms", PATIENCE_S)
+        deadline = self._now() + self._client_s("default.api.timeout.ms", PATIENCE_S)
         while True:
             try:
                 self._starts = self._resolve(self._watermarks.topic_partitions(), self._settings.kafka.offset_reset)
@@ -121,7 +121,7 @@ class Ticker:
 
     def _look_around(self) -> None:
         """Takes in topics and topic-partitions that are new; reads them from their first record."""
-        if self._now() - self._looked < self._client_ms("metadata.max.age.ms", METADATA_S):
+        if self._now() - self._looked < self._client_s("metadata.max.age.ms", METADATA_S):
             return
         keys = self._watermarks.topic_partitions()
         self._looked = self._now()
@@ -254,10 +254,8 @@ class Ticker:
         log.warning("connector %s: %s Going on at %d.", self._settings.name, error, first)
         return first
 
-    def _client_ms(self, name: str, default_s: float) -> float:
-        """A Java client setting in milliseconds, as seconds."""
-        given = self._settings.kafka.client.get(name)
-        return int(str(given)) / 1000 if given is not None else default_s
+    def _client_s(self, name: str, default_s: float) -> float:
+        return clients.seconds(self._settings.kafka, name, default_s)
 
     def _tell_away(self, error: KafkaFailed) -> None:
         if self._now() - self._told_away >= AWAY_LOG_S:

@@ -27,6 +27,7 @@ class Watermarks:
         self._servers = str(kafka.client.get("bootstrap.servers", ""))
         self._pattern = re.compile(kafka.topics_regex) if kafka.topics_regex else None
         self._admin: AdminClient = clients.build(AdminClient, clients.administering(kafka))
+        self._timeout_s = min(TIMEOUT_S, clients.seconds(kafka, "default.api.timeout.ms", TIMEOUT_S))
         committed = kafka.isolation_level == "read_committed"
         self._isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
 
@@ -45,7 +46,9 @@ class Watermarks:
     def _described(self) -> "dict[str, Future[TopicDescription]]":
         """Asks for the topics by name, which never creates one."""
         asked = TopicCollection(list(self._kafka.topics))
-        described: dict[str, Future[TopicDescription]] = self._admin.describe_topics(asked, request_timeout=TIMEOUT_S)
+        described: dict[str, Future[TopicDescription]] = self._admin.describe_topics(
+            asked, request_timeout=self._timeout_s
+        )
         return described
 
     def _of(self, topic: str, about: "Future[TopicDescription]") -> list[Key]:
@@ -56,7 +59,7 @@ class Watermarks:
 
     def _all_topics(self) -> "dict[str, TopicMetadata]":
         try:
-            return self._admin.list_topics(timeout=TIMEOUT_S).topics
+            return self._admin.list_topics(timeout=self._timeout_s).topics
         except KafkaException as error:
             raise self._failed(error.args[0], "The list of topics") from None
 
@@ -79,7 +82,7 @@ class Watermarks:
         if not keys:
             return {}
         asked = {TopicPartition(t, p): spec for t, p in keys}
-        futures = self._admin.list_offsets(asked, isolation_level=isolation, request_timeout=TIMEOUT_S)
+        futures = self._admin.list_offsets(asked, isolation_level=isolation, request_timeout=self._timeout_s)
         out: dict[Key, int] = {}
         for tp, future in futures.items():
             try:

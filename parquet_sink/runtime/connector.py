@@ -113,7 +113,7 @@ class Connector:
         self._commit_accepted()
         if failure is None:
             self.status = Status.DONE
-        elif failure.kind in CURABLE and not self.state.stopping() and self._may_restart():
+        elif self._curable(failure) and not self.state.stopping() and self._may_restart():
             log.warning(
                 "connector %s: %s Starting again from the group's offsets.", self.settings.name, failure.message
             )
@@ -130,6 +130,11 @@ class Connector:
             return None
         log.debug("connector %s: %s", self.settings.name, error)
         return self.state.failure() or failure_of(error, self.settings.files.tmp_dir)
+
+    def _curable(self, failure: Failure) -> bool:
+        """Kafka's trouble is waited for at the start as long as configured; another start would not know better."""
+        assert self.state is not None
+        return failure.kind in CURABLE and (failure.kind == DEFECT or bool(self.state.watches()))
 
     def _may_restart(self) -> bool:
         now = time.monotonic()
