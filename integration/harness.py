@@ -69,6 +69,11 @@ class Run:
         """Records in accepted files."""
         return sum(receipt.records for receipt in self.accepted)
 
+    @property
+    def looked(self) -> bool:
+        """Whether the connector has looked where its topic-partitions end: what comes now is new to it."""
+        return self._connector.state is not None and bool(self._connector.state.watches())
+
     def start(self) -> Self:
         self._connector.start(self._spark, slots=session.slots(self._spark))
         return self
