@@ -29,7 +29,7 @@ Key = tuple[str, int]
 
 @dataclass
 class _Flushing:
-    """A range under way. `reached`: everything below is in a file or has no row; None until the range is done."""
+    """A range under way. `reached`: everything below is in a file, or about to be, or has no row."""
 
     span: Span
     accumulator: Accumulator
@@ -57,6 +57,7 @@ class TaskFlush:
             for batch in batches:
                 for arrived in unpack(batch):
                     self._take(arrived)
+            self._check_ends()
             receipts = self._uploader.close()
         except BaseException:
             self._give_up()
@@ -66,6 +67,12 @@ class TaskFlush:
         outcomes = tuple(self._outcome(flushing) for flushing in self._ranges.values())
         give_back()
         return outcomes
+
+    def _check_ends(self) -> None:
+        """Rows that stop coming before the end of their range are a defect: nothing of it may count as accepted."""
+        cut = [flushing.span for flushing in self._ranges.values() if not flushing.ended]
+        if cut:
+            raise RuntimeError(f"ranges stopped before their end: {cut}")
 
     def _take(self, arrived: Arrived) -> None:
         if arrived.span.reason == WARM_UP:

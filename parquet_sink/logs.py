@@ -42,7 +42,10 @@ def level() -> str:
 def configure_program() -> None:
     """Log lines of the program go to standard error, with time and level."""
     logging.basicConfig(level=level(), format="%(asctime)s %(levelname)s %(message)s")
-    for noisy in ("py4j", "urllib3", "pyspark"):
+    logging.getLogger("py4j").setLevel(
+        logging.CRITICAL
+    )  # it tells the end of Java in stack traces; we tell it in words
+    for noisy in ("urllib3", "pyspark"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
 
 

@@ -322,3 +322,12 @@ def test_accepted_is_never_more_than_was_accepted(
     assert target.offsets == [n for n, value in enumerate(values[:until]) if value is not None]
     assert 0 <= until <= len(values)
     assert (outcome.failure is None) == (until == len(values))
+
+
+def test_a_range_that_breaks_off_is_a_defect(run: Run, tmp_path: Path) -> None:
+    """Rows that stop coming before their range's end fail the task: nothing of the range counts, nothing is left."""
+    target = Target()
+    with pytest.raises(RuntimeError, match="before their end"):
+        run(target, [block(SPAN, 110, [b'{"id":1}'])])
+    assert target.files == []
+    assert not list(tmp_path.rglob("*.part"))
