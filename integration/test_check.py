@@ -99,11 +99,13 @@ def test_nobody_answers(check: Check, tmp_path: Path) -> None:
     properties = {
         "topics": "t",
         "consumer.override.bootstrap.servers": f"{broker},no-such-host.invalid:9092",
+        "consumer.override.default.api.timeout.ms": "1000",
         "connect.ems.endpoint": target,
         "connect.ems.tmp.dir": str(tmp_path / "file" / "below"),
     }
     assert check(properties, "--connect") == 1
     assert f"{broker}: Connection refused; no-such-host.invalid:9092: the name is unknown" in check.line("brokers")
+    assert "client settings" not in check.said
     assert "no connection to the target" in check.line(f"target {target}")
     assert "Not a directory" in check.line("tmp.dir")
 

@@ -29,6 +29,7 @@ from parquet_sink.upload.push import PushClient
 
 CONNECT_S: Final = 5.0
 TIMEOUT_S: Final = 10.0
+TIMEOUT_KEY: Final = "default.api.timeout.ms"
 MOST_NAMED: Final = 8
 """Topic-partitions that a line names one by one."""
 NO_FILE: Final = frozenset({400, 411, 415, 422})
@@ -74,10 +75,10 @@ def probe_kafka(kafka: KafkaSettings) -> Iterator[Finding]:
     except InvalidConfiguration as error:
         yield from (Finding(Verdict.FAILED, "client settings", problem) for problem in error.problems)
         return
-    if ignored := sorted(clients.NO_EFFECT & kafka.client.keys()):
+    if ignored := sorted((clients.NO_EFFECT & kafka.client.keys()) - {TIMEOUT_KEY}):
         yield Finding(Verdict.WARNING, "client settings", f"{', '.join(ignored)}: without effect here")
     try:
-        brokers = _brokers(consumer, heard, str(kafka.client["bootstrap.servers"]))
+        brokers = _brokers(consumer, heard, kafka)
     finally:
         consumer.close()
     yield brokers
@@ -135,11 +136,12 @@ def _consumer(kafka: KafkaSettings) -> tuple[Consumer, list[str]]:
     return clients.build(make, clients.coordinating(kafka)), heard
 
 
-def _brokers(consumer: Consumer, heard: list[str], servers: str) -> Finding:
+def _brokers(consumer: Consumer, heard: list[str], kafka: KafkaSettings) -> Finding:
     """Whether a broker answers; if not, what each address says to a plain connection, and what the client said."""
+    servers = str(kafka.client["bootstrap.servers"])
     item = f"brokers {servers}"
     try:
-        found = consumer.list_topics(timeout=TIMEOUT_S)
+        found = consumer.list_topics(timeout=min(TIMEOUT_S, clients.seconds(kafka, TIMEOUT_KEY, TIMEOUT_S)))
     except KafkaException as error:
         consumer.poll(0)  # hands over what the client said meanwhile
         words = [error.args[0].str(), *sorted(set(heard)), *map(_connect, servers.split(","))]
