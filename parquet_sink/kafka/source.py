@@ -80,6 +80,7 @@ class BlockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> dict[str, Any]:
         with _told(self._opened()):
             start = self._begun().begin()
+            self._opened().say("begun", True)
         return _pack({}, [(*key, offset, "start") for key, offset in start.items()])
 
     def prepareForTriggerAvailableNow(self) -> None:

@@ -188,6 +188,10 @@ class Connector:
         else:
             self._fail(failure)
 
+    def has_begun(self) -> bool:
+        """Whether it knows where its topic-partitions start: its processes are there, and the broker answered."""
+        return self.state is not None and bool(self.state.said("begun"))
+
     def _drained(self) -> bool:
         return self.state is not None and bool(self.state.said("drained"))
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOOK_S: Final = 0.25
+BEGIN_S: Final = 10.0
 
 
 class Observer(Protocol):
@@ -92,21 +93,33 @@ class Worker:
                 spark.stop()
 
     def _start(self, spark: "SparkSession", folder: Path, slots: int) -> None:
-        """Starts one after the other; the first one warms Spark up for all."""
+        """Starts one after the other; the first one warms Spark up for all.
+
+        Each has BEGIN_S to begin before the next: forty at once would keep each other from it.
+        """
         for index, settings in enumerate(self._settings):
             if self._signals:
                 return
             connector = Connector(settings, folder / str(index), until_caught_up=self._until_caught_up)
             self._connectors.append(connector)
             connector.start(spark, slots=slots, warm_up=index == 0)
-            self._observer.look(self._connectors)
+            deadline = time.monotonic() + BEGIN_S
+            while connector.status is Status.RUNNING and not connector.has_begun() and not self._signals:
+                self._look(spark)
+                if time.monotonic() > deadline:
+                    break
+            self._look(spark)
+
+    def _look(self, spark: "SparkSession") -> None:
+        """One look after all connectors, and a pause."""
+        for connector in self._connectors:
+            connector.look(spark)
+        self._observer.look(self._connectors)
+        time.sleep(LOOK_S)
 
     def _supervise(self, spark: "SparkSession") -> None:
         while not self._signals and any(c.status is Status.RUNNING for c in self._connectors):
-            for connector in self._connectors:
-                connector.look(spark)
-            self._observer.look(self._connectors)
-            time.sleep(LOOK_S)
+            self._look(spark)
         for connector in self._connectors:
             connector.ask_to_stop()
         for connector in self._connectors:
