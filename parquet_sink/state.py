@@ -14,6 +14,7 @@ from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from parquet_sink.errors import StorageFailed
 from parquet_sink.upload.receipts import Receipt
 
 log = logging.getLogger(__name__)
@@ -88,7 +89,7 @@ class State:
 
     @classmethod
     def for_new_run(cls, path: Path) -> "State":
-        """The state of a run that begins. A file that cannot be read is made anew."""
+        """The state of a run that begins. A file that cannot be read is made anew. Raises StorageFailed."""
         try:
             state = cls(path)
             state.begin_run()
@@ -96,8 +97,17 @@ class State:
             log.warning("state file %s cannot be used (%s); it is made anew", path, error)
             for suffix in ("", "-wal", "-shm"):
                 path.with_name(path.name + suffix).unlink(missing_ok=True)
-            return cls(path)
+            return cls._anew(path)
         return state
+
+    @classmethod
+    def _anew(cls, path: Path) -> "State":
+        try:
+            return cls(path)
+        except sqlite3.DatabaseError as error:
+            raise StorageFailed(
+                f"State file {path} cannot be made: {error}. Check the disk, or set connect.ems.tmp.dir to another folder."
+            ) from None
 
     def begin_run(self) -> None:
         """Forgets what belonged to an earlier run; what topics taught stays."""

@@ -305,6 +305,18 @@ def test_a_broker_that_goes_away_costs_ticks_only(
     assert ticker.tick(start) == [(*KEY, Range(0, 200, Reason.RECORDS))]
 
 
+def test_a_drain_waits_for_the_broker(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+    """Who drains must not be told that nothing is left while no broker answers; it waits, and fails in the end."""
+    ticker = make()
+    start = ticker.begin()
+    ticker.drain()
+    cluster.logs[KEY], cluster.away = (0, 50), 20
+    assert ticker.tick(start) == [(*KEY, Range(0, 50, Reason.END_OF_INPUT))]
+    cluster.away = 10_000
+    with pytest.raises(KafkaFailed, match="no answer"):
+        ticker.tick(start)
+
+
 def test_a_stop_admits_nothing_more(cluster: Cluster, make: Callable[..., Ticker], state: State) -> None:
     """Asked to stop, the ticker commits what was accepted, takes nothing new, and says that it is done."""
     cluster.logs[KEY] = (0, 200)

@@ -35,6 +35,14 @@ PATIENCE_S: Final = 60.0
 AWAY_LOG_S: Final = 30.0
 
 
+_EPOCH_S: Final = time.time() - time.monotonic()
+
+
+def steady_clock() -> float:
+    """Epoch seconds that never jump: ages count on them, whatever is done to the machine's clock."""
+    return _EPOCH_S + time.monotonic()
+
+
 class Ticker:
     """Knows where each topic-partition stands, commits, and says which ranges are due."""
 
@@ -44,7 +52,7 @@ class Ticker:
         state: State,
         instance: Instance,
         *,
-        now: Callable[[], float] = time.time,
+        now: Callable[[], float] = steady_clock,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._settings, self._state, self._now, self._sleep = settings, state, now, sleep
@@ -93,21 +101,31 @@ class Ticker:
     def tick(self, start: Mapping[Key, int]) -> list[Candidate]:
         """The ranges that are due, after committing `start` (exclusive offsets of what was accepted).
 
-        Raises ConnectorError for what waiting does not cure.
+        While the broker is away nothing is due; but who drains is told that nothing is left, so a drain waits for the
+        broker, for a bounded time. Raises ConnectorError for what waiting does not cure.
         """
+        deadline = self._now() + self._client_s("default.api.timeout.ms", PATIENCE_S)
+        while True:
+            try:
+                return self._tick(start)
+            except BrokerAway as error:
+                self._tell_away(error)
+                if self._state.stopping():
+                    self._state.say("drained", True)
+                if self._state.stopping() or not self._draining:
+                    return []
+                if self._now() >= deadline:
+                    raise KafkaFailed(str(error)) from None
+                self._sleep(1.0)
+
+    def _tick(self, start: Mapping[Key, int]) -> list[Candidate]:
         self._starts = self.position(start)
-        try:
-            self._commit({key: offset for key, offset in start.items() if key not in self._gone})
-            if self._state.stopping():
-                self._state.say("drained", True)
-                return []
-            self._look_around()
-            return self._due()
-        except BrokerAway as error:
-            self._tell_away(error)
-            if self._state.stopping():
-                self._state.say("drained", True)
-        return []
+        self._commit({key: offset for key, offset in start.items() if key not in self._gone})
+        if self._state.stopping():
+            self._state.say("drained", True)
+            return []
+        self._look_around()
+        return self._due()
 
     def _commit(self, start: Mapping[Key, int]) -> None:
         self._group.commit(start)
