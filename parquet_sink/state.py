@@ -106,7 +106,8 @@ class State:
             return cls(path)
         except sqlite3.DatabaseError as error:
             raise StorageFailed(
-                f"State file {path} cannot be made: {error}. Check the disk, or set connect.ems.tmp.dir to another folder."
+                f"State file {path} cannot be made: {error}. "
+                f"Check the disk, or set connect.ems.tmp.dir to another folder."
             ) from None
 
     def begin_run(self) -> None:
