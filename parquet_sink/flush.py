@@ -97,11 +97,12 @@ class TaskFlush:
         oldest = pc.min(block.timestamps).as_py() if len(block) else None
         try:
             for run in self._shaper(flushing.span.topic).shape(block):
-                for file in flushing.accumulator.add(run, oldest):
-                    self._send(flushing, file)
-                if flushing.ended:
-                    return
-                flushing.reached = run.last_offset + 1
+                for part in run.parts(self._settings.flush.commit_records):
+                    for file in flushing.accumulator.add(part, oldest):
+                        self._send(flushing, file)
+                    if flushing.ended:
+                        return
+                    flushing.reached = part.last_offset + 1
         except ConnectorError as error:
             if (offset := getattr(error, "offset", None)) is not None:
                 flushing.reached = offset

@@ -1,5 +1,6 @@
 """The shaper: runs, evolution of the schema, keys, limits, and how it finds its way around what is not fast."""
 
+from dataclasses import replace
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -308,3 +309,14 @@ def test_the_json_text_null_is_a_tombstone() -> None:
     block = Block.of("t", 0, [5, 6, 7], [0, 0, 0], [b'{"a":1}', b"null", b'{"a":2}'])
     runs = list(Shaper(ShapeSettings()).shape(block))
     assert [offset for run in runs for offset in run.offsets.to_pylist()] == [5, 7]
+
+
+def test_a_run_is_cut_into_parts() -> None:
+    """Parts hold the rows in order, with their own offsets; only the first may be incompatible with what was before."""
+    block = Block.of("t", 0, [1, 2, 5, 6, 9], [0] * 5, [b'{"a":%d}' % n for n in range(5)])
+    (run,) = Shaper(ShapeSettings()).shape(block)
+    parts = list(replace(run, incompatible=True).parts(2))
+    assert [(part.first_offset, part.last_offset, part.records) for part in parts] == [(1, 2, 2), (5, 6, 2), (9, 9, 1)]
+    assert [part.incompatible for part in parts] == [True, False, False]
+    assert [row["a"] for part in parts for row in part.rows.to_pylist()] == list(range(5))
+    assert list(run.parts(5)) == [run]

@@ -32,6 +32,17 @@ class Run:
     incompatible: bool
     offsets: pa.Int64Array
 
+    def parts(self, most: int) -> Iterator["Run"]:
+        """The run in pieces of at most `most` rows, in order; nothing is copied."""
+        if self.records <= most:
+            yield self
+            return
+        for start in range(0, self.records, most):
+            offsets = self.offsets.slice(start, most)
+            first, last = offsets[0].as_py(), offsets[-1].as_py()
+            rows = self.rows.slice(start, most)
+            yield Run(rows, len(offsets), first, last, self.incompatible and not start, offsets)
+
 
 @dataclass(frozen=True)
 class Records:
