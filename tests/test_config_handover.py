@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.config.handover import dump_redacted, dump_with_secrets, load_with_secrets
+from parquet_sink.config.handover import dump_with_secrets, load_with_secrets
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.settings import (
     ConnectorSettings,
@@ -52,10 +52,9 @@ def test_settings_survive_the_way_through_json(settings: ConnectorSettings) -> N
 
 
 def test_only_the_named_form_holds_secrets() -> None:
-    """The redacted form has stars; repr and str have too."""
+    """What repr and str show has stars."""
     assert CANARY in dump_with_secrets(ONE)
-    assert CANARY not in dump_redacted(ONE) + repr(ONE) + str(ONE)
-    assert '"a": "b"' in dump_redacted(ONE)
+    assert CANARY not in repr(ONE) + str(ONE)
 
 
 @pytest.mark.parametrize("text", ["{", "{}", '{"name": "n", "other": 1}'])

@@ -1,7 +1,6 @@
 """Settings as JSON, to hand them to another process by value.
 
 `dump_with_secrets` writes secrets in clear: its text goes into a private file (mode 0600) and nowhere else.
-`dump_redacted` is for eyes.
 """
 
 import json
@@ -10,7 +9,7 @@ from dataclasses import fields, is_dataclass
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from parquet_sink.config.secret import STARS, Secret
+from parquet_sink.config.secret import Secret
 from parquet_sink.config.settings import ConnectorSettings
 
 _SECRET = "$secret"
@@ -18,12 +17,7 @@ _SECRET = "$secret"
 
 def dump_with_secrets(settings: ConnectorSettings) -> str:
     """JSON from which `load_with_secrets` makes equal settings. It holds secrets in clear."""
-    return json.dumps(_encode(settings, reveal=True))
-
-
-def dump_redacted(settings: ConnectorSettings) -> str:
-    """JSON to show: every secret is stars."""
-    return json.dumps(_encode(settings, reveal=False), indent=2)
+    return json.dumps(_encode(settings))
 
 
 def load_with_secrets(text: str) -> ConnectorSettings:
@@ -33,15 +27,15 @@ def load_with_secrets(text: str) -> ConnectorSettings:
     return loaded
 
 
-def _encode(value: Any, *, reveal: bool) -> Any:
+def _encode(value: Any) -> Any:
     if isinstance(value, Secret):
-        return {_SECRET: value.reveal()} if reveal else STARS
+        return {_SECRET: value.reveal()}
     if is_dataclass(value):
-        return {field.name: _encode(getattr(value, field.name), reveal=reveal) for field in fields(value)}
+        return {field.name: _encode(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {name: _encode(item, reveal=reveal) for name, item in value.items()}
+        return {name: _encode(item) for name, item in value.items()}
     if isinstance(value, tuple):
-        return [_encode(item, reveal=reveal) for item in value]
+        return [_encode(item) for item in value]
     return value
 
 

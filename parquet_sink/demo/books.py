@@ -3,7 +3,6 @@
 import tempfile
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -137,9 +136,3 @@ def waits_ms(files: Sequence[ArrivedFile], *, since_ms: int | None = None, befor
     """
     low, high = since_ms if since_ms is not None else 0, before_ms if before_ms is not None else 1 << 62
     return [file.accepted_at_ms - ms for file in files for ms in file.timestamps_ms if low <= ms < high]
-
-
-def read_group(bootstrap_servers: str, group: str, topic: str, partitions: int) -> tuple[Standing, ...]:
-    """`Group.standings`, once."""
-    with closing(Group(bootstrap_servers, group, topic, partitions)) as reader:
-        return reader.standings()
