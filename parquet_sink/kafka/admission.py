@@ -14,7 +14,7 @@ from parquet_sink.config.settings import FlushSettings
 from parquet_sink.files.rotation import Reason
 
 RECORDS_PER_SECOND: Final = 75_000
-"""What one Spark slot gets done, about; measured with `make bench` on 2 cores and 4 slots."""
+"""What one Spark slot gets done, cautiously: `make bench` on 2 cores with 4 slots shows about 125,000."""
 LEAST_BATCH_S: Final = 1.0
 MOST_BATCH_S: Final = 10.0
 """How long a micro-batch may take, about: a longer one costs less per record, but makes everyone else wait."""

@@ -5,6 +5,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final, Protocol
 
 from parquet_sink.config.settings import PushSettings
@@ -92,6 +93,26 @@ class Deliverer:
 def failure_receipt(connector: str, file: FinishedFile, error: ConnectorError) -> Receipt:
     """A receipt that says why a file was not accepted; its next offset is the file's first."""
     status = error.status if isinstance(error, UploadError) else None
+    failure = UploadFailure(type(error).__name__, str(error), status)
+    return replace(_about(connector, file), status=status, failure=failure)
+
+
+def _receipt(
+    connector: str, file: FinishedFile, outcome: Outcome, attempts: int, accepted_at: float, seconds: dict[str, float]
+) -> Receipt:
+    return replace(
+        _about(connector, file),
+        next_offset=file.last_offset + 1,
+        attempts=attempts,
+        seconds=seconds,
+        status=outcome.status,
+        answer_id=outcome.answer_id,
+        accepted_at=accepted_at,
+    )
+
+
+def _about(connector: str, file: FinishedFile) -> Receipt:
+    """What is true of a file however its upload ends."""
     return Receipt(
         connector=connector,
         topic=file.topic,
@@ -104,32 +125,6 @@ def failure_receipt(connector: str, file: FinishedFile, error: ConnectorError) -
         records=file.records,
         size_bytes=file.size_bytes,
         reason=str(file.reason),
-        status=status,
-        oldest_ms=file.oldest_ms,
-        failure=UploadFailure(type(error).__name__, str(error), status),
-    )
-
-
-def _receipt(
-    connector: str, file: FinishedFile, outcome: Outcome, attempts: int, accepted_at: float, seconds: dict[str, float]
-) -> Receipt:
-    return Receipt(
-        connector=connector,
-        topic=file.topic,
-        partition=file.partition,
-        file_name=file.name,
-        first_offset=file.first_offset,
-        last_offset=file.last_offset,
-        next_offset=file.last_offset + 1,
-        rows=file.rows,
-        records=file.records,
-        size_bytes=file.size_bytes,
-        reason=str(file.reason),
-        attempts=attempts,
-        seconds=seconds,
-        status=outcome.status,
-        answer_id=outcome.answer_id,
-        accepted_at=accepted_at,
         oldest_ms=file.oldest_ms,
     )
 
