@@ -13,6 +13,7 @@
         ├── AnotherInstance      the same connector runs elsewhere
         ├── KafkaFailed          the broker refused or stayed away
         │   └── BrokerAway       no answer in time; it may come back
+        ├── RegistryFailed       the schema registry refused or stayed away
         └── StorageFailed        the folder for temporary files cannot be used
 
 Messages are for an operator: what happened, where (topic, topic-partition, offset or key), and the cure.
@@ -103,6 +104,10 @@ class KafkaFailed(ConnectorError):
 
 class BrokerAway(KafkaFailed):
     """No broker answered in time; it may come back, and nothing is lost meanwhile."""
+
+
+class RegistryFailed(ConnectorError):
+    """The schema registry refused us, or did not answer within the budget: no record is to blame."""
 
 
 class StorageFailed(ConnectorError):

@@ -12,6 +12,23 @@ from parquet_sink.config.secret import Secret
 
 ErrorPolicy = Literal["THROW", "RETRY"]
 Codec = Literal["snappy", "zstd", "gzip", "lz4", "none"]
+ConverterKind = Literal[
+    "json",  # JSON without a schema
+    "json_envelope",
+    "avro",
+    "protobuf",
+    "json_schema",
+    "xml",
+    "string",
+    "bytes",
+    "boolean",
+    "short",
+    "integer",
+    "long",
+    "float",
+    "double",
+]
+ObfuscationMethod = Literal["fix", "sha1", "sha512", "sha256", "hmac-sha256"]
 ProxyType = Literal["HTTP", "SOCKS4", "SOCKS5"]
 
 
@@ -39,8 +56,64 @@ class FlushSettings:
 
 
 @dataclass(frozen=True)
+class RegistrySettings:
+    """A schema registry that speaks Confluent's protocol. User and password, or a bearer token, or neither.
+
+    id_bytes: how long a schema's id is in a record. cache_size: schemas kept in a process.
+    """
+
+    urls: tuple[str, ...]
+    username: str | None = None
+    password: Secret | None = None
+    bearer_token: Secret | None = None
+    ca_file: str | None = None
+    certificate_file: str | None = None
+    key_file: str | None = None
+    key_password: Secret | None = None
+    id_bytes: Literal[4, 8] = 4
+    cache_size: int = 1_000
+    timeout_ms: int = 30_000
+    max_retries: int = 3
+
+
+@dataclass(frozen=True)
+class ConverterSettings:
+    """How bytes are decoded. Each option concerns the kinds that its comment names."""
+
+    kind: ConverterKind = "json"
+    registry: RegistrySettings | None = None  # avro, protobuf, json_schema: never None there
+    replace_null_with_default: bool = True  # json_envelope
+    encoding: str = "UTF-8"  # string
+    enhanced_names: bool = False  # avro: union members under their full names (enhanced.avro.schema.support)
+    generalized_sum_types: bool = False  # avro, json_schema: generalized.sum.type.support
+    flatten_singleton_unions: bool = True  # avro: flatten.singleton.unions
+    optional_for_nonrequired: bool = False  # json_schema: use.optional.for.nonrequired
+    index_for_unions: bool = True  # protobuf: generate.index.for.unions
+    flatten_unions: bool = False  # protobuf: flatten.unions
+    int_for_enums: bool = False  # protobuf: int.for.enums
+    optional_for_nullables: bool = False  # protobuf: optional.for.nullables
+    optional_for_proto2: bool = True  # protobuf: optional.for.proto2
+    wrapper_for_nullables: bool = False  # protobuf: wrapper.for.nullables
+    wrapper_for_raw_primitives: bool = True  # protobuf: wrapper.for.raw.primitives
+
+
+@dataclass(frozen=True)
+class ObfuscationSettings:
+    """Text fields that leave unreadable. fields: dotted paths or flattened names, lists entered by `value`.
+
+    salt: sha512, unless random_salt. key: hmac-sha256.
+    """
+
+    fields: tuple[str, ...]
+    method: ObfuscationMethod = "fix"
+    salt: Secret | None = None
+    random_salt: bool = False
+    key: Secret | None = None
+
+
+@dataclass(frozen=True)
 class ShapeSettings:
-    """How a record becomes a row (see docs/data-mapping.md)."""
+    """How a record becomes a row (see docs/data-mapping.md). chunk_bytes: with chunks, the size of each column."""
 
     flatten: bool = True
     discard_collections: bool = False
@@ -48,6 +121,12 @@ class ShapeSettings:
     primary_keys: tuple[str, ...] = ()
     allow_null_primary_keys: bool = False
     order_field: str | None = None
+    decimals_to_double: bool = False
+    lowercase: bool = False
+    chunks: int | None = None
+    chunk_bytes: int | None = None
+    explode: bool = False
+    obfuscation: ObfuscationSettings | None = None
 
 
 @dataclass(frozen=True)
@@ -105,3 +184,5 @@ class ConnectorSettings:
     shape: ShapeSettings
     files: FileSettings
     push: PushSettings
+    value: ConverterSettings = field(default_factory=ConverterSettings)
+    key: ConverterSettings | None = None

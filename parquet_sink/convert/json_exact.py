@@ -10,21 +10,16 @@ from typing import cast
 
 import orjson
 
+from parquet_sink.convert.decoded import Tree
+from parquet_sink.convert.invalid import InvalidValue, Path, show
+
 MAX_DEPTH = 100
 """Levels of objects and lists, the record itself being the first."""
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 _INT64_LIMIT = float(2**63)
-_SHOWN_PATH = 200
 _NOT_NUMBERS = (("-Infinity", -1), ("Infinity", 0), ("NaN", 0))
 _NAMES = {list: "a list", str: "a string", int: "a number", float: "a number", bool: "a boolean", type(None): "null"}
-
-Tree = dict[str, object]
-Path = tuple[str | int, ...]
-
-
-class InvalidValue(ValueError):
-    """A value that has no row; the text says why and where, and never holds the content of a field."""
 
 
 def parse(value: bytes) -> Tree:
@@ -40,15 +35,6 @@ def parse(value: bytes) -> Tree:
     if not _is_plain(tree.values(), 1):
         _explain(tree, value)
     return tree
-
-
-def show(path: Path) -> str:
-    """A path for a message, `customer.lines[2].price`: control characters escaped, cut when very long."""
-    text = ""
-    for step in path:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
-    printable = text.encode("unicode_escape").decode() if not text.isprintable() else text
-    return printable if len(printable) <= _SHOWN_PATH else printable[:_SHOWN_PATH] + "..."
 
 
 def _syntax(value: bytes, error: orjson.JSONDecodeError) -> str:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.config.settings import ShapeSettings
-from parquet_sink.convert.json_exact import InvalidValue
+from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.shape import metadata
 
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from parquet_sink.convert.json_exact import InvalidValue, show
+from parquet_sink.convert.invalid import InvalidValue, show
 
 MAX_COLUMNS = 2_500
 """Columns of one record, and of one topic; beyond, a record is invalid, and a topic's schema starts anew."""

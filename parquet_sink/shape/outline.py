@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from parquet_sink.convert.json_exact import Tree
+from parquet_sink.convert.decoded import Tree
 from parquet_sink.shape.kinds import MAX_COLUMNS, MAX_NAME, EmptyMap, Kind, Kinds, to_arrow
 from parquet_sink.shape.rows import SEPARATOR, column_name
 

@@ -5,7 +5,9 @@ from functools import lru_cache
 
 import orjson
 
-from parquet_sink.convert.json_exact import InvalidValue, Path, Tree, show, walk
+from parquet_sink.convert.decoded import Tree
+from parquet_sink.convert.invalid import InvalidValue, Path, show
+from parquet_sink.convert.json_exact import walk
 from parquet_sink.shape.kinds import Row
 
 SEPARATOR = "_"

@@ -11,7 +11,9 @@ import pyarrow.compute as pc
 
 from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.convert import json_fast
-from parquet_sink.convert.json_exact import InvalidValue, Tree, parse
+from parquet_sink.convert.decoded import Tree
+from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.json_exact import parse
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.kafka.block import Block
 from parquet_sink.shape import metadata, rows, vectors

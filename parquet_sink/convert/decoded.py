@@ -1,0 +1,72 @@
+"""What every converter but the one for schemaless JSON gives: decoded records, as columns or as trees. Pure.
+
+A decoder takes the values of one topic and says of each what became of it:
+
+- it is in exactly one piece: it is decoded;
+- it is in `invalid`: it has no row, and this is why;
+- it is in neither: it is a tombstone in its format (JSON `null`, a null datum), which has no row either.
+
+Columns have these Arrow types only, so that what follows needs to know no format:
+
+    Connect's type                                 Arrow
+    int8, int16, int32                             int32
+    int64                                          int64
+    float32, float64                               float32, float64
+    boolean                                        bool
+    string, enum, uuid                             string (valid UTF-8, always)
+    bytes, fixed                                   binary
+    Date                                           date32
+    Time (milliseconds of a day)                   time32[ms]
+    Timestamp (milliseconds)                       timestamp[ms, UTC]
+    Decimal(precision, scale)                      decimal128 up to precision 38, else decimal256
+    array, map, struct                             list, map (keys of any type), struct
+    a field that can only be null                  null
+
+Microsecond times and timestamps are plain int64, as Connect has them. A field is nullable exactly when it is optional.
+Names of fields in a struct are not empty and differ from each other. A record is a struct; whatever else comes (text,
+a number, a list, a map) is handed on as it is, and what follows judges it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pyarrow as pa
+
+Tree = dict[str, object]
+"""A record without a schema: dict, list, str, int within int64, finite float, bool and None below."""
+
+
+@dataclass(frozen=True)
+class Typed:
+    """Records of one schema. positions: int64, increasing, where each stands in the input; rows: one for each.
+
+    No row is null; null fields are.
+    """
+
+    positions: pa.Int64Array
+    rows: pa.Array
+
+
+@dataclass(frozen=True)
+class Trees:
+    """Records without a schema. positions: as in `Typed`; trees: one for each, non-empty."""
+
+    positions: pa.Int64Array
+    trees: Sequence[Tree]
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """Everything that was in some values. invalid: by position, why a value has no row, without its content."""
+
+    pieces: tuple[Typed | Trees, ...] = ()
+    invalid: Mapping[int, str] = field(default_factory=dict)
+
+
+class Decoder(Protocol):
+    """Bytes of records to `Decoded`. One bad value never changes what becomes of the others."""
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        """values: no nulls. Raises ConnectorError only for what is no record's fault (the registry is away)."""
+        ...
