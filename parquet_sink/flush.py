@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.config.settings import ConnectorSettings
+from parquet_sink.convert.decoded import Decoder
 from parquet_sink.errors import ConnectorError
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.rotation import Limits, Reason
@@ -143,8 +144,16 @@ class TaskFlush:
         if topic not in self._shapers:
             schema = self._known.get(topic, Known()).schema
             known = None if schema is None else pa.ipc.read_schema(pa.py_buffer(schema))
-            self._shapers[topic] = Shaper(self._settings.shape, known)
+            self._shapers[topic] = Shaper(self._settings.shape, known, self._decoder())
         return self._shapers[topic]
+
+    def _decoder(self) -> Decoder | None:
+        """The value converter's; kept in this process from micro-batch to micro-batch."""
+        if self._settings.value.kind == "json":
+            return None
+        from parquet_sink.convert.decoders import decoder_for  # loads only what this connector needs
+
+        return decoder_for(self._settings.value)
 
     def _outcome(self, flushing: _Flushing) -> RangeOutcome:
         """Accepted is what was reached, unless a file on the way there was not."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -12,10 +13,10 @@ from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.convert import json_fast
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.kafka.block import Block
-from parquet_sink.shape import pace, shaper
+from parquet_sink.shape import json_shaper, pace, shaper
 from parquet_sink.shape.shaper import Shaper
 
-KEYS = ["a", "b", "c", "a_b", "a-b", "b_c", "n"]
+KEYS = ["a", "b", "c", "a_b", "a-b", "b_c", "n", "A", "B-c"]
 ODD_KEYS = ["", "kafkaOffset", "__celonis_order", "é", "a\\u0000", "a_\\u0062", "\\ud83d\\ude00"]
 INTEGERS = ["0", "7", "-12", "-0", "9007199254740991", "9007199254740992", "9007199254740993", "9223372036854775807"]
 FRACTIONS = ["0.5", "-0.0", "0.0", "1e5", "1E-7", "1e-400", "5e-324", "2.2250738585072011e-308"]
@@ -102,7 +103,8 @@ shape_settings = st.builds(
     primary_keys=st.sampled_from([(), (), ("c",), ("a", "c"), ("kafkaOffset",)]),
     allow_null_primary_keys=st.booleans(),
     order_field=st.sampled_from([None, "a"]),
-)
+    lowercase=st.booleans(),
+).map(lambda made: replace(made, lowercase=made.lowercase and made.flatten))  # nested: see shape.shaper
 
 
 @contextmanager
@@ -111,7 +113,7 @@ def eager() -> Iterator[None]:
     with (
         patch.object(pace, "SMALLEST", 1),
         patch.object(pace, "FEWEST", 1),
-        patch.object(shaper, "_DOUBTS_WORTH_IT", 0),
+        patch.object(json_shaper, "_DOUBTS_WORTH_IT", 0),
     ):
         yield
 

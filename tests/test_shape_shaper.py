@@ -10,7 +10,7 @@ from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.convert import json_fast
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.kafka.block import Block
-from parquet_sink.shape import shaper as shaper_module
+from parquet_sink.shape import json_shaper as shaper_module
 from parquet_sink.shape.kinds import MAX_COLUMNS, MAX_NAME
 from parquet_sink.shape.shaper import Run, Shaper
 
@@ -320,3 +320,30 @@ def test_a_run_is_cut_into_parts() -> None:
     assert [part.incompatible for part in parts] == [True, False, False]
     assert [row["a"] for part in parts for row in part.rows.to_pylist()] == list(range(5))
     assert list(run.parts(5)) == [run]
+
+
+def test_lower_case_names() -> None:
+    """With convert.lowercase.fields columns have lower-case names at every depth, on both paths."""
+    one = Shaper(ShapeSettings(embed_metadata=False, lowercase=True))
+    values: list[bytes | None] = [
+        b'{"Id":%d,"Customer":{"Name":"Ada","ZIP-Code":"1"}}' % number for number in range(300)
+    ]
+    (run,) = shape(one, values)
+    assert run.rows.schema.names == ["id", "customer_name", "customer_zip_code"]
+    assert run.rows.column("id").to_pylist() == list(range(300))
+
+
+def test_names_that_differ_in_case_alone_clash() -> None:
+    """Two fields that become one column have no row, on both paths."""
+    settings = ShapeSettings(lowercase=True)
+    assert refused(settings, b'{"A":1,"a":2}') == (0, "fields A and a would both become column a")
+    offset, reason = refused(settings, *[b'{"A":1}'] * 200, b'{"A":1,"a":2}')
+    assert (offset, reason) == (200, "fields A and a would both become column a")
+
+
+def test_columns_of_other_case_settings_are_forgotten() -> None:
+    """Columns learned before names were turned into lower case would be null for ever."""
+    before = Shaper(ShapeSettings(embed_metadata=False))
+    shape(before, [b'{"Id":1}'])
+    (run,) = shape(Shaper(ShapeSettings(embed_metadata=False, lowercase=True), before.known), [b'{"Id":1}'])
+    assert run.rows.schema.names == ["id"]

@@ -6,7 +6,7 @@ finite, text without lone surrogates, of equal keys the last one. Pure.
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import cast
+from typing import Any, cast
 
 import orjson
 
@@ -24,10 +24,7 @@ _NAMES = {list: "a list", str: "a string", int: "a number", float: "a number", b
 
 def parse(value: bytes) -> Tree:
     """The JSON object in `value`. Raises InvalidValue."""
-    try:
-        tree = orjson.loads(value)
-    except orjson.JSONDecodeError as error:
-        raise InvalidValue(_syntax(value, error)) from None
+    tree = _load(value)
     if type(tree) is not dict:
         raise InvalidValue(f"the value is not a JSON object but {_NAMES[type(tree)]}")
     if not tree:
@@ -35,6 +32,22 @@ def parse(value: bytes) -> Tree:
     if not _is_plain(tree.values(), 1):
         _explain(tree, value)
     return tree
+
+
+def parse_any(value: bytes) -> object:
+    """Whatever JSON is in `value`, within the same limits. Raises InvalidValue."""
+    found = _load(value)
+    if not _is_plain((found,), 0):
+        is_container = isinstance(found, dict | list)
+        _explain(found if is_container else [found], value if is_container else b"[" + value + b"]")
+    return found
+
+
+def _load(value: bytes) -> Any:
+    try:
+        return orjson.loads(value)
+    except orjson.JSONDecodeError as error:
+        raise InvalidValue(_syntax(value, error)) from None
 
 
 def _syntax(value: bytes, error: orjson.JSONDecodeError) -> str:
@@ -66,7 +79,7 @@ def _is_plain(values: Iterable[object], depth: int) -> bool:
     return True
 
 
-def _explain(tree: Tree, value: bytes) -> None:
+def _explain(tree: Tree | list[object], value: bytes) -> None:
     """Raise for excess depth or an integer beyond int64; pass large fractions.
 
     The parser turns integers beyond 64 bits into fractions, so the text is read once more with integers kept whole.
@@ -79,7 +92,7 @@ def _explain(tree: Tree, value: bytes) -> None:
             raise InvalidValue(f"field {show(path)} holds an integer beyond 64 bits")
 
 
-def walk(tree: Tree) -> Iterator[tuple[Path, object]]:
+def walk(tree: Tree | list[object]) -> Iterator[tuple[Path, object]]:
     """Every path below `tree` with its value, containers before what they hold, in order; any depth."""
     stack = [_children((), tree)]
     while stack:

@@ -1,6 +1,6 @@
 """The rows of one block, gathered piece by piece into runs that each share one schema. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -57,8 +57,16 @@ class Records:
     @classmethod
     def of(cls, block: Block) -> "Records":
         """The records of the block that have a value: no tombstones, nor JSON `null`, which Connect takes for one."""
+        return cls._where(block, pc.fill_null(pc.not_equal(block.values, _NULL), fill_value=False))
+
+    @classmethod
+    def live(cls, block: Block) -> "Records":
+        """The records of the block that have a value: no tombstones."""
+        return cls._where(block, block.values.is_valid())
+
+    @classmethod
+    def _where(cls, block: Block, live: pa.BooleanArray) -> "Records":
         offsets, timestamps, values = block.offsets, block.timestamps, block.values
-        live = pc.fill_null(pc.not_equal(values, _NULL), fill_value=False)
         if live.false_count:
             offsets, timestamps, values = offsets.filter(live), timestamps.filter(live), values.filter(live)
         return cls(block.topic, block.partition, offsets, timestamps, values)
@@ -70,6 +78,33 @@ class Records:
         """The Kafka offset of one record."""
         offset: int = self.offsets[index].as_py()
         return offset
+
+
+def to_run(
+    settings: ShapeSettings,
+    records: Records,
+    positions: pa.Int64Array,
+    payload: Sequence[pa.Field],
+    arrays: Sequence[pa.Array],
+    incompatible: bool,
+) -> Run:
+    """A run with the added columns. positions: for each row that of its record among `records`, not decreasing."""
+    offsets, timestamps = _of(records.offsets, positions), _of(records.timestamps, positions)
+    added = metadata.arrays(settings, records.partition, offsets, timestamps)
+    schema = pa.schema([*payload, *metadata.fields(settings)])
+    rows = pa.Table.from_arrays([*arrays, *added], schema=schema)
+    first, last = offsets[0].as_py(), offsets[len(offsets) - 1].as_py()
+    several = last - first < len(offsets) - 1 or pc.any(pc.equal(offsets[1:], offsets[:-1])).as_py()
+    count = pc.count_distinct(offsets).as_py() if several else len(offsets)
+    return Run(rows, count, first, last, incompatible, offsets)
+
+
+def _of(values: pa.Int64Array, positions: pa.Int64Array) -> pa.Int64Array:
+    """The values at these positions; a slice where those are contiguous."""
+    first, last = positions[0].as_py(), positions[len(positions) - 1].as_py()
+    if last - first == len(positions) - 1 and not pc.any(pc.equal(positions[1:], positions[:-1])).as_py():
+        return values.slice(first, len(positions))
+    return values.take(positions)
 
 
 class Assembly:

@@ -25,8 +25,8 @@ class Incompatible(Exception):
 def merged(known: Columns, own: Columns) -> tuple[Columns, Change]:
     """The columns for rows of both, those of `known` leading, and what that did to `known`.
 
-    A column that one side lacks becomes nullable, unless nothing is known yet. WIDENED: an int64 became a double, which not every value bears.
-    INCOMPATIBLE: `own` alone is given.
+    A column that one side lacks becomes nullable, unless nothing is known yet. WIDENED: an int64 became a double, which
+    not every value bears. INCOMPATIBLE: `own` alone is given.
     """
     if not known:
         return own, Change.ADDED if own else Change.NONE
@@ -60,6 +60,19 @@ def aligned(array: pa.Array, to: pa.DataType) -> pa.Array:
     Also takes chunked arrays. Raises pa.ArrowInvalid for an int64 that a double may not hold (beyond 2**53).
     """
     return array if array.type.equals(to) else array.cast(to)
+
+
+def leaves(columns: Columns) -> int:
+    """How many columns there are when each field of a struct counts as one."""
+    return sum(_leaves(column.type) for column in columns)
+
+
+def _leaves(of: pa.DataType) -> int:
+    if pa.types.is_struct(of):
+        return leaves(_fields(of))
+    if pa.types.is_list(of):
+        return _leaves(of.value_type)
+    return 1 + _leaves(of.item_type) if pa.types.is_map(of) else 1
 
 
 def _united(one: Iterable[pa.Field], other: Iterable[pa.Field]) -> Columns:

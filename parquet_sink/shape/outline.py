@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.shape.kinds import MAX_COLUMNS, MAX_NAME, EmptyMap, Kind, Kinds, to_arrow
-from parquet_sink.shape.rows import SEPARATOR, column_name
+from parquet_sink.shape.rows import SEPARATOR, column_name, lower_column_name
 
 MAX_FIELDS = 2 * MAX_COLUMNS
 
@@ -33,16 +33,18 @@ Names: TypeAlias = tuple[str, ...]
 class Outline:
     """The fields, and for flattened columns which path each is read from: one column, one path, the first seen."""
 
-    def __init__(self, flat: bool) -> None:
+    def __init__(self, flat: bool, *, lower: bool = False) -> None:
+        """lower: flattened columns have names in lower case."""
         self.fields: Fields = {}
         self._flat = flat
+        self._lower = lower
         self._size = 0
         self._claims: dict[str, Names] = {}
 
     @classmethod
-    def restore(cls, flat: bool, fields: Fields, kinds: Kinds) -> "Outline":
+    def restore(cls, flat: bool, fields: Fields, kinds: Kinds, *, lower: bool = False) -> "Outline":
         """An outline from saved fields, less what does not match the kinds."""
-        outline = cls(flat)
+        outline = cls(flat, lower=lower)
         outline._restore(outline.fields, fields, (), kinds)
         return outline
 
@@ -52,7 +54,12 @@ class Outline:
 
     def owns(self, path: Names) -> bool:
         """Whether this path is the one that its flattened column is read from."""
-        return self._claims.get(flat_name(path)) == path
+        return self._claims.get(self.column(path)) == path
+
+    def column(self, path: Names) -> str:
+        """The flattened column of a path."""
+        joined = SEPARATOR.join(path)
+        return lower_column_name(joined) if self._lower else column_name(joined)
 
     def to_schema(self, kinds: Kinds) -> pa.Schema:
         """What the fast path reads: int64, float64, bool, string, null, and structs of these."""
@@ -85,7 +92,7 @@ class Outline:
         key = path[-1]
         if key not in fields and (self._size >= MAX_FIELDS or len(key) > MAX_NAME):
             return False
-        if node is LEAF and self._flat and self._claims.get(flat_name(path), path) != path:
+        if node is LEAF and self._flat and self._claims.get(self.column(path), path) != path:
             return False
         if node is LEAF:
             self._claim(path)
@@ -95,9 +102,9 @@ class Outline:
 
     def _claim(self, path: Names) -> bool:
         """Make the path the source of its column; whether that was new."""
-        if not self._flat or flat_name(path) in self._claims:
+        if not self._flat or self.column(path) in self._claims:
             return False
-        self._claims[flat_name(path)] = path
+        self._claims[self.column(path)] = path
         return True
 
     def _restore(self, fields: Fields, saved: Fields, path: Names, kinds: Kinds) -> None:
@@ -114,7 +121,7 @@ class Outline:
 
     def _kind(self, path: Names, kinds: Kinds) -> Kind | None:
         if self._flat:
-            return kinds.get(flat_name(path))
+            return kinds.get(self.column(path))
         kind: Kind | None = kinds
         for key in path:
             kind = kind.get(key) if isinstance(kind, dict) else None
@@ -132,11 +139,6 @@ class Outline:
             else:
                 found.append(pa.field(key, _leaf(self._kind(here, kinds))))
         return found
-
-
-def flat_name(path: Names) -> str:
-    """The flattened column of a path."""
-    return column_name(SEPARATOR.join(path))
 
 
 def _leaf(kind: Kind | None) -> pa.DataType:

@@ -1,6 +1,7 @@
 """A parsed record to a row: names and values of its columns, nulls left out. Pure."""
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 
 import orjson
@@ -20,17 +21,24 @@ def column_name(joined: str) -> str:
     return _ODD.sub("_", joined)
 
 
-def flatten(tree: Tree, discard_collections: bool) -> Row:
+@lru_cache(maxsize=8192)
+def lower_column_name(joined: str) -> str:
+    """As `column_name`, in lower case: what it would be if the fields' names were."""
+    return column_name(joined.lower())
+
+
+def flatten(tree: Tree, discard_collections: bool, *, lower: bool = False) -> Row:
     """One value per leaf: int, float, bool or str; lists and empty objects as JSON text, or dropped.
 
-    Raises InvalidValue for an empty key and for two fields that become one column.
+    lower: names of columns in lower case. Raises InvalidValue for an empty key and for two fields that become one
+    column.
     """
     row: Row = {}
-    _flatten(row, tree, "", discard_collections, tree)
+    _flatten(row, tree, "", discard_collections, tree, lower_column_name if lower else column_name)
     return row
 
 
-def _flatten(row: Row, below: Tree, prefix: str, discard: bool, tree: Tree) -> None:
+def _flatten(row: Row, below: Tree, prefix: str, discard: bool, tree: Tree, naming: Callable[[str], str]) -> None:
     for key, value in below.items():
         if not key:
             raise InvalidValue(_empty_key(tree))
@@ -38,14 +46,14 @@ def _flatten(row: Row, below: Tree, prefix: str, discard: bool, tree: Tree) -> N
             continue
         kind = type(value)
         if kind is dict and value:
-            _flatten(row, value, prefix + key + SEPARATOR, discard, tree)  # type: ignore[arg-type]
+            _flatten(row, value, prefix + key + SEPARATOR, discard, tree, naming)  # type: ignore[arg-type]
             continue
         is_collection = kind is dict or kind is list
         if is_collection and discard:
             continue
-        name = column_name(prefix + key)
+        name = naming(prefix + key)
         if name in row:
-            raise InvalidValue(_duplicate(tree, name, discard))
+            raise InvalidValue(_duplicate(tree, name, discard, naming))
         row[name] = orjson.dumps(value).decode() if is_collection else value
 
 
@@ -84,8 +92,9 @@ def _empty_key(tree: Tree) -> str:
     raise AssertionError("no empty key")
 
 
-def _duplicate(tree: Tree, name: str, discard: bool) -> str:
-    paths = [show(path) for path, value in walk(tree) if _is_leaf(path, value, discard) and _joined(path) == name]
+def _duplicate(tree: Tree, name: str, discard: bool, naming: Callable[[str], str]) -> str:
+    leaves = (path for path, value in walk(tree) if _is_leaf(path, value, discard))
+    paths = [show(path) for path in leaves if naming(SEPARATOR.join(map(str, path))) == name]
     return f"fields {' and '.join(paths[:2])} would both become column {name}"
 
 
@@ -95,7 +104,3 @@ def _is_leaf(path: Path, value: object, discard: bool) -> bool:
     if isinstance(value, list) or value == {}:
         return not discard
     return not isinstance(value, dict)
-
-
-def _joined(path: Path) -> str:
-    return column_name(SEPARATOR.join(str(step) for step in path))

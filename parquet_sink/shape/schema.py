@@ -4,37 +4,47 @@ To the outside it is a `pyarrow.Schema`: the payload columns, with the outline i
 survives `schema.serialize()`. Pure.
 """
 
+from typing import NamedTuple
+
 import orjson
 import pyarrow as pa
 
+from parquet_sink.shape.evolve import merged
 from parquet_sink.shape.kinds import Kinds, from_fields, to_fields, unite
 from parquet_sink.shape.outline import Fields, Outline
 
 _KEY = b"parquet_sink.outline"
 
 
+class Form(NamedTuple):
+    """The settings under which columns were learned; under others they mean nothing."""
+
+    flat: bool
+    lower: bool
+
+
 class Known:
     """Kinds and outline; replaced or extended by the shaper only."""
 
-    def __init__(self, flat: bool) -> None:
-        self.flat = flat
+    def __init__(self, flat: bool, *, lower: bool = False) -> None:
+        self.flat, self.lower = flat, lower
         self.kinds: Kinds = {}
-        self.outline = Outline(flat)
+        self.outline = Outline(flat, lower=lower)
         self._reading: pa.Schema | None = None
 
     @classmethod
-    def of(cls, schema: pa.Schema | None, flat: bool, reserved: frozenset[str]) -> "Known":
+    def of(cls, schema: pa.Schema | None, flat: bool, reserved: frozenset[str], *, lower: bool = False) -> "Known":
         """What the schema remembers; nothing when it was learned under other settings or is not ours."""
-        known = cls(flat)
+        known = cls(flat, lower=lower)
         if schema is None:
             return known
         try:
-            was_flat, fields = _saved(schema)
+            form, fields = _saved(schema)
             kinds = from_fields(list(schema))
-            outline = Outline.restore(flat, fields, kinds)
+            outline = Outline.restore(flat, fields, kinds, lower=lower)
         except (KeyError, ValueError, TypeError):
             return known
-        if was_flat == flat and not reserved & kinds.keys():
+        if form == Form(flat, lower) and not reserved & kinds.keys():
             known.kinds, known.outline = kinds, outline
         return known
 
@@ -42,14 +52,14 @@ class Known:
         """The schema to remember; None when nothing is known."""
         if not self.kinds and not self.outline.fields:
             return None
-        return _schema(self.kinds, self.flat, self.outline.fields)
+        return _schema(self.kinds, Form(self.flat, self.lower), self.outline.fields)
 
     def change(self, kinds: Kinds, afresh: bool) -> None:
         """Take new kinds; afresh: forget the outline, too."""
         self.kinds = kinds
         self._reading = None
         if afresh:
-            self.outline = Outline(self.flat)
+            self.outline = Outline(self.flat, lower=self.lower)
 
     def learn(self, tree: dict[str, object]) -> bool:
         """Take a valid record's fields in; whether the fast path may now cover more."""
@@ -70,20 +80,32 @@ def merge(first: pa.Schema | None, second: pa.Schema | None) -> pa.Schema | None
     """What two Spark tasks learned about one topic, taken together; where they cannot be, `second`."""
     if first is None or second is None:
         return second if first is None else first
-    (first_flat, first_fields), (flat, fields) = _saved(first), _saved(second)
-    if first_flat != flat:
+    if _KEY not in (second.metadata or {}):
+        return _merged_columns(first, second)
+    if _KEY not in (first.metadata or {}):
+        return second
+    (first_form, first_fields), (form, fields) = _saved(first), _saved(second)
+    if first_form != form:
         return second
     kinds = unite(from_fields(list(first)), from_fields(list(second)))
-    return _schema(kinds, flat, Outline.restore(flat, _overlay(fields, first_fields), kinds).fields)
+    outline = Outline.restore(form.flat, _overlay(fields, first_fields), kinds, lower=form.lower)
+    return _schema(kinds, form, outline.fields)
 
 
-def _schema(kinds: Kinds, flat: bool, fields: Fields) -> pa.Schema:
-    return pa.schema(to_fields(kinds), metadata={_KEY: orjson.dumps({"flat": flat, "fields": fields})})
+def _merged_columns(first: pa.Schema, second: pa.Schema) -> pa.Schema:
+    """The same for columns of decoded records, which stand for themselves."""
+    if first.metadata != second.metadata:
+        return second
+    return pa.schema(merged(tuple(first), tuple(second))[0], metadata=second.metadata)
 
 
-def _saved(schema: pa.Schema) -> tuple[bool, Fields]:
+def _schema(kinds: Kinds, form: Form, fields: Fields) -> pa.Schema:
+    return pa.schema(to_fields(kinds), metadata={_KEY: orjson.dumps({**form._asdict(), "fields": fields})})
+
+
+def _saved(schema: pa.Schema) -> tuple[Form, Fields]:
     saved = orjson.loads((schema.metadata or {})[_KEY])
-    return saved["flat"], saved["fields"]
+    return Form(saved["flat"], saved["lower"]), saved["fields"]
 
 
 def _overlay(fields: Fields, more: Fields) -> Fields:

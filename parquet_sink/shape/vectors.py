@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from parquet_sink.convert.json_fast import has_empty_object
 from parquet_sink.shape.kinds import Kinds, to_arrow, to_fields
-from parquet_sink.shape.outline import Names, Outline, flat_name
+from parquet_sink.shape.outline import Names, Outline
 
 _EXACT_LIMIT = float(2**53)
 _NEGATIVE_ZERO_BITS = -(2**63)
@@ -69,7 +69,7 @@ class _Visit:
         if not pa.types.is_struct(array.type):
             if not pa.types.is_null(array.type):
                 self.doubt(_doubtful_fractions(array))
-                self.arrays[flat_name(path)] = array
+                self.arrays[self._outline.column(path)] = array
         elif array.type.num_fields:
             children = _children(array)
             self._note_hollow(array, list(children.values()))
@@ -87,7 +87,7 @@ class _Visit:
 
     def _flatten_empty(self, path: Names, array: pa.StructArray) -> None:
         """Objects that were always empty are the text `{}`, unless another path has that column."""
-        name = flat_name(path)
+        name = self._outline.column(path)
         if self._outline.owns(path) and self._kinds.get(name) is str:
             self.arrays[name] = pc.if_else(array.is_valid(), pa.scalar("{}"), pa.scalar(None, pa.string()))
         elif array.null_count < len(array):

@@ -1,0 +1,173 @@
+"""Blocks of JSON records to rows with a schema that evolves: the fast path where it applies, else the exact one.
+
+The exact path (`json_exact`, `rows`, `kinds`) is the definition; the fast path (`json_fast`, `vectors`) must give the
+same runs, and property tests hold it to that. Pure.
+"""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from parquet_sink.config.settings import ShapeSettings
+from parquet_sink.convert import json_fast
+from parquet_sink.convert.decoded import Tree
+from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.json_exact import parse
+from parquet_sink.errors import InvalidRecord
+from parquet_sink.kafka.block import Block
+from parquet_sink.shape import metadata, rows, vectors
+from parquet_sink.shape.assembly import Assembly, Records, Run
+from parquet_sink.shape.keys import Keys
+from parquet_sink.shape.kinds import Change, Kinds, Row, evolve, fits
+from parquet_sink.shape.pace import Pace
+from parquet_sink.shape.schema import Known
+
+_DOUBTS_WORTH_IT = 16
+"""When more than one row in this many is doubtful, the exact path is the cheaper one."""
+
+
+class JsonShaper:
+    """One per topic and Spark task; owns the topic's evolving payload schema."""
+
+    def __init__(self, settings: ShapeSettings, known: pa.Schema | None = None) -> None:
+        """known: the payload columns learned so far (another shaper's `known`, also after `serialize`)."""
+        self._settings = settings
+        self._reserved = metadata.names(settings)
+        self._known = Known.of(known, settings.flatten, self._reserved, lower=settings.lowercase)
+        self._keys = Keys(settings)
+        self._concealer = None
+        if settings.obfuscation is not None:
+            from parquet_sink.shape.conceal import Concealer
+
+            self._concealer = Concealer(settings.obfuscation, settings.flatten)
+        self._pace = Pace()
+
+    @property
+    def known(self) -> pa.Schema | None:
+        """The payload columns learned so far, None before the first."""
+        return self._known.to_schema()
+
+    def shape(self, block: Block) -> Iterator[Run]:
+        """The rows of the block in offset order; tombstones give none.
+
+        Raises InvalidRecord at the first record that has no row, after giving all rows before it; that record leaves
+        no trace in the schema.
+        """
+        records = Records.of(block)
+        assembly = Assembly(records, self._settings)
+        self._pace.begin(len(records))
+        position = 0
+        invalid: InvalidRecord | None = None
+        while position < len(records) and invalid is None:
+            try:
+                position = self._step(records, assembly, position)
+            except InvalidRecord as error:
+                invalid = error
+            yield from assembly.take()
+        assembly.cut(self._known.kinds, incompatible=False)
+        yield from assembly.take()
+        if invalid is not None:
+            raise invalid
+
+    def _step(self, records: Records, assembly: Assembly, position: int) -> int:
+        """Take some records, fast or exactly, or find that fast does not work; the next position."""
+        remaining = len(records) - position
+        tried = self._pace.attempt(remaining) if self._can_be_fast() else 0
+        if tried:
+            taken = self._take_fast(records, assembly, position, tried)
+            if taken:
+                self._pace.succeeded()
+            else:
+                self._pace.failed(tried)
+            return position + taken
+        window = self._pace.window(remaining)
+        news = False
+        for index, value in enumerate(records.values.slice(position, window).to_pylist(), position):
+            news |= self._take_exactly(records, assembly, index, value)
+        self._pace.took_exactly(news)
+        return position + window
+
+    def _can_be_fast(self) -> bool:
+        kinds = self._known.kinds
+        return bool(kinds) and not self._keys.missing(kinds)
+
+    def _take_fast(self, records: Records, assembly: Assembly, position: int, count: int) -> int:
+        """Take up to `count` records read at once, the doubtful ones exactly; how many were taken, 0 if it failed."""
+        known = self._known
+        values = records.values.slice(position, count)
+        batch = json_fast.read(values, known.reading)
+        if batch is None:
+            return 0
+        found = vectors.to_columns(
+            batch, values, known.kinds, known.outline, known.flat, self._settings.discard_collections
+        )
+        arrays = found.arrays if self._concealer is None else self._concealer.columns(found.arrays)
+        if arrays is None:
+            return 0
+        mask = vectors.either(found.doubtful, self._keys.nulls_in(arrays, count))
+        doubtful: list[int] = [] if mask is None else pc.indices_nonzero(mask).to_pylist()
+        if len(doubtful) * _DOUBTS_WORTH_IT > count:
+            return 0
+        return self._take_columns(records, assembly, position, count, arrays, doubtful)
+
+    def _take_columns(
+        self,
+        records: Records,
+        assembly: Assembly,
+        position: int,
+        count: int,
+        arrays: dict[str, pa.Array],
+        doubtful: list[int],
+    ) -> int:
+        """Take what was read; ends early when a doubtful row changed the kinds, because then the rest is stale."""
+        start, kinds = 0, self._known.kinds
+        for index in doubtful:
+            assembly.add_arrays(_slice(arrays, start, index), index - start, kinds)
+            start = index + 1
+            value = records.values[position + index].as_py()
+            self._take_exactly(records, assembly, position + index, value)
+            if self._known.kinds is not kinds:
+                return start
+        rest = _slice(arrays, start, count) if start else arrays
+        assembly.add_arrays(rest, count - start, kinds)
+        return count
+
+    def _take_exactly(self, records: Records, assembly: Assembly, index: int, value: bytes) -> bool:
+        """Take one record; whether it taught anything. Raises InvalidRecord."""
+        known = self._known
+        try:
+            tree = parse(value)
+            if self._concealer is not None:
+                tree = self._concealer.tree(tree)
+            row, kinds, change = self._fitted(tree)
+        except InvalidValue as error:
+            raise InvalidRecord(records.topic, records.partition, records.offset(index), str(error)) from None
+        if change in (Change.WIDENED, Change.INCOMPATIBLE):
+            assembly.cut(known.kinds, incompatible=change is Change.INCOMPATIBLE)
+        if change is not Change.NONE:
+            known.change(kinds, afresh=change is Change.INCOMPATIBLE)
+        assembly.add_row(row)
+        return known.learn(tree) or change is not Change.NONE
+
+    def _fitted(self, tree: Tree) -> tuple[Row, Kinds, Change]:
+        """The row, the kinds that it fits, and how they differ from those known. Raises InvalidValue."""
+        row, kinds, change = self._row(tree), self._known.kinds, Change.NONE
+        if not fits(kinds, row):
+            kinds, change = evolve(kinds, self._row(tree), self._reserved)
+            row = self._row(tree)
+            fits(kinds, row)
+        self._keys.check(kinds, row)
+        if not kinds and not self._reserved:
+            raise InvalidValue("every field is null or left out, and no column is known")
+        return row, kinds, change
+
+    def _row(self, tree: Tree) -> Row:
+        discard = self._settings.discard_collections
+        if self._settings.flatten:
+            return rows.flatten(tree, discard, lower=self._settings.lowercase)
+        return rows.nest(tree, discard)
+
+
+def _slice(arrays: dict[str, pa.Array], start: int, end: int) -> dict[str, pa.Array]:
+    return {name: array.slice(start, end - start) for name, array in arrays.items()}

@@ -1,0 +1,120 @@
+"""Sheets of a block, row by row in offset order, into stretches that share columns.
+
+Records of several schemas may alternate in a topic: each schema's records are one sheet, decoded at once, and here they
+are put back into their order. A stretch is cut only where a column's type must change for rows to come. Pure.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from parquet_sink.shape.evolve import Columns, aligned
+from parquet_sink.shape.sheet import Sheet
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Consecutive rows. positions: int64, for each row that of its record; arrays: one for each column."""
+
+    positions: pa.Int64Array
+    arrays: tuple[pa.Array, ...]
+
+
+class Weave:
+    """The rows of some sheets in the order of their positions, those at `stop` and beyond left out."""
+
+    def __init__(self, sheets: Sequence[Sheet], stop: int) -> None:
+        self._sheets = [sheet for sheet in (_before(sheet, stop) for sheet in sheets) if len(sheet)]
+        self._taken = [0] * len(self._sheets)
+        self._order = _order(self._sheets)
+        self._reached = 0
+
+    def sheets(self) -> Iterator[tuple[int, int]]:
+        """For each stretch of rows of one sheet: the number of its first row, and of its sheet."""
+        if len(self._sheets) == 1:
+            yield 0, 0
+            return
+        previous = -1
+        for row, sheet in enumerate(self._order):
+            if sheet != previous:
+                yield row, sheet
+            previous = sheet
+
+    def sheet(self, number: int) -> Sheet:
+        return self._sheets[number]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._sheets))
+
+    def position(self, row: int) -> int:
+        """The position of the record that a row is of. Rows that were taken are not asked for."""
+        sheet = self._order[row]
+        before = sum(1 for number in self._order[self._reached : row] if number == sheet)
+        found: int = self._sheets[sheet].positions[self._taken[sheet] + before].as_py()
+        return found
+
+    def take(self, end: int, columns: Columns) -> Stretch:
+        """The rows from where the last stretch ended to `end`, as these columns. Raises pa.ArrowInvalid, see `aligned`.
+
+        columns: those of all sheets in the stretch, merged.
+        """
+        parts = []
+        for number, count in sorted(self._counts(end).items()):
+            start = self._taken[number]
+            self._taken[number] += count
+            parts.append(_slice(self._sheets[number], start, count))
+        self._reached = end
+        return _join(parts, columns)
+
+    def _counts(self, end: int) -> dict[int, int]:
+        if len(self._sheets) == 1:
+            return {0: end - self._reached}
+        return Counter(self._order[self._reached : end])
+
+
+def _order(sheets: Sequence[Sheet]) -> Sequence[int]:
+    """For each row in order the number of its sheet."""
+    if len(sheets) < 2:
+        return [0] * sum(map(len, sheets))
+    numbers = pa.concat_arrays([pa.repeat(pa.scalar(n, pa.int32()), len(sheet)) for n, sheet in enumerate(sheets)])
+    ordered: list[int] = numbers.take(_sorted([sheet.positions for sheet in sheets])).to_pylist()
+    return ordered
+
+
+def _sorted(positions: Sequence[pa.Int64Array]) -> pa.UInt64Array:
+    """Which of all rows comes first, second, ...; of one record's rows the order is kept (the sort is stable)."""
+    return pc.sort_indices(pa.concat_arrays(positions))
+
+
+def _before(sheet: Sheet, stop: int) -> Sheet:
+    """The rows of records before `stop`."""
+    if not len(sheet) or sheet.positions[len(sheet) - 1].as_py() < stop:
+        return sheet
+    return _slice(sheet, 0, pc.sum(pc.less(sheet.positions, stop)).as_py())
+
+
+def _slice(sheet: Sheet, start: int, count: int) -> Sheet:
+    if count == len(sheet):
+        return sheet
+    arrays = tuple(array.slice(start, count) for array in sheet.arrays)
+    return Sheet(sheet.positions.slice(start, count), sheet.columns, arrays)
+
+
+def _join(parts: Sequence[Sheet], columns: Columns) -> Stretch:
+    arrays = [_conformed(part, columns) for part in parts]
+    if len(parts) == 1:
+        return Stretch(parts[0].positions, tuple(arrays[0]))
+    order = _sorted([part.positions for part in parts])
+    whole = (pa.concat_arrays(pieces).take(order) for pieces in zip(*arrays, strict=True))
+    return Stretch(pa.concat_arrays([part.positions for part in parts]).take(order), tuple(whole))
+
+
+def _conformed(sheet: Sheet, columns: Columns) -> list[pa.Array]:
+    mine = {field.name: array for field, array in zip(sheet.columns, sheet.arrays, strict=True)}
+    return [
+        aligned(mine[column.name], column.type) if column.name in mine else pa.nulls(len(sheet), column.type)
+        for column in columns
+    ]
