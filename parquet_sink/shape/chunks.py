@@ -1,0 +1,87 @@
+"""A record's JSON text over a fixed number of text columns, cut at character boundaries. Pure."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_CONTINUES, _CONTINUATION = 0xC0, 0x80
+"""A byte of UTF-8 that is not the first of its character is 10xxxxxx."""
+
+
+class Chunks:
+    """Columns `payload_chunk1` to `payload_chunkN`, all nullable; put together they give back the text.
+
+    count: how many columns. size: bytes that each can hold.
+    """
+
+    def __init__(self, count: int, size: int) -> None:
+        self._count, self._size = count, size
+        self.columns = tuple(pa.field(f"payload_chunk{number}", pa.string()) for number in range(1, count + 1))
+
+    def cut(self, texts: pa.StringArray) -> tuple[tuple[pa.Array, ...], dict[int, str]]:
+        """The columns, one entry for each text, and by row why a text does not fit; such a row's entries are null.
+
+        texts: no nulls. Each chunk takes as many whole characters as it holds; of an empty text the first is empty.
+        """
+        lengths = pc.binary_length(texts)
+        longest = pc.max(lengths).as_py() or 0
+        if longest <= self._size:
+            return (texts, *self._nulls(len(texts), self._count - 1)), {}
+        data = texts.cast(pa.binary())
+        doubtful = self._is_doubtful(data, lengths)
+        cuts = [self._pieces(text) for text in data.filter(doubtful).to_pylist()]
+        rows = pc.indices_nonzero(doubtful).to_pylist()
+        most = max((len(cut) for cut in cuts if cut is not None), default=0)
+        used = min(self._count, max(-(-longest // self._size), most))
+        columns = []
+        for number in range(used):
+            column = self._slice(data, lengths, number)
+            if rows:
+                column = pc.replace_with_mask(column, doubtful, _nth(cuts, number))
+            columns.append(column.cast(pa.string()))
+        misfits = {row: self._misfit(lengths[row].as_py()) for row, cut in zip(rows, cuts, strict=True) if cut is None}
+        return (*columns, *self._nulls(len(texts), self._count - used)), misfits
+
+    def _is_doubtful(self, texts: pa.BinaryArray, lengths: pa.Int32Array) -> pa.BooleanArray:
+        """Texts that do not fit, or of which a cut every `size` bytes would part a character."""
+        found = pc.greater(lengths, self._count * self._size)
+        longest = min(pc.max(lengths).as_py(), self._count * self._size)
+        for cut in range(self._size, longest, self._size):
+            after = pc.binary_slice(texts, cut, cut + 1)
+            continues = pc.and_(pc.greater_equal(after, b"\x80"), pc.less(after, b"\xc0"))
+            found = pc.or_(found, continues)
+        return found
+
+    def _pieces(self, data: bytes) -> list[bytes] | None:
+        """The text cut, None when it does not fit."""
+        start = 0
+        pieces: list[bytes] = []
+        while start < len(data):
+            end = min(start + self._size, len(data))
+            while end < len(data) and data[end] & _CONTINUES == _CONTINUATION:
+                end -= 1
+            if end <= start or len(pieces) == self._count:
+                return None
+            pieces.append(data[start:end])
+            start = end
+        return pieces
+
+    def _slice(self, texts: pa.BinaryArray, lengths: pa.Int32Array, number: int) -> pa.BinaryArray:
+        """The bytes of one column where a text may be cut anywhere."""
+        start = number * self._size
+        column = pc.binary_slice(texts, start, start + self._size)
+        return pc.if_else(pc.greater(lengths, start), column, pa.scalar(None, pa.binary())) if number else column
+
+    def _misfit(self, length: int) -> str:
+        columns = f"{self._count:,} chunks of {self._size:,} bytes"
+        if length > self._count * self._size:
+            return f"its JSON text has {length:,} bytes, more than the {self._count * self._size:,} of {columns}"
+        return f"its JSON text of {length:,} bytes does not fit into {columns} when cut between characters"
+
+    def _nulls(self, rows: int, columns: int) -> list[pa.Array]:
+        return [pa.nulls(rows, pa.string())] * columns
+
+
+def _nth(cuts: Sequence[list[bytes] | None], number: int) -> pa.BinaryArray:
+    return pa.array([cut[number] if cut and number < len(cut) else None for cut in cuts], pa.binary())

@@ -1,0 +1,183 @@
+"""Decoded pieces to sheets of payload columns: the order of the steps for one record.
+
+  1. tombstones are gone: a decoder gives no row for them
+  2. decimals become doubles and names lower case, as far as the settings say
+  3. a record that wraps a list of records becomes its elements
+  4. fields are obfuscated
+  5. the record becomes columns: chunks of its JSON text, or flattened, or nested
+
+`_typed` and `_trees` have one call for each. What follows (a topic's columns, metadata, keys) is in `decoded_shaper`.
+Pure.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from parquet_sink.config.settings import ShapeSettings
+from parquet_sink.convert.decoded import Tree, Trees, Typed
+from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.shape import explode, json_text, tree_runs, typed, typed_types
+from parquet_sink.shape.chunks import Chunks
+from parquet_sink.shape.conceal import Concealer
+from parquet_sink.shape.sheet import Sheet
+from parquet_sink.shape.typed_arrays import conformed, relabelled
+
+_SCHEMAS = 256
+"""Record types whose way is remembered."""
+
+MOST_TEXT = 2**28
+"""Bytes of JSON text made at once; more makes more sheets, because Arrow takes less than 2 GiB in one array."""
+
+LONGEST_TEXT = 2**30
+"""Bytes of JSON text of one record, at the most that its content may need."""
+
+
+class Sheets:
+    """One per topic and Spark task."""
+
+    def __init__(self, settings: ShapeSettings, reserved: frozenset[str]) -> None:
+        """reserved: names that payload columns may not have (see `metadata.names`)."""
+        self._settings, self._reserved = settings, reserved
+        self._concealer: Concealer | None = None
+        if settings.obfuscation is not None:
+            self._concealer = Concealer(settings.obfuscation, settings.flatten)
+        self._chunks: Chunks | None = None
+        if settings.chunks is not None and settings.chunk_bytes is not None:
+            self._chunks = Chunks(settings.chunks, settings.chunk_bytes)
+        self._renamed = lru_cache(_SCHEMAS)(self._work_out_names)
+        self._layout = lru_cache(_SCHEMAS)(self._work_out_layout)
+
+    def of(self, piece: Typed | Trees) -> list[Sheet]:
+        """At least one sheet, the positions of each in order; all of them together tell the invalid records.
+
+        Typed: one, unless there is a great deal of JSON text; what is wrong with the schema makes every record invalid.
+        Trees: a new one where a column's kind widens or changes.
+        """
+        return self._typed(piece) if isinstance(piece, Typed) else self._trees(piece)
+
+    def _typed(self, piece: Typed) -> list[Sheet]:
+        try:
+            rows = self._typed_named(piece.rows)
+            positions, rows = self._typed_exploded(piece.positions, rows)
+            rows = self._typed_concealed(rows)
+            return self._typed_columns(positions, rows)
+        except InvalidValue as error:
+            return [_nothing(dict.fromkeys(piece.positions.to_pylist(), str(error)))]
+
+    def _trees(self, piece: Trees) -> list[Sheet]:
+        taking = _Texts(self._chunks) if self._chunks else tree_runs.Runs(self._settings, self._reserved)
+        invalid: dict[int, str] = {}
+        for position, tree in zip(piece.positions.to_pylist(), piece.trees, strict=True):
+            try:
+                named = self._tree_named(tree)
+                found = self._tree_exploded(named)
+                found = self._trees_concealed(found)
+                taking.add(position, found)
+            except InvalidValue as error:
+                invalid[position] = str(error)
+        return taking.sheets(invalid)
+
+    def _typed_named(self, rows: pa.Array) -> pa.Array:
+        lower, changed = self._renamed(rows.type)
+        return conformed(relabelled(rows, lower) if self._settings.lowercase else rows, changed)
+
+    def _tree_named(self, tree: Tree) -> Tree:
+        return tree_runs.lowercased(tree) if self._settings.lowercase else tree
+
+    def _typed_exploded(self, positions: pa.Int64Array, rows: pa.Array) -> tuple[pa.Int64Array, pa.Array]:
+        return explode.rows(positions, rows) if self._settings.explode else (positions, rows)
+
+    def _tree_exploded(self, tree: Tree) -> Sequence[Tree]:
+        return explode.trees(tree) if self._settings.explode else (tree,)
+
+    def _typed_concealed(self, rows: pa.Array) -> pa.Array:
+        if self._concealer is None or not pa.types.is_struct(rows.type):
+            return rows
+        return self._concealer.rows(rows)
+
+    def _trees_concealed(self, trees: Sequence[Tree]) -> Sequence[Tree]:
+        return trees if self._concealer is None else [self._concealer.tree(tree) for tree in trees]
+
+    def _typed_columns(self, positions: pa.Int64Array, rows: pa.Array) -> list[Sheet]:
+        sheets = list(self._in_parts(positions, rows))
+        invalid = {position: reason for sheet in sheets for position, reason in sheet.invalid.items()}
+        return [_without(sheet, invalid) for sheet in sheets] if invalid else sheets
+
+    def _in_parts(self, positions: pa.Int64Array, rows: pa.Array) -> Iterator[Sheet]:
+        """Sheets that may have rows of invalid records; halves as long as there may be too much text."""
+        count = len(rows)
+        size = self._bound(rows)
+        if size <= MOST_TEXT or (count == 1 and size <= LONGEST_TEXT):
+            yield self._sheet(positions, rows)
+        elif count == 1:
+            yield _nothing({positions[0].as_py(): f"its JSON text may have more than {LONGEST_TEXT:,} bytes"})
+        else:
+            half = count // 2
+            yield from self._in_parts(positions.slice(0, half), rows.slice(0, half))
+            yield from self._in_parts(positions.slice(half), rows.slice(half))
+
+    def _bound(self, rows: pa.Array) -> int:
+        if self._chunks is None:
+            return self._layout(rows.type).bound(rows)
+        return 0 if pa.types.is_string(rows.type) else json_text.bound(rows)
+
+    def _sheet(self, positions: pa.Int64Array, rows: pa.Array) -> Sheet:
+        if self._chunks is None:
+            layout = self._layout(rows.type)
+            return Sheet(positions, layout.columns, layout.arrays(rows))
+        texts = rows if pa.types.is_string(rows.type) else json_text.texts(rows)
+        return _chunked(self._chunks, positions, texts)
+
+    def _work_out_names(self, arrow: pa.DataType) -> tuple[pa.DataType, pa.DataType]:
+        """The type after lower case, and after decimals are doubles, too. Raises InvalidValue."""
+        typed_types.check_depth(arrow)
+        lower = typed_types.lowercased(arrow) if self._settings.lowercase else arrow
+        return lower, typed_types.doubled(lower) if self._settings.decimals_to_double else lower
+
+    def _work_out_layout(self, arrow: pa.DataType) -> typed.Layout:
+        if self._settings.flatten:
+            return typed.flat(arrow, self._settings.discard_collections, self._reserved)
+        return typed.nested(arrow, self._reserved)
+
+
+class _Texts:
+    """Records without a schema as JSON text, in chunks."""
+
+    def __init__(self, chunks: Chunks) -> None:
+        self._chunks = chunks
+        self._positions: list[int] = []
+        self._texts: list[bytes] = []
+
+    def add(self, position: int, trees: Sequence[Tree]) -> None:
+        self._texts += [orjson.dumps(tree) for tree in trees]
+        self._positions += [position] * len(trees)
+
+    def sheets(self, invalid: dict[int, str]) -> list[Sheet]:
+        texts = pa.array(self._texts, pa.binary()).cast(pa.string())
+        sheet = _chunked(self._chunks, pa.array(self._positions, pa.int64()), texts)
+        return [_without(sheet, {**invalid, **sheet.invalid})]
+
+
+def _chunked(chunks: Chunks, positions: pa.Int64Array, texts: pa.StringArray) -> Sheet:
+    """A sheet that still has the rows of records that do not fit."""
+    arrays, misfits = chunks.cut(texts)
+    return Sheet(positions, chunks.columns, arrays, {positions[row].as_py(): why for row, why in misfits.items()})
+
+
+def _without(sheet: Sheet, invalid: dict[int, str]) -> Sheet:
+    """The sheet without the rows of invalid records, telling all of these."""
+    rows = pc.is_in(sheet.positions, pa.array(invalid.keys(), pa.int64()))
+    if not pc.any(rows).as_py():
+        return replace(sheet, invalid=invalid)
+    kept = pc.invert(rows)
+    arrays = tuple(array.filter(kept) for array in sheet.arrays)
+    return Sheet(sheet.positions.filter(kept), sheet.columns, arrays, invalid)
+
+
+def _nothing(invalid: dict[int, str]) -> Sheet:
+    return Sheet(pa.array([], pa.int64()), (), (), invalid)

@@ -1,0 +1,105 @@
+"""Records without a schema to sheets: rows whose kinds grow from record to record, cut where a kind cannot. Pure.
+
+The rules are those of `json_shaper` for a topic of plain JSON, applied within one piece: `rows` makes the row, `kinds`
+says what fits.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from parquet_sink.config.settings import ShapeSettings
+from parquet_sink.convert.decoded import Tree
+from parquet_sink.convert.invalid import InvalidValue, Path
+from parquet_sink.shape import rows
+from parquet_sink.shape.kinds import Change, Kinds, Row, evolve, fits, to_fields
+from parquet_sink.shape.sheet import Sheet
+from parquet_sink.shape.typed_types import clash
+
+
+def lowercased(tree: Tree) -> Tree:
+    """The tree with the names of all fields in lower case, at every depth, inside lists too.
+
+    Raises InvalidValue when two fields of one object become one.
+    """
+    return _lower_object(tree, ())
+
+
+@dataclass
+class _Run:
+    """Rows of equal kinds under way."""
+
+    kinds: Kinds = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+
+
+class Runs:
+    """Takes records in order; an invalid one leaves no trace."""
+
+    def __init__(self, settings: ShapeSettings, reserved: frozenset[str]) -> None:
+        self._settings, self._reserved = settings, reserved
+        self._runs = [_Run()]
+
+    def add(self, position: int, trees: Sequence[Tree]) -> None:
+        """The rows of one record. Raises InvalidValue when one of them is none; then the record has no row at all."""
+        count, last = len(self._runs), self._runs[-1]
+        kinds, length = last.kinds, len(last.rows)
+        try:
+            for tree in trees:
+                self._add(position, tree)
+        except InvalidValue:
+            del self._runs[count:], last.rows[length:], last.positions[length:]
+            last.kinds = kinds
+            raise
+
+    def sheets(self, invalid: Mapping[int, str]) -> list[Sheet]:
+        """One for each run, at least one. invalid: of all records of the piece, told by the first sheet."""
+        sheets = [_sheet(run) for run in self._runs]
+        return [replace(sheets[0], invalid=invalid), *sheets[1:]]
+
+    def _add(self, position: int, tree: Tree) -> None:
+        if not tree:
+            raise InvalidValue("the list of records holds an empty object")
+        run, row = self._runs[-1], self._row(tree)
+        if not fits(run.kinds, row):
+            kinds, change = evolve(run.kinds, self._row(tree), self._reserved)
+            row = self._row(tree)
+            fits(kinds, row)
+            if change is not Change.ADDED and run.rows:
+                run = _Run()
+                self._runs.append(run)
+            run.kinds = kinds
+        run.rows.append(row)
+        run.positions.append(position)
+
+    def _row(self, tree: Tree) -> Row:
+        build = rows.flatten if self._settings.flatten else rows.nest
+        return build(tree, self._settings.discard_collections)
+
+
+def _sheet(run: _Run) -> Sheet:
+    columns = tuple(to_fields(run.kinds))
+    arrays = tuple(pa.array([row.get(column.name) for row in run.rows], column.type) for column in columns)
+    return Sheet(pa.array(run.positions, pa.int64()), columns, arrays)
+
+
+def _lower_object(tree: Tree, path: Path) -> Tree:
+    found: Tree = {}
+    origin: dict[str, str] = {}
+    for key, value in tree.items():
+        lower = key.lower()
+        if lower in found:
+            raise InvalidValue(clash((*path, origin[lower]), (*path, key), (*path, lower)))
+        origin[lower] = key
+        found[lower] = _lower(value, (*path, key))
+    return found
+
+
+def _lower(value: object, path: Path) -> object:
+    if isinstance(value, dict):
+        return _lower_object(value, path)
+    if isinstance(value, list):
+        return [_lower(element, (*path, index)) for index, element in enumerate(value)]
+    return value

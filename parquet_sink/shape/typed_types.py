@@ -1,0 +1,128 @@
+"""How the Arrow type of typed records changes on its way to columns: on types only, once for each schema. Pure."""
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from parquet_sink.convert.invalid import InvalidValue, Path, show
+from parquet_sink.convert.json_exact import MAX_DEPTH
+
+_Change: TypeAlias = Callable[[pa.DataType], pa.DataType | None]
+_Names: TypeAlias = tuple[str, ...]
+
+
+def fields(struct: pa.DataType) -> tuple[pa.Field, ...]:
+    """The fields of a struct, in order."""
+    return tuple(struct.field(index) for index in range(struct.num_fields))
+
+
+def name(arrow: pa.DataType) -> str:
+    """What a value of this type is called in messages."""
+    names: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
+        (pa.types.is_struct, "a record"),
+        (pa.types.is_list, "a list"),
+        (pa.types.is_map, "a map"),
+        (pa.types.is_string, "a string"),
+        (pa.types.is_binary, "bytes"),
+        (pa.types.is_boolean, "a boolean"),
+        (pa.types.is_date, "a date"),
+        (pa.types.is_time, "a time"),
+        (pa.types.is_timestamp, "a timestamp"),
+        (pa.types.is_null, "null"),
+    )
+    return next((text for matches, text in names if matches(arrow)), "a number")
+
+
+def check_depth(arrow: pa.DataType) -> None:
+    """Raise InvalidValue when records, lists and maps stand in each other more than MAX_DEPTH levels deep."""
+    _check_depth(arrow, (), 1)
+
+
+def lowercased(arrow: pa.DataType) -> pa.DataType:
+    """The type with the names of all fields in lower case, at every depth, inside lists and maps too.
+
+    Keys of maps are data and stay. Raises InvalidValue when two fields of one record become one.
+    """
+    return _lowercased(arrow, ())
+
+
+def doubled(arrow: pa.DataType) -> pa.DataType:
+    """The type with double for each decimal, at every depth, keys and values of maps too."""
+    return pa.float64() if pa.types.is_decimal(arrow) else _below(arrow, doubled)
+
+
+def entries(arrow: pa.DataType) -> pa.DataType:
+    """The list of key/value records that a map is: the same bytes under other names."""
+    item = arrow.item_field
+    pair = (pa.field("key", arrow.key_type, nullable=False), pa.field("value", item.type, nullable=item.nullable))
+    return pa.list_(pa.field("item", pa.struct(pair), nullable=False))
+
+
+def storable(arrow: pa.DataType) -> pa.DataType | None:
+    """The type as Parquet can hold it, None when nothing of it can be.
+
+    What can only be null is left out, records without a field too, and lists and maps of such; a map whose keys are no
+    strings becomes a list of key/value records, as Confluent's AvroData has it.
+    """
+    if pa.types.is_null(arrow):
+        return None
+    if pa.types.is_map(arrow) and not pa.types.is_string(arrow.key_type):
+        return storable(entries(arrow)) if storable(arrow.key_type) and storable(arrow.item_type) else None
+    below = _below(arrow, storable)
+    return None if below is None or (pa.types.is_struct(below) and not below.num_fields) else below
+
+
+def _check_depth(arrow: pa.DataType, path: _Names, level: int) -> None:
+    below = tuple(_children(arrow))
+    if (below or pa.types.is_struct(arrow)) and level > MAX_DEPTH:
+        where = f"field {show(path)} is" if path else "the value is"
+        raise InvalidValue(f"{where} nested deeper than {MAX_DEPTH} levels")
+    for step, child in below:
+        _check_depth(child, (*path, *step), level + 1)
+
+
+def _children(arrow: pa.DataType) -> Iterator[tuple[_Names, pa.DataType]]:
+    """The types directly below, with what each adds to the path: nothing for what is in a list or map."""
+    if pa.types.is_struct(arrow):
+        yield from (((field.name,), field.type) for field in fields(arrow))
+    elif pa.types.is_list(arrow):
+        yield (), arrow.value_type
+    elif pa.types.is_map(arrow):
+        yield (), arrow.key_type
+        yield (), arrow.item_type
+
+
+def _below(arrow: pa.DataType, change: _Change) -> pa.DataType | None:
+    """The type with each type directly below it changed; what changes to None is left out."""
+    if pa.types.is_struct(arrow):
+        kept = [(field, change(field.type)) for field in fields(arrow)]
+        changed = [pa.field(field.name, new, nullable=field.nullable) for field, new in kept if new is not None]
+        return pa.struct(changed)
+    if pa.types.is_list(arrow):
+        item = change(arrow.value_type)
+        return None if item is None else pa.list_(pa.field("item", item, nullable=arrow.value_field.nullable))
+    if pa.types.is_map(arrow):
+        key, item = change(arrow.key_type), change(arrow.item_type)
+        nullable = arrow.item_field.nullable
+        return None if key is None or item is None else pa.map_(key, pa.field("value", item, nullable=nullable))
+    return arrow
+
+
+def _lowercased(arrow: pa.DataType, path: _Names) -> pa.DataType:
+    if not pa.types.is_struct(arrow):
+        return _below(arrow, lambda below: _lowercased(below, path))
+    found: dict[str, pa.Field] = {}
+    origin: dict[str, str] = {}
+    for field in fields(arrow):
+        here, lower = (*path, field.name), field.name.lower()
+        if lower in found:
+            raise InvalidValue(clash((*path, origin[lower]), here, (*path, lower)))
+        origin[lower] = field.name
+        found[lower] = pa.field(lower, _lowercased(field.type, here), nullable=field.nullable)
+    return pa.struct(list(found.values()))
+
+
+def clash(first: Path, second: Path, becomes: Path) -> str:
+    """The message for two fields that lower case makes one."""
+    return f"fields {show(first)} and {show(second)} would both become field {show(becomes)}"
