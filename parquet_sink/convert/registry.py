@@ -94,7 +94,7 @@ class Registry:
         return f"answers when asked for a schema{known}"
 
     def close(self) -> None:
-        """Closes idle connections."""
+        """Ends its clients."""
         for _, client in self._places:
             client.close()
 
@@ -192,7 +192,7 @@ _registries_lock = threading.Lock()
 def registry_for(settings: RegistrySettings) -> Registry:
     """The process's registry for these settings: made when there is none, kept for later micro-batches.
 
-    The process id is part of the key, because connections must not be shared with a forked process.
+    The process id is part of the key, because a lock that was held while forking is never released.
     """
     key = (os.getpid(), settings)
     with _registries_lock:
@@ -210,6 +210,11 @@ def probe(settings: RegistrySettings) -> str:
         return registry.probe()
     finally:
         registry.close()
+
+
+def shown(settings: RegistrySettings) -> str:
+    """The addresses for a message, without credentials. Raises InvalidConfiguration for what is no URL."""
+    return ", ".join(Address.of(url, settings).url for url in settings.urls)
 
 
 def _answer(schema: Schema) -> Answer:

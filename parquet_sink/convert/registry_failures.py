@@ -1,4 +1,4 @@
-"""What a schema registry's answer, or its silence, means: not registered, worth another try, or never. Pure."""
+"""What a schema registry's answer, or its silence, means: not registered, worth another try, or never."""
 
 import ssl
 from dataclasses import dataclass

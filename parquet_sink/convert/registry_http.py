@@ -147,12 +147,15 @@ class _Capped(httpx2.SyncByteStream):
 
 
 class _Transport(httpx2.HTTPTransport):
-    """Bounds time and size of each exchange; takes no proxy from the environment."""
+    """Bounds time and size of each exchange; takes no proxy from the environment; keeps no idle connection.
+
+    A schema is asked for once, so a connection would idle for months, for each worker and connector.
+    """
 
     def __init__(self, context: ssl.SSLContext, deadline: Deadline) -> None:
         super().__init__(verify=context, trust_env=False)
         self._pool = httpcore2.ConnectionPool(
-            ssl_context=context, max_connections=1, keepalive_expiry=30.0, network_backend=_Backend(deadline)
+            ssl_context=context, max_keepalive_connections=0, network_backend=_Backend(deadline)
         )
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:

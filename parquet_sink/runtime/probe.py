@@ -1,4 +1,4 @@
-"""Tries what a connector names, for `parquet-sink check --connect`: brokers, topics, group, tmp.dir and target.
+"""Tries what a connector names, for `parquet-sink check --connect`: brokers, topics, group, registry, tmp.dir, target.
 
 Nothing is read from topics, committed, or stored at the target. Each finding is one line: what was tried, whether it
 is as it should be, and the cure where it is not.
@@ -15,8 +15,8 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaException
 
 from parquet_sink.config.report import printable
-from parquet_sink.config.settings import ConnectorSettings, FileSettings, KafkaSettings, PushSettings
-from parquet_sink.errors import InvalidConfiguration, KafkaFailed, StorageFailed
+from parquet_sink.config.settings import ConnectorSettings, FileSettings, KafkaSettings, PushSettings, RegistrySettings
+from parquet_sink.errors import InvalidConfiguration, KafkaFailed, RegistryFailed, StorageFailed
 from parquet_sink.files.cleanup import prepare
 from parquet_sink.files.storage import free_space
 from parquet_sink.handoff import Instance
@@ -64,6 +64,7 @@ class Finding:
 def probe(settings: ConnectorSettings) -> Iterator[Finding]:
     """Tries everything, in the order in which `run` would need it; each wait is bounded."""
     yield from probe_kafka(settings.kafka)
+    yield from probe_registries(settings)
     yield probe_folder(settings.files)
     yield probe_target(settings.push)
 
@@ -84,6 +85,25 @@ def probe_kafka(kafka: KafkaSettings) -> Iterator[Finding]:
     yield brokers
     if brokers.verdict is Verdict.OK:
         yield from _topics_and_group(kafka)
+
+
+def probe_registries(settings: ConnectorSettings) -> Iterator[Finding]:
+    """Asks each schema registry that a converter names for a schema, whichever it is."""
+    named = (settings.value.registry, settings.key.registry if settings.key else None)
+    for registry in dict.fromkeys(found for found in named if found is not None):
+        yield probe_registry(registry)
+
+
+def probe_registry(settings: RegistrySettings) -> Finding:
+    """Whether a registry answers, lets us in and has schemas to ask for."""
+    from parquet_sink.convert import registry
+
+    item = "schema registry"
+    try:
+        item = f"{item} {registry.shown(settings)}"
+        return Finding(Verdict.OK, item, registry.probe(settings))
+    except (InvalidConfiguration, RegistryFailed) as error:
+        return Finding(Verdict.FAILED, item, str(error))
 
 
 def probe_folder(files: FileSettings) -> Finding:

@@ -1,0 +1,83 @@
+"""The decoder for each converter, made once in a process, so that schemas survive micro-batches.
+
+A format's module is loaded when its converter is first used: a worker loads only what it needs.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from parquet_sink.config.settings import ConverterKind, ConverterSettings
+from parquet_sink.convert.decoded import Decoder
+from parquet_sink.convert.registered import Recent, RegisteredDecoder, RegisteredSchema, SchemaKind
+
+MOST_DECODERS: Final = 16
+_KINDS: Final[dict[ConverterKind, SchemaKind]] = {"avro": "AVRO", "protobuf": "PROTOBUF", "json_schema": "JSON"}
+
+_decoders: Recent[tuple[int, ConverterSettings], Decoder] = Recent(MOST_DECODERS)
+_decoders_lock = threading.Lock()
+
+
+def decoder_for(settings: ConverterSettings) -> Decoder | None:
+    """The process's decoder for these settings; None for JSON without a schema, which the shaper reads itself.
+
+    Raises InvalidConfiguration when a registry's settings name files that cannot be read.
+    """
+    if settings.kind == "json":
+        return None
+    key = (os.getpid(), settings)
+    with _decoders_lock:
+        found = _decoders.get(key)
+        if found is None:
+            found = _made(settings)
+            _decoders.put(key, found)
+        return found
+
+
+def _made(settings: ConverterSettings) -> Decoder:
+    if (kind := _KINDS.get(settings.kind)) is not None:
+        return _registered(settings, kind)
+    if settings.kind == "json_envelope":
+        from parquet_sink.convert import envelope
+
+        return envelope.decoder(settings)
+    if settings.kind == "xml":
+        from parquet_sink.convert import xml
+
+        return xml.decoder()
+    from parquet_sink.convert import plain
+
+    return plain.decoder(settings)
+
+
+def _registered(settings: ConverterSettings, kind: SchemaKind) -> Decoder:
+    from parquet_sink.convert.registry import registry_for
+
+    registry = settings.registry
+    assert registry is not None, "configuration demands a registry for this converter"
+    make = _maker(kind)
+    return RegisteredDecoder(
+        registry_for(registry),
+        kind,
+        lambda schema: make(schema, settings),
+        registry.id_bytes,
+        registry.cache_size,
+        clock=time.monotonic,
+    )
+
+
+def _maker(kind: SchemaKind) -> Callable[[RegisteredSchema, ConverterSettings], Decoder]:
+    """What makes a decoder of payloads for one schema of this kind."""
+    if kind == "AVRO":
+        from parquet_sink.convert import avro_decoder
+
+        return avro_decoder.decoder
+    if kind == "PROTOBUF":
+        from parquet_sink.convert import protobuf_decoder
+
+        return protobuf_decoder.decoder
+    from parquet_sink.convert import json_schema
+
+    return json_schema.decoder
