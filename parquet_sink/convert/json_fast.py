@@ -12,19 +12,28 @@ or treats otherwise fails to read: unknown fields, other types, equal keys, list
 surrogates, NUL. Pure.
 """
 
+from typing import Literal
+
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import json as pyarrow_json
 
 _MAX_BYTES = 2**30
+_NEWLINE = pa.scalar(b"\n", pa.binary())  # made once: making it looks for modules that may not be there
 _JSON_SPACE = " \t\r\n"
+_DEPTH_IN_DOUBT = pa.scalar(900, pa.int32())
+_ODD_NUMBER = r"NaN|Inf|[0-9.][eE]\+?[0-9]{3}|[0-9]{64}"
 _EMPTY_OBJECT = r"\{[ \t\r\n]*\}"
 
 
-def read(values: pa.BinaryArray, schema: pa.Schema) -> pa.RecordBatch | None:
+def read(
+    values: pa.BinaryArray, schema: pa.Schema, unexpected: Literal["error", "ignore"] = "error"
+) -> pa.RecordBatch | None:
     """One row per value, one column per field of `schema`, or None when any value does not fit.
 
-    values: no nulls. schema: int64, float64, bool, string, null (a field that is always null), structs of these.
+    values: no nulls. schema: integers, float64, bool, string, null (a field that is always null), structs and lists of
+    these. unexpected: what becomes of fields that are not in `schema`. Ignored ones are not looked at closely: see
+    `may_be_odd`.
     """
     framed = _framed(values)
     if framed is None or not len(schema):
@@ -33,7 +42,7 @@ def read(values: pa.BinaryArray, schema: pa.Schema) -> pa.RecordBatch | None:
     if not _is_utf8(lines):
         return None
     options = pyarrow_json.ReadOptions(use_threads=False, block_size=lines.size + 1)
-    parsing = pyarrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
+    parsing = pyarrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=unexpected)
     try:
         table = pyarrow_json.read_json(pa.BufferReader(lines), read_options=options, parse_options=parsing)
     except pa.ArrowInvalid:
@@ -42,6 +51,20 @@ def read(values: pa.BinaryArray, schema: pa.Schema) -> pa.RecordBatch | None:
     if len(batches) != 1 or table.num_rows != len(values):
         return None
     return batches[0]
+
+
+def may_be_odd(values: pa.BinaryArray) -> pa.BooleanArray:
+    """For each value whether a field that `read` ignored may hold what is not JSON, or what is nested too deeply.
+
+    The reader takes NaN, Infinity, numbers beyond a double and any depth there, which the exact path refuses. A doubt,
+    not a proof.
+    """
+    odd = pc.match_substring_regex(values, _ODD_NUMBER)
+    long = pc.greater(pc.binary_length(values), _DEPTH_IN_DOUBT)
+    if not pc.any(long).as_py():
+        return odd
+    depth = pc.add(pc.count_substring(values, "["), pc.count_substring(values, "{"))
+    return pc.or_(odd, pc.greater(depth, _DEPTH_IN_DOUBT))
 
 
 def has_empty_object(values: pa.BinaryArray) -> pa.BooleanArray:
@@ -70,7 +93,7 @@ def _is_framed(values: pa.Array) -> bool:
 def _lines(values: pa.Array) -> pa.Buffer:
     """The bytes of all values, a newline between each two."""
     ends = pa.array([0, len(values)], pa.int32())
-    return pc.binary_join(pa.ListArray.from_arrays(ends, values), b"\n")[0].as_buffer()
+    return pc.binary_join(pa.ListArray.from_arrays(ends, values), _NEWLINE)[0].as_buffer()
 
 
 def _is_utf8(lines: pa.Buffer) -> bool:
