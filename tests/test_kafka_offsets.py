@@ -10,7 +10,7 @@ from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import AnotherInstance, BrokerAway, KafkaFailed
 from parquet_sink.handoff import Instance
 from parquet_sink.kafka import offsets
-from parquet_sink.kafka.offsets import Committed, GroupOffsets, Key, Plan, metadata
+from parquet_sink.kafka.offsets import NO_IDS, Committed, GroupOffsets, Key, Plan, metadata
 
 KAFKA = KafkaSettings(topics=("orders",), group="connect-orders", client={"bootstrap.servers": "localhost:9092"})
 ME = Instance("me", "host-a", 1, "2026-01-01T00:00:00Z")
@@ -61,7 +61,7 @@ def group() -> Group:
 def make(group: Group, monkeypatch: pytest.MonkeyPatch) -> Callable[..., GroupOffsets]:
     """Makes the offsets of the group as an instance sees them."""
     monkeypatch.setattr(offsets.clients, "build", lambda kind, settings: group)
-    return lambda instance=ME: GroupOffsets(KAFKA, instance)
+    return lambda instance=ME, ids=NO_IDS: GroupOffsets(KAFKA, instance, ids)
 
 
 def test_offsets_are_read_and_absent_ones_are_left_out(group: Group, make: Callable[..., GroupOffsets]) -> None:
@@ -78,10 +78,37 @@ def test_a_commit_is_signed(group: Group, make: Callable[..., GroupOffsets]) -> 
     assert offset == 7
     assert json.loads(signed) == {
         "by": "parquet-sink", "id": "me", "host": "host-a", "pid": 1, "started": "2026-01-01T00:00:00Z",
-        "plan": None,
+        "plan": None, "topic_id": None,
     }  # fmt: skip
-    longest = metadata(Instance("x" * 12, "h" * 253, 2**31, "2026-01-01T00:00:00Z"), Plan(2**63, "end_of_range"))
+    instance, plan = Instance("x" * 12, "h" * 253, 2**31, "2026-01-01T00:00:00Z"), Plan(2**63, "end_of_range")
+    longest = metadata(instance, plan, "A" * 22)
     assert len(longest) < 4_096
+
+
+def test_a_commit_names_its_topic(group: Group, make: Callable[..., GroupOffsets]) -> None:
+    """Beside each offset stands the id of its topic, as it is known when the offset is sent."""
+    ids = {"orders": "first"}
+    mine = make(ids=ids)
+    mine.claim({("orders", 0): 7, ("items", 0): 3})
+    ids["items"] = "late"
+    mine.commit({("items", 0): 4})
+    found = mine.read([("orders", 0), ("items", 0)])
+    assert {key: one.topic_id for key, one in found.items()} == {("orders", 0): "first", ("items", 0): "late"}
+
+
+def test_advance_keeps_the_topic(group: Group, make: Callable[..., GroupOffsets]) -> None:
+    """What another process of the instance commits belongs to the topic that the last offset belonged to."""
+    make(ids={"orders": "first"}).commit({("orders", 0): 7})
+    make().advance({("orders", 0): 9}, {})
+    found = make().read([("orders", 0)])["orders", 0]
+    assert (found.offset, found.topic_id) == (9, "first")
+
+
+def test_what_is_ahead_is_what_a_commit_would_send(make: Callable[..., GroupOffsets]) -> None:
+    """Who asks first knows for which topics a commit counts."""
+    mine = make()
+    mine.commit({("orders", 0): 7})
+    assert mine.ahead({("orders", 0): 7, ("orders", 1): 0}) == {("orders", 1): 0}
 
 
 def test_commits_never_go_backwards(group: Group, make: Callable[..., GroupOffsets]) -> None:
@@ -158,11 +185,15 @@ def test_a_range_under_way_is_put_down(group: Group, make: Callable[..., GroupOf
     assert mine.read([("orders", 0)])[("orders", 0)].plan is None
 
 
-@pytest.mark.parametrize("signed", ["", "null", "[]", "7", "x", '{"id": "a"}', '{"by": "parquet-sink", "plan": 7}'])
+@pytest.mark.parametrize(
+    "signed",
+    ["", "null", "[]", "7", "x", '{"id": "a", "topic_id": "b"}', '{"by": "parquet-sink", "plan": 7, "topic_id": 7}'],
+)
 def test_odd_metadata_is_another_program(signed: str) -> None:
     """Whatever stands beside an offset, naming its author and looking for a range does not fail."""
     assert Committed(1, signed).by() == "an operator or another program"
     assert Committed(1, signed).plan is None
+    assert Committed(1, signed).topic_id == ""
     assert not Committed(1, signed).is_by(ME)
 
 

@@ -14,7 +14,7 @@ from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import KafkaFailed, OffsetsLost
 from parquet_sink.kafka import reader
 from parquet_sink.kafka.block import Block
-from parquet_sink.kafka.reader import BLOCK_BYTES, BLOCK_RECORDS, SILENCE_S, RangeReader, lost
+from parquet_sink.kafka.reader import BLOCK_BYTES, BLOCK_RECORDS, SILENCE_S, RangeReader, lost, made_anew
 
 KAFKA = KafkaSettings(topics=("orders",), group="connect-orders", client={"bootstrap.servers": "localhost:9092"})
 ACCEPTING = KafkaSettings(("orders",), None, "connect-orders", KAFKA.client, lost_offsets="CONTINUE")
@@ -93,10 +93,10 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader.clients, "build", reader.clients.build)
 
 
-def opened(log: Log, start: int, end: int, kafka: KafkaSettings = KAFKA) -> RangeReader:
+def opened(log: Log, start: int, end: int, kafka: KafkaSettings = KAFKA, topic_id: str = "") -> RangeReader:
     """A reader of a range of that log."""
     reader.clients.build = lambda kind, settings: log  # type: ignore[assignment]
-    return RangeReader(kafka, "orders", 3, start, end)
+    return RangeReader(kafka, "orders", 3, start, end, topic_id)
 
 
 def offsets(blocks: Sequence[Block]) -> list[int]:
@@ -211,6 +211,15 @@ def test_another_range_is_assigned_anew() -> None:
     assert log.assigned == [0, 5]
 
 
+def test_a_range_of_a_topic_made_anew_is_assigned_anew() -> None:
+    """What a consumer fetched ahead of the old topic does not count for the new one that has its name."""
+    log = log_of(30)
+    list(opened(log, 0, 10, topic_id="old").blocks())
+    assert offsets(list(opened(log, 10, 20, topic_id="new").blocks())) == list(range(10, 20))
+    assert offsets(list(opened(log, 20, 30, topic_id="new").blocks())) == list(range(20, 30))
+    assert log.assigned == [0, 10]
+
+
 def test_records_taken_past_the_end_are_read_again() -> None:
     """When a gap at the end made the consumer hand out the next range's first record, that one is not lost."""
     log = Log([(offset, b"1") for offset in (0, 1, 5, 6)], 7)
@@ -253,9 +262,19 @@ def test_a_range_lost_whole_is_passed_over() -> None:
     assert (source.next_offset, source.lost) == (50, (10, 20))
 
 
+def test_a_range_past_the_end_is_looked_up_anew_even_if_loss_is_accepted() -> None:
+    """Nothing comes after an offset past the end, so waiting there has no end: the query must start again."""
+    log = log_of(5)
+    log.events = [KafkaError(KafkaError._AUTO_OFFSET_RESET)]
+    with pytest.raises(KafkaFailed, match="stands at offset 10, but the topic-partition ends at 5"):
+        list(opened(log, 10, 20, ACCEPTING).blocks())
+
+
 def test_a_topic_made_anew_is_named_as_such() -> None:
     """When the group stands past the end the topic was deleted and made anew, which the message says."""
     assert "deleted and made anew" in str(lost("orders", 0, 100, 0, 5))
+    for words in ("Topic orders, topic-partition 0", "offset 7", "deleted and made anew", "policy=CONTINUE"):
+        assert words in str(made_anew("orders", 0, 7))
 
 
 @pytest.mark.parametrize("code", [KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT])

@@ -38,6 +38,7 @@ SETTINGS = ConnectorSettings(
     PushSettings("http://localhost/", Secret("AppKey k"), "t"),
 )
 LIMIT = ReadAllAvailable()
+IDS = {"orders": "id-of-orders", "items": "id-of-items"}
 
 
 class FakeTicker:
@@ -49,6 +50,7 @@ class FakeTicker:
         self.ticks: list[Mapping[Key, int]] = []
         self.error: Exception | None = None
         self.drained = self.closed = False
+        self.topic_ids = IDS
 
     def begin(self) -> dict[Key, int]:
         if self.error is not None:
@@ -102,7 +104,9 @@ def test_offsets_carry_the_reason(source: BlockReader, ticker: FakeTicker) -> No
     ticker.next = [("orders", 0, Range(5, 9, Reason.INTERVAL))]
     end = source.latestOffset(start, LIMIT)
     assert end == {"orders": {"0": [9, "interval"], "1": [0, "start"]}}
-    assert spans(list(source.partitions(start, end))) == [[Span("orders", 0, 5, 9, "interval")]]
+    (work,) = source.partitions(start, end)
+    assert spans([work]) == [[Span("orders", 0, 5, 9, "interval")]]
+    assert work.topic_ids == {"orders": "id-of-orders"}  # type: ignore[attr-defined]
 
 
 def test_nothing_due_is_no_micro_batch(source: BlockReader, ticker: FakeTicker) -> None:
@@ -177,7 +181,8 @@ def test_stopping_closes_the_ticker(source: BlockReader, ticker: FakeTicker) -> 
 class FakeRange:
     """A range of two blocks, or of one and an error."""
 
-    def __init__(self, kafka: KafkaSettings, topic: str, partition: int, start: int, end: int) -> None:
+    def __init__(self, kafka: KafkaSettings, topic: str, partition: int, start: int, end: int, topic_id: str) -> None:
+        assert topic_id == "id-of-orders"
         self.next_offset, self._end, self._topic, self._partition = start, end, topic, partition
 
     def blocks(self) -> Iterator[Block]:
@@ -191,7 +196,7 @@ class FakeRange:
 def test_a_range_is_its_blocks_and_its_end(source: BlockReader, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker gives one row for each block with the offset after it, and a last one that says: to the end."""
     monkeypatch.setattr(reader, "RangeReader", FakeRange)
-    work = Work([Span("orders", 0, 5, 7, "size"), Span("orders", 1, 0, 1, "size")])
+    work = Work([Span("orders", 0, 5, 7, "size"), Span("orders", 1, 0, 1, "size")], IDS)
     rows = [arrived for batch in source.read(work) for arrived in unpack(batch)]
     assert [(row.span.partition, row.next_offset, row.block is not None) for row in rows] == [
         (0, 6, True),
@@ -207,7 +212,7 @@ def test_a_range_is_its_blocks_and_its_end(source: BlockReader, monkeypatch: pyt
 def test_an_error_of_a_range_is_a_row(source: BlockReader, monkeypatch: pytest.MonkeyPatch) -> None:
     """A range that cannot be read to its end says so in its last row; the next range of the task is read."""
     monkeypatch.setattr(reader, "RangeReader", FakeRange)
-    work = Work([Span("orders", 0, 1, 9, "size"), Span("orders", 1, 5, 6, "size")])
+    work = Work([Span("orders", 0, 1, 9, "size"), Span("orders", 1, 5, 6, "size")], IDS)
     rows = [arrived for batch in source.read(work) for arrived in unpack(batch)]
     problem = rows[1].problem
     assert problem is not None

@@ -38,7 +38,10 @@ SETTINGS = ConnectorSettings(
 
 
 class Cluster:
-    """A broker: topic-partitions from first to end offset, and the group. `away` counts calls that fail."""
+    """A broker: topic-partitions from first to end offset, and the group. `away` counts calls that fail.
+
+    Topics made anew are in tests/test_kafka_starts.py.
+    """
 
     def __init__(self) -> None:
         self.logs: dict[Key, tuple[int, int]] = {KEY: (0, 0)}
@@ -72,6 +75,12 @@ class Cluster:
         self._called("highs")
         return {key: self.highest.get(key, self.logs[key][1]) for key in keys}
 
+    def ids(self, topics: Sequence[str]) -> dict[str, str]:
+        if topics:
+            self._called("ids")
+        there = {topic for topic, _ in self.logs}
+        return {topic: f"id-of-{topic}" for topic in topics if topic in there}
+
     # GroupOffsets
     def read(self, keys: Sequence[Key]) -> dict[Key, Committed]:
         self._called("read")
@@ -84,9 +93,12 @@ class Cluster:
         self.group |= offsets
         self.plans = {key: plan for key, plan in self.plans.items() if key not in offsets} | dict(plans)
 
+    def ahead(self, offsets: Mapping[Key, int]) -> dict[Key, int]:
+        return {key: offset for key, offset in offsets.items() if offset > self.group.get(key, -1)}
+
     def commit(self, offsets: dict[Key, int]) -> None:
         self._called("commit")
-        self.group |= {key: max(offset, self.group.get(key, 0)) for key, offset in offsets.items()}
+        self.group |= self.ahead(offsets)
 
     def check(self, keys: Sequence[Key] | None = None) -> None:
         if keys is None or keys:
@@ -135,7 +147,7 @@ def state(tmp_path: Path) -> Iterator[State]:
 def make(cluster: Cluster, clock: Clock, state: State, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ticker]:
     """Makes tickers of the cluster, with other Kafka settings if given."""
     monkeypatch.setattr(stream, "Watermarks", lambda kafka: cluster)
-    monkeypatch.setattr(stream, "GroupOffsets", lambda kafka, instance: cluster)
+    monkeypatch.setattr(stream, "GroupOffsets", lambda kafka, instance, ids: cluster)
 
     def made(**kafka: object) -> Ticker:
         settings = replace(SETTINGS, kafka=replace(SETTINGS.kafka, **kafka))
@@ -215,14 +227,14 @@ def test_what_waited_before_the_start_is_due_at_once(cluster: Cluster, make: Cal
 
 
 def test_a_tick_commits_what_was_accepted(cluster: Cluster, make: Callable[..., Ticker]) -> None:
-    """Everything below the start of a tick was accepted, so it is committed before anything else."""
+    """Everything below the start of a tick was accepted, so it is committed before anything else is asked."""
     cluster.logs[KEY] = (0, 7)
     ticker = make()
     ticker.begin()
     cluster.calls.clear()
     ticker.tick({KEY: 7})
     assert cluster.group == {KEY: 7}
-    assert cluster.calls[0] == "commit"
+    assert cluster.calls == ["ids", "commit", "ends"]
 
 
 def test_age_counts_from_arrival(cluster: Cluster, make: Callable[..., Ticker], clock: Clock) -> None:

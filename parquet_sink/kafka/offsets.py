@@ -1,12 +1,13 @@
 """The consumer group's offsets: the only memory of what was delivered.
 
-A committed offset is the next one to deliver. Every commit carries who made it in its metadata, so that a second
-instance of the connector, or an operator who moves the offsets while it runs, is noticed and named.
+A committed offset is the next one to deliver. Every commit carries in its metadata who made it, so that a second
+instance of the connector, or an operator who moves the offsets while it runs, is noticed and named; and the id of the
+topic that the offset belongs to, so that it is never taken for one of a topic made anew under the same name.
 """
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any, Final
@@ -37,11 +38,16 @@ class Plan:
 
 
 NO_PLANS: Final[Mapping[Key, Plan]] = MappingProxyType({})
+NO_IDS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-def metadata(instance: Instance, plan: Plan | None = None) -> str:
-    """What stands beside each committed offset; far below the broker's limit of 4,096 bytes."""
-    return json.dumps({"by": "parquet-sink", **asdict(instance), "plan": None if plan is None else asdict(plan)})
+def metadata(instance: Instance, plan: Plan | None = None, topic_id: str = "") -> str:
+    """What stands beside each committed offset; far below the broker's limit of 4,096 bytes.
+
+    topic_id: of the topic that the offset belongs to; "" when it is not known.
+    """
+    put_down = None if plan is None else asdict(plan)
+    return json.dumps({"by": "parquet-sink", **asdict(instance), "plan": put_down, "topic_id": topic_id or None})
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,12 @@ class Committed:
         except (KeyError, TypeError, ValueError):
             return None
 
+    @property
+    def topic_id(self) -> str:
+        """Of the topic that the offset belongs to; "" when nobody wrote it down."""
+        found = self._who().get("topic_id")
+        return found if isinstance(found, str) else ""
+
     def _who(self) -> dict[str, Any]:
         try:
             found = json.loads(self.signed)
@@ -84,10 +96,11 @@ class GroupOffsets:
     """Reads and commits the offsets of one group, without being a member of it.
 
     Commits never go backwards. Offsets that changed behind our back end this instance: the newer hand wins.
+    ids: topic -> id of the topic that our offsets belong to, looked up at each commit; its owner keeps it true.
     """
 
-    def __init__(self, kafka: KafkaSettings, instance: Instance) -> None:
-        self._group, self._instance = kafka.group, instance
+    def __init__(self, kafka: KafkaSettings, instance: Instance, ids: Mapping[str, str] = NO_IDS) -> None:
+        self._group, self._instance, self._ids = kafka.group, instance, ids
         self._consumer: Consumer = clients.build(Consumer, clients.coordinating(kafka))
         self._ours: dict[Key, int] = {}
 
@@ -109,19 +122,23 @@ class GroupOffsets:
 
         Also how a range is put down before its flush begins; each plan belongs to one of the offsets.
         """
-        self._send(next_offsets, plans)
+        self._send(next_offsets, plans, self._ids_of(next_offsets))
+
+    def ahead(self, next_offsets: Mapping[Key, int]) -> dict[Key, int]:
+        """Those that are higher than what we committed before: what `commit` would send."""
+        return {key: offset for key, offset in next_offsets.items() if offset > self._ours.get(key, -1)}
 
     def commit(self, next_offsets: Mapping[Key, int]) -> None:
         """Commits what is higher than what we committed before. Raises AnotherInstance, KafkaFailed."""
-        higher = {key: offset for key, offset in next_offsets.items() if offset > self._ours.get(key, -1)}
+        higher = self.ahead(next_offsets)
         if higher:
             self.check(list(higher))
-            self._send(higher, NO_PLANS)
+            self._send(higher, NO_PLANS, self._ids_of(higher))
 
     def advance(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, Plan] = NO_PLANS) -> None:
         """As `commit`, from another process of the same instance, if this instance made the last commit.
 
-        Raises AnotherInstance, KafkaFailed.
+        An offset goes on belonging to the topic that the last one belonged to. Raises AnotherInstance, KafkaFailed.
         """
         found = self.read(list(next_offsets))
         foreign = next((key for key, committed in found.items() if not committed.is_by(self._instance)), None)
@@ -131,7 +148,8 @@ class GroupOffsets:
                 f"{found[foreign].by()}; it stays."
             )
         higher = {k: o for k, o in next_offsets.items() if k in found and o > found[k].offset}  # absent: see `check`
-        self._send(higher, {key: plan for key, plan in plans.items() if key in higher})
+        ids = {key: found[key].topic_id for key in higher}
+        self._send(higher, {key: plan for key, plan in plans.items() if key in higher}, ids)
 
     def check(self, keys: Sequence[Key] | None = None) -> None:
         """Looks whether the offsets are still as we left them. Raises AnotherInstance when they are not.
@@ -155,12 +173,15 @@ class GroupOffsets:
                     f"Run each connector once, and reset offsets only while it is stopped."
                 )
 
-    def _send(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, Plan]) -> None:
+    def _ids_of(self, keys: Iterable[Key]) -> dict[Key, str]:
+        return {key: self._ids.get(key[0], "") for key in keys}
+
+    def _send(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, Plan], ids: Mapping[Key, str]) -> None:
         if not next_offsets:
             return
         wanted = [
-            TopicPartition(t, p, offset, metadata(self._instance, plans.get((t, p))))
-            for (t, p), offset in next_offsets.items()
+            TopicPartition(*key, offset, metadata(self._instance, plans.get(key), ids[key]))
+            for key, offset in next_offsets.items()
         ]
         try:
             done = self._consumer.commit(offsets=wanted, asynchronous=False)

@@ -41,6 +41,7 @@ class _Position:
     topic: str = ""
     partition: int = -1
     offset: int = -1
+    topic_id: str = ""
 
 
 _consumers: dict[int, _Position] = {}
@@ -48,10 +49,15 @@ _consumers: dict[int, _Position] = {}
 
 
 class RangeReader:
-    """Iterates the blocks of one range. `next_offset` is the offset after the last block so far."""
+    """Iterates the blocks of one range. `next_offset` is the offset after the last block so far.
 
-    def __init__(self, kafka: KafkaSettings, topic: str, partition: int, start: int, end: int) -> None:
-        self._kafka, self.topic, self.partition, self.end = kafka, topic, partition, end
+    topic_id: of the topic that the range belongs to; "" when not known.
+    """
+
+    def __init__(
+        self, kafka: KafkaSettings, topic: str, partition: int, start: int, end: int, topic_id: str = ""
+    ) -> None:
+        self._kafka, self.topic, self.partition, self.end, self._topic_id = kafka, topic, partition, end, topic_id
         self.next_offset = start
         self.lost: tuple[int, int] | None = None
         self._beyond = False
@@ -83,13 +89,14 @@ class RangeReader:
             while len(_consumers) >= IDLE_CONSUMERS:
                 _consumers.pop(next(iter(_consumers))).consumer.close()
             position = _Position(clients.build(Consumer, settings), key)
-        if (position.topic, position.partition, position.offset) != (self.topic, self.partition, self.next_offset):
+        stands = (position.topic, position.topic_id, position.partition, position.offset)
+        if stands != (self.topic, self._topic_id, self.partition, self.next_offset):
             position.consumer.assign([TopicPartition(self.topic, self.partition, self.next_offset)])
         return position
 
     def _release(self, position: _Position) -> None:
         """Keeps the consumer for the next range. Records past the end that it gave us are read again: they are few."""
-        position.topic, position.partition = self.topic, self.partition
+        position.topic, position.topic_id, position.partition = self.topic, self._topic_id, self.partition
         position.offset = -1 if self._beyond else self.end
         if self._beyond:
             position.consumer.unassign()
@@ -125,12 +132,17 @@ class RangeReader:
         )
 
     def _overtaken(self, position: _Position) -> bool:
-        """Retention deleted the next offset: stop, or go on behind the gap when the settings accept the loss."""
+        """Retention deleted the next offset: stop, or go on behind the gap when the settings accept the loss.
+
+        Nothing follows an offset past the end: the group's offsets must be looked up anew (KafkaFailed).
+        """
         tp = TopicPartition(self.topic, self.partition)
         low, high = position.consumer.get_watermark_offsets(tp, timeout=15.0)
         self.lost = (self.next_offset, min(max(low, self.next_offset), self.end))
         if self._kafka.lost_offsets == "STOP":
             raise lost(self.topic, self.partition, self.next_offset, low, high)
+        if self.next_offset > high:
+            raise KafkaFailed(str(lost(self.topic, self.partition, self.next_offset, low, high)))
         log.warning("%s Going on at %d.", lost(self.topic, self.partition, self.next_offset, low, high), self.lost[1])
         self.next_offset = max(low, self.next_offset)
         if self.next_offset >= self.end:
@@ -190,5 +202,14 @@ def lost(topic: str, partition: int, start: int, low: int, high: int) -> Offsets
         what = f"offsets {start} to {low - 1} were deleted by retention before they were read ({low - start} offsets)"
     return OffsetsLost(
         f"Topic {topic}, topic-partition {partition}: {what}. To go on at {low if start < low else 'its start'}, set "
+        f"connect.ems.lost.offsets.policy=CONTINUE or reset the group's offset with kafka-consumer-groups."
+    )
+
+
+def made_anew(topic: str, partition: int, start: int) -> OffsetsLost:
+    """The error that says: the group's offset belongs to a topic that is gone, not to the one that is there now."""
+    return OffsetsLost(
+        f"Topic {topic}, topic-partition {partition}: the group stands at offset {start} of a topic that was deleted "
+        f"and made anew; what it held from there on is gone. To go on at the new topic's first record, set "
         f"connect.ems.lost.offsets.policy=CONTINUE or reset the group's offset with kafka-consumer-groups."
     )

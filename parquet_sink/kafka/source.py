@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
+    from parquet_sink.kafka.reader import RangeReader
     from parquet_sink.kafka.stream import Ticker
 
 NAME = "parquet_sink_kafka"
@@ -43,11 +44,12 @@ class Form(StrEnum):
 
 
 class Work(InputPartition):
-    """Ranges that one Spark task reads, one after the other."""
+    """Ranges that one Spark task reads, one after the other, and the ids of the topics that they belong to."""
 
-    def __init__(self, spans: Sequence[Span]) -> None:
+    def __init__(self, spans: Sequence[Span], topic_ids: Mapping[str, str]) -> None:
         super().__init__(None)
         self.spans = tuple(spans)
+        self.topic_ids = {span.topic: topic_ids.get(span.topic, "") for span in spans}
 
 
 class KafkaBlocks(DataSource):
@@ -102,7 +104,8 @@ class BlockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if end.get("") != start.get(""):
-            return [Work([Span("", index, 0, 0, WARM_UP)]) for index in range(int(self._opened().said("slots") or 1))]
+            slots = int(self._opened().said("slots") or 1)
+            return [Work([Span("", index, 0, 0, WARM_UP)], {}) for index in range(slots)]
         before = self._begun().position(_flat(start))
         spans = [
             Span(topic, int(partition), before[topic, int(partition)], offset, reason)
@@ -110,20 +113,26 @@ class BlockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for partition, (offset, reason) in partitions.items()
             if topic and offset > before.get((topic, int(partition)), offset)  # absent: deleted since
         ]
-        return [Work(pile) for pile in by_task(spans, self._given.settings.kafka.tasks_max)]
+        ids = self._begun().topic_ids
+        return [Work(pile, ids) for pile in by_task(spans, self._given.settings.kafka.tasks_max)]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         assert isinstance(partition, Work)
         for span in partition.spans:
-            yield from self._read(span) if self._form is Form.BLOCKS else self._read_records(span)
+            topic_id = partition.topic_ids[span.topic]
+            yield from self._read(span, topic_id) if self._form is Form.BLOCKS else self._read_records(span, topic_id)
 
-    def _read(self, span: Span) -> "Iterator[pa.RecordBatch]":
+    def _opened_range(self, span: Span, topic_id: str) -> "RangeReader":
         from parquet_sink.kafka.reader import RangeReader  # only where records are read
 
+        kafka = self._given.settings.kafka
+        return RangeReader(kafka, span.topic, span.partition, span.start, span.end, topic_id)
+
+    def _read(self, span: Span, topic_id: str) -> "Iterator[pa.RecordBatch]":
         if span.reason == WARM_UP:
             yield rows.at_end(span)
             return
-        reader = RangeReader(self._given.settings.kafka, span.topic, span.partition, span.start, span.end)
+        reader = self._opened_range(span, topic_id)
         try:
             for block in reader.blocks():
                 yield rows.with_block(span, reader.next_offset, block)
@@ -132,13 +141,10 @@ class BlockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         else:
             yield rows.at_end(span)
 
-    def _read_records(self, span: Span) -> "Iterator[pa.RecordBatch]":
+    def _read_records(self, span: Span, topic_id: str) -> "Iterator[pa.RecordBatch]":
         """One row for each record; what cannot be read is raised, since no sink of ours would hear of it."""
-        from parquet_sink.kafka.reader import RangeReader
-
         if span.reason != WARM_UP:
-            reader = RangeReader(self._given.settings.kafka, span.topic, span.partition, span.start, span.end)
-            yield from map(rows.of_records, reader.blocks())
+            yield from map(rows.of_records, self._opened_range(span, topic_id).blocks())
 
     def stop(self) -> None:
         if self._ticker is not None:

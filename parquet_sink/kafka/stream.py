@@ -4,27 +4,47 @@ Order within a tick, all of it in `Ticker.tick`: what lies below `start` has bee
 committed first; then new topic-partitions are looked for; then one request tells where all of them end; then the pure
 decision; then the ranges taken are put down beside the group's offsets, so that after a crash the same ranges come
 again, as the same files. A broker that is away costs ticks, nothing else.
+
+A topic may be deleted and made anew under the same name at any moment, and offsets of the old one must never pass over
+records of the new one. Each topic has an id that no other topic ever has; the rule is:
+
+  1. the id is asked for before the start offsets of a topic are looked up, and these belong to that id from then on
+  2. every committed offset carries the id that it belongs to, so also one that is written after the topic was made anew
+     tells the next start which topic it is of; an offset of another id counts as lost
+  3. the id is asked for again after the ends were, before a range is taken: a start and an end are of one topic
+  4. it is asked for again after the flush, before a commit, since the reader may have met the new topic
+  5. and every few seconds, since a new topic that ends where the old one did has nothing due
+  6. a reader forgets where it stood, and what it had fetched ahead, when a range belongs to another id
+  7. a topic-partition that was seen to be gone and is there again ends the query, which starts again at its first
+     record: Spark's own offsets still have the old position, and cannot be set back
+
+So asking costs one request when ranges are taken, one when they are committed, and one every five seconds; an idle
+tick asks nothing. What follows a change is said by `lost.offsets.policy`: STOP ends the connector, CONTINUE begins at
+the first record of the new topic. A broker that lags behind the others may tell an older id for a moment; by 2 and 5
+the change is found all the same, once they agree. Where the cluster tells no ids, an offset past the end of a
+topic-partition, and 7, are what is left to notice it by.
 """
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from parquet_sink.config.settings import ConnectorSettings
-from parquet_sink.errors import BrokerAway, ConnectorError, KafkaFailed, OffsetsLost
+from parquet_sink.errors import BrokerAway, KafkaFailed
 from parquet_sink.files.rotation import Reason
 from parquet_sink.handoff import Instance
 from parquet_sink.kafka import clients, reader
 from parquet_sink.kafka.admission import Arrivals, Candidate, Range, due, together
 from parquet_sink.kafka.offsets import GroupOffsets, Key, Plan
+from parquet_sink.kafka.starts import Starts, TopicIds, topics_of
 from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.state import State, Watch
 
 log = logging.getLogger(__name__)
 
 CHECK_S: Final = 5.0
-"""How often an idle connector looks whether another instance took its group over."""
+"""How often an idle connector looks whether another instance took its group over, or a topic was made anew."""
 SIGN_S: Final = 3_600.0
 """How often all offsets are committed again, moved or not: Kafka forgets those of a group without members, each by its
 own age (`offsets.retention.minutes`, a week by default)."""
@@ -57,7 +77,9 @@ class Ticker:
     ) -> None:
         self._settings, self._state, self._now, self._sleep = settings, state, now, sleep
         self._watermarks = Watermarks(settings.kafka)
-        self._group = GroupOffsets(settings.kafka, instance)
+        self._ids = TopicIds(self._watermarks)
+        self._group = GroupOffsets(settings.kafka, instance, self._ids.known)
+        self._resolver = Starts(settings, self._watermarks, self._group, self._ids)
         self._starts: dict[Key, int] = {}
         self._arrivals: dict[Key, Arrivals] = {}
         self._gone: set[Key] = set()
@@ -78,7 +100,7 @@ class Ticker:
         deadline = self._now() + self._client_s("default.api.timeout.ms", PATIENCE_S)
         while True:
             try:
-                self._starts = self._resolve(self._watermarks.topic_partitions(), self._settings.kafka.offset_reset)
+                self._starts = self._resolve(self._watermarks.topic_partitions(), self._first_reset())
                 self._group.claim(self._starts, self._planned)
                 break
             except BrokerAway as error:
@@ -88,6 +110,16 @@ class Ticker:
                 self._sleep(1.0)
         self._looked = self._checked = self._signed = self._now()
         return dict(self._starts)
+
+    def _first_reset(self) -> str:
+        """What `auto.offset.reset` says; but when the query starts again, what has no offset is new since it began."""
+        reset = self._settings.kafka.offset_reset
+        return "earliest" if reset == "latest" and self._state.said("begun") else reset
+
+    @property
+    def topic_ids(self) -> dict[str, str]:
+        """The ids of the topics that the ranges belong to."""
+        return dict(self._ids.known)
 
     def drain(self) -> None:
         """From now on what is there at the next tick is due, and nothing that comes later."""
@@ -128,14 +160,42 @@ class Ticker:
         return self._due()
 
     def _commit(self, start: Mapping[Key, int]) -> None:
+        self._confirm(topics_of(self._group.ahead(start)))
         self._group.commit(start)
         self._state.settle()
         if self._now() - self._checked >= CHECK_S:
+            self._confirm(topics_of(self._starts))
             self._group.check()
             self._checked = self._now()
         if self._now() - self._signed >= SIGN_S:
+            self._confirm(topics_of(self._starts))
             self._group.claim(self._starts, self._planned)
             self._signed = self._now()
+
+    def _confirm(self, topics: Iterable[str]) -> None:
+        """Goes on only if these are still the topics that our offsets belong to. Raises OffsetsLost, KafkaFailed."""
+        remade = self._ids.remade(topics)
+        if remade:
+            self._begin_anew(remade)
+
+    def _begin_anew(self, topics: list[str]) -> None:
+        """These topics were deleted and made anew. With CONTINUE the query starts again at their first records."""
+        held = [key for key in sorted(self._starts) if key[0] in topics]
+        error = reader.made_anew(*held[0], self._starts[held[0]])
+        if self._settings.kafka.lost_offsets == "STOP":
+            raise error
+        self._ids.adopt(topics)
+        first = self._watermarks.starts([key for key in self._watermarks.topic_partitions() if key[0] in topics])
+        self._start_again(first, f"{error} Going on at the first record.")
+
+    def _start_again(self, starts: Mapping[Key, int], why: str) -> None:
+        """Ends the query, which then starts again from the group's offsets: these ones. Raises KafkaFailed."""
+        self._group.claim(starts, {})
+        topics = topics_of(starts)
+        for topic, partition in self._starts.keys() | starts.keys():
+            if topic in topics:
+                self._state.forget(topic, partition)
+        raise KafkaFailed(why)
 
     def _look_around(self) -> None:
         """Takes in topics and topic-partitions that are new; reads them from their first record."""
@@ -143,22 +203,36 @@ class Ticker:
             return
         keys = self._watermarks.topic_partitions()
         self._looked = self._now()
+        self._let_go(self._starts.keys() - set(keys))
         fresh = [key for key in keys if key not in self._starts]
         if fresh:
-            joined = self._resolve(fresh, "earliest")
-            self._group.claim(joined, {})
-            self._starts.update(joined)
-            log.info("connector %s: new topic-partitions %s", self._settings.name, named(joined))
-        self._gone -= set(keys)
-        for gone in self._starts.keys() - set(keys):
-            log.warning("connector %s: topic %s, topic-partition %d is gone", self._settings.name, *gone)
-            self._gone.add(gone)
-            del self._starts[gone]
+            self._take_in(fresh)
+
+    def _let_go(self, gone: Iterable[Key]) -> None:
+        for key in sorted(gone):
+            log.warning("connector %s: topic %s, topic-partition %d is gone", self._settings.name, *key)
+            self._gone.add(key)
+            del self._starts[key]
+        self._ids.let_go(topics_of(self._gone) - topics_of(self._starts))
+
+    def _take_in(self, fresh: list[Key]) -> None:
+        joined = self._resolve(fresh, "earliest")
+        back = sorted(self._gone.intersection(fresh))
+        if back:
+            topic, partition = back[0]
+            why = (
+                f"Topic {topic}, topic-partition {partition} was deleted and made anew; going on at {joined[back[0]]}."
+            )
+            self._start_again(joined, why)
+        self._group.claim(joined, {})
+        self._starts.update(joined)
+        log.info("connector %s: new topic-partitions %s", self._settings.name, named(joined))
 
     def _due(self) -> list[Candidate]:
         now_ms = int(self._now() * 1000)
         ends = self._watermarks.ends(list(self._starts))
         if self._draining and self._drain is None:
+            self._confirm(topics_of(ends))
             self._drain = ends
         learned = {topic: known.bytes_per_row for topic, known in self._state.known().items()}
         found: list[tuple[int, Candidate]] = []
@@ -186,6 +260,7 @@ class Ticker:
         self._taken.update({(topic, partition): self._batches for topic, partition, _ in candidates})
         plans = {(topic, partition): Plan(span.end, str(span.reason)) for topic, partition, span in candidates}
         if plans:
+            self._confirm(topics_of(plans))
             self._group.check(list(plans))
         self._group.claim({key: self._starts[key] for key in plans}, plans)
         self._planned = {key: plan for key, plan in self._planned.items() if key not in plans}
@@ -216,13 +291,12 @@ class Ticker:
         """
         if self._watermarks.highs([key])[key] >= start:
             return
+        self._confirm([key[0]])
         first = self._watermarks.starts([key])
         error = reader.lost(*key, start, first[key], end)
         if self._settings.kafka.lost_offsets == "STOP":
             raise error
-        self._group.claim(first, {})
-        self._state.forget(*key)
-        raise KafkaFailed(f"{error} Going on at {first[key]}.")
+        self._start_again(first, f"{error} Going on at {first[key]}.")
 
     def _show(self, ends: Mapping[Key, int]) -> None:
         """Tells the other processes how things stand, when that changed."""
@@ -238,39 +312,11 @@ class Ticker:
 
     def _resolve(self, keys: list[Key], reset: str) -> dict[Key, int]:
         """The start of each: its committed offset if Kafka still has it, else by `reset`."""
-        committed = self._group.read(keys)
-        self._planned.update({key: found.plan for key, found in committed.items() if found.plan is not None})
-        first, last = self._watermarks.starts(keys), self._watermarks.ends(keys)
-        starts: dict[Key, int] = {}
-        for key in keys:
-            found = committed.get(key)
-            if found is None:
-                starts[key] = self._reset(key, reset, first[key], last[key])
-            elif first[key] <= found.offset <= self._high(key, found.offset, last[key]):
-                starts[key] = found.offset
-            else:
-                starts[key] = self._lost(key, found.offset, first[key], last[key])
+        self._confirm(topics_of(keys) & topics_of(self._starts))
+        self._ids.adopt(topics_of(keys) - topics_of(self._starts))
+        starts, plans = self._resolver.resolve(keys, reset)
+        self._planned.update(plans)
         return starts
-
-    def _high(self, key: Key, offset: int, last: int) -> int:
-        """Where the topic-partition ends, also beyond its last stable offset if `offset` lies there."""
-        return last if offset <= last else self._watermarks.highs([key])[key]
-
-    def _reset(self, key: Key, reset: str, first: int, last: int) -> int:
-        if reset == "none":
-            raise ConnectorError(
-                f"Topic {key[0]}, topic-partition {key[1]}: group {self._settings.kafka.group} has no committed "
-                f"offset, and auto.offset.reset is none. Commit one with kafka-consumer-groups, or choose "
-                f"earliest or latest."
-            )
-        return last if reset == "latest" else first
-
-    def _lost(self, key: Key, offset: int, first: int, last: int) -> int:
-        error: OffsetsLost = reader.lost(*key, offset, first, last)
-        if self._settings.kafka.lost_offsets == "STOP":
-            raise error
-        log.warning("connector %s: %s Going on at %d.", self._settings.name, error, first)
-        return first
 
     def _client_s(self, name: str, default_s: float) -> float:
         return clients.seconds(self._settings.kafka, name, default_s)

@@ -1,4 +1,4 @@
-"""Which topic-partitions there are, and where they end: one request for all of them, never one each."""
+"""Which topics and topic-partitions there are, and where they end: one request for all of them, never one each."""
 
 import logging
 import re
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any, Final
 
-from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription, TopicMetadata  # type: ignore[attr-defined]
 
 from parquet_sink.config.settings import KafkaSettings
@@ -17,6 +17,13 @@ from parquet_sink.kafka.offsets import Key
 log = logging.getLogger(__name__)
 
 TIMEOUT_S: Final = 10.0
+NO_ID: Final = "A" * 22
+"""Zero, in the text form of Kafka's ids: before Kafka 2.8 topics have none."""
+UNTOLD: Final = clients.REFUSALS | {
+    KafkaError._UNSUPPORTED_FEATURE,  # noqa: SLF001 - the client's public name
+    KafkaError.UNSUPPORTED_VERSION,
+}
+"""Answers to a question for a topic's id that asking again does not change."""
 
 
 class Watermarks:
@@ -30,11 +37,14 @@ class Watermarks:
         self._timeout_s = min(TIMEOUT_S, clients.seconds(kafka, "default.api.timeout.ms", TIMEOUT_S))
         committed = kafka.isolation_level == "read_committed"
         self._isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        self._told_untold = False
 
     def topic_partitions(self) -> list[Key]:
         """All topic-partitions of the connector's topics, in order. Raises KafkaFailed for an unknown topic."""
         if self._pattern is None:
-            return sorted(key for topic, about in self._described().items() for key in self._of(topic, about))
+            return sorted(
+                key for topic, about in self._described(self._kafka.topics).items() for key in self._of(topic, about)
+            )
         pattern = self._pattern
         return sorted(
             (topic, partition)
@@ -43,11 +53,41 @@ class Watermarks:
             for partition in about.partitions
         )
 
-    def _described(self) -> "dict[str, Future[TopicDescription]]":
+    def ids(self, topics: Sequence[str]) -> dict[str, str]:
+        """The id of each topic, which no other topic ever has; those that do not exist are absent. One request.
+
+        "" where the cluster gives none, or does not tell us: the log says so once. Raises BrokerAway, KafkaFailed.
+        """
+        if not topics:
+            return {}
+        found = {topic: self._id(topic, about) for topic, about in self._described(topics).items()}
+        untold = sorted(topic for topic, found_id in found.items() if found_id == "")
+        if untold and not self._told_untold:
+            self._told_untold = True
+            log.warning(
+                "%s does not tell the ids of %d topics (%s is one): that such a topic was deleted and made anew is "
+                "noticed only when it then ends below where the group stands.",
+                self._servers, len(untold), untold[0],
+            )  # fmt: skip
+        return {topic: found_id for topic, found_id in found.items() if found_id is not None}
+
+    def _id(self, topic: str, about: "Future[TopicDescription]") -> str | None:
+        """None when there is no such topic; "" when it is not told."""
+        try:
+            found = str(about.result().topic_id)
+        except KafkaException as error:
+            code = error.args[0].code()
+            if code in clients.UNKNOWN:
+                return None
+            if code in UNTOLD:
+                return ""
+            raise self._failed(error.args[0], f"Topic {topic}") from None
+        return "" if found == NO_ID else found.translate(_URL_SAFE)
+
+    def _described(self, topics: Sequence[str]) -> "dict[str, Future[TopicDescription]]":
         """Asks for the topics by name, which never creates one."""
-        asked = TopicCollection(list(self._kafka.topics))
         described: dict[str, Future[TopicDescription]] = self._admin.describe_topics(
-            asked, request_timeout=self._timeout_s
+            TopicCollection(list(topics)), request_timeout=self._timeout_s
         )
         return described
 
@@ -103,3 +143,7 @@ class Watermarks:
         return BrokerAway(
             f"{what}: no answer from {self._servers}. {error.str()}. Check [bootstrap.servers] and the broker."
         )
+
+
+_URL_SAFE: Final = str.maketrans("+/", "-_")
+"""Kafka's tools write ids so."""

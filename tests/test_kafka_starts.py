@@ -1,0 +1,596 @@
+"""A topic that is deleted and made anew at any moment: nothing of the new one is passed over; with fake clients."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, TopicPartition, Uuid
+from confluent_kafka.admin import OffsetSpec
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from parquet_sink.config.secret import Secret
+from parquet_sink.config.settings import (
+    ConnectorSettings,
+    FileSettings,
+    FlushSettings,
+    KafkaSettings,
+    PushSettings,
+    ShapeSettings,
+)
+from parquet_sink.errors import BrokerAway, KafkaFailed, OffsetsLost
+from parquet_sink.handoff import Instance
+from parquet_sink.kafka import clients
+from parquet_sink.kafka.offsets import Committed, GroupOffsets, Key, Plan, metadata
+from parquet_sink.kafka.starts import other
+from parquet_sink.kafka.stream import CHECK_S, METADATA_S, SIGN_S, Ticker
+from parquet_sink.kafka.watermarks import Watermarks
+from parquet_sink.state import State
+
+KEY = ("orders", 0)
+ME = Instance("me", "host", 1, "now")
+KAFKA = KafkaSettings(("orders",), None, "connect-orders", {"bootstrap.servers": "localhost:9092"})
+WATCHFUL: dict[str, Any] = {
+    "topics_regex": "orders|items",
+    "client": {**KAFKA.client, "metadata.max.age.ms": "500"},
+}
+"""Looks for topics at each tick."""
+SETTINGS = ConnectorSettings(
+    "orders",
+    KAFKA,
+    FlushSettings(1_000_000, 100, 2_000),
+    ShapeSettings(),
+    FileSettings("/nowhere"),
+    PushSettings("http://localhost/", Secret("AppKey k"), "t"),
+)
+EARLIEST = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+
+
+@dataclass
+class Topic:
+    """One life of a topic: its number, which no other has, and how many records its topic-partition has."""
+
+    number: int
+    count: int
+    first: int = 0
+
+
+def done(value: Any = None, code: int | None = None) -> "Future[Any]":
+    """An answer of the admin client."""
+    future: Future[Any] = Future()
+    if code is None:
+        future.set_result(value)
+    else:
+        future.set_exception(KafkaException(KafkaError(code)))
+    return future
+
+
+@dataclass
+class Cluster:
+    """A broker as both clients see it. `between`: what happens just before the call that has this name, once."""
+
+    topics: dict[str, Topic] = field(default_factory=dict)
+    offsets: dict[Key, tuple[int, str]] = field(default_factory=dict)
+    lives: int = 0
+    calls: list[str] = field(default_factory=list)
+    between: dict[str, Callable[[], object]] = field(default_factory=dict)
+    at_call: dict[int, Callable[[], object]] = field(default_factory=dict)
+    answer: Callable[[str], "Future[Any] | None"] = lambda _: None
+
+    def make(self, name: str, count: int, first: int = 0) -> Topic:
+        self.lives += 1
+        self.topics[name] = Topic(self.lives, count, first)
+        return self.topics[name]
+
+    def delete(self, name: str, *, forget: bool = True) -> None:
+        """Kafka forgets the group's offsets with the topic, but not at the same instant."""
+        self.topics.pop(name, None)
+        if forget:
+            self.forget(name)
+
+    def forget(self, name: str) -> None:
+        self.offsets = {key: found for key, found in self.offsets.items() if key[0] != name}
+
+    def remake(self, count: int, *, forget: bool = True) -> None:
+        self.delete("orders", forget=forget)
+        self.make("orders", count)
+
+    def stand(self, offset: int, topic_id: str = "", plan: Plan | None = None) -> None:
+        """The group stands there."""
+        self.offsets[KEY] = (offset, metadata(ME, plan, topic_id))
+
+    def stands(self) -> Committed:
+        return Committed(*self.offsets[KEY])
+
+    def id(self, name: str = "orders") -> str:
+        return id_of(self.topics[name])
+
+    def _called(self, name: str) -> None:
+        self.calls.append(name)
+        for happens in (self.between.pop(name, None), self.at_call.pop(len(self.calls), None)):
+            if happens is not None:
+                happens()
+
+    # the admin client
+    def describe_topics(self, asked: Any, request_timeout: float) -> "dict[str, Future[Any]]":
+        self._called("ids")
+        return {name: self.answer(name) or self._described(name) for name in asked.topic_names}
+
+    def _described(self, name: str) -> "Future[Any]":
+        topic = self.topics.get(name)
+        if topic is None:
+            return done(code=KafkaError.UNKNOWN_TOPIC_OR_PART)
+        return done(SimpleNamespace(partitions=[SimpleNamespace(id=0)], topic_id=Uuid(0, topic.number)))
+
+    def list_topics(self, timeout: float) -> Any:
+        self._called("list")
+        return SimpleNamespace(topics={name: SimpleNamespace(partitions={0: None}) for name in self.topics})
+
+    def list_offsets(self, asked: dict[Any, Any], isolation_level: Any, request_timeout: float) -> "dict[Any, Any]":
+        self._called("starts" if EARLIEST in asked.values() else "ends")
+        return {tp: self._offset(tp.topic, spec) for tp, spec in asked.items()}
+
+    def _offset(self, name: str, spec: Any) -> "Future[Any]":
+        topic = self.topics.get(name)
+        if topic is None:
+            return done(code=KafkaError.UNKNOWN_TOPIC_OR_PART)
+        return done(SimpleNamespace(offset=topic.first if spec is EARLIEST else topic.count))
+
+    # the group's client
+    def committed(self, asked: list[TopicPartition], timeout: float) -> list[TopicPartition]:
+        self._called("read")
+        found = [(tp.topic, tp.partition, *self.offsets.get((tp.topic, tp.partition), (-1001, ""))) for tp in asked]
+        return [TopicPartition(*one) for one in found]
+
+    def commit(self, offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition]:
+        self._called("commit")
+        if any(tp.topic not in self.topics for tp in offsets):
+            raise KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
+        self.offsets |= {(tp.topic, tp.partition): (tp.offset, tp.metadata) for tp in offsets}
+        return offsets
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def id_of(topic: Topic) -> str:
+    """As Kafka writes it."""
+    return str(Uuid(0, topic.number)).translate(str.maketrans("+/", "-_"))
+
+
+class Clock:
+    """Seconds that pass when a test, or a pause, says so."""
+
+    def __init__(self) -> None:
+        self.seconds = 1_000_000.0
+
+    def now(self) -> float:
+        return self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+class Query:
+    """A streaming query as Spark and the program run it: ticks, ranges read and accepted, started again on KafkaFailed.
+
+    `delivered`: the records that reached the target, as (number of the topic, offset).
+    """
+
+    def __init__(self, cluster: Cluster, state: State, clock: Clock, **kafka: Any) -> None:
+        self.cluster, self.state, self.clock = cluster, state, clock
+        self.settings = replace(SETTINGS, kafka=replace(KAFKA, **kafka))
+        self.delivered: set[tuple[int, int]] = set()
+        self.starts = 0
+        self.begin()
+
+    def begin(self) -> None:
+        """A new start, until one succeeds: the broker may not have the topic just now."""
+        self.ticker = Ticker(self.settings, self.state, ME, now=self.clock.now, sleep=self.clock.sleep)
+        self.start = self.ticker.begin()
+        self.state.say("begun", True)
+        self.starts += 1
+
+    def tick(self) -> list[Key]:
+        """One tick and its micro-batch. Raises what the ticker raises, or KafkaFailed when a range cannot be read."""
+        self.clock.sleep(1)
+        due = self.ticker.tick(self.start)
+        before = self.ticker.position(self.start)
+        for topic, partition, span in due:
+            assert span.start == before[topic, partition]
+            self._read(topic, partition, span.start, span.end)
+            self.start[topic, partition] = span.end
+        return [(topic, partition) for topic, partition, _ in due]
+
+    def _read(self, name: str, partition: int, start: int, end: int) -> None:
+        """What a reader finds under that name; a range that breaks off is accepted as far as it was read."""
+        self.cluster._called("fetch")
+        topic = self.cluster.topics.get(name)
+        if topic is None or topic.count < start:
+            raise KafkaFailed(f"the range of {name} cannot be read")
+        self.delivered |= {(topic.number, offset) for offset in range(start, min(end, topic.count))}
+        if topic.count < end:
+            with closing(GroupOffsets(KAFKA, ME)) as group:
+                group.advance({(name, partition): topic.count})
+            raise KafkaFailed(f"no record of {name} came")
+
+    def again(self) -> None:
+        """What the program does after a failure that may pass."""
+        self.state.forgive()
+        self.begin()
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """A cluster with one topic of 10 records."""
+    made = Cluster()
+    made.make("orders", 10)
+    monkeypatch.setattr(clients, "build", lambda kind, settings: made)
+    return made
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[State]:
+    """The connector's state."""
+    found = State(tmp_path / "state.db")
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def query(cluster: Cluster, state: State) -> Query:
+    """A query that delivered what there is, and waits."""
+    made = Query(cluster, state, Clock())
+    made.tick()
+    made.tick()
+    return made
+
+
+@pytest.fixture
+def accepting(cluster: Cluster, state: State) -> Query:
+    """The same with lost.offsets.policy=CONTINUE."""
+    made = Query(cluster, state, Clock(), lost_offsets="CONTINUE")
+    made.tick()
+    made.tick()
+    return made
+
+
+def due(query: Query) -> None:
+    """Ticks until what waits now is old enough."""
+    for _ in range(4):
+        query.tick()
+
+
+def due_and_committed(query: Query) -> None:
+    """Ticks until what waits now is delivered, and its end committed."""
+    for _ in range(8):
+        query.tick()
+
+
+def test_every_commit_names_its_topic(cluster: Cluster, query: Query) -> None:
+    """Offsets claimed, put down with a range, and committed carry the topic's id, in Kafka's own spelling."""
+    assert (cluster.stands().offset, cluster.stands().topic_id) == (10, "AAAAAAAAAAAAAAAAAAAAAQ")
+    assert query.ticker.topic_ids == {"orders": "AAAAAAAAAAAAAAAAAAAAAQ"}
+
+
+def test_an_offset_of_another_topic_stops_the_start(cluster: Cluster, state: State) -> None:
+    """A topic made anew while the connector was stopped, whose old offset Kafka kept, is named and not passed over."""
+    cluster.stand(5, "another")
+    with pytest.raises(
+        OffsetsLost, match="topic-partition 0: the group stands at offset 5 of a topic that was deleted"
+    ):
+        Query(cluster, state, Clock())
+    assert cluster.stands().topic_id == "another"
+
+
+def test_an_offset_of_another_topic_is_passed_over_if_loss_is_accepted(
+    cluster: Cluster, state: State, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With CONTINUE reading begins at the new topic's first record, and what was being flushed is forgotten."""
+    cluster.stand(5, "another", Plan(9, "records"))
+    query = Query(cluster, state, Clock(), lost_offsets="CONTINUE")
+    assert query.start == {KEY: 0}
+    assert "was deleted and made anew" in caplog.text
+    assert (cluster.stands().topic_id, cluster.stands().plan) == (cluster.id(), None)
+
+
+@pytest.mark.parametrize("signed", ["", '{"by": "parquet-sink", "id": "a"}', metadata(ME)])
+def test_an_offset_that_names_no_topic_is_believed(cluster: Cluster, state: State, signed: str) -> None:
+    """An operator's reset, Kafka Connect and earlier versions write no id: the offset counts for the topic there is."""
+    cluster.offsets[KEY] = (5, signed)
+    assert Query(cluster, state, Clock()).start == {KEY: 5}
+    assert cluster.stands().topic_id == cluster.id()
+
+
+def test_a_forgotten_offset_is_a_new_topic(cluster: Cluster, query: Query) -> None:
+    """When Kafka forgot the offset together with the topic, the next start reads the new one from its first record."""
+    cluster.remake(12)
+    assert Query(cluster, query.state, Clock()).start == {KEY: 0}
+
+
+@pytest.mark.parametrize("forget", [True, False])
+@pytest.mark.parametrize("call", ["ends", "ids", "read", "commit"])
+@pytest.mark.parametrize("count", [3, 10, 20, 35])
+def test_made_anew_before_a_range_is_taken(cluster: Cluster, query: Query, call: str, count: int, forget: bool) -> None:
+    """Whichever request of a tick it comes before, no range of the new topic is taken at an offset of the old one."""
+    cluster.topics["orders"].count = 30
+    cluster.between[call] = lambda: cluster.remake(count, forget=forget)
+    with pytest.raises((OffsetsLost, KafkaFailed), match="orders"):
+        due_and_committed(query)
+    if KEY in cluster.offsets:
+        assert cluster.stands().topic_id != cluster.id()
+    cluster.forget("orders")
+    again = Query(cluster, query.state, Clock())
+    due(again)
+    assert {(cluster.topics["orders"].number, offset) for offset in range(count)} <= again.delivered
+
+
+def test_made_anew_before_the_ends_are_asked(cluster: Cluster, query: Query) -> None:
+    """The loss of CI: ten records delivered, the new topic has twenty, Kafka kept the offset; nothing is taken."""
+    cluster.remake(20, forget=False)
+    with pytest.raises(OffsetsLost, match="offset 10 of a topic that was deleted and made anew"):
+        due(query)
+    assert (cluster.stands().offset, len(query.delivered)) == (10, 10)
+
+
+def test_made_anew_during_the_flush(cluster: Cluster, query: Query) -> None:
+    """A range of the old topic that read the new one's records is not committed."""
+    cluster.topics["orders"].count = 30
+    cluster.between["fetch"] = lambda: cluster.remake(40, forget=False)
+    with pytest.raises(OffsetsLost, match="offset 30 of a topic that was deleted"):
+        due(query)
+    assert cluster.stands().offset == 10
+    assert (2, 15) in query.delivered
+
+
+def test_made_anew_between_the_look_and_the_commit(cluster: Cluster, accepting: Query) -> None:
+    """A commit that came too late carries the old topic's id, so the next look finds it."""
+    cluster.topics["orders"].count = 30
+    while KEY not in accepting.tick():
+        pass
+    cluster.between["commit"] = lambda: cluster.remake(40, forget=False)
+    accepting.tick()
+    assert (cluster.stands().offset, cluster.stands().topic_id != cluster.id()) == (30, True)
+    with pytest.raises(KafkaFailed, match="Going on at the first record"):
+        due(accepting)
+    assert (cluster.stands().offset, cluster.stands().topic_id) == (0, cluster.id())
+    accepting.again()
+    due(accepting)
+    assert {(2, offset) for offset in range(40)} <= accepting.delivered
+
+
+def test_made_anew_with_as_many_records(cluster: Cluster, query: Query) -> None:
+    """A new topic that ends where the old one did has nothing due; it is found within seconds all the same."""
+    cluster.remake(10)
+    query.tick()
+    query.clock.sleep(CHECK_S)
+    with pytest.raises(OffsetsLost, match="made anew"):
+        query.tick()
+
+
+def test_made_anew_before_the_hourly_renewal(cluster: Cluster, query: Query) -> None:
+    """Renewing all offsets does not write old ones beside a new topic."""
+    query.ticker._looked = query.clock.now() + SIGN_S
+    cluster.remake(10)
+    query.clock.sleep(SIGN_S)
+    query.ticker._checked = query.clock.now() + 1
+    with pytest.raises(OffsetsLost, match="made anew"):
+        query.tick()
+    assert KEY not in cluster.offsets
+
+
+def test_a_drain_looks_before_it_says_that_nothing_is_left(cluster: Cluster, query: Query) -> None:
+    """A topic made anew with as many records is not taken for one that is delivered."""
+    cluster.remake(10)
+    query.ticker.drain()
+    with pytest.raises(OffsetsLost, match="made anew"):
+        query.tick()
+
+
+@pytest.mark.parametrize("reset", ["earliest", "latest"])
+def test_seen_gone_and_there_again(cluster: Cluster, state: State, reset: Any) -> None:
+    """Spark's offsets still have the old position: the query starts again, at the new topic's first record."""
+    cluster.make("items", 0)
+    query = Query(cluster, state, Clock(), **WATCHFUL, offset_reset=reset)
+    cluster.delete("orders")
+    query.tick()
+    assert "orders" not in query.ticker.topic_ids
+    cluster.make("orders", 20)
+    with pytest.raises(KafkaFailed, match="was deleted and made anew; going on at 0"):
+        query.tick()
+    query.again()
+    due(query)
+    assert {(cluster.topics["orders"].number, offset) for offset in range(20)} <= query.delivered
+
+
+def test_seen_gone_and_there_again_with_its_old_offset(cluster: Cluster, state: State) -> None:
+    """When Kafka kept the old topic's offset the loss is named."""
+    query = Query(cluster, state, Clock(), **WATCHFUL)
+    cluster.delete("orders", forget=False)
+    query.tick()
+    cluster.make("orders", 20)
+    with pytest.raises(OffsetsLost, match="made anew"):
+        query.tick()
+
+
+def test_a_query_that_starts_again_reads_new_topics_from_their_first_record(cluster: Cluster, state: State) -> None:
+    """With auto.offset.reset=latest only what is there when the connector starts is passed over."""
+    query = Query(cluster, state, Clock(), offset_reset="latest")
+    assert query.start == {KEY: 10}
+    cluster.remake(7)
+    query.again()
+    assert query.start == {KEY: 0}
+
+
+def test_made_anew_while_the_start_is_looked_up(cluster: Cluster, state: State) -> None:
+    """The id is asked for first: a start of the new topic never counts as one of the old, only the other way round."""
+    cluster.make("orders", 30, first=25)
+    cluster.between["ends"] = lambda: cluster.remake(40)
+    query = Query(cluster, state, Clock())
+    with pytest.raises(OffsetsLost, match="made anew"):
+        due(query)
+
+
+def test_a_topic_that_is_being_made_is_waited_for(cluster: Cluster, state: State) -> None:
+    """A topic that some broker lists and another does not know yet costs time at a start, and no failure."""
+    clock = Clock()
+    answers = [None, done(code=KafkaError.UNKNOWN_TOPIC_OR_PART)]
+    cluster.answer = lambda name: answers.pop(0) if answers else None
+    before = clock.now()
+    assert Query(cluster, state, clock).start == {KEY: 0}
+    assert clock.now() == before + 1
+
+
+def test_a_topic_that_is_gone_is_named(cluster: Cluster, query: Query) -> None:
+    """What was flushed of a topic that was deleted meanwhile is not committed, and the failure says so."""
+    cluster.topics["orders"].count = 30
+    cluster.between["fetch"] = lambda: cluster.between.update(ids=lambda: cluster.delete("orders"))
+    with pytest.raises(KafkaFailed, match="the offset of topic orders, topic-partition 0 was 10 and is gone"):
+        due(query)
+
+
+def test_an_idle_tick_asks_for_no_id(cluster: Cluster, query: Query) -> None:
+    """One request when a range is taken, one when it is committed, one every few seconds, none otherwise."""
+    query.ticker._checked = query.clock.now()
+    cluster.calls.clear()
+    query.tick()
+    assert cluster.calls == ["ends"]
+    cluster.topics["orders"].count = 30
+    cluster.calls.clear()
+    while KEY not in query.tick():
+        query.ticker._checked = query.clock.now()
+    query.tick()
+    assert cluster.calls.count("ids") == 2
+    query.ticker._checked = query.ticker._looked = query.clock.now()
+    cluster.calls.clear()
+    query.clock.sleep(CHECK_S)
+    query.tick()
+    assert cluster.calls == ["ids", "read", "ends"]
+
+
+@pytest.mark.parametrize("code", [None, KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError._UNSUPPORTED_FEATURE])
+def test_a_cluster_that_tells_no_ids(
+    cluster: Cluster, state: State, caplog: pytest.LogCaptureFixture, code: int | None
+) -> None:
+    """All goes on without, which the log says once."""
+    cluster.stand(5, "another")
+    untold = done(SimpleNamespace(topic_id=Uuid(0, 0))) if code is None else done(code=code)
+    cluster.answer = lambda name: untold
+    query = Query(cluster, state, Clock(), topics_regex="orders")
+    assert query.start == {KEY: 5}
+    due(query)
+    assert (cluster.stands().offset, cluster.stands().topic_id) == (10, "")
+    assert caplog.text.count("does not tell the ids of 1 topics (orders is one)") == 1
+
+
+def test_no_answer_is_no_id(cluster: Cluster) -> None:
+    """A broker that is away is waited for, and not taken for one without ids."""
+    cluster.answer = lambda name: done(code=KafkaError._TIMED_OUT)
+    with pytest.raises(BrokerAway, match="Topic orders"):
+        Watermarks(KAFKA).ids(["orders"])
+    assert Watermarks(KAFKA).ids([]) == {}
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "expected"), [("a", "b", True), ("a", "a", False), ("", "b", False), ("a", "", False)]
+)
+def test_ids_that_are_not_told_are_no_difference(before: str, now: str, expected: bool) -> None:
+    """Only two different ids are two topics."""
+    assert other(before, now) is expected
+
+
+ACTIONS = st.one_of(
+    st.tuples(st.just("produce"), st.integers(1, 30)),
+    st.tuples(st.just("remake"), st.integers(0, 40), st.booleans()),
+    st.tuples(st.just("delete"), st.booleans()),
+    st.tuples(st.just("forget")),
+)
+STEPS = st.lists(st.tuples(st.integers(0, 12), st.integers(1, 9), ACTIONS), max_size=6)
+"""Ticks that pass, then the call of the next tick before which something happens, and what."""
+
+
+def happen(cluster: Cluster, action: Sequence[Any]) -> None:
+    """An action of the property below. A topic that was deleted is made again by what comes next."""
+    kind, *how = action
+    if kind == "delete":
+        cluster.delete("orders", forget=how[0])
+    elif kind == "forget":
+        cluster.forget("orders")
+    elif kind == "remake" or "orders" not in cluster.topics:
+        cluster.delete("orders", forget=how[-1] is True)
+        cluster.make("orders", how[0])
+    else:
+        cluster.topics["orders"].count += how[0]
+
+
+def live(query: Query, ticks: int) -> None:
+    """So many ticks; after a failure the query starts again, and an operator lets it go on who must."""
+    for _ in range(ticks):
+        try:
+            query.tick()
+        except OffsetsLost:
+            query.cluster.forget("orders")
+            start_again(query)
+        except KafkaFailed:
+            start_again(query)
+
+
+def start_again(query: Query) -> None:
+    """Until it starts: the topic may be away, or be made anew meanwhile."""
+    for _ in range(5):
+        try:
+            query.again()
+        except OffsetsLost:
+            query.cluster.forget("orders")
+        except KafkaFailed:
+            if "orders" not in query.cluster.topics:
+                query.cluster.make("orders", 2)
+        else:
+            return
+    raise AssertionError("it does not start")
+
+
+def check_promise(query: Query) -> None:
+    """An offset that names the topic that is there stands above no record that was not delivered."""
+    topic = query.cluster.topics.get("orders")
+    if topic is not None and KEY in query.cluster.offsets:
+        found = query.cluster.stands()
+        if found.topic_id == id_of(topic):
+            assert {(topic.number, offset) for offset in range(found.offset)} <= query.delivered
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
+@given(
+    STEPS,
+    st.sampled_from(["STOP", "CONTINUE"]),
+    st.sampled_from(["earliest", "latest"]),
+    st.sampled_from([{}, WATCHFUL]),
+)
+def test_whatever_happens_to_a_topic_its_records_arrive(
+    steps: list[tuple[int, int, Any]], policy: Any, reset: Any, more: dict[str, Any]
+) -> None:
+    """Deleted, made anew, forgotten before any request: all records of the topic that is there in the end arrive."""
+    cluster, clock = Cluster(), Clock()
+    cluster.make("orders", 0)
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.setattr(clients, "build", lambda kind, settings: cluster)
+        with closing(State(Path(folder) / "state.db")) as state:
+            query = Query(cluster, state, clock, lost_offsets=policy, offset_reset=reset, **more)
+            for ticks, call, action in steps:
+                live(query, ticks)
+                cluster.at_call = {len(cluster.calls) + call: lambda action=action: happen(cluster, action)}
+                live(query, 1)
+                cluster.at_call = {}
+                check_promise(query)
+            if "orders" not in cluster.topics:
+                cluster.make("orders", 5)
+            live(query, int(METADATA_S) * 3)
+            check_promise(query)
+            topic = cluster.topics["orders"]
+            assert {(topic.number, offset) for offset in range(topic.count)} <= query.delivered
