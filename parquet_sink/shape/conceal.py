@@ -1,0 +1,305 @@
+"""Where text is made unreadable: `connect.ems.obfuscation.fields`, in columns and in trees, before they are flattened.
+
+A setting names a place by its dotted path, where the word `value` enters the items of a list and the values of a map
+(`customer.name`, `players.value.name`, `tags.value`). When columns are flattened, it also names every place whose
+flattened name equals its own: `customer_name`, `customer.name` and a field really named `customer.name` are one. That
+may conceal more than was meant, and never less.
+
+What is named must be text, or null, and what a dotted path leads through must be there to be entered; anything else is
+invalid input, as in the Celonis connector. Pure, but for fresh salts (see `obfuscate`).
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from parquet_sink.config.settings import ObfuscationSettings
+from parquet_sink.convert.decoded import Tree
+from parquet_sink.convert.invalid import InvalidValue, show
+from parquet_sink.shape.obfuscate import FreshSalt, Obfuscator, fresh_uuid
+from parquet_sink.shape.rows import SEPARATOR, column_name
+
+ITEM = "value"
+"""The step into a list or a map."""
+
+_MOST_TYPES = 64
+_MOST_PLACES = 10_000
+
+_Rebuild = Callable[[pa.Array], pa.Array]
+
+
+class Place:
+    """A path that a setting names, or that leads to one.
+
+    key: what tells it from other places, its flattened name or its dotted path. hit: a setting names it. leads: a
+    dotted path leads through it. strays: one does so by another step than `value`.
+    """
+
+    __slots__ = ("below", "dotted", "hit", "key", "leads", "strays")
+
+    def __init__(self, dotted: str, key: str, hit: bool, onward: AbstractSet[str] = frozenset()) -> None:
+        """onward: the steps that dotted paths take from here."""
+        self.dotted, self.key, self.hit = dotted, key, hit
+        self.leads, self.strays = bool(onward), bool(onward - {ITEM})
+        self.below: dict[str, Place | None] = {}
+
+
+class Places:
+    """The settings as something to walk along, step by step. What was found is kept, up to a bound."""
+
+    def __init__(self, fields: Sequence[str], flat: bool) -> None:
+        self._key: Callable[[str], str] = column_name if flat else str
+        self._separator = SEPARATOR if flat else "."
+        self._settings = {field: self._key(field) for field in fields}
+        self._hits = frozenset(self._settings.values())
+        self._onward = self._steps_onward()
+        self._longest = max(map(len, fields), default=0)
+        self._kept = 0
+        self.root = Place("", "", hit=False)
+
+    def step(self, place: Place, name: str) -> Place | None:
+        """One step down; None where no setting names anything from there on."""
+        try:
+            return place.below[name]
+        except KeyError:
+            return self._step(place, name)
+
+    def unmatched(self, columns: Iterable[pa.Field]) -> tuple[str, ...]:
+        """See `Concealer.unmatched`."""
+        matched: set[str] = set()
+        for column in columns:
+            self._match(column.type, self.step(self.root, column.name), matched)
+        return tuple(field for field, key in self._settings.items() if key not in matched)
+
+    def _steps_onward(self) -> dict[str, set[str]]:
+        """Which step comes next, by the key of what dotted paths lead through."""
+        onward: dict[str, set[str]] = {}
+        for steps in (field.split(".") for field in self._settings):
+            for count in range(1, len(steps)):
+                onward.setdefault(self._key(".".join(steps[:count])), set()).add(steps[count])
+        return onward
+
+    def _step(self, place: Place, name: str) -> Place | None:
+        dotted = name if place is self.root else f"{place.dotted}.{name}"
+        if len(dotted) > self._longest:
+            return None
+        if self._kept >= _MOST_PLACES:
+            self.root.below.clear()
+            self._kept = 0
+        self._kept += 1
+        key = self._key(dotted)
+        hit = key in self._hits
+        lives = hit or any(self._is_below(one, key) for one in self._hits)
+        found = Place(dotted, key, hit, self._onward.get(key, frozenset())) if lives else None
+        place.below[name] = found
+        return found
+
+    def _is_below(self, key: str, top: str) -> bool:
+        return key.startswith(top + self._separator)
+
+    def _match(self, arrow: pa.DataType, place: Place | None, matched: set[str]) -> None:
+        if place is None:
+            return
+        if place.hit:
+            matched.add(place.key)
+        if pa.types.is_string(arrow):
+            item = place.key + self._separator + ITEM
+            matched |= {one for one in self._hits if one == item or self._is_below(one, item)}
+        for name, below in _below(arrow):
+            self._match(below, self.step(place, name), matched)
+
+
+class Concealer:
+    """Applies one connector's settings. Keep one for a topic: it remembers types and paths."""
+
+    def __init__(self, settings: ObfuscationSettings, flat: bool, fresh_salt: FreshSalt = fresh_uuid) -> None:
+        """flat: columns will be flattened. fresh_salt: see `Obfuscator`."""
+        self._obfuscator = Obfuscator(settings, fresh_salt)
+        self._places = Places(settings.fields, flat)
+        self._plans: dict[pa.DataType, _Rebuild | None] = {}
+
+    def rows(self, rows: pa.StructArray) -> pa.StructArray:
+        """Typed records with the named text concealed; all else, types and nulls included, as it was.
+
+        Raises InvalidValue when the type has something named that is not text, or a path that cannot go on, whatever
+        the values.
+        """
+        if rows.type not in self._plans:
+            if len(self._plans) >= _MOST_TYPES:
+                self._plans.clear()
+            self._plans[rows.type] = self._rebuild(rows.type, self._places.root)
+        rebuild = self._plans[rows.type]
+        return rows if rebuild is None else rebuild(rows)
+
+    def tree(self, tree: Tree) -> Tree:
+        """A record without a schema, concealed; what needs no change is shared with `tree`, which stays as it is.
+
+        Raises InvalidValue for a value that is named and neither text nor null, or where a path cannot go on.
+        """
+        return self._object(tree, self._places.root)
+
+    def columns(self, names: Sequence[str], arrays: Mapping[str, pa.Array]) -> dict[str, pa.Array] | None:
+        """The columns that have these names, concealed, all others as they are: flattened, or structs below.
+
+        names: those to look at; names that `arrays` lacks are passed over. None when one of them is for `tree` to
+        judge, record by record: it holds something, and is not of a type that could be concealed.
+        """
+        found = dict(arrays)
+        for name in names:
+            place = self._places.step(self._places.root, name)
+            if place is None or name not in found or found[name].null_count == len(found[name]):
+                continue
+            try:
+                rebuild = self._rebuild(found[name].type, place)
+            except InvalidValue:
+                return None
+            if rebuild is not None:
+                found[name] = rebuild(found[name])
+        return found
+
+    def unmatched(self, columns: Iterable[pa.Field]) -> tuple[str, ...]:
+        """The settings that name nothing in a topic's columns, in their order.
+
+        A text column may be the JSON text of a list or a map: settings that enter it by `value` count as matched.
+        """
+        return self._places.unmatched(columns)
+
+    def _rebuild(self, arrow: pa.DataType, place: Place) -> _Rebuild | None:
+        """How to conceal an array of this type at this place; None: nothing to do. Raises InvalidValue."""
+        if pa.types.is_null(arrow):
+            return None
+        if place.hit:
+            if not pa.types.is_string(arrow):
+                raise InvalidValue(_not_text(place, _kind(arrow)))
+            return self._obfuscator.array
+        if pa.types.is_struct(arrow):
+            return self._fields(arrow, place)
+        if pa.types.is_list(arrow):
+            return self._items(arrow.value_type, place, _with_items, "a list")
+        if pa.types.is_map(arrow):
+            return self._items(arrow.item_type, place, _with_map_values, "a map")
+        if place.leads:
+            raise InvalidValue(_dead_end(place, _kind(arrow)))
+        return None
+
+    def _fields(self, arrow: pa.StructType, place: Place) -> _Rebuild | None:
+        changes = {}
+        for index, field in enumerate(arrow):
+            below = self._places.step(place, field.name)
+            rebuild = self._rebuild(field.type, below) if below is not None else None
+            if rebuild is not None:
+                changes[index] = rebuild
+        return partial(_with_fields, changes) if changes else None
+
+    def _items(
+        self, arrow: pa.DataType, place: Place, put: Callable[[_Rebuild, pa.Array], pa.Array], kind: str
+    ) -> _Rebuild | None:
+        if place.strays:
+            raise InvalidValue(_dead_end(place, kind))
+        below = self._places.step(place, ITEM)
+        rebuild = self._rebuild(arrow, below) if below is not None else None
+        return rebuild and partial(put, rebuild)
+
+    def _object(self, tree: Tree, place: Place) -> Tree:
+        result = tree
+        for name, value in tree.items():
+            below = self._places.step(place, name)
+            if below is None or value is None:
+                continue
+            concealed = self._value(value, below)
+            if concealed is not value:
+                result = dict(tree) if result is tree else result
+                result[name] = concealed
+        return result
+
+    def _value(self, value: object, place: Place) -> object:
+        if place.hit:
+            if not isinstance(value, str):
+                raise InvalidValue(_not_text(place, _TREE_KINDS[type(value)]))
+            return self._obfuscator.text(value)
+        if isinstance(value, dict):
+            return self._object(value, place)
+        if isinstance(value, list) and not place.strays:
+            below = self._places.step(place, ITEM)
+            return value if below is None else [None if item is None else self._value(item, below) for item in value]
+        if place.leads:
+            raise InvalidValue(_dead_end(place, _TREE_KINDS[type(value)]))
+        return value
+
+
+def _below(arrow: pa.DataType) -> Iterable[tuple[str, pa.DataType]]:
+    if pa.types.is_struct(arrow):
+        return [(field.name, field.type) for field in arrow]
+    if pa.types.is_map(arrow):
+        return [(ITEM, arrow.item_type)]
+    return [(ITEM, arrow.value_type)] if pa.types.is_list(arrow) else []
+
+
+_TREE_KINDS: Mapping[type, str] = {
+    str: "text",
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    dict: "an object",
+    list: "a list",
+}
+_ARROW_KINDS: Sequence[tuple[Callable[[pa.DataType], bool], str]] = (
+    (pa.types.is_string, "text"),
+    (pa.types.is_boolean, "a boolean"),
+    (pa.types.is_struct, "an object"),
+    (pa.types.is_list, "a list"),
+    (pa.types.is_map, "a map"),
+    (pa.types.is_binary, "bytes"),
+    (pa.types.is_timestamp, "a timestamp"),
+    (pa.types.is_time, "a time"),
+    (pa.types.is_date, "a date"),
+)
+
+
+def _kind(arrow: pa.DataType) -> str:
+    return next((kind for is_kind, kind in _ARROW_KINDS if is_kind(arrow)), "a number")
+
+
+def _not_text(place: Place, kind: str) -> str:
+    return f"obfuscation.fields: {show((place.dotted,))} is {kind}, not text"
+
+
+def _dead_end(place: Place, kind: str) -> str:
+    enters = f"; {ITEM} enters it" if kind in ("a list", "a map") else ""
+    return f"obfuscation.fields: a path leads through {show((place.dotted,))}, which is {kind}{enters}"
+
+
+def _with_fields(changes: Mapping[int, _Rebuild], rows: pa.StructArray) -> pa.StructArray:
+    """The structs with some fields changed."""
+    children = [rows.field(index) for index in range(rows.type.num_fields)]
+    for index, rebuild in changes.items():
+        children[index] = rebuild(children[index])
+    return pa.StructArray.from_arrays(children, fields=list(rows.type), mask=_nulls(rows))
+
+
+def _with_items(rebuild: _Rebuild, lists: pa.ListArray) -> pa.ListArray:
+    """The lists with their items changed."""
+    offsets, start, count = _extent(lists)
+    items = rebuild(lists.values.slice(start, count))
+    return pa.ListArray.from_arrays(offsets, items, type=lists.type, mask=_nulls(lists))
+
+
+def _with_map_values(rebuild: _Rebuild, maps: pa.MapArray) -> pa.MapArray:
+    """The maps with their values changed."""
+    offsets, start, count = _extent(maps)
+    keys, values = maps.keys.slice(start, count), rebuild(maps.items.slice(start, count))
+    return pa.MapArray.from_arrays(offsets, keys, values, type=maps.type, mask=_nulls(maps))
+
+
+def _extent(lists: pa.ListArray) -> tuple[pa.Int32Array, int, int]:
+    """Offsets from 0 on, and where the items of a possibly sliced array begin and how many there are."""
+    first = lists.offsets[0]
+    offsets = pc.subtract(lists.offsets, first)
+    return offsets, first.as_py(), offsets[-1].as_py()
+
+
+def _nulls(array: pa.Array) -> pa.BooleanArray | None:
+    return array.is_null() if array.null_count else None
