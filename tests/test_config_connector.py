@@ -6,13 +6,14 @@ from collections.abc import Mapping
 import pytest
 
 from parquet_sink.config.connector import Loaded, check_unique, load
+from parquet_sink.config.converters import JSON_CONVERTER
 from parquet_sink.config.key import Type
 from parquet_sink.config.keys import CONNECTOR_KEYS
-from parquet_sink.config.keys_connect import JSON_CONVERTER
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.settings import (
     ConnectorSettings,
+    ConverterSettings,
     FileSettings,
     FlushSettings,
     KafkaSettings,
@@ -24,7 +25,7 @@ from parquet_sink.config.worker import Worker, load_worker
 from parquet_sink.errors import InvalidConfiguration
 
 E = "connect.ems."
-CANARY = "canary-51c2"
+CANARY = "canary-51c2-long-enough"
 MACHINE = Machine(
     tmp_dir="/var/tmp",
     memory_dir="/dev/shm",
@@ -67,6 +68,8 @@ def test_the_required_keys_alone_make_a_connector_with_the_documented_defaults()
         shape=ShapeSettings(),
         files=FileSettings(tmp_dir="/var/tmp"),
         push=PushSettings(endpoint=GOOD[f"{E}endpoint"], authorization=Secret("AppKey k"), target_table="ORDERS"),
+        value=ConverterSettings(kind="json"),
+        key=None,
     )
 
 
@@ -146,10 +149,6 @@ def test_every_key_arrives_in_the_settings() -> None:
 
 
 WHOLE = "is not a whole number; write digits only"
-JSON_ONLY = (
-    "only schemaless JSON is read; use org.apache.kafka.connect.json.JsonConverter with "
-    "value.converter.schemas.enable=false."
-)
 PROBLEMS = [
     ("topics", None, "Neither topics nor topics.regex is set; name the topics to read."),
     ("topics", " , ", "It names no topic; name the topics to read."),
@@ -263,20 +262,21 @@ PROBLEMS = [
     ),
     (
         f"{E}obfuscation.fields",
-        "a.b",
-        "Its feature is not built yet: remove the key, and drop or hash these fields before they reach the topic.",
-    ),
-    (f"{E}explode.mode", "list", '"list" is not built yet: set None: a list becomes one column of JSON text.'),
-    (
-        f"{E}convert.decimals.to.double",
-        "true",
-        '"true" is not built yet: set false: only records with a schema have decimals, and those are not read yet.',
+        "",
+        "It is empty; name the fields to obfuscate, or remove the key.",
     ),
     (
-        f"{E}convert.lowercase.fields",
-        "true",
-        '"true" is not built yet: set false: columns keep the case that the records have.',
+        f"{E}obfuscation.fields",
+        " , ",
+        "It names no field; name the fields to obfuscate, or remove the key.",
     ),
+    (
+        f"{E}obfuscation.fields",
+        "a,b..c",
+        '"b..c" has a step without a name; write names with single full stops between.',
+    ),
+    (f"{E}obfuscation.fields", "a.b,ab,a", '"a" and "a.b" overlap; keep one of them.'),
+    (f"{E}flattener.jsonblob.chunks", "0", '"0" is less than 1; give 1 to 2000.'),
     (
         "transforms",
         "insert",
@@ -313,11 +313,10 @@ PROBLEMS = [
         "value.converter",
         None,
         (
-            "It is set neither here nor in the worker file; set "
+            "It is set neither here nor in the worker file; name the records' converter, for plain JSON objects "
             "org.apache.kafka.connect.json.JsonConverter with value.converter.schemas.enable=false."
         ),
     ),
-    ("value.converter", "x.AvroConverter", f'"x.AvroConverter" is not built yet: {JSON_ONLY}'),
     (
         "consumer.override.enable.auto.commit",
         "true",
@@ -348,44 +347,13 @@ def test_a_wrong_value_is_told_with_cause_and_cure(key: str, value: str | None, 
     assert CANARY not in repr(loaded) + repr(caught.value)
 
 
-def test_schemas_must_be_switched_off_because_connects_default_is_on() -> None:
-    """JsonConverter without schemas.enable means envelopes in Kafka Connect, which are not built."""
-    reason = (
-        "Invalid [value.converter.schemas.enable]. JSON with a schema in each record is not built yet, and it is the "
-        "converter's default; set value.converter.schemas.enable=false and send plain JSON objects."
-    )
-    assert _load({"value.converter.schemas.enable": None}).problems == (reason,)
-    assert _load({"value.converter.schemas.enable": "true"}).problems == (reason,)
-
-
-@pytest.mark.parametrize("name", ["org.apache.kafka.connect.json.JsonConverter", "JsonConverter", "Json", "json"])
-def test_the_json_converter_has_connects_short_names(name: str) -> None:
-    """Kafka Connect's plugin aliases work."""
-    assert _load({"value.converter": name}).problems == ()
-
-
-def test_the_workers_converter_is_the_default() -> None:
-    """With the worker's converter a connector needs none; its own converter takes nothing from the worker's."""
-    absent = {"value.converter": None, "value.converter.schemas.enable": None}
-    worker = Worker(value_converter="json", value_schemas=False, machine=MACHINE)
-    assert _load(absent, worker).problems == ()
-    assert _load({"value.converter.schemas.enable": None}, worker).settings is None
-    envelope = Worker(value_converter="json", machine=MACHINE)
-    assert _load({"value.converter": None}, envelope).problems == ()
-    assert _load(absent, envelope).settings is None
-    avro = Worker(source="w.properties", value_converter="x.Avro", machine=MACHINE)
-    assert _load(absent, avro).problems == (
-        f'Invalid [value.converter]. "x.Avro" of w.properties is not built yet: {JSON_ONLY}',
-    )
-
-
 def test_all_problems_of_a_file_are_told_at_once() -> None:
     """Nothing hides behind the first mistake."""
     loaded = load({f"{E}flattener.enable": "false", f"{E}flattener.jsonblob.chunks": "4"}, WORKER, source="f")
     keys = [re.findall(r"Invalid \[(.*?)\]", problem)[0] for problem in loaded.problems]
     required = ["endpoint", "authorization.key", "target.table", "commit.size.bytes", "commit.records"]
     assert sorted(keys) == sorted(
-        [f"{E}{name}" for name in (*required, "commit.interval.ms", "flattener.jsonblob.chunks", "flattener.enable")]
+        [f"{E}{name}" for name in (*required, "commit.interval.ms", "flattener.enable")]
         + [f"{E}data.fallback.varchar.length", "topics", "value.converter"]
     )
 
@@ -455,7 +423,7 @@ def test_what_changes_nothing_is_warned_about(key: str, warning: str) -> None:
         ("connector.class", "com.celonis.kafka.connect.ems.sink.EmsSinkConnector"),
         ("connector.class", "parquet_sink.EmsSink"),
         ("connector.class", " "),
-        ("key.converter", "any.Converter"),
+        ("key.converter", "org.apache.kafka.connect.storage.StringConverter"),
         ("key.converter.schemas.enable", "true"),
         ("header.converter", "any.Converter"),
         ("errors.log.enable", "true"),

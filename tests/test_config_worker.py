@@ -31,7 +31,8 @@ def test_a_worker_file_gives_the_defaults_of_connectors() -> None:
     worker = loaded.require()
     assert loaded.warnings == ()
     assert (worker.bootstrap_servers, worker.bootstrap_origin) == ("k1:9092,k2:9092", "bootstrap.servers")
-    assert (worker.value_converter, worker.value_schemas) == ("JsonConverter", False)
+    assert worker.converters.text("value.converter") == "JsonConverter"
+    assert not worker.converters.flag("value.converter.schemas.enable")
     assert (worker.isolation_level, worker.offset_reset) == ("read_uncommitted", "latest")
     assert worker.consumer["fetch.max.bytes"] == "1000"
     assert worker.consumer["sasl.jaas.config"] == Secret("canary")
@@ -181,9 +182,3 @@ def test_a_bad_option_is_named_as_the_option() -> None:
 def test_addresses_of_every_form_are_accepted(servers: str) -> None:
     """Names, IPv6 addresses, protocol prefixes and lists."""
     assert _load({"bootstrap.servers": servers}).require().bootstrap_servers == servers
-
-
-def test_an_unknown_converters_settings_are_not_judged() -> None:
-    """The worker's converter is a default; a connector that uses it is refused, not the worker."""
-    loaded = _load({"value.converter": "x.AvroConverter", "value.converter.schema.registry.url": "http://r"})
-    assert (loaded.problems, loaded.warnings) == ((), ())

@@ -5,12 +5,15 @@ from collections.abc import Mapping
 from typing import Literal, cast
 
 from parquet_sink.config import client
+from parquet_sink.config.build_converter import build_converter
+from parquet_sink.config.build_shape import build_shape
 from parquet_sink.config.checks import clean_authorization
 from parquet_sink.config.key import ems
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.settings import (
     Codec,
     ConnectorSettings,
+    ConverterSettings,
     ErrorPolicy,
     FileSettings,
     FlushSettings,
@@ -18,7 +21,6 @@ from parquet_sink.config.settings import (
     ProxySettings,
     ProxyType,
     PushSettings,
-    ShapeSettings,
 )
 from parquet_sink.config.values import Values
 from parquet_sink.config.worker import Worker
@@ -39,10 +41,18 @@ def build(values: Values, override: Mapping[str, client.Setting], worker: Worker
             commit_records=_number(values, "commit.records"),
             commit_interval_ms=_number(values, "commit.interval.ms"),
         ),
-        shape=_shape(values),
+        shape=build_shape(values),
         files=_files(values, worker),
         push=_push(values, worker),
+        value=_value(values, worker),
+        key=build_converter("key", values, worker.converters, worker.machine),
     )
+
+
+def _value(values: Values, worker: Worker) -> ConverterSettings:
+    value = build_converter("value", values, worker.converters, worker.machine)
+    assert value is not None
+    return value
 
 
 def _text(values: Values, name: str) -> str:
@@ -70,18 +80,6 @@ def _kafka(name: str, values: Values, override: Mapping[str, client.Setting], wo
         offset_reset=cast(Literal["earliest", "latest", "none"], reset),
         lost_offsets=cast(Literal["STOP", "CONTINUE"], _text(values, ems("lost.offsets.policy"))),
         tasks_max=values.number("tasks.max"),
-    )
-
-
-def _shape(values: Values) -> ShapeSettings:
-    primary_keys = values.names(ems("data.primary.key"))
-    return ShapeSettings(
-        flatten=values.flag(ems("flattener.enable")),
-        discard_collections=values.flag(ems("flattener.collections.discard")),
-        embed_metadata=values.flag(ems("embed.kafka.metadata")),
-        primary_keys=primary_keys,
-        allow_null_primary_keys=values.flag(ems("allow.null.pk")),
-        order_field=values.text(ems("order.field.name")) if primary_keys else None,
     )
 
 

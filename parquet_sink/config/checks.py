@@ -11,6 +11,7 @@ from parquet_sink.config.secret import Secret
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _SERVER = re.compile(r"(?:[A-Z_]+://)?(?:\[[0-9A-Fa-f:.]+\]|[^\s:/,\[\]@]+):(\d{1,5})")
 _LONGEST_NAME = 200
+SHORTEST_HMAC_KEY = 16
 
 
 def _endpoint(value: Value) -> str | None:
@@ -120,6 +121,28 @@ def _user(value: Value) -> str | None:
     return _header_text(value)
 
 
+def _paths(value: Value) -> str | None:
+    names = value if isinstance(value, tuple) else ()
+    if not names:
+        return "It names no field; name the fields to obfuscate, or remove the key."
+    split = {name: tuple(name.split(".")) for name in names}
+    for name, steps in split.items():
+        if not all(steps):
+            return f"{quoted(name)} has a step without a name; write names with single full stops between."
+    for name, steps in split.items():
+        for other, more in split.items():
+            if name != other and more[: len(steps)] == steps:
+                return f"{quoted(name)} and {quoted(other)} overlap; keep one of them."
+    return None
+
+
+def _hmac_key(value: Value) -> str | None:
+    size = len(value.reveal().encode()) if isinstance(value, Secret) else 0
+    if size >= SHORTEST_HMAC_KEY:
+        return None
+    return f"It has {size} bytes, which is too short to be safe; give a secret of {SHORTEST_HMAC_KEY} bytes or more."
+
+
 def must_be(wanted: bool, why: str) -> Check:
     """A flag that has one possible value here."""
     word = str(wanted).lower()
@@ -135,3 +158,5 @@ COLUMN_NAMES = Check("each a letter or `_`, then letters, digits, `_`", _column_
 SERVERS = Check("host:port each", _servers)
 PRINTABLE = Check("printable characters", _header_text)
 PROXY_USER = Check("printable characters, no colon", _user)
+PATHS = Check("paths that do not overlap", _paths)
+HMAC_KEY = Check(f"{SHORTEST_HMAC_KEY} bytes or more", _hmac_key)

@@ -4,9 +4,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from parquet_sink.config import client, cross, keys
+from parquet_sink.config import check_convert, client, cross, keys
 from parquet_sink.config.build import build
-from parquet_sink.config.keys_connect import is_json
 from parquet_sink.config.notices import warn_about
 from parquet_sink.config.providers import resolve
 from parquet_sink.config.report import Report, quoted
@@ -43,8 +42,8 @@ def load(properties: Mapping[str, str], worker: Worker, *, source: str) -> Loade
     override = client.under("consumer.override.", resolved.values)
     cross.check(values, worker, report)
     client.check_policy(worker.override_policy, override, report)
-    foreign = not is_json(values.text("value.converter") or worker.value_converter)
-    warn_about(keys.CONNECTOR_KEYS, values, properties, keys.unknown_in_connector, report, foreign_converter=foreign)
+    converters = check_convert.named(values, worker.converters)
+    warn_about(keys.CONNECTOR_KEYS, values, properties, keys.unknown_in_connector, report, converters)
     settings = None if report.problems else build(values, override, worker)
     return Loaded(settings, tuple(report.problems), tuple(report.warnings), source)
 

@@ -3,22 +3,19 @@
 import posixpath
 from urllib.parse import urlsplit
 
-from parquet_sink.config import checks
+from parquet_sink.config import check_convert, check_shape, checks
 from parquet_sink.config.key import ems
-from parquet_sink.config.keys_connect import JSON_CONVERTER, ONLY_JSON, is_json
-from parquet_sink.config.report import Report, quoted
+from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
 from parquet_sink.config.worker import BOOTSTRAP_OPTION, BOOTSTRAP_VARIABLE, Worker
-
-_SCHEMAS = "value.converter.schemas.enable"
 
 
 def check(values: Values, worker: Worker, report: Report) -> None:
     """Every rule that needs two keys, or a key and the machine."""
     _topics(values, report)
-    _converter(values, worker, report)
+    check_convert.check(values, worker.converters, worker.source, worker.machine, report)
     _http(values, report)
-    _flattener(values, report)
+    check_shape.check(values, report)
     _files(values, worker, report)
     _row_group(values, report)
     _proxy(values, report)
@@ -35,35 +32,6 @@ def _topics(values: Values, report: Report) -> None:
         report.problem("topics", "Neither topics nor topics.regex is set; name the topics to read.")
 
 
-def _converter(values: Values, worker: Worker, report: Report) -> None:
-    """Schemaless JSON is what is built; JsonConverter's own default is JSON with a schema."""
-    own = values.text("value.converter")
-    converter = own or worker.value_converter
-    if converter is None and "value.converter" in values.given:
-        return
-    if converter is None:
-        report.problem(
-            "value.converter",
-            f"It is set neither here nor in the worker file; set {JSON_CONVERTER} with {_SCHEMAS}=false.",
-        )
-    elif not is_json(converter):
-        if own is None:
-            report.problem("value.converter", f"{quoted(converter)} of {worker.source} is not built yet: {ONLY_JSON}")
-    elif _schemas_enabled(values, worker):
-        report.problem(
-            _SCHEMAS,
-            "JSON with a schema in each record is not built yet, and it is the converter's default; set "
-            f"{_SCHEMAS}=false and send plain JSON objects.",
-        )
-
-
-def _schemas_enabled(values: Values, worker: Worker) -> bool:
-    """As in Kafka Connect, a converter named in the connector file takes nothing from the worker's."""
-    if _SCHEMAS in values.given:
-        return values.flag(_SCHEMAS)
-    return True if "value.converter" in values.given or worker.value_schemas is None else worker.value_schemas
-
-
 def _http(values: Values, report: Report) -> None:
     endpoint = values.text(ems("endpoint"))
     if endpoint is None or values.flag(ems("endpoint.allow.http")):
@@ -75,18 +43,6 @@ def _http(values: Values, report: Report) -> None:
             f"{values.quoted(ems('endpoint'))} would carry the credential in clear; use https, or permit http with "
             f"{ems('endpoint.allow.http')}=true.",
         )
-
-
-def _flattener(values: Values, report: Report) -> None:
-    chunks = values.number(ems("flattener.jsonblob.chunks")) is not None
-    discard = values.flag(ems("flattener.collections.discard"))
-    if not values.flag(ems("flattener.enable")):
-        for wanted, name in ((discard, "flattener.collections.discard"), (chunks, "flattener.jsonblob.chunks")):
-            if wanted:
-                report.problem(ems("flattener.enable"), f"It is false, but {ems(name)} needs it; set true.")
-    length = ems("data.fallback.varchar.length")
-    if chunks and length not in values.given:
-        report.problem(length, f"It is missing, but {ems('flattener.jsonblob.chunks')} needs it; give 1 to 65000.")
 
 
 def _files(values: Values, worker: Worker, report: Report) -> None:

@@ -7,8 +7,11 @@ import sys
 import textwrap
 from collections.abc import Iterable
 
-from parquet_sink.config.key import Group, Key, Origin, Type
+from parquet_sink.config.docs_cells import TABLE_HEAD, default_of, limits_of, meaning_of, row_of
+from parquet_sink.config.docs_convert import converters, settings, with_kinds
+from parquet_sink.config.key import Group, Key, Type
 from parquet_sink.config.keys import CONNECTOR_KEYS, WORKER_KEYS
+from parquet_sink.config.keys_convert import SETTINGS
 
 _WORKER_GROUPS = (Group.WORKER, Group.WORKER_READING, Group.WORKER_NO_EFFECT, Group.WORKER_NOT_BUILT)
 _WIDTH = 100
@@ -51,73 +54,27 @@ Every other `consumer.override.*` wins over the worker's `consumer.*`.
 _WORKER_INTRO = """
 # Keys of the worker file
 
-The file of Kafka Connect's standalone mode (`connect-standalone.properties`). It may be absent.
+The file of Kafka Connect's standalone mode (`connect-standalone.properties`). It may be absent. Settings of its
+converters are those of a connector file.
 """
 
 
 def markdown() -> str:
     """The whole page."""
     parts = [_INTRO]
-    parts += [_section(group, CONNECTOR_KEYS) for group in Group if group not in _WORKER_GROUPS]
+    for group in Group:
+        if group is Group.CONVERT_SETTINGS:
+            parts += [converters(), settings()]
+        elif group not in _WORKER_GROUPS:
+            parts.append(_section(group, CONNECTOR_KEYS))
     parts.append(_WORKER_INTRO)
     parts += [_section(group, WORKER_KEYS) for group in _WORKER_GROUPS]
     return "\n".join(parts)
 
 
 def _section(group: Group, table: Iterable[Key]) -> str:
-    rows = [_row(key) for key in table if key.group is group]
-    head = ["| Key | Type | Default | Limits | Meaning | From |", "|---|---|---|---|---|---|"]
-    return "\n".join([f"## {group.value}", "", *head, *rows, ""])
-
-
-def _row(key: Key) -> str:
-    cells = (f"`{key.name}`", key.type.value, default_of(key), limits_of(key), meaning_of(key), from_(key))
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
-def from_(key: Key) -> str:
-    """Who defined the key; for our own, since which version."""
-    return f"new in {key.since}" if key.origin is Origin.OWN else key.origin.value
-
-
-def default_of(key: Key) -> str:
-    """The default in words; `required` when there can be none."""
-    if key.required:
-        return "required"
-    if key.default_text:
-        return key.default_text
-    if isinstance(key.default, bool):
-        return str(key.default).lower()
-    return str(key.default) if isinstance(key.default, int | str) else "none"
-
-
-def limits_of(key: Key) -> str:
-    """Range, choices and check in words; empty when there are none."""
-    built = [choice for choice in key.choices if not (key.not_built and key.not_built.when(choice))]
-    parts = [", ".join(f"`{choice}`" for choice in built)] if built else []
-    if key.maximum is not None:
-        parts.append(f"{key.minimum} to {key.maximum}")
-    elif key.minimum is not None:
-        parts.append(f"{key.minimum} or more")
-    if key.check is not None:
-        parts.append(key.check.rule)
-    return "; ".join(parts)
-
-
-def meaning_of(key: Key) -> str:
-    """The documentation text with what the table adds to it."""
-    parts = [key.doc]
-    if key.other_choice:
-        parts.append(f"Any other text is read as `{key.other_choice}`, with a warning.")
-    if key.needs:
-        parts.append(f"Has no effect without `{key.needs}`.")
-    if key.not_built is not None and key.group is not Group.WORKER_NOT_BUILT:
-        parts.append(f"**Not built yet** ({key.not_built.values}): {key.not_built.cure}")
-    if key.no_effect and key.group is not Group.WORKER_NO_EFFECT:
-        parts.append(f"Accepted without effect: {key.no_effect}")
-    if key.deprecated:
-        parts.append(f"Accepted without effect: {key.deprecated}")
-    return " ".join(parts)
+    rows = [row_of(key) for key in table if key.group is group]
+    return "\n".join([f"## {group.value}", "", *TABLE_HEAD, *rows, ""])
 
 
 def help_text() -> str:
@@ -128,21 +85,29 @@ def help_text() -> str:
 def _help_lines() -> Iterable[str]:
     for title, table in (("Connector file", CONNECTOR_KEYS), ("Worker file", WORKER_KEYS)):
         for group in Group:
-            members = [key for key in table if key.group is group]
-            if members:
-                yield f"{title}: {group.value}"
-            for key in members:
-                yield f"  {key.name} ({_brief(key)})"
-                yield textwrap.fill(
-                    meaning_of(key).replace("**", "").replace("`", ""),
-                    _WIDTH,
-                    initial_indent="      ",
-                    subsequent_indent="      ",
-                    break_long_words=False,
-                    break_on_hyphens=False,
-                )
-            if members:
-                yield ""
+            if group is not Group.CONVERT_SETTINGS:
+                yield from _help_group(f"{title}: {group.value}", [key for key in table if key.group is group])
+            elif table is CONNECTOR_KEYS:
+                title_of_settings = "Both files, after value.converter. or key.converter."
+                yield from _help_group(title_of_settings, [with_kinds(one) for one in SETTINGS if not one.unused])
+                yield from _help_group("Accepted without effect there", [one.key for one in SETTINGS if one.unused])
+
+
+def _help_group(title: str, members: list[Key]) -> Iterable[str]:
+    if not members:
+        return
+    yield title
+    for key in members:
+        yield f"  {key.name} ({_brief(key)})"
+        yield textwrap.fill(
+            meaning_of(key).replace("**", "").replace("`", ""),
+            _WIDTH,
+            initial_indent="      ",
+            subsequent_indent="      ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    yield ""
 
 
 def _brief(key: Key) -> str:

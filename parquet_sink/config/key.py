@@ -27,6 +27,7 @@ class Group(Enum):
     CONNECTOR = "The connector"
     READING = "Reading from Kafka"
     CONVERT = "Converters"
+    CONVERT_SETTINGS = "Settings of converters"
     TARGET = "The target"
     FLUSH = "Flush: when a file is uploaded"
     FILES = "Local Parquet files"

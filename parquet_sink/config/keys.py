@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from parquet_sink.config import keys_connect, keys_files, keys_kafka, keys_push, keys_shape, keys_worker
 from parquet_sink.config.key import PREFIX, Key
+from parquet_sink.config.keys_convert import PREFIXES
 from parquet_sink.config.report import did_you_mean
 
 CONNECTOR_KEYS: tuple[Key, ...] = (
@@ -46,13 +47,11 @@ def unknown_in_worker(name: str) -> str:
 
 
 def _suggest(name: str, table: Iterable[Key]) -> str:
-    """Names of the EMS connector are compared without their long common prefix, which makes all look alike."""
-    spellings: dict[str, str] = {}
-    for key in table:
-        if not (key.is_prefix or key.deprecated):
-            spellings[key.name.removeprefix(PREFIX)] = key.name
-            spellings[key.name] = key.name
-    if name.startswith(PREFIX):
-        ours = {short: full for short, full in spellings.items() if full.startswith(PREFIX) and short != full}
-        return did_you_mean(name.removeprefix(PREFIX), ours, cutoff=0.6)
-    return did_you_mean(name, spellings, cutoff=0.8)
+    """Names with a long common prefix are compared without it, because it makes all look alike."""
+    names = [key.name for key in table if not (key.is_prefix or key.deprecated)]
+    for prefix in (PREFIX, *PREFIXES):
+        if name.startswith(prefix):
+            short = {one.removeprefix(prefix): one for one in names if one.startswith(prefix)}
+            return did_you_mean(name.removeprefix(prefix), short, cutoff=0.6)
+    short = {one.removeprefix(PREFIX): one for one in names}
+    return did_you_mean(name, {**short, **{one: one for one in names}}, cutoff=0.8)

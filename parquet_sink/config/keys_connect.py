@@ -1,24 +1,31 @@
 """Kafka Connect's keys for any sink: converters, transforms, error handling."""
 
-from parquet_sink.config.key import Group, Key, NotBuilt, Origin, Type, Value, is_set
+from parquet_sink.config import converters
+from parquet_sink.config.key import Check, Group, Key, NotBuilt, Origin, Type, Value, is_set
+from parquet_sink.config.keys_convert import PREFIXES, settings_under
 
-JSON_CONVERTER = "org.apache.kafka.connect.json.JsonConverter"
-_JSON_NAMES = (JSON_CONVERTER, "JsonConverter", "Json", "json")
-ONLY_JSON = f"only schemaless JSON is read; use {JSON_CONVERTER} with value.converter.schemas.enable=false."
 _DEAD_LETTERS = (
     "there is no dead-letter store yet; remove it: the connector then stops at an invalid record and names it."
 )
 _TRANSFORMS = "remove it, and transform records before they reach the topic or after they reached the target."
 
 
-def is_json(value: Value) -> bool:
-    """True for JsonConverter under its full name or one of Connect's short ones."""
-    return value in _JSON_NAMES
+def _known(value: Value) -> str | None:
+    return converters.refusal(str(value))
 
 
 def _key(name: str, type_: Type, doc: str, default: Value = None, *, needs: str = "", no_effect: str = "") -> Key:
     origin = Origin.CONNECT
     return Key(name, Group.CONNECT, type_, doc, default=default, origin=origin, needs=needs, no_effect=no_effect)
+
+
+_KNOWN = Check("a known converter, see below", _known)
+
+
+def _converter(side: str, doc: str, default_text: str) -> Key:
+    name = f"{side}.converter"
+    connect = Origin.CONNECT
+    return Key(name, Group.CONVERT, Type.STRING, doc, default_text=default_text, check=_KNOWN, origin=connect)
 
 
 def _unused_converter(name: str, what: str) -> Key:
@@ -27,38 +34,21 @@ def _unused_converter(name: str, what: str) -> Key:
 
 
 CONVERTER_KEYS = (
-    Key(
-        "value.converter",
-        Group.CONVERT,
-        Type.STRING,
-        f"How a record's value is decoded: `{JSON_CONVERTER}` (or `JsonConverter`, `json`). Must be set here or in the "
-        "worker file.",
-        default_text="the worker's",
-        not_built=NotBuilt("any other converter", lambda value: not is_json(value), ONLY_JSON),
-        origin=Origin.CONNECT,
+    _converter(
+        "value",
+        "How values of records are decoded. Must be set here or in the worker file. Named here, it takes no setting "
+        "from the worker file, as in Kafka Connect; settings without it add to the worker's converter.",
+        "the worker's",
     ),
-    Key(
-        "value.converter.schemas.enable",
-        Group.CONVERT,
-        Type.BOOLEAN,
-        "Whether each JSON value is an envelope of schema and payload. Kafka Connect's default is `true`, which is not "
-        "built yet: set `false`. Set here without `value.converter`, it adds to the worker's converter.",
-        default_text="the worker's, else true",
-        origin=Origin.CONNECT,
+    _converter(
+        "key",
+        "How keys of records are decoded, where something asks for a key. Nothing does yet, but it must be a converter "
+        "that is known, with settings that are right.",
+        "the worker's, else keys are bytes",
     ),
-    *(
-        Key(f"value.converter.{name}", Group.CONVERT, Type.STRING, doc, origin=Origin.CONNECT)
-        for name, doc in (
-            ("schemas.cache.size", "Accepted; schemaless JSON has no schemas to cache."),
-            ("decimal.format", "Accepted; it concerns the writing of JSON with a schema."),
-            ("replace.null.with.default", "Accepted; schemaless JSON has no defaults."),
-            ("converter.type", "Accepted; it is always `value`."),
-        )
-    ),
-    _unused_converter("key.converter", "keys of records"),
-    _unused_converter("key.converter.*", "keys of records"),
     _unused_converter("header.converter", "headers of records"),
     _unused_converter("header.converter.*", "headers of records"),
+    *(key for prefix in PREFIXES for key in settings_under(prefix)),
 )
 
 CONNECT_KEYS = (

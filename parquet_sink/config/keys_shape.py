@@ -1,14 +1,9 @@
 """Keys of the way from a record to a row."""
 
 from parquet_sink.config import checks
-from parquet_sink.config.key import Group, Key, NotBuilt, Type, Value, ems, is_set
+from parquet_sink.config.key import Group, Key, Origin, Type, ems
 
-_NO_OBFUSCATION = "remove the key, and drop or hash these fields before they reach the topic."
-
-
-def _is_list(value: Value) -> bool:
-    return value == "List"
-
+_MOST_CHUNKS = 2_000
 
 SHAPE_KEYS = (
     Key(
@@ -60,37 +55,36 @@ SHAPE_KEYS = (
         ems("flattener.jsonblob.chunks"),
         Group.SHAPE,
         Type.INT,
-        "Split the whole record as JSON over this many text columns.",
+        "Write the whole record as JSON, cut into this many text columns `payload_chunk1` and so on, each of at most "
+        "`connect.ems.data.fallback.varchar.length` bytes and whole characters. A record that needs more is invalid "
+        "input. Needs the flattener.",
         minimum=1,
-        not_built=NotBuilt("any", is_set, "remove it: records become one column for each field."),
+        maximum=_MOST_CHUNKS,
     ),
     Key(
         ems("convert.decimals.to.double"),
         Group.SHAPE,
         Type.BOOLEAN,
-        "Turn decimals into doubles.",
+        "Turn decimals into doubles, at any depth. Only records with a schema have decimals.",
         default=False,
-        not_built=NotBuilt(
-            "`true`", is_set, "set false: only records with a schema have decimals, and those are not read yet."
-        ),
     ),
     Key(
         ems("convert.lowercase.fields"),
         Group.SHAPE,
         Type.BOOLEAN,
-        "Turn all field names into lower case.",
+        "Turn all field names into lower case, at any depth and before anything else: keys and paths to obfuscate are "
+        "compared with names in lower case. Columns that the sink adds keep their names.",
         default=False,
-        not_built=NotBuilt("`true`", is_set, "set false: columns keep the case that the records have."),
     ),
     Key(
         ems("explode.mode"),
         Group.SHAPE,
         Type.STRING,
-        "`List`: one row for each element of a list.",
+        "`List`: a record whose only field is a list of records becomes one row for each of them; no row when the list "
+        "is empty.",
         default="None",
         choices=("None", "List"),
         other_choice="None",
-        not_built=NotBuilt("`List`", _is_list, "set None: a list becomes one column of JSON text."),
     ),
 )
 
@@ -99,15 +93,19 @@ OBFUSCATION_KEYS = (
         ems("obfuscation.fields"),
         Group.OBFUSCATION,
         Type.LIST,
-        "Text fields to make unreadable before they are uploaded.",
-        default=(),
-        not_built=NotBuilt("any", is_set, _NO_OBFUSCATION),
+        "Text fields to make unreadable before they are uploaded: dotted paths (`customer.name`) or names after "
+        "flattening (`customer_name`); lists and maps are entered by `value` (`players.value.name`). A path to "
+        "something else than text is an error, one that matches nothing a warning.",
+        default_text="none",
+        check=checks.PATHS,
     ),
     Key(
         ems("obfuscation.method"),
         Group.OBFUSCATION,
         Type.STRING,
-        "How to make them unreadable.",
+        "How to make them unreadable. `hmac-sha256` is recommended: equal values stay equal, and without the key "
+        "nobody can try values out. `fix`: five stars. `sha512`: salted. `sha256`: plain. `sha1`: as the EMS connector "
+        "has it, the SHA-1 of the SHA-1 digest and no salt, so that values equal those already stored; easily guessed.",
         default="fix",
         choices=("fix", "sha1", "sha512", "sha256", "hmac-sha256"),
         needs=ems("obfuscation.fields"),
@@ -116,16 +114,25 @@ OBFUSCATION_KEYS = (
         ems("obfuscation.sha512.salt"),
         Group.OBFUSCATION,
         Type.PASSWORD,
-        "Salt of sha512.",
+        "Salt of `sha512`, put before each value; it wins over random ones.",
         needs=ems("obfuscation.fields"),
     ),
     Key(
         ems("obfuscation.sha512.randomsalt"),
         Group.OBFUSCATION,
         Type.BOOLEAN,
-        "A fresh salt for each value.",
+        "A fresh salt of `sha512` for each value, so that equal values differ; for columns that nothing is joined by.",
         default=False,
         needs=ems("obfuscation.fields"),
+    ),
+    Key(
+        ems("obfuscation.hmac.key"),
+        Group.OBFUSCATION,
+        Type.PASSWORD,
+        "Key of `hmac-sha256`. With another key equal values are no longer equal to those stored before.",
+        check=checks.HMAC_KEY,
+        needs=ems("obfuscation.fields"),
+        origin=Origin.OWN,
     ),
 )
 

@@ -42,8 +42,10 @@ def _refused(name: str, cure: str) -> Key:
 
 def _default_converter(key: Key) -> Key:
     """The worker's converter is only a default, so it is judged where a connector uses it."""
-    doc = key.doc.replace("Must be set here or in the worker file.", "Connectors may name their own.")
-    return replace(key, group=Group.WORKER, not_built=None, default_text="", doc=doc)
+    if key.group is not Group.CONVERT:
+        return key
+    doc = key.doc.split(". ")[0].removesuffix(".") + ". Connectors may name their own."
+    return replace(key, group=Group.WORKER, check=None, default_text="", doc=doc)
 
 
 WORKER_KEYS = (

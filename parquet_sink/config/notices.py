@@ -1,13 +1,12 @@
 """What is said about keys that a file sets and that change nothing: unknown, removed, without effect."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
-from parquet_sink.config import keys
+from parquet_sink.config import check_convert, keys
+from parquet_sink.config.chosen import Chosen
 from parquet_sink.config.key import Key
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
-
-_CONVERTER = "value.converter."
 
 
 def warn_about(
@@ -16,28 +15,31 @@ def warn_about(
     names: Iterable[str],
     unknown: Callable[[str], str],
     report: Report,
-    *,
-    foreign_converter: bool,
+    converters: Mapping[str, Chosen | None],
 ) -> None:
     """Warn about each name that is unknown, or known and without effect.
 
-    unknown: the sentence for an unknown name. foreign_converter: settings under `value.converter.` belong to a
-    converter that is refused or not used, so nothing is said about them.
+    unknown: the sentence for an unknown name. converters: by the prefix of their settings; where one is None, because
+    it is refused or there is none, nothing is said about settings that only it could know.
     """
     known = tuple(table)
+    unjudged = tuple(prefix for prefix, chosen in converters.items() if chosen is None)
     for name in names:
         key = keys.find(known, name)
         if key is None:
-            if not (foreign_converter and name.startswith(_CONVERTER)):
+            if not name.startswith(unjudged):
                 report.warn(name, unknown(name))
         elif name in values.given:
-            _warn_known(name, key, values, report)
+            reason = check_convert.foreign(name, converters) or _reason(key, values)
+            if reason is not None:
+                report.warn(name, reason)
 
 
-def _warn_known(name: str, key: Key, values: Values, report: Report) -> None:
+def _reason(key: Key, values: Values) -> str | None:
     if key.deprecated:
-        report.warn(name, f"It is deprecated and has no effect: {key.deprecated}")
-    elif key.no_effect and values.differs(key):
-        report.warn(name, f"It has no effect here: {key.no_effect}")
-    elif key.needs and key.needs not in values.given and values.differs(key):
-        report.warn(name, f"It has no effect unless {key.needs} is set.")
+        return f"It is deprecated and has no effect: {key.deprecated}"
+    if key.no_effect and values.differs(key):
+        return f"It has no effect here: {key.no_effect}"
+    if key.needs and key.needs not in values.given and values.differs(key):
+        return f"It has no effect unless {key.needs} is set."
+    return None

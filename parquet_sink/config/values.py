@@ -27,6 +27,28 @@ class Values:
         """The value for a message, as written in the file: of a value that a provider gave, its placeholder."""
         return quoted(self._shown[name].strip())
 
+    def is_blank(self, name: str) -> bool:
+        """True when the file has the key with nothing behind it."""
+        return name in self._shown and name not in self.given
+
+    def value(self, name: str) -> Value:
+        return self._values[name]
+
+    def over(self, other: "Values", prefix: str) -> "Values":
+        """These values, and the other file's for the keys of a prefix that are not given here."""
+        taken = {name for name in other.given if name.startswith(prefix) and name not in self.given}
+        values = {**self._values, **{name: other.value(name) for name in taken if other.knows(name)}}
+        shown = {**self._shown, **{name: other.shown(name) for name in taken}}
+        return Values(values, self.given | taken, shown)
+
+    def knows(self, name: str) -> bool:
+        """False for what is given under a prefix alone."""
+        return name in self._values
+
+    def shown(self, name: str) -> str:
+        """The text as the file has it, placeholders unfilled."""
+        return self._shown[name]
+
     def flag(self, name: str) -> bool:
         return self._values[name] is True
 
@@ -49,6 +71,9 @@ class Values:
     def differs(self, key: Key) -> bool:
         """True when the file sets the key to something else than its default (always, for a key of a prefix)."""
         return key.is_prefix or key.default is None or self._values[key.name] != key.default
+
+
+NOTHING = Values({}, (), {})
 
 
 def read(table: Iterable[Key], resolved: Resolved, report: Report) -> Values:

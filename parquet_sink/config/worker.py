@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from parquet_sink.config import checks, client, keys
-from parquet_sink.config.keys_connect import is_json
+from parquet_sink.config import check_convert, checks, client, keys
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.notices import warn_about
 from parquet_sink.config.providers import Resolved, resolve
 from parquet_sink.config.report import Report
-from parquet_sink.config.values import Values, read
+from parquet_sink.config.values import NOTHING, Values, read
 from parquet_sink.errors import InvalidConfiguration
 
 BOOTSTRAP_OPTION = "--bootstrap-servers"
@@ -22,7 +21,8 @@ class Worker:
     """The defaults that connectors start from.
 
     bootstrap_origin: what named the servers, for messages. consumer: Java's names without the prefix `consumer.`.
-    value_converter, value_schemas: the worker's converter and its `schemas.enable` (None: not set).
+    converters: the file's values, of which connectors that name no converter take `value.converter*`, and likewise
+    `key.converter*`.
     """
 
     source: str = "no worker file"
@@ -31,8 +31,7 @@ class Worker:
     consumer: Mapping[str, client.Setting] = field(default_factory=dict)
     isolation_level: str | None = None
     offset_reset: str | None = None
-    value_converter: str | None = None
-    value_schemas: bool | None = None
+    converters: Values = NOTHING
     override_policy: str = "All"
     machine: Machine = field(default_factory=Machine)
 
@@ -63,8 +62,8 @@ def load_worker(
     report = Report()
     resolved = resolve(properties, machine, report)
     values = read(keys.WORKER_KEYS, resolved, report)
-    foreign = not is_json(values.text("value.converter"))
-    warn_about(keys.WORKER_KEYS, values, properties, keys.unknown_in_worker, report, foreign_converter=foreign)
+    converters = check_convert.named(values)
+    warn_about(keys.WORKER_KEYS, values, properties, keys.unknown_in_worker, report, converters)
     _refuse_prefixes(values, report)
     servers, origin = _bootstrap(resolved, bootstrap_option, machine, report)
     worker = Worker(
@@ -74,17 +73,11 @@ def load_worker(
         consumer=client.under("consumer.", resolved.values),
         isolation_level=values.text("consumer.isolation.level"),
         offset_reset=values.text("consumer.auto.offset.reset"),
-        value_converter=values.text("value.converter"),
-        value_schemas=_schemas(values),
+        converters=values,
         override_policy=values.text("connector.client.config.override.policy") or "All",
         machine=machine,
     )
     return LoadedWorker(worker, tuple(report.problems), tuple(report.warnings))
-
-
-def _schemas(values: Values) -> bool | None:
-    name = "value.converter.schemas.enable"
-    return values.flag(name) if name in values.given else None
 
 
 def _refuse_prefixes(values: Values, report: Report) -> None:
