@@ -142,10 +142,11 @@ class Concealer:
         return self._object(tree, self._places.root)
 
     def columns(self, names: Sequence[str], arrays: Mapping[str, pa.Array]) -> dict[str, pa.Array] | None:
-        """The columns that have these names, concealed, all others as they are: flattened, or structs below.
+        """The columns that have these names concealed, all others as they are.
 
-        names: those to look at; names that `arrays` lacks are passed over. None when one of them is for `tree` to
-        judge, record by record: it holds something, and is not of a type that could be concealed.
+        arrays: as they were read, before flattening, because a flattened name does not tell whether an object is what
+        is named. names: those to look at; names that `arrays` lacks are passed over. None when one of them is for
+        `tree` to judge, record by record: it holds something, and is of a type that may not stand there.
         """
         found = dict(arrays)
         for name in names:
