@@ -76,8 +76,8 @@ class Chunks:
     def _misfit(self, length: int) -> str:
         columns = f"{self._count:,} chunks of {self._size:,} bytes"
         if length > self._count * self._size:
-            return f"its JSON text has {length:,} bytes, more than the {self._count * self._size:,} of {columns}"
-        return f"its JSON text of {length:,} bytes does not fit into {columns} when cut between characters"
+            return f"its text has {length:,} bytes, more than the {self._count * self._size:,} of {columns}"
+        return f"its text of {length:,} bytes does not fit into {columns} when cut between characters"
 
     def _nulls(self, rows: int, columns: int) -> list[pa.Array]:
         return [pa.nulls(rows, pa.string())] * columns

@@ -30,6 +30,9 @@ def rows(positions: pa.Int64Array, records: pa.Array) -> tuple[pa.Int64Array, pa
         report(records.type)
         return positions, records
     lists = records.field(0)
+    if lists.null_count:
+        valid = lists.is_valid()  # what an array still has where it is null counts for its parents, not its elements
+        lists, positions = lists.filter(valid), positions.filter(valid)
     elements, origins = pc.list_flatten(lists), pc.list_parent_indices(lists)
     if elements.null_count:
         valid = elements.is_valid()
