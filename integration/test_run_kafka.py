@@ -135,29 +135,52 @@ def test_topic_made_anew_while_stopped_is_read_from_its_first_record(
     assert sink.offsets(name) == [12]
 
 
-@pytest.mark.parametrize("count", [3, 20])
+@pytest.mark.parametrize("policy", ["STOP", "CONTINUE"])
+@pytest.mark.parametrize("count", [3, 10, 20])
 def test_topic_made_anew_while_running_is_not_passed_over(
-    sink: Sink, broker: Broker, topic: TopicFactory, count: int
+    sink: Sink, broker: Broker, topic: TopicFactory, count: int, policy: str
 ) -> None:
-    """Either every record of the new topic is delivered, or the connector stops and says what happened."""
+    """The connector delivers every record of the new topic, or stops, says what happened, and delivers them later."""
     name = topic()
     broker.produce(name, numbered(10))
     more = {"consumer.override.metadata.max.age.ms": "500"}
-    run = sink.start(name, more, commit_interval_ms=4_000).until_records(10)
+    run = sink.start(name, more, commit_interval_ms=4_000, lost_offsets_policy=policy).until_records(10)
     broker.delete_topic(name)
     broker.create_topic(name)
     broker.produce(name, numbered(count, 100))
-    deadline = time.monotonic() + 40
-    while run.status is Status.RUNNING and time.monotonic() < deadline and sink.offsets(name) != [count]:
-        run.look()
-        time.sleep(0.2)
-    run.stop()
-    arrived = [row["n"] for row in sink.rows() if row["n"] >= 100]
+    run.until(lambda: new_rows(sink) >= count or run.status is not Status.RUNNING, 120).stop()
     if run.status is Status.FAILED:
         assert run.failure.kind in ("OffsetsLost", "KafkaFailed")
         assert name in run.failure.message
-    else:
-        assert arrived == list(range(100, 100 + count))
+        assert sink.drain(name, lost_offsets_policy="CONTINUE").status is Status.DONE
+    assert {row["n"] for row in sink.rows() if row["n"] >= 100} == set(range(100, 100 + count))
+    assert sink.offsets(name) == [count]
+
+
+@pytest.mark.parametrize("away_s", [0.0, 3.0])
+def test_topic_of_a_pattern_that_goes_and_comes_back(
+    sink: Sink, broker: Broker, topic: TopicFactory, away_s: float
+) -> None:
+    """Whether its absence was seen or not, the new topic is read from its first record, and the others go on."""
+    name, other = topic(), topic()
+    broker.produce(name, numbered(10))
+    properties = {**sink.properties("", lost_offsets_policy="CONTINUE"), "topics.regex": f"{name}|{other}"}
+    del properties["topics"]
+    run = sink.make({**properties, "consumer.override.metadata.max.age.ms": "500"}).start().until_records(10)
+    broker.delete_topic(name)
+    time.sleep(away_s)
+    broker.create_topic(name)
+    broker.produce(name, numbered(20, 100))
+    broker.produce(other, numbered(5, 50))
+    run.until(lambda: new_rows(sink) >= 20 and sink.offsets(other) == [5], 120)
+    run.until(lambda: sink.offsets(name) == [20]).stop()
+    assert run.status is Status.DONE
+    assert {row["n"] for row in sink.rows()} == {*range(10), *range(50, 55), *range(100, 120)}
+
+
+def new_rows(sink: Sink) -> int:
+    """How many records of the topic that was made anew have arrived."""
+    return len({row["n"] for row in sink.rows() if row["n"] >= 100})
 
 
 def test_unknown_topic_is_named(sink: Sink) -> None:

@@ -31,7 +31,7 @@ from parquet_sink.kafka.offsets import Committed, GroupOffsets, Key, Plan, metad
 from parquet_sink.kafka.starts import other
 from parquet_sink.kafka.stream import CHECK_S, METADATA_S, SIGN_S, Ticker
 from parquet_sink.kafka.watermarks import Watermarks
-from parquet_sink.state import State
+from parquet_sink.state import Accepted, State
 
 KEY = ("orders", 0)
 ME = Instance("me", "host", 1, "now")
@@ -363,6 +363,17 @@ def test_made_anew_between_the_look_and_the_commit(cluster: Cluster, accepting: 
     accepting.again()
     due(accepting)
     assert {(2, offset) for offset in range(40)} <= accepting.delivered
+
+
+@pytest.mark.parametrize("count", [3, 40])
+def test_what_was_accepted_of_the_old_topic_is_forgotten(cluster: Cluster, accepting: Query, count: int) -> None:
+    """After a failure the program commits what was accepted; nothing of that may end up beside the new topic."""
+    accepting.state.accept([Accepted(*KEY, 10, 10, "interval"), Accepted("items", 0, 7, 9, "interval")])
+    cluster.remake(count)
+    with pytest.raises(KafkaFailed, match="of a topic that was deleted and made anew.* Going on at the first record"):
+        due(accepting)
+    assert [one.topic for one in accepting.state.accepted()] == ["items"]
+    assert (cluster.stands().offset, cluster.stands().topic_id) == (0, cluster.id())
 
 
 def test_made_anew_with_as_many_records(cluster: Cluster, query: Query) -> None:

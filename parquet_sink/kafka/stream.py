@@ -312,7 +312,6 @@ class Ticker:
 
     def _resolve(self, keys: list[Key], reset: str) -> dict[Key, int]:
         """The start of each: its committed offset if Kafka still has it, else by `reset`."""
-        self._confirm(topics_of(keys) & topics_of(self._starts))
         self._ids.adopt(topics_of(keys) - topics_of(self._starts))
         starts, plans = self._resolver.resolve(keys, reset)
         self._planned.update(plans)
