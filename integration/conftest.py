@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Producer
 
 from integration.harness import sink, spark
+from integration.registry import RegistryServer
 from parquet_sink.kafka.broker import Broker
 from parquet_sink.target.process import TargetProcess
 
@@ -66,3 +67,10 @@ def target(target_process: TargetProcess) -> TargetProcess:
     with closing(target_process.client) as client:
         client.reset()
     return target_process
+
+
+@pytest.fixture
+def registry() -> Iterator[RegistryServer]:
+    """An empty schema registry, at an address of its own: what processes keep of others is not taken for its."""
+    with RegistryServer() as started:
+        yield started

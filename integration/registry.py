@@ -161,11 +161,11 @@ class _Desk:
             Route("/schemas/types", self.kinds),
             Route("/schemas/ids/{id}", self.by_id),
             Route("/subjects", self.subjects),
-            Route("/subjects/{subject}", self.lookup, methods=["POST"]),
-            Route("/subjects/{subject}", self.delete, methods=["DELETE"]),
-            Route("/subjects/{subject}/versions", self.register, methods=["POST"]),
-            Route("/subjects/{subject}/versions", self.versions),
-            Route("/subjects/{subject}/versions/{version}", self.version),
+            Route("/subjects/{subject:path}/versions/{version}", self.version),
+            Route("/subjects/{subject:path}/versions", self.register, methods=["POST"]),
+            Route("/subjects/{subject:path}/versions", self.versions),
+            Route("/subjects/{subject:path}", self.lookup, methods=["POST"]),
+            Route("/subjects/{subject:path}", self.delete, methods=["DELETE"]),
             Route("/config", self.config),
             Route("/config/{subject}", self.config),
         ]
@@ -308,12 +308,6 @@ class RegistryServer:
     def trouble(self, *troubles: Trouble) -> None:
         """What the next requests meet, one each."""
         self._gate.troubles.extend(troubles)
-
-    def reset(self) -> None:
-        """Forgets schemas, requests and troubles."""
-        self.books.__init__()  # type: ignore[misc]
-        self._gate.asked.clear()
-        self._gate.troubles.clear()
 
     def register(
         self, subject: str, text: str, kind: str = "AVRO", references: Sequence[tuple[str, str, int]] = ()

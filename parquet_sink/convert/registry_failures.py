@@ -85,8 +85,8 @@ def _said(error: SchemaRegistryError) -> str:
 def _of_network(error: httpx2.HTTPError) -> Failure:
     cause = _ssl_error(error)
     if cause is None or isinstance(cause, ssl.SSLEOFError | ssl.SSLZeroReturnError):
-        return Failure(f"no answer: {error}", _RUNS, passing=True)
-    words = getattr(cause, "verify_message", "") or cause.reason or str(cause)
+        return Failure(f"no answer: {str(error).rstrip('.')}", _RUNS, passing=True)
+    words = getattr(cause, "verify_message", "") or getattr(cause, "reason", "") or str(cause)
     return Failure(f"TLS failed: {words}", _TLS)
 
 
