@@ -7,7 +7,7 @@ type. Alternating schemas make groups, each of them read at once.
 CPU per record of about 150 bytes of payload with 7 fields and 700 of schema, in blocks of 10,000: FIGURES.
 """
 
-from collections import OrderedDict
+from dataclasses import dataclass
 
 import orjson
 import pyarrow as pa
@@ -22,10 +22,11 @@ from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json_typed import Pieces, TypedReader
 from parquet_sink.convert.json_typed_exact import load
 from parquet_sink.convert.json_typed_types import ScalarKind, ScalarName, Slot
+from parquet_sink.convert.registered import Recent
 
 _MOST_GROUPS = 64
 _MOST_SCHEMAS = 128
-_LONGEST_SCHEMA = 2**18
+_MOST_TEXT = 2**20
 _SCHEMALESS: dict[type, ScalarName] = {str: "string", int: "int64", float: "float64", bool: "boolean"}
 
 
@@ -122,44 +123,46 @@ class _Envelopes:
             pieces.add_invalid(position, str(error))
 
     def _add_schemaless(self, pieces: Pieces, payload: object, text: bytes, position: int) -> None:
-        """An object becomes a tree, a single value a column of its own type; null gives no row."""
+        """An object becomes a tree, a list text, a single value a column of its own type; null gives no row."""
         if isinstance(payload, dict):
             pieces.add_tree(position, json_exact.parse(text))
-        elif isinstance(payload, list):
-            raise InvalidValue("the payload is a list without a schema")
         elif payload is not None:
             plain = json_exact.parse(b'{"payload":' + text + b"}")["payload"]
-            pieces.add(self._schemaless[type(plain)], position, plain)
+            value = orjson.dumps(plain).decode() if isinstance(plain, list) else plain
+            pieces.add(self._schemaless[type(value)], position, value)
 
 
 class _Readers:
-    """Types of the schemas used last, and why others are none; at most 128, of schemas up to 256 KiB."""
+    """Types of the schemas used last, and why others are none; at most 128, of texts of 1 MiB together."""
 
     def __init__(self, replace_null_with_default: bool) -> None:
         self._use_defaults = replace_null_with_default
-        self._known: OrderedDict[bytes, TypedReader | str] = OrderedDict()
+        self._known: Recent[bytes, _Known] = Recent(_MOST_SCHEMAS, weigh=lambda known: known.size, heaviest=_MOST_TEXT)
 
     def get(self, schema: object) -> TypedReader:
         """Raises InvalidValue when the schema is none."""
-        key = orjson.dumps(schema)
-        known = self._known.get(key)
+        text = orjson.dumps(schema)
+        known = self._known.get(text)
         if known is None:
-            known = self._parse(schema)
-            if len(key) <= _LONGEST_SCHEMA:
-                self._known[key] = known
-            if len(self._known) > _MOST_SCHEMAS:
-                self._known.popitem(last=False)
-        else:
-            self._known.move_to_end(key)
-        if isinstance(known, str):
-            raise InvalidValue(known)
-        return known
+            known = _Known(len(text), self._parse(schema))
+            self._known.put(text, known)
+        if isinstance(known.reader, str):
+            raise InvalidValue(known.reader)
+        return known.reader
 
     def _parse(self, schema: object) -> TypedReader | str:
         try:
             return TypedReader(to_slot(schema, self._use_defaults))
         except InvalidValue as error:
             return str(error)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """size: bytes of the schema's text. reader: or why there is none."""
+
+    size: int
+    reader: TypedReader | str
 
 
 def _members(value: bytes) -> dict[str, object]:

@@ -17,7 +17,8 @@ from parquet_sink.convert.json_exact import MAX_DEPTH
 from parquet_sink.convert.json_typed import TypedReader
 
 _MOST_FRAMES = 128
-_LONGEST_FRAME = 2**16
+_LONGEST_FRAME = 2**18
+_MOST_TEXT = 2**20
 _SPACE = re.compile(r"[ \t\r\n]*")
 _SCAN = JSONDecoder().raw_decode
 
@@ -30,17 +31,18 @@ class Frame:
     suffix: bytes
     reader: TypedReader | None
 
+    @property
+    def size(self) -> int:
+        """Bytes around a payload."""
+        return len(self.prefix) + len(self.suffix)
+
     def fits(self, value: bytes) -> bool:
         """Whether a value has this frame; what is between is not looked at."""
-        return (
-            value.startswith(self.prefix)
-            and value.endswith(self.suffix)
-            and len(value) >= len(self.prefix) + len(self.suffix)
-        )
+        return value.startswith(self.prefix) and value.endswith(self.suffix) and len(value) >= self.size
 
     def fit(self, values: pa.BinaryArray) -> pa.BooleanArray:
         """For each value whether it has this frame."""
-        long = pc.greater_equal(pc.binary_length(values), pa.scalar(len(self.prefix) + len(self.suffix), pa.int32()))
+        long = pc.greater_equal(pc.binary_length(values), pa.scalar(self.size, pa.int32()))
         around = pc.and_(pc.starts_with(values, self.prefix), pc.ends_with(values, self.suffix))
         return pc.and_(long, around)
 
@@ -50,10 +52,11 @@ class Frame:
 
 
 class Frames:
-    """The frames used last; at most 128, and none longer than 64 KiB."""
+    """The frames used last; at most 128, none longer than 256 KiB, and of 1 MiB together."""
 
     def __init__(self) -> None:
         self._frames: OrderedDict[tuple[bytes, bytes], Frame] = OrderedDict()
+        self._size = 0
 
     def find(self, value: bytes) -> Frame | None:
         """A frame that the value has."""
@@ -71,11 +74,12 @@ class Frames:
             return None
         _, start, end = found[0] if found[0][0] == "payload" else found[1]
         frame = Frame(text[:start].encode(), text[end:].encode(), reader)
-        if len(frame.prefix) + len(frame.suffix) > _LONGEST_FRAME:
+        if frame.size > _LONGEST_FRAME:
             return None
         self._frames[frame.prefix, frame.suffix] = frame
-        if len(self._frames) > _MOST_FRAMES:
-            self._frames.popitem(last=False)
+        self._size += frame.size
+        while len(self._frames) > _MOST_FRAMES or self._size > _MOST_TEXT:
+            self._size -= self._frames.popitem(last=False)[1].size
         return frame
 
 

@@ -254,7 +254,7 @@ def unscaled_of(raw: bytes) -> int:
 
 def _number_to_unscaled(value: object, kind: DecimalKind) -> int:
     if type(value) is int:
-        return int(value) * 10**kind.scale
+        return int(value * 10**kind.scale)
     if type(value) is not Decimal:
         raise _Refused(f"is {_named(value)}, and it should be a decimal")
     if not value:
@@ -267,7 +267,7 @@ def _number_to_unscaled(value: object, kind: DecimalKind) -> int:
     if surplus > len(digits) or any(digits[len(digits) - surplus :]):
         raise _Refused(f"has more than {kind.scale} digits after the point")
     kept = int("".join(map(str, digits[: len(digits) - surplus])))
-    unscaled = kept * 10 ** max(exponent + kind.scale, 0)
+    unscaled = int(kept * 10 ** max(exponent + kind.scale, 0))
     return -unscaled if sign else unscaled
 
 
