@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.config.settings import ShapeSettings
+from parquet_sink.config.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.convert import json_fast
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.kafka.block import Block
@@ -95,6 +95,8 @@ def values(draw: st.DrawFn) -> list[bytes | None]:
     return [None if i == tombstone else t.encode("utf-8", "surrogateescape") for i, t in enumerate(texts)]
 
 
+HIDDEN = ObfuscationSettings(("b", "a.b", "n.c", "c.value"))
+
 shape_settings = st.builds(
     ShapeSettings,
     flatten=st.booleans(),
@@ -104,7 +106,10 @@ shape_settings = st.builds(
     allow_null_primary_keys=st.booleans(),
     order_field=st.sampled_from([None, "a"]),
     lowercase=st.booleans(),
-).map(lambda made: replace(made, lowercase=made.lowercase and made.flatten))  # nested: see shape.shaper
+    obfuscation=st.sampled_from([None, None, None, HIDDEN, replace(HIDDEN, method="sha256")]),
+).map(
+    lambda made: replace(made, lowercase=made.lowercase and made.flatten and made.obfuscation is None)
+)  # nested: see shape.shaper
 
 
 @contextmanager

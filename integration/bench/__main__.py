@@ -11,7 +11,7 @@ import time
 from importlib.metadata import version
 from typing import Any
 
-from integration.bench import backlog, figures, freshness, idle, stages, throughput
+from integration.bench import backlog, by_format, figures, freshness, idle, stages, throughput
 from integration.bench.parts import Stand, say, stand
 from integration.bench.sizes import Sizes, from_environment
 from parquet_sink import __version__
@@ -41,17 +41,17 @@ def main() -> int:
 
 def measure(ready: Stand, sizes: Sizes) -> dict[str, Any]:
     """The figures of each part that is asked for, as the last line has them."""
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = by_format.run(ready) if sizes.formats else {}
     for part in sizes.parts:
         if part in ("4", "1"):
             say(f"throughput, {part} topic-partition{'s' if part != '1' else ''}")
-            found[part] = throughput.run(ready, int(part))
+            found[part] = throughput.run(ready, ready.orders(int(part)))
         elif part == "freshness":
             found["freshness_s"] = freshness.run(ready)
         elif part == "idle":
             found.update(idle.run(ready))
         elif part == "stages":
-            found["stages_us"] = stages.run(ready)
+            found["stages_us"] = stages.run(ready, ready.orders(1))
         elif part == "backlog":
             found["backlog"] = backlog.run(ready)
     return found

@@ -2,9 +2,9 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from integration.bench import load
@@ -12,6 +12,17 @@ from integration.bench.sizes import Sizes
 from parquet_sink.kafka.broker import Broker
 from parquet_sink.target.client import TargetClient
 from parquet_sink.target.process import TargetProcess
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a measured topic holds. keys: of the connector file, on top of the bench's own."""
+
+    name: str
+    partitions: int
+    records: int
+    values: Sequence[bytes]
+    keys: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -37,6 +48,10 @@ class Stand:
     @property
     def servers(self) -> str:
         return self.broker.bootstrap_servers
+
+    def orders(self, partitions: int) -> Work:
+        """Plain JSON orders on so many topic-partitions."""
+        return Work(f"bench-{partitions}", partitions, self.sizes.records, self.values)
 
     def patience_s(self, records: int) -> float:
         """How long so many records may take before the benchmark gives up."""

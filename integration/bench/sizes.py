@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from integration.bench.formats import FORMATS
 from parquet_sink.errors import InvalidConfiguration
 
 PARTS: Final = ("4", "1", "freshness", "idle", "backlog", "stages")
@@ -27,6 +28,7 @@ class Sizes:
     stage_records: int = 400_000
     backlog: int = 0
     parts: tuple[str, ...] = USUAL
+    formats: tuple[str, ...] = ()
 
     def per_file(self, per_partition: int) -> int:
         """The file size nearest below COMMIT_RECORDS that divides a topic-partition's share into full files."""
@@ -55,6 +57,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Sizes:
         return int(text) if text else default
 
     base = Sizes()
+    formats = _formats(environment.get("FORMAT", ""), problems)
     backlog = number("BACKLOG", 0, 0)
     sizes = Sizes(
         records=number("RECORDS", base.records, 1_000),
@@ -68,19 +71,30 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Sizes:
         trickle_s=number("TRICKLE_SECONDS", base.trickle_s, 12),
         stage_records=number("STAGE_RECORDS", base.stage_records, 20_000),
         backlog=backlog,
-        parts=_parts(environment.get("ONLY", ""), backlog, problems),
+        parts=_parts(environment.get("ONLY", ""), backlog, problems, usual=() if formats else USUAL),
+        formats=formats,
     )
     if problems:
         raise InvalidConfiguration(problems)
     return sizes
 
 
-def _parts(only: str, backlog: int, problems: list[str]) -> tuple[str, ...]:
-    """The parts to run, in their order. `backlog` is run when it has a size."""
+def _formats(names: str, problems: list[str]) -> tuple[str, ...]:
+    """The formats to measure, `all` for each of them."""
+    wanted = set(names.replace(",", " ").split())
+    if "all" in wanted:
+        return tuple(FORMATS)
+    known = f"all, {', '.join(FORMATS)}"
+    problems += [f"Invalid [FORMAT]. '{word}' is none of {known}." for word in sorted(wanted - set(FORMATS))]
+    return tuple(name for name in FORMATS if name in wanted)
+
+
+def _parts(only: str, backlog: int, problems: list[str], *, usual: tuple[str, ...]) -> tuple[str, ...]:
+    """The parts to run, in their order: without ONLY the usual ones, and `backlog` when it has a size."""
     wanted = set(only.replace(",", " ").split())
     problems += [f"Invalid [ONLY]. '{word}' is none of {', '.join(PARTS)}." for word in sorted(wanted - set(PARTS))]
     if "backlog" in wanted and not backlog:
         problems.append("Invalid [BACKLOG]. The part backlog needs a size, for example BACKLOG=10000000.")
     if wanted:
         return tuple(part for part in PARTS if part in wanted)
-    return PARTS if backlog else USUAL
+    return (*usual, "backlog") if backlog else usual

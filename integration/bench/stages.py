@@ -15,10 +15,11 @@ import pyarrow as pa
 from confluent_kafka import Consumer  # noqa: F401 - imported before the clock runs
 
 from integration.bench import figures, load
-from integration.bench.parts import Stand, say
+from integration.bench.parts import Stand, Work, say
 from integration.bench.running import connector_file
 from parquet_sink.config.check import check_files
 from parquet_sink.config.settings import ConnectorSettings
+from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.cleanup import prepare
 from parquet_sink.files.rotation import Limits, Reason
@@ -32,14 +33,17 @@ from parquet_sink.upload.push import PushClient
 
 ROUNDS: Final = 4
 SEND_S: Final = 60.0
+SHAPED: Final = "JSON or decoded records to columns, flattened, with metadata"
+DECODED: Final = "decode records"
 
 
-def run(stand: Stand) -> dict[str, Any]:
+def run(stand: Stand, work: Work) -> dict[str, Any]:
     """Prints the table; the same figures for JSON, µs per record."""
-    count = stand.sizes.stage_records
-    with stand.part_folder("stages") as folder, stand.topic("bench-stages", 1) as topic:
-        load.fill(stand.servers, topic, 1, count, stand.values)
-        path = connector_file(folder, topic, topic, stand.target.endpoint(), stand.flush, {})
+    count = min(stand.sizes.stage_records, work.records)
+    name = f"{work.name}-stages"
+    with stand.part_folder(name) as folder, stand.topic(name, 1) as topic:
+        load.fill(stand.servers, topic, 1, count, work.values)
+        path = connector_file(folder, topic, topic, stand.target.endpoint(), stand.flush, work.keys)
         (settings,) = check_files([str(path)], None, bootstrap_servers=stand.servers).require()
         found = _measure(settings, topic, count, folder)
     say(f"\nstages in one process, {count:,} records, µs CPU per record (least of {ROUNDS - 1} rounds)")
@@ -76,7 +80,9 @@ def _measure(settings: ConnectorSettings, topic: str, count: int, folder: Path) 
     timed("unpack Spark rows", lambda: [rows.unpack(batch) for batch in batches])
     timed("decode blocks", lambda: [decode(data) for data in encoded])
     known = _learned(settings, blocks)
-    runs: list[Run] = timed("JSON to columns, flattened, with metadata", lambda: _shape(settings, known, blocks))
+    runs: list[Run] = timed(SHAPED, lambda: _shape(settings, known, blocks))
+    if (decoder := decoder_for(settings.value)) is not None:
+        timed(DECODED, lambda: [decoder.decode(block.values) for block in blocks])
     files: list[FinishedFile] = timed("write and verify Parquet", lambda: _write(settings, topic, runs))
     client = PushClient(settings.push)
     timed("read and send files", lambda: _send(client, files))
@@ -90,6 +96,8 @@ def _without_overlap(found: dict[str, float], build: str) -> dict[str, float]:
     out = dict(found)
     out[read] -= out[build]
     out[packed] -= out["encode blocks"]
+    if DECODED in out:
+        out[SHAPED] -= out[DECODED]
     names = {read: "consume records", build: "build blocks", packed: "pack blocks into Spark rows"}
     return {names.get(stage, stage): max(us, 0.0) for stage, us in out.items()}
 
@@ -100,14 +108,14 @@ def _read(settings: ConnectorSettings, topic: str, count: int) -> list[Block]:
 
 def _learned(settings: ConnectorSettings, blocks: list[Block]) -> pa.Schema | None:
     """What a first micro-batch teaches the next."""
-    shaper = Shaper(settings.shape)
+    shaper = Shaper(settings.shape, None, decoder_for(settings.value))
     for block in blocks[:1]:
         list(shaper.shape(block))
     return shaper.known
 
 
 def _shape(settings: ConnectorSettings, known: pa.Schema | None, blocks: list[Block]) -> list[Run]:
-    shaper = Shaper(settings.shape, known)
+    shaper = Shaper(settings.shape, known, decoder_for(settings.value))
     return [one for block in blocks for one in shaper.shape(block)]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from integration.bench import figures, load, processes
 from integration.bench.figures import Pass
-from integration.bench.parts import Stand, say
+from integration.bench.parts import Stand, Work, say
 from integration.bench.running import SinkProcess, accepted, connector_file
 from integration.bench.sampler import Sampler
 
@@ -30,21 +30,21 @@ class Around:
     others: Mapping[str, float]
 
 
-def run(stand: Stand, partitions: int) -> dict[str, Any]:
-    """Measures one topic with so many topic-partitions, prints what a person wants to know; its JSON figures."""
-    name = f"bench-{partitions}"
-    share = stand.sizes.per_partition(stand.sizes.records, partitions)
+def run(stand: Stand, work: Work) -> dict[str, Any]:
+    """Measures one topic, prints what a person wants to know; its JSON figures."""
+    name, partitions = work.name, work.partitions
+    share = stand.sizes.per_partition(work.records, partitions)
     flush = {**stand.flush, "commit.records": stand.sizes.per_file(share)}
     with stand.part_folder(name) as folder, stand.topic(name, partitions):
-        path = connector_file(folder, name, name, stand.target.endpoint(), flush, {})
-        load.fill(stand.servers, name, partitions, share, stand.values)
+        path = connector_file(folder, name, name, stand.target.endpoint(), flush, work.keys)
+        load.fill(stand.servers, name, partitions, share, work.values)
         before = stand.rows()
         with SinkProcess([path], stand.servers, folder) as sink, Sampler(sink.pid) as memory:
             sink.wait("the first pass delivered", lambda: stand.rows() - before >= share * partitions, _patience(stand))
             first_file_s = min(file.at for file in accepted(stand.client, name)) - sink.started_at
             for _ in range(stand.sizes.warm_up_passes - 1):
-                _measure(stand, sink, memory, name, partitions, share)
-            measured = [_measure(stand, sink, memory, name, partitions, share) for _ in range(stand.sizes.passes)]
+                _measure(stand, sink, memory, work, share)
+            measured = [_measure(stand, sink, memory, work, share) for _ in range(stand.sizes.passes)]
     passes = [one for one, _ in measured]
     _print(partitions, share * partitions, passes, [around for _, around in measured], first_file_s, memory)
     return figures.of_passes(passes, first_file_s, memory.peak_bytes())
@@ -54,11 +54,10 @@ def _patience(stand: Stand) -> float:
     return stand.patience_s(stand.sizes.records)
 
 
-def _measure(
-    stand: Stand, sink: SinkProcess, memory: Sampler, name: str, partitions: int, share: int
-) -> tuple[Pass, Around]:
+def _measure(stand: Stand, sink: SinkProcess, memory: Sampler, work: Work, share: int) -> tuple[Pass, Around]:
+    name, partitions = work.name, work.partitions
     records = share * partitions
-    with load.held_back(stand.servers, name, partitions, share, stand.values) as producer:
+    with load.held_back(stand.servers, name, partitions, share, work.values) as producer:
         sink.until_committed(f"connect-{name}", name, partitions, _patience(stand))
         rows, known = stand.rows(), len(accepted(stand.client, name))
         before, others = memory.usage(), _others(stand)

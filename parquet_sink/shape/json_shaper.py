@@ -18,6 +18,7 @@ from parquet_sink.errors import InvalidRecord
 from parquet_sink.kafka.block import Block
 from parquet_sink.shape import metadata, rows, vectors
 from parquet_sink.shape.assembly import Assembly, Records, Run
+from parquet_sink.shape.conceal import Concealer
 from parquet_sink.shape.keys import Keys
 from parquet_sink.shape.kinds import Change, Kinds, Row, evolve, fits
 from parquet_sink.shape.pace import Pace
@@ -36,10 +37,8 @@ class JsonShaper:
         self._reserved = metadata.names(settings)
         self._known = Known.of(known, settings.flatten, self._reserved, lower=settings.lowercase)
         self._keys = Keys(settings)
-        self._concealer = None
+        self._concealer: Concealer | None = None
         if settings.obfuscation is not None:
-            from parquet_sink.shape.conceal import Concealer
-
             self._concealer = Concealer(settings.obfuscation, settings.flatten)
         self._pace = Pace()
 
@@ -102,7 +101,9 @@ class JsonShaper:
         found = vectors.to_columns(
             batch, values, known.kinds, known.outline, known.flat, self._settings.discard_collections
         )
-        arrays = found.arrays if self._concealer is None else self._concealer.columns(found.arrays)
+        arrays: dict[str, pa.Array] | None = found.arrays
+        if self._concealer is not None:
+            arrays = self._concealer.columns(tuple(found.arrays), found.arrays)
         if arrays is None:
             return 0
         mask = vectors.either(found.doubtful, self._keys.nulls_in(arrays, count))

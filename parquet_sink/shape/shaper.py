@@ -14,6 +14,8 @@ from parquet_sink.convert.decoded import Decoder
 from parquet_sink.convert.json_trees import JsonTrees
 from parquet_sink.kafka.block import Block
 from parquet_sink.shape.assembly import Run
+from parquet_sink.shape.conceal import Concealer
+from parquet_sink.shape.decoded_shaper import DecodedShaper
 from parquet_sink.shape.json_shaper import JsonShaper
 
 __all__ = ["Run", "Shaper"]
@@ -38,8 +40,6 @@ class Shaper:
         if decoder is None and not _needs_trees(settings):
             self._inner = JsonShaper(settings, known)
         else:
-            from parquet_sink.shape.decoded_shaper import DecodedShaper
-
             anything = settings.chunks is not None
             self._inner = DecodedShaper(settings, decoder or JsonTrees(anything=anything), known)
 
@@ -61,8 +61,6 @@ class Shaper:
         known, obfuscation = self.known, self._settings.obfuscation
         if known is None or obfuscation is None or self._settings.chunks is not None:
             return ()
-        from parquet_sink.shape.conceal import Concealer
-
         return Concealer(obfuscation, self._settings.flatten).unmatched(tuple(known))
 
 

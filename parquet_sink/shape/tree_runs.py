@@ -1,4 +1,4 @@
-"""Records without a schema to sheets: rows whose kinds grow from record to record, cut where a kind cannot. Pure.
+"""Records without a schema to sheets: rows whose kinds grow from record to record, cut where they do. Pure.
 
 The rules are those of `json_shaper` for a topic of plain JSON, applied within one piece: `rows` makes the row, `kinds`
 says what fits.
@@ -13,7 +13,7 @@ from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue, Path
 from parquet_sink.shape import rows
-from parquet_sink.shape.kinds import Change, Kinds, Row, evolve, fits, to_fields
+from parquet_sink.shape.kinds import Kinds, Row, evolve, fits, to_fields
 from parquet_sink.shape.sheet import Sheet
 from parquet_sink.shape.typed_types import clash
 
@@ -64,10 +64,10 @@ class Runs:
             raise InvalidValue("the list of records holds an empty object")
         run, row = self._runs[-1], self._row(tree)
         if not fits(run.kinds, row):
-            kinds, change = evolve(run.kinds, self._row(tree), self._reserved)
+            kinds, _ = evolve(run.kinds, self._row(tree), self._reserved)
             row = self._row(tree)
             fits(kinds, row)
-            if change is not Change.ADDED and run.rows:
+            if run.rows:  # also for a new column: which of the rows knew it, and which did not, is told by the sheet
                 run = _Run()
                 self._runs.append(run)
             run.kinds = kinds
