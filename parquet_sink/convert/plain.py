@@ -11,7 +11,8 @@
 As Connect's StringConverter, ByteArrayConverter, BooleanConverter, ShortConverter and so on have them, with one
 difference: text that is not valid in its encoding is invalid, where Java puts replacement characters into it.
 
-CPU per value, one core: text of 17 bytes in UTF-8 0.003 µs, in other encodings 0.4; numbers 0.1.
+CPU per value, one core: text of 17 bytes in UTF-8 0.01 µs, where one of many is bad, or in other
+encodings, 0.2; numbers 0.06.
 """
 
 import codecs
@@ -129,7 +130,7 @@ class _Numbers:
 
 def _decoded(rows: pa.Array, invalid: Mapping[int, str]) -> Decoded:
     """rows: those of all positions that are not in `invalid`, in order."""
-    positions = range(len(rows) + len(invalid))
-    valid = [position for position in positions if position not in invalid] if invalid else positions
-    piece = Typed(pa.array(valid, pa.int64()), rows)
+    count = len(rows) + len(invalid)
+    valid = pa.array([position not in invalid for position in range(count)]) if invalid else pa.repeat(True, count)
+    piece = Typed(pc.indices_nonzero(valid).cast(pa.int64()), rows)
     return Decoded((piece,) if len(rows) else (), invalid)
