@@ -8,6 +8,7 @@ import base64
 import logging
 import os
 import random
+import ssl
 import threading
 import time
 from collections.abc import Callable
@@ -56,7 +57,7 @@ class Registry:
     ) -> None:
         self._settings, self._clock, self._sleep = settings, clock, sleep
         addresses = [Address.of(url, settings) for url in settings.urls]
-        context = tls_context(settings)
+        context = tls_context(settings) if any(a.secure for a in addresses) else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._deadline = Deadline(clock)
         self._places = [(a.url, open_client(a, settings, context, self._deadline)) for a in addresses]
         self._secrets = _secrets(settings, addresses)

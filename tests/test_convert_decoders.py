@@ -1,0 +1,62 @@
+"""Which decoder a converter has, and what is loaded for it."""
+
+import subprocess
+import sys
+from typing import get_args
+
+import pyarrow as pa
+import pytest
+
+from parquet_sink.config.settings import ConverterKind, ConverterSettings, RegistrySettings
+from parquet_sink.convert.decoders import decoder_for
+
+REGISTRY = RegistrySettings(("http://127.0.0.1:9",))
+KINDS = [kind for kind in get_args(ConverterKind) if kind != "json"]
+
+
+def test_json_without_a_schema_has_none() -> None:
+    """The shaper reads it itself."""
+    assert decoder_for(ConverterSettings()) is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_other_converter_has_one_for_a_process(kind: ConverterKind) -> None:
+    """Equal settings give the same decoder in every micro-batch; it takes a block without values."""
+    registry = REGISTRY if kind in ("avro", "protobuf", "json_schema") else None
+    found = decoder_for(ConverterSettings(kind, registry))
+    assert found is not None
+    assert found is decoder_for(ConverterSettings(kind, registry))
+    assert not found.decode(pa.array([], pa.binary())).invalid
+
+
+def test_other_options_give_another_decoder() -> None:
+    """What a decoder does depends on them."""
+    plain = ConverterSettings("avro", REGISTRY)
+    assert decoder_for(plain) is not decoder_for(ConverterSettings("avro", REGISTRY, enhanced_names=True))
+
+
+LIBRARIES = ("google.protobuf", "grpc_tools", "defusedxml", "confluent_kafka.schema_registry")
+
+
+@pytest.mark.parametrize(
+    ("kind", "loaded"),
+    [
+        ("json", ()),
+        ("string", ()),
+        ("json_envelope", ()),
+        ("xml", ("defusedxml",)),
+        ("json_schema", ("confluent_kafka.schema_registry",)),
+    ],
+)
+def test_a_worker_loads_what_its_converter_needs(kind: ConverterKind, loaded: tuple[str, ...]) -> None:
+    """No format loads the libraries of another."""
+    registry = "RegistrySettings(('http://127.0.0.1:9',))" if kind == "json_schema" else None
+    program = (
+        "import sys\n"
+        "from parquet_sink.config.settings import ConverterSettings, RegistrySettings\n"
+        "from parquet_sink.convert.decoders import decoder_for\n"
+        f"decoder_for(ConverterSettings({kind!r}, {registry}))\n"
+        f"print(*[name for name in {LIBRARIES!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert tuple(done.stdout.split()) == loaded
