@@ -10,11 +10,14 @@ from parquet_sink.config.handover import dump_with_secrets, load_with_secrets
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.settings import (
     ConnectorSettings,
+    ConverterSettings,
     FileSettings,
     FlushSettings,
     KafkaSettings,
+    ObfuscationSettings,
     ProxySettings,
     PushSettings,
+    RegistrySettings,
     ShapeSettings,
 )
 
@@ -29,16 +32,38 @@ kafkas = st.builds(
     client=st.dictionaries(texts, texts | secrets),
     tasks_max=st.none() | st.integers(),
 )
+registries = st.builds(
+    RegistrySettings,
+    urls=st.lists(texts).map(tuple),
+    username=st.none() | texts,
+    password=st.none() | secrets,
+    bearer_token=st.none() | secrets,
+    key_password=st.none() | secrets,
+    id_bytes=st.sampled_from((4, 8)),
+)
+converters = st.builds(ConverterSettings, registry=st.none() | registries, encoding=texts)
+obfuscations = st.builds(
+    ObfuscationSettings, fields=st.lists(texts).map(tuple), salt=st.none() | secrets, key=st.none() | secrets
+)
+shapes = st.builds(ShapeSettings, obfuscation=st.none() | obfuscations, chunks=st.none() | st.integers())
 all_settings = st.builds(
-    ConnectorSettings, kafka=kafkas, push=pushes, files=st.builds(FileSettings), shape=st.builds(ShapeSettings)
+    ConnectorSettings,
+    kafka=kafkas,
+    push=pushes,
+    files=st.builds(FileSettings),
+    shape=shapes,
+    value=converters,
+    key=st.none() | converters,
 )
 ONE = ConnectorSettings(
     name="n",
     kafka=KafkaSettings(topics=("t",), client={"sasl.password": Secret(CANARY), "a": "b"}),
     flush=FlushSettings(1, 2, 3),
-    shape=ShapeSettings(primary_keys=("a", "b")),
+    shape=ShapeSettings(primary_keys=("a", "b"), obfuscation=ObfuscationSettings(("c",), key=Secret(CANARY))),
     files=FileSettings("/tmp"),
     push=PushSettings("https://h", Secret(CANARY), "T", proxy=ProxySettings("h", 1, password=Secret(CANARY))),
+    value=ConverterSettings("avro", RegistrySettings(("https://r",), "u", Secret(CANARY))),
+    key=ConverterSettings("avro", RegistrySettings(("https://r",), bearer_token=Secret(CANARY))),
 )
 
 
@@ -49,6 +74,7 @@ def test_settings_survive_the_way_through_json(settings: ConnectorSettings) -> N
     assert loaded == settings
     assert type(loaded.kafka.topics) is tuple
     assert isinstance(loaded.push.authorization, Secret)
+    assert type(loaded.value) is ConverterSettings
 
 
 def test_only_the_named_form_holds_secrets() -> None:

@@ -40,7 +40,7 @@ def _encoding(value: Value) -> str | None:
     reason = "It is no character set known here; write UTF-8, ISO-8859-1, windows-1252, UTF-16 or the like."
     text = str(value)
     try:
-        b"".decode(text)
+        "a".encode(text)
     except (LookupError, ValueError):
         return reason
     return reason if text.lower().replace("_", "-") in _NO_TEXT else None

@@ -64,7 +64,7 @@ _ENCRYPTION = (
         Type.STRING,
         f"PEM file with the certificate authorities that may vouch for the registry; `{TLS}truststore.type` must say "
         "`PEM`. The certificate and the host's name in it are always verified.",
-        default_text="`SSL_CERT_FILE`, or those that Python's certifi knows",
+        default_text="`SSL_CERT_FILE` or the system's",
     ),
     setting_key(f"{TLS}truststore.type", Type.STRING, "Kind of that file.", default_text="JKS", check=checks.PEM),
     refused_key(
@@ -110,7 +110,8 @@ _REACHING = (
     setting_key(
         "http.read.timeout.ms",
         Type.INT,
-        "Time that one request to the registry may take, in milliseconds. Confluent's default is 60000.",
+        "Time that one request to the registry may take, in milliseconds; all requests for one schema may take twice "
+        "as long. Confluent's default is 60000.",
         default=30_000,
         minimum=1,
     ),

@@ -94,8 +94,8 @@ OBFUSCATION_KEYS = (
         Group.OBFUSCATION,
         Type.LIST,
         "Text fields to make unreadable before they are uploaded: dotted paths (`customer.name`) or names after "
-        "flattening (`customer_name`); lists and maps are entered by `value` (`players.value.name`). A path to "
-        "something else than text is an error, one that matches nothing a warning.",
+        "flattening (`customer_name`); lists and maps are entered by `value` (`players.value.name`). A record "
+        "that has something else than text there is invalid input; a path that matches nothing is told as a warning.",
         default_text="none",
         check=checks.PATHS,
     ),
