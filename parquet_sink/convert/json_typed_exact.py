@@ -169,7 +169,7 @@ def _integer_reader(name: str) -> Read:
         number = value if type(value) is int else _to_integer(value, name)
         if low <= number <= high:
             return number
-        raise _Refused(f"is beyond what a {name} holds")
+        raise _Refused(f"is beyond what {name} holds")
 
     return read_integer
 
@@ -195,9 +195,9 @@ def _read_float64(value: object) -> object:
 
 def _read_float32(value: object) -> object:
     try:
-        return struct.unpack("f", struct.pack("f", _read_float64(value)))[0]
+        return struct.unpack("<f", struct.pack("<f", _read_float64(value)))[0]
     except OverflowError:
-        raise _Refused("is beyond what a float32 holds") from None
+        raise _Refused("is beyond what float32 holds") from None
 
 
 def _read_boolean(value: object) -> object:

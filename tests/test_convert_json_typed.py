@@ -1,0 +1,458 @@
+"""JSON values of known types: what is accepted, what is refused and why, and that fast and exact give the same."""
+
+import base64
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from unittest.mock import patch
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parquet_sink.convert import json_fast, json_typed
+from parquet_sink.convert.decoded import Decoded, Typed
+from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.json_typed import Pieces, TypedReader
+from parquet_sink.convert.json_typed_exact import ExactReader, to_default
+from parquet_sink.convert.json_typed_types import (
+    DecimalKind,
+    Field,
+    Kind,
+    ListKind,
+    MapKind,
+    ScalarKind,
+    ScalarName,
+    Slot,
+    StructKind,
+    UnionKind,
+    decimal_kind,
+    to_arrow,
+)
+
+SCALARS: list[ScalarName] = ["int8", "int16", "int32", "int64", "float32", "float64", "boolean", "string", "bytes"]
+SCALARS += ["date", "time", "timestamp"]
+
+
+def scalar(name: ScalarName, *, optional: bool = False) -> Slot:
+    """A slot of one value."""
+    return Slot(ScalarKind(name), optional)
+
+
+def struct(**slots: Slot) -> Slot:
+    """A slot of an object."""
+    return Slot(StructKind(tuple(Field(name, slot) for name, slot in slots.items())))
+
+
+def decode(reader: TypedReader, values: list[bytes]) -> Decoded:
+    """As the decoders do: fast, then exactly."""
+    pieces = Pieces()
+    parts, left = reader.read_fast(pa.array(values, pa.binary()))
+    for part in parts:
+        pieces.add_part(reader, part)
+    for position in left:
+        try:
+            pieces.add(reader, position, reader.exact.parse(values[position]))
+        except InvalidValue as error:
+            pieces.add_invalid(position, str(error))
+    return pieces.to_decoded()
+
+
+@contextmanager
+def eager() -> Iterator[None]:
+    """The fast path is tried on the smallest blocks, too."""
+    with patch.object(json_typed, "FEWEST", 1), patch.object(json_typed, "SMALLEST", 1):
+        yield
+
+
+@contextmanager
+def exact_only() -> Iterator[None]:
+    """The fast path covers nothing."""
+    with patch.object(json_fast, "read", lambda values, schema, unexpected="error": None):
+        yield
+
+
+def facts(array: pa.Array) -> object:
+    """An array as values that compare by type and sign, too, and that Python can hold."""
+    array.validate(full=True)
+    if pa.types.is_temporal(array.type):
+        plain = pa.int64() if array.type.bit_width == 64 else pa.int32()
+        return repr(array.cast(plain).to_pylist())
+    if pa.types.is_struct(array.type):
+        below = [facts(child) for child in array.flatten()]
+        return (repr(array.is_valid().to_pylist()), below)
+    if pa.types.is_list(array.type):
+        return (repr(pc.list_value_length(array).to_pylist()), facts(array.flatten()))
+    return repr(array.to_pylist())
+
+
+def outcome(decoded: Decoded) -> object:
+    """Everything that can be seen of what was decoded."""
+    pieces = []
+    for piece in decoded.pieces:
+        assert isinstance(piece, Typed)
+        assert piece.positions.type == pa.int64()
+        pieces.append((piece.positions.to_pylist(), str(piece.rows.type), facts(piece.rows)))
+    return pieces, sorted(decoded.invalid.items())
+
+
+ACCEPTED: list[tuple[Kind, str, object]] = [
+    (ScalarKind("int8"), "-128", -128),
+    (ScalarKind("int16"), "32767", 32767),
+    (ScalarKind("int32"), "-2147483648", -(2**31)),
+    (ScalarKind("int64"), "9223372036854775807", 2**63 - 1),
+    (ScalarKind("int64"), "1.0", 1),
+    (ScalarKind("int32"), "1e3", 1000),
+    (ScalarKind("int64"), "-0", 0),
+    (ScalarKind("float32"), "0.1", 0.10000000149011612),
+    (ScalarKind("float64"), "7", 7.0),
+    (ScalarKind("float64"), "18446744073709551616", 2.0**64),
+    (ScalarKind("boolean"), "true", True),
+    (ScalarKind("string"), '"\\u00fc"', "ü"),
+    (ScalarKind("bytes"), '"aGk="', b"hi"),
+    (ScalarKind("bytes"), '""', b""),
+    (ScalarKind("date"), "-1", -1),
+    (ScalarKind("time"), "86399999", 86399999),
+    (ScalarKind("timestamp"), "-9223372036854775808", -(2**63)),
+    (DecimalKind(64, 2), '"AeI="', Decimal("4.82")),
+    (DecimalKind(64, 2), '"/w=="', Decimal("-0.01")),
+    (DecimalKind(9, 2), "12.5", Decimal("12.50")),
+    (DecimalKind(9, 2), "-3", Decimal("-3.00")),
+    (DecimalKind(9, 2), "12.500", Decimal("12.50")),
+    (DecimalKind(9, 2), "1e3", Decimal("1000.00")),
+    (DecimalKind(40, 20), "12345678901234567.12345678901234567890", Decimal("12345678901234567.12345678901234567890")),
+    (DecimalKind(40, 0), "123456789012345678901234567890", Decimal(123456789012345678901234567890)),
+    (DecimalKind(9, 2), "0.0", Decimal("0.00")),
+    (ListKind(scalar("int32", optional=True)), "[1,null,2]", [1, None, 2]),
+    (MapKind(scalar("string"), scalar("int32"), "object"), '{"a":1,"b":2,"a":3}', [("a", 3), ("b", 2)]),
+    (MapKind(scalar("int32"), scalar("string"), "pairs"), '[[1,"x"],[2,"y"],[1,"z"]]', [(1, "z"), (2, "y")]),
+    (MapKind(scalar("int32"), scalar("string"), "entries"), '[{"key":1,"value":"x"}]', [(1, "x")]),
+    (struct(a=scalar("int8"), b=scalar("string", optional=True)).kind, '{"z":[],"a":1}', {"a": 1, "b": None}),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "value"), ACCEPTED)
+def test_values_that_fit(kind: Kind, text: str, value: object) -> None:
+    """Each type takes what Connect's JsonConverter writes for it, and what means the same."""
+    found = ExactReader(Slot(kind)).parse(text.encode())
+    assert repr(found) == repr(value)
+    assert pa.array([found], to_arrow(kind)).validate(full=True) is None
+
+
+SMALL = scalar("int32", optional=True)
+REFUSED: list[tuple[Kind, str, str]] = [
+    (ScalarKind("int8"), "128", "the value is beyond what int8 holds"),
+    (ScalarKind("int32"), "2147483648", "the value is beyond what int32 holds"),
+    (ScalarKind("int64"), "9223372036854775808", "the value is beyond what int64 holds"),
+    (ScalarKind("int64"), "100000000000000000000", "the value is beyond what int64 holds"),
+    (ScalarKind("int32"), '"7"', "the value is text, and it should be a whole number (int32)"),
+    (ScalarKind("int32"), "true", "the value is a boolean, and it should be a whole number (int32)"),
+    (ScalarKind("int32"), "1.5", "the value is a fraction, and it should be a whole number (int32)"),
+    (ScalarKind("time"), "86400000", "the value is beyond what time holds"),
+    (ScalarKind("time"), "-1", "the value is beyond what time holds"),
+    (ScalarKind("float32"), "1e39", "the value is beyond what float32 holds"),
+    (ScalarKind("float64"), "false", "the value is a boolean, and it should be a number"),
+    (ScalarKind("boolean"), "0", "the value is a number, and it should be true or false"),
+    (ScalarKind("string"), "{}", "the value is an object, and it should be text"),
+    (ScalarKind("bytes"), '"aGk"', "the value is not base64"),
+    (ScalarKind("bytes"), '"aG k="', "the value is not base64"),
+    (ScalarKind("bytes"), '"ü"', "the value is not base64"),
+    (ScalarKind("bytes"), "1", "the value is a number, and it should be text (base64)"),
+    (DecimalKind(3, 2), "12.50", "the value has more than 3 digits"),
+    (DecimalKind(3, 2), '"A+g="', "the value has more than 3 digits"),
+    (DecimalKind(9, 2), "1.234", "the value has more than 2 digits after the point"),
+    (DecimalKind(9, 2), "1e-99999", "the value has more than 2 digits after the point"),
+    (DecimalKind(9, 2), '""', "the value is empty, and it should be a decimal"),
+    (DecimalKind(9, 2), "true", "the value is a boolean, and it should be a decimal"),
+    (DecimalKind(9, 2), '"' + base64.b64encode(bytes(65)).decode() + '"', "the value is too long for a decimal"),
+    (ListKind(scalar("int32")), "[1,null]", "field [1] is null, and it is required"),
+    (ListKind(scalar("int32")), "{}", "the value is an object, and it should be a list"),
+    (MapKind(scalar("string"), SMALL, "object"), "[]",
+     "the value is a list, and it should be an object (a map with text for keys)"),
+    (MapKind(SMALL, SMALL, "pairs"), "[[1]]",
+     "the value should be a list of pairs, each a list of a key and a value"),
+    (MapKind(SMALL, SMALL, "pairs"), "[[null,1]]", "the value has a key that is null"),
+    (MapKind(SMALL, SMALL, "entries"), "[{}]",
+     'the value should be a list of objects, each with "key" and "value"'),
+    (struct(a=struct(b=Slot(ListKind(SMALL)))).kind, '{"a":{"b":[1,"x"]}}',
+     "field a.b[1] is text, and it should be a whole number (int32)"),
+    (struct(a=struct(b=scalar("int8"))).kind, '{"a":{}}', "field a.b is missing, and it is required"),
+    (struct(a=scalar("int8")).kind, '{"a":null}', "field a is null, and it is required"),
+    (struct(a=scalar("int8")).kind, "[]", "the value is a list, and it should be an object"),
+    (struct().kind, "null", "the value is null, and it is required"),
+    (struct().kind, "NaN", "the value is not JSON: NaN is not a JSON number (position 1)"),
+    (struct().kind, "", "the value is empty, which is not JSON"),
+    (struct().kind, "\x1f\udc8b\x08", "the value is not JSON: it begins like gzip data"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "text", "reason"), REFUSED)
+def test_values_that_do_not_fit(kind: Kind, text: str, reason: str) -> None:
+    """Whatever is not of the type is refused by its path and without its content; nothing is read as 0 or cut."""
+    with pytest.raises(InvalidValue) as raised:
+        ExactReader(Slot(kind)).parse(text.encode("utf-8", "surrogateescape"))
+    assert str(raised.value) == reason
+
+
+def test_null_takes_the_default() -> None:
+    """Null and missing are the default where there is one, null where that is allowed, and invalid elsewhere."""
+    slot = struct(a=Slot(ScalarKind("int32"), default=7), b=Slot(ScalarKind("string"), optional=True, default="x"))
+    assert ExactReader(slot).parse(b'{"a":null}') == {"a": 7, "b": "x"}
+    assert ExactReader(Slot(ScalarKind("int32"), optional=True)).parse(b"null") is None
+
+
+def test_a_field_may_be_left_out_and_not_be_null() -> None:
+    """`may_be_absent` tells a missing field from one that is null, both ways, also when its name is escaped."""
+    slot = struct(a=Slot(ScalarKind("int32"), may_be_absent=True), b=scalar("int32", optional=True))
+    values = [b'{"b":null}', b'{"a":null,"b":1}', b'{"a" : null}', b'{"\\u0061":null}', b'{"a":1}', b'{"b":2}'] * 20
+    with eager():
+        found = decode(TypedReader(slot), values)
+    assert sorted({position % 6 for position in found.invalid}) == [1, 2, 3]
+    assert set(found.invalid.values()) == {"field a is null, and it is required"}
+    (piece,) = found.pieces
+    assert isinstance(piece, Typed)
+    assert piece.rows.type.field("a").nullable
+
+
+def test_unions_take_the_branch_that_fits_first() -> None:
+    """A plain type that fits wins in order; of structs the one with most fields in common."""
+    kind = UnionKind(
+        (
+            Field("f0", struct(a=scalar("int8"))),
+            Field("f1", struct(a=scalar("int8"), b=scalar("int8"))),
+            Field("f2", scalar("int64")),
+            Field("f3", scalar("float64")),
+            Field("f4", scalar("string")),
+        )
+    )
+    read = ExactReader(Slot(kind)).parse
+
+    def branch(text: bytes) -> object:
+        row = read(text)
+        assert isinstance(row, dict)
+        return {name: value for name, value in row.items() if value is not None}
+
+    assert branch(b"1") == {"f2": 1}
+    assert branch(b"1.5") == {"f3": 1.5}
+    assert branch(b'"x"') == {"f4": "x"}
+    assert branch(b'{"a":1}') == {"f0": {"a": 1}}
+    assert branch(b'{"a":1,"b":2,"c":3}') == {"f1": {"a": 1, "b": 2}}
+    for text in (b"true", b'{"c":3}'):
+        with pytest.raises(InvalidValue, match="fits none of the types it may have"):
+            read(text)
+
+
+def test_defaults_must_fit() -> None:
+    """A default in a schema is read as any value, and its place is named when it does not fit."""
+    assert to_default(DecimalKind(9, 2), "AeI=", ()) == Decimal("4.82")
+    with pytest.raises(InvalidValue, match=r"the default in the schema at a\.b does not fit: the value is text"):
+        to_default(ScalarKind("int8"), "x", ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"scale": "-1"}, {"scale": "77"}, {"scale": "x"}, {"scale": "2", "connect.decimal.precision": "1"}],
+)
+def test_decimals_need_a_scale_and_room(parameters: dict[str, object]) -> None:
+    """A decimal whose scale or precision is missing or out of bounds makes its schema invalid."""
+    with pytest.raises(InvalidValue, match="the schema at x needs a"):
+        decimal_kind(parameters, ("x",))
+
+
+def test_decimals_are_as_wide_as_they_must_be() -> None:
+    """128 bits up to a precision of 38, 256 above; 64 digits when the schema does not tell."""
+    assert decimal_kind({"scale": "2"}, ()) == DecimalKind(64, 2)
+    assert to_arrow(DecimalKind(38, 2)) == pa.decimal128(38, 2)
+    assert to_arrow(decimal_kind({"scale": "70"}, ())) == pa.decimal256(70, 70)
+
+
+# --- fast equals exact
+
+PLAIN: dict[str, list[str]] = {
+    "int8": ["0", "-128", "127", "128", "-0", "1.0"],
+    "int16": ["0", "32767", "32768", "-5"],
+    "int32": ["7", "2147483647", "2147483648", "-0", "1e2"],
+    "int64": ["7", "9223372036854775807", "-9223372036854775808", "9223372036854775808", "1.0", "2.5"],
+    "float32": ["0.1", "3", "-0", "-0.0", "1e39", "1e-50", "3.4028235e38", "3.4028236e38", "16777217"],
+    "float64": ["0.1", "3", "-0", "-0.0", "1e308", "1e400", "5e-324", "9007199254740993", "18446744073709551617"],
+    "boolean": ["true", "false"],
+    "string": ['"x"', '""', '"ü"', '"\\u00fc\\n"', '"null"', '"}\\n{"', '"\\ud800"', '"\\u0000"', '"\t"', '"\udcff"'],
+    "bytes": ['"aGk="', '""', '"aGk"', '"a==="', '"\\u0061Gk="', '"ü"'],
+    "date": ["0", "-1", "19000", "2147483648"],
+    "time": ["0", "86399999", "86400000", "-1"],
+    "timestamp": ["0", "1700000000000", "-1", "9223372036854775807"],
+    "decimal": ['"AeI="', '"/w=="', '"AA=="', '""', '"' + base64.b64encode(b"\x7f" * 30).decode() + '"', "12.5", "1"],
+}
+ODD = ["null", "1", "1.5", '"x"', "true", "[]", "{}", '{"x":1}', "[1]", "NaN", "-", "9" * 70]
+NAMES = ["a", "b", "c d", "é", "x"]
+EXTRAS = ["1", '"x"', "null", "[1,{}]", '{"a":1,"a":2}', "NaN", "-Infinity", "1e400", "1e999", "1" * 310, '"\\ud800"']
+EXTRAS += ["[" * 1100 + "]" * 1100, "[" * 950 + "]" * 950, "01", '"\t"', '"NaN 1e999"', "-1.5E+0400"]
+
+
+def defaults(kind: Kind) -> st.SearchStrategy[object]:
+    """None, or a value that a schema may give for null."""
+    given: dict[str, object] = {"int32": 5, "string": "d", "float64": 0.5, "boolean": False, "date": 3}
+    if isinstance(kind, ScalarKind) and kind.name in given:
+        return st.sampled_from([None, given[kind.name]])
+    if isinstance(kind, ListKind):
+        return st.sampled_from([None, None, []])
+    return st.none()
+
+
+@st.composite
+def slots(draw: st.DrawFn, kinds: st.SearchStrategy[Kind], *, field: bool) -> Slot:
+    """A slot of one of these kinds; field: in a struct."""
+    kind = draw(kinds)
+    return Slot(kind, draw(st.booleans()), draw(defaults(kind)), may_be_absent=field and draw(st.booleans()))
+
+
+def structs(kinds: st.SearchStrategy[Kind]) -> st.SearchStrategy[StructKind]:
+    """A struct of some of these."""
+    names = st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True)
+    return names.flatmap(
+        lambda found: st.tuples(*[slots(kinds, field=True) for _ in found]).map(
+            lambda made: StructKind(tuple(Field(name, slot) for name, slot in zip(found, made, strict=True)))
+        )
+    )
+
+
+leaves: st.SearchStrategy[Kind] = st.sampled_from(SCALARS).map(ScalarKind) | st.sampled_from(
+    [DecimalKind(9, 2), DecimalKind(64, 2)]
+)
+nested: st.SearchStrategy[Kind] = st.recursive(
+    leaves, lambda below: slots(below, field=False).map(ListKind) | structs(below), max_leaves=5
+)
+
+
+@st.composite
+def texts(draw: st.DrawFn, slot: Slot, tidy: bool) -> str:
+    """A JSON text for a slot; tidy: of the right shape at least."""
+    if draw(st.integers(0, 19)) == 0:
+        return "null"
+    if not tidy and draw(st.integers(0, 29)) == 0:
+        return draw(st.sampled_from(ODD))
+    kind = slot.kind
+    if isinstance(kind, ScalarKind | DecimalKind):
+        plain = PLAIN["decimal" if isinstance(kind, DecimalKind) else kind.name]
+        return draw(st.sampled_from(plain[:2] if tidy or draw(st.booleans()) else plain))
+    space = draw(st.sampled_from(["", "", "", " ", "\n", "\r\t"]))
+    if isinstance(kind, ListKind):
+        return f"[{space}" + f",{space}".join(draw(st.lists(texts(kind.item, tidy), max_size=3))) + "]"
+    assert isinstance(kind, StructKind)
+    members = []
+    for field in kind.fields:
+        chance = draw(st.integers(0, 29))
+        if chance > 2:
+            key = "\\u0061" if field.name == "a" and chance == 3 else field.name
+            members.append(f'{space}"{key}"{space}:{draw(texts(field.slot, tidy))}{space}')
+        if chance == 29 and not tidy:
+            members.append(f'"{field.name}":{draw(texts(field.slot, tidy))}')
+    if draw(st.integers(0, 14)) == 0:
+        members.append(f'"extra":{draw(st.sampled_from(EXTRAS[:5] if tidy else EXTRAS))}')
+    return "{" + ",".join(draw(st.permutations(members))) + "}"
+
+
+FRAMES = [
+    "{},{}",
+    "[{}]",
+    "{}{}",
+    "{}null{}",
+    "{}\n{}",
+    " {}",
+    "{}\n",
+    "\ufeff{}",
+    "{}}",
+    "{}x",
+    "\t{}\r\n",
+    "{}nullnull{}",
+]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Slot, list[bytes]]:
+    """A slot and values for it, most of them good."""
+    slot = Slot(draw(structs(nested)), optional=draw(st.booleans()))
+    rounds = draw(st.lists(st.integers(0, 5).flatmap(lambda n: texts(slot, tidy=n > 0)), min_size=1, max_size=10))
+    if draw(st.integers(0, 9)) == 0:
+        frame = draw(st.sampled_from([*FRAMES, "", "null", "\x1f\udc8b"]))
+        rounds.insert(draw(st.integers(0, len(rounds))), frame.replace("{}", rounds[0]))
+    return slot, [text.encode("utf-8", "surrogateescape") for text in rounds]
+
+
+@settings(max_examples=120, deadline=None)
+@given(cases(), st.integers(1, 11))
+def test_fast_equals_exact(case: tuple[Slot, list[bytes]], size: int) -> None:
+    """Whatever the type, the values and the cut into blocks, both paths give the same."""
+    slot, values = case
+    blocks = [values[start : start + size] for start in range(0, len(values), size)]
+    with eager():
+        reader = TypedReader(slot)
+        fast = [outcome(decode(reader, block)) for block in blocks]
+    with exact_only():
+        reader = TypedReader(slot)
+        exact = [outcome(decode(reader, block)) for block in blocks]
+    assert fast == exact
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(["float32", "float64"]), st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=20))
+def test_fractions_are_equal_to_the_last_bit(name: ScalarName, numbers: list[float]) -> None:
+    """Both parsers round alike."""
+    values = [b'{"x":' + repr(number).encode() + b"}" for number in numbers]
+    slot = struct(x=scalar(name))
+    with eager():
+        fast = outcome(decode(TypedReader(slot), values))
+    with exact_only():
+        assert outcome(decode(TypedReader(slot), values)) == fast
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.binary(max_size=40), max_size=10), st.sampled_from([1, 9, 38, 39, 64, 76]))
+def test_decimals_are_equal(raws: list[bytes], precision: int) -> None:
+    """Unscaled values of any length, within the precision and beyond."""
+    values = [orjson.dumps({"x": base64.b64encode(raw).decode()}) for raw in raws]
+    slot = struct(x=Slot(DecimalKind(precision, 1)))
+    with eager():
+        fast = outcome(decode(TypedReader(slot), values))
+    with exact_only():
+        assert outcome(decode(TypedReader(slot), values)) == fast
+
+
+def test_bad_records_leave_their_neighbours_fast() -> None:
+    """Few bad values in a block send only some hundred others the exact way, and all others keep their places."""
+    slot = struct(a=scalar("int32"), b=scalar("string", optional=True))
+    values = [orjson.dumps({"a": number, "b": "x"}) for number in range(10_000)]
+    for bad in (17, 5_000, 9_999):
+        values[bad] = b'{"a":"no"}'
+    reader = TypedReader(slot)
+    _, left = reader.read_fast(pa.array(values, pa.binary()))
+    assert {17, 5_000, 9_999} <= set(left)
+    assert len(left) < 600
+    found = decode(reader, values)
+    (piece,) = found.pieces
+    assert isinstance(piece, Typed)
+    assert sorted(found.invalid) == [17, 5_000, 9_999]
+    assert piece.rows.field("a").to_pylist() == piece.positions.to_pylist()
+
+
+def test_unexpected_fields_are_ignored_fast() -> None:
+    """Fields that the schema does not have end no fast path, wherever they are."""
+    slot = struct(a=scalar("int32"))
+    reader = TypedReader(slot)
+    values = [orjson.dumps({"a": number, "more": {"a": [number]}}) for number in range(300)]
+    for _ in range(2):
+        parts, left = reader.read_fast(pa.array(values, pa.binary()))
+        assert left == []
+        assert sum(len(part.rows) for part in parts) == 300
+
+
+def test_maps_and_unions_are_read_exactly() -> None:
+    """A type that Arrow's reader does not know goes the exact way as a whole."""
+    slot = struct(m=Slot(MapKind(scalar("string"), scalar("int32"), "object")))
+    found = decode(TypedReader(slot), [b'{"m":{"a":1}}'] * 100)
+    (piece,) = found.pieces
+    assert isinstance(piece, Typed)
+    assert piece.rows.to_pylist() == [{"m": [("a", 1)]}] * 100
