@@ -24,6 +24,7 @@ from integration.wire import client_of, encode_avro, encode_json, widened
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.settings import (
     ConnectorSettings,
+    ConverterKind,
     ConverterSettings,
     FileSettings,
     FlushSettings,
@@ -32,6 +33,7 @@ from parquet_sink.config.settings import (
     RegistrySettings,
     ShapeSettings,
 )
+from parquet_sink.convert.decoded import Typed
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.registered import Referenced, RegisteredSchema
@@ -339,6 +341,37 @@ def test_schema_of_another_kind(server: RegistryServer) -> None:
     decoded = decoder.decode(values)
     assert decoded.invalid == {0: "schema id 2 is registered as JSON, and the converter reads AVRO"}
     assert [piece.positions.to_pylist() for piece in decoded.pieces] == [[1]]
+
+
+def fates(kind: ConverterKind, registry: RegistrySettings, values: list[bytes]) -> list[object]:
+    """For each value its row, why it has none, or None."""
+    decoder = decoder_for(ConverterSettings(kind, registry))
+    assert decoder is not None
+    decoded = decoder.decode(pa.array(values, pa.binary()))
+    found: dict[int, object] = dict(decoded.invalid)
+    for piece in decoded.pieces:
+        assert isinstance(piece, Typed)
+        found |= zip(piece.positions.to_pylist(), piece.rows.to_pylist(), strict=True)
+    return [found.get(place) for place in range(len(values))]
+
+
+@pytest.mark.parametrize("kind", ["avro", "json_schema"])
+def test_schemas_may_alternate(server: RegistryServer, kind: ConverterKind) -> None:
+    """A record fares in a block of several schemas, with bad ones among them, as it does alone."""
+    numbers = [{"x": index} for index in range(40)]
+    if kind == "avro":
+        first = encode_avro(server, "a", TEXT, numbers)
+        second = encode_avro(server, "b", TEXT.replace("int", "double"), numbers)
+    else:
+        first, second = (
+            encode_json(server, name, json.dumps({"type": "object", "properties": {"x": {"type": name}}}), numbers)
+            for name in ("integer", "number")
+        )
+    mixed = [value for pair in zip(first, second, strict=True) for value in pair]
+    mixed[7:7] = [b"{}", mixed[0][:5], b""]
+    registry = settings_for(server.url)
+    assert fates(kind, registry, mixed) == [fates(kind, registry, [value])[0] for value in mixed]
+    assert fates(kind, registry, mixed[:1]) == [{"x": 0}]
 
 
 # TLS
