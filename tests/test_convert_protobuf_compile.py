@@ -78,6 +78,13 @@ def test_map_entries_that_serializers_registered_compile() -> None:
     assert names(compile_schema(schema(text))) == ["M"]
 
 
+@pytest.mark.parametrize("head", ["", 'import "confluent/meta.proto";', "import public 'confluent/meta.proto';"])
+def test_tags_that_the_registry_added_compile(head: str) -> None:
+    """A text with Confluent's tags compiles with and without the import that they need."""
+    tagged = 'message M { string f = 1 [(confluent.field_meta) = { tags: [ "PII" ] }]; }'
+    assert names(compile_schema(schema(f'syntax = "proto3"; {head} {tagged}'))) == ["M"]
+
+
 def test_a_serialized_descriptor_is_taken() -> None:
     """A FileDescriptorProto in base64 is a schema, too, with its imports."""
     file = descriptor_pb2.FileDescriptorProto(name="x.proto", syntax="proto3", dependency=["c.proto"])

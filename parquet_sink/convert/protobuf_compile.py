@@ -33,6 +33,8 @@ _SHOWN = 300
 _SOURCES = "sources"
 _BUILT_IN = "google/protobuf/"
 _ASIDE = re.compile(r"warning:|^[IWE]\d{4} ", re.IGNORECASE)
+_META = re.compile(r"\(\s*\.?confluent\.\w+_meta\s*\)")
+_META_IMPORT = re.compile(r"""\bimport\s+(?:\w+\s+)?["']confluent/meta\.proto["']""")
 _MAP_ENTRY = re.compile(r"\boption\s+map_entry\s*=\s*true\s*;")
 
 
@@ -124,8 +126,11 @@ def _prepared(text: str) -> str:
     """The text as protoc takes it.
 
     Confluent's serializers register the entries of a map as messages with `option map_entry`, which protoc takes from
-    nobody. Without the option the message is the same on the wire, and is known as a map by its name.
+    nobody. Without the option the message is the same on the wire, and is known as a map by its name. And its registry
+    adds tags to fields without importing the option that they are.
     """
+    if _META.search(text) and not _META_IMPORT.search(text):
+        text += '\nimport "confluent/meta.proto";\n'
     return _MAP_ENTRY.sub("", text) if "map_entry" in text else text
 
 
