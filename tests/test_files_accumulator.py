@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -30,8 +31,8 @@ def run(first: int, rows: list[dict[str, object]], *, incompatible: bool = False
 
 
 def with_offsets(rows: pa.Table, offsets: list[int], *, incompatible: bool = False) -> Run:
-    """A run of rows with these offsets."""
-    return Run(rows, len(offsets), offsets[0], offsets[-1], incompatible, pa.array(offsets, pa.int64()))
+    """A run of rows with these offsets, repeated where a record has several rows."""
+    return Run(rows, len(set(offsets)), offsets[0], offsets[-1], incompatible, pa.array(offsets, pa.int64()))
 
 
 def ids(first: int, count: int) -> Run:
@@ -104,8 +105,61 @@ def test_splits_follow_offsets_with_gaps(make: Callable[..., Accumulator]) -> No
 
 def test_contradicting_counts_are_a_defect(make: Callable[..., Accumulator]) -> None:
     """A run whose rows, records and offsets are not of one number is not guessed at."""
-    with pytest.raises(ValueError, match="one offset and one record for each row"):
-        make().add(with_offsets(pa.table({"a": [1, 2]}), [10, 20, 30]))
+    two = pa.table({"a": [1, 2]})
+    with pytest.raises(ValueError, match="2 rows, 3 records and 3 offsets, 3 of them different"):
+        make().add(with_offsets(two, [10, 20, 30]))
+    for records in (0, 1, 3):
+        with pytest.raises(ValueError, match=f"2 rows, {records} records and 2 offsets, 2 of them different"):
+            make().add(Run(two, records, 10, 11, incompatible=False, offsets=pa.array([10, 11])))
+
+
+@pytest.mark.parametrize("first", [9, 10])
+def test_a_run_that_goes_on_with_a_record_is_a_defect(make: Callable[..., Accumulator], first: int) -> None:
+    """A record's rows in two runs might end in two files, and the first would seem complete."""
+    accumulator = make()
+    accumulator.add(ids(8, 3))
+    with pytest.raises(ValueError, match=f"run of offsets {first} to {first} comes after 10"):
+        accumulator.add(ids(first, 1))
+    with pytest.raises(ValueError, match="decrease"):
+        make().add(with_offsets(pa.table({"a": [1, 2, 3]}), [11, 10, 10]))
+
+
+def exploded(sizes: list[int], first: int = 0) -> Run:
+    """A run of records with so many rows each."""
+    offsets = [first + index for index, size in enumerate(sizes) for _ in range(size)]
+    return with_offsets(pa.table({"n": pa.array(range(len(offsets)), pa.int64())}), offsets)
+
+
+def test_records_are_counted_and_not_rows(make: Callable[..., Accumulator]) -> None:
+    """commit.records and the file's name count Kafka records; the file knows both."""
+    accumulator = make(Limits(10**9, 3))
+    files = [*accumulator.add(exploded([2, 1, 4, 3, 1])), *accumulator.add(exploded([2, 5], 5)), finish(accumulator)]
+    assert [(f.first_offset, f.last_offset, f.records, f.rows) for f in files] == [
+        (0, 2, 3, 7),
+        (3, 5, 3, 6),
+        (6, 6, 1, 5),
+    ]
+    assert [f.name.rpartition("_")[2] for f in files] == ["rows-3.parquet", "rows-3.parquet", "rows-1.parquet"]
+
+
+def test_a_record_is_never_divided_by_size(make: Callable[..., Accumulator], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is full in the middle of a record's rows takes all of them first, as one row group."""
+    monkeypatch.setattr(module, "GROUP_ROWS", 10)
+    accumulator = make(Limits(2_000, 10**9))
+    files = [*accumulator.add(exploded([1, 5_000, 1, 1]))]
+    assert [(f.first_offset, f.last_offset, f.records, f.rows) for f in files] == [(0, 1, 2, 5_001)]
+    assert (last := finish(accumulator)).rows == 2
+    assert last.first_offset == 2
+
+
+def test_bytes_are_learned_per_row_and_per_record(make: Callable[..., Accumulator]) -> None:
+    """Row groups are planned in rows, ranges in records."""
+    accumulator = make()
+    assert accumulator.bytes_per_record is None
+    accumulator.add(exploded([10] * 100))
+    finish(accumulator)
+    assert accumulator.bytes_per_row is not None
+    assert accumulator.bytes_per_record == pytest.approx(10 * accumulator.bytes_per_row)
 
 
 def test_size_is_learned_and_approached(make: Callable[..., Accumulator]) -> None:
@@ -297,8 +351,8 @@ def runs(draw: st.DrawFn) -> list[Run]:
     for _ in range(draw(st.integers(1, 6))):
         kinds = draw(st.dictionaries(st.sampled_from("abc"), st.sampled_from(sorted(VALUE)), min_size=1))
         rows = draw(st.lists(st.fixed_dictionaries({n: VALUE[k] for n, k in kinds.items()}), min_size=1, max_size=8))
-        steps = draw(st.lists(st.integers(1, 3), min_size=len(rows), max_size=len(rows)))
-        offsets = [offset := offset + step for step in steps]
+        steps = draw(st.lists(st.integers(0, 3), min_size=len(rows), max_size=len(rows)))
+        offsets = [offset := offset + max(step, 0 if place else 1) for place, step in enumerate(steps)]
         made.append(with_offsets(pa.Table.from_pylist(rows), offsets))
     return made
 
@@ -308,7 +362,7 @@ def runs(draw: st.DrawFn) -> list[Run]:
 def test_what_goes_in_comes_out(
     tmp_path_factory: pytest.TempPathFactory, runs: list[Run], records: int, group_rows: int, size: int
 ) -> None:
-    """However files rotate, all rows come out once, in order, unaltered, in files that state them truly."""
+    """However files rotate, all rows come out once, in order, unaltered, no record divided, in files that say so."""
     folder = tmp_path_factory.mktemp("out")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "GROUP_ROWS", group_rows)
@@ -322,5 +376,23 @@ def test_what_goes_in_comes_out(
     for file in files:
         mine, offsets = offsets[: file.rows], offsets[file.rows :]
         assert (file.first_offset, file.last_offset) == (mine[0], mine[-1])
-        assert file.records == file.rows <= records
+        assert file.records == len(set(mine)) <= records
+        assert f"_rows-{file.records}.parquet" in file.name
+        assert mine[-1] not in offsets
     assert len({f.path for f in files}) == len(files)
+
+
+@settings(max_examples=100, deadline=None)
+@given(runs=runs(), most=st.integers(1, 5), incompatible=st.booleans())
+def test_parts_of_a_run_divide_no_record(runs: list[Run], most: int, incompatible: bool) -> None:
+    """Parts hold all rows in order, at most so many records each, and say how many; only the first starts anew."""
+    for one in runs:
+        parts = list(replace(one, incompatible=incompatible).parts(most))
+        assert [row for part in parts for row in part.rows.to_pylist()] == one.rows.to_pylist()
+        assert [offset for part in parts for offset in part.offsets.to_pylist()] == one.offsets.to_pylist()
+        assert [part.records for part in parts] == [len(set(part.offsets.to_pylist())) for part in parts]
+        assert all(part.records <= most for part in parts)
+        assert sum(part.records for part in parts) == one.records
+        ends = [(part.offsets[0].as_py(), part.offsets[-1].as_py()) for part in parts]
+        assert ends == [(part.first_offset, part.last_offset) for part in parts]
+        assert [part.incompatible for part in parts] == [incompatible, *[False] * (len(parts) - 1)]

@@ -2,7 +2,8 @@
 
 Rows wait as Arrow in memory until they make a row group, at most 24 MiB of them, so that four writers at once stay
 well below the memory bound of the whole program. A row group ends early only when the file is full, its schema can
-hold no further row, or the range ends.
+hold no further row, or the range ends. Row groups and files are cut between Kafka records, never within the rows of
+one, so that a file's last offset is complete.
 """
 
 import os
@@ -30,8 +31,9 @@ GROUP_ROWS: Final = 1_000_000
 class FinishedFile:
     """A verified file, ready to be sent. Offsets are those of its first and last row; sizes are bytes on disk.
 
-    opened_at: epoch seconds. write_seconds: time spent encoding and writing. oldest_ms: oldest Kafka timestamp (epoch
-    milliseconds) of the runs within, None when not told.
+    records: Kafka records, which have one row each unless they were exploded. opened_at: epoch seconds. write_seconds:
+    time spent encoding and writing. oldest_ms: oldest Kafka timestamp (epoch milliseconds) of the runs within, None
+    when not told.
     """
 
     path: str
@@ -67,6 +69,7 @@ class _Open:
     opened_at: float
     first_offset: int | None = None
     last_offset: int = -1
+    records: int = 0
     oldest_ms: int | None = None
     write_seconds: float = 0.0
 
@@ -75,6 +78,7 @@ class Accumulator:
     """One for each topic-partition range. Used by one thread.
 
     bytes_per_row: Parquet bytes per row learned earlier (size_bytes / rows of a receipt), None when unknown.
+    bytes_per_record: the same for each Kafka record, None until a row group was written.
     """
 
     def __init__(
@@ -87,28 +91,38 @@ class Accumulator:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.bytes_per_row = bytes_per_row
+        self.bytes_per_record: float | None = None
         self._place, self._limits, self._settings, self._clock = place, limits, settings, clock
         self._group = GroupLimits(GROUP_MEMORY_BYTES, GROUP_ROWS, settings.row_group_size_bytes)
         self._folder = naming.partition_folder(settings.tmp_dir, place.connector, place.topic, place.partition)
         self._buffer = Buffer()
         self._open: _Open | None = None
         self._files = 0
+        self._last_offset = -1
         self._finished: list[FinishedFile] = []
 
     def add(self, run: RunLike, oldest_ms: int | None = None) -> list[FinishedFile]:
         """Takes the rows of a run; returns the files that became full. oldest_ms: smallest Kafka timestamp in it.
 
-        Raises StorageFailed; then call `abandon`.
+        Raises StorageFailed; then call `abandon`. Raises ValueError for a run that goes on with the last record of the
+        one before, which would part that record's rows: a defect of shaping.
         """
         rest = Piece.of(run, oldest_ms)
+        if len(rest):
+            self._check_order(run)
         if run.incompatible:
             self._rotate(same_schema=False)
         while len(rest):
-            head, rest = rest.split(min(len(rest), self._limits.records - self._fill().records))
+            head, rest = rest.split(rest.after_records(self._limits.records - self._fill().records))
             self._take_in(head)
             self._write_full_groups()
             self._rotate()
         return self._hand_out()
+
+    def _check_order(self, run: RunLike) -> None:
+        if run.first_offset <= self._last_offset:
+            raise ValueError(f"run of offsets {run.first_offset} to {run.last_offset} comes after {self._last_offset}")
+        self._last_offset = run.last_offset
 
     def finish(self, reason: Reason) -> FinishedFile | None:
         """Ends the range: closes the open file with the range's reason. None when there are no rows left."""
@@ -187,9 +201,11 @@ class Accumulator:
         if opened.first_offset is None:
             opened.first_offset = pieces[0].offset(0)
         opened.last_offset = pieces[-1].offset(-1)
+        opened.records += sum(piece.records for piece in pieces)
         ages = [ms for ms in (opened.oldest_ms, *(piece.oldest_ms for piece in pieces)) if ms is not None]
         opened.oldest_ms = min(ages, default=None)
         self.bytes_per_row = opened.file.data_bytes / opened.file.rows
+        self.bytes_per_record = opened.file.data_bytes / opened.records
 
     def _close(self, reason: Reason) -> None:
         while self._buffer.rows:
@@ -213,17 +229,17 @@ class Accumulator:
         self._finished.append(self._described(opened, size, reason))
 
     def _described(self, opened: _Open, size: int, reason: Reason) -> FinishedFile:
-        place, rows, first = self._place, opened.file.rows, opened.first_offset
+        place, records, first = self._place, opened.records, opened.first_offset
         assert first is not None
         return FinishedFile(
             path=opened.file.path,
-            name=naming.file_name(place.topic, place.partition, first, opened.last_offset, size, rows),
+            name=naming.file_name(place.topic, place.partition, first, opened.last_offset, size, records),
             topic=place.topic,
             partition=place.partition,
             first_offset=first,
             last_offset=opened.last_offset,
-            records=rows,
-            rows=rows,
+            records=records,
+            rows=opened.file.rows,
             size_bytes=size,
             reason=reason,
             opened_at=opened.opened_at,
@@ -241,10 +257,10 @@ class Accumulator:
 
     def _fill(self) -> Fill:
         if self._open is None or self._open.file.schema is None:
-            return Fill(self._buffer.rows, 0)
+            return Fill(self._buffer.records, 0)
         file = self._open.file
         footer = footer_bytes(file.schema.names if file.schema is not None else [], file.groups)
-        return Fill(self._buffer.rows + file.rows, file.data_bytes + footer)
+        return Fill(self._buffer.records + self._open.records, file.data_bytes + footer)
 
     def _trouble(self, doing: str) -> AbstractContextManager[None]:
         return storage_trouble(self._folder, doing)

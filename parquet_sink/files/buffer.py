@@ -1,10 +1,15 @@
-"""Rows that wait in memory for the next row group, with the offset of each."""
+"""Rows that wait in memory for the next row group, with the offset of each.
 
+A Kafka record may have several rows (explode). They are never parted: every cut falls between two records.
+"""
+
+from bisect import bisect_left
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from parquet_sink.files import schemas
 
@@ -12,7 +17,8 @@ from parquet_sink.files import schemas
 class RunLike(Protocol):
     """What the accumulator needs of `shape.shaper.Run`: consecutive rows that share one Parquet schema.
 
-    One row for each Kafka record. offsets: one for each row, increasing; there may be gaps.
+    offsets: the Kafka offset of each row, not decreasing; there may be gaps, and the rows of one record share theirs.
+    records: how many different offsets. All rows of a record are in one run.
     """
 
     @property
@@ -31,31 +37,61 @@ class RunLike(Protocol):
 
 @dataclass(frozen=True)
 class Piece:
-    """Consecutive rows; `offsets` has one entry for each row. `oldest_ms`: epoch milliseconds, for freshness."""
+    """All rows of consecutive records; `offsets` has one entry for each row. `oldest_ms`: epoch milliseconds.
+
+    starts: where each record begins, counted in rows from `base` rows before the first one here; None when every
+    record has one row, which then costs nothing.
+    """
 
     rows: pa.Table
     offsets: pa.Int64Array
     oldest_ms: int | None = None
+    starts: pa.Int64Array | None = None
+    base: int = 0
 
     @classmethod
     def of(cls, run: RunLike, oldest_ms: int | None) -> "Piece":
         """Raises ValueError when the run's counts contradict each other: that would be a defect of shaping."""
         rows = run.rows if isinstance(run.rows, pa.Table) else pa.Table.from_batches([run.rows])
-        if not rows.num_rows == run.records == len(run.offsets):
+        starts = _starts(run.offsets) if run.records != len(run.offsets) else None
+        records = len(run.offsets) if starts is None else len(starts)
+        if not rows.num_rows == len(run.offsets) or run.records != records:
             raise ValueError(
-                f"run of offsets {run.first_offset} to {run.last_offset} has {rows.num_rows} rows, "
-                f"{run.records} records and {len(run.offsets)} offsets; it needs one offset and one record for each row"
+                f"run of offsets {run.first_offset} to {run.last_offset} has {rows.num_rows} rows, {run.records} "
+                f"records and {len(run.offsets)} offsets, {records} of them different; it needs an offset for each "
+                f"row, and as many different ones as records"
             )
-        return cls(rows.replace_schema_metadata(None), run.offsets, oldest_ms)
+        return cls(rows.replace_schema_metadata(None), run.offsets, oldest_ms, starts)
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
 
+    @property
+    def records(self) -> int:
+        """How many Kafka records the rows are of."""
+        return len(self) if self.starts is None else len(self.starts)
+
+    def after_records(self, count: int) -> int:
+        """How many rows the first `count` records have, all rows when there are not so many."""
+        if count >= self.records:
+            return len(self)
+        return count if self.starts is None else int(self.starts[count].as_py()) - self.base
+
+    def after_rows(self, count: int) -> int:
+        """The first row at or behind that many with which a record begins, all rows when there is none."""
+        if self.starts is None or count >= len(self):
+            return min(count, len(self))
+        return self.after_records(_first(self.starts, self.base + count))
+
     def split(self, at: int) -> tuple["Piece", "Piece"]:
-        """The first `at` rows, and the rest. Nothing is copied."""
-        rows, offsets = self.rows, self.offsets
-        return Piece(rows.slice(0, at), offsets[:at], self.oldest_ms), Piece(
-            rows.slice(at), offsets[at:], self.oldest_ms
+        """The first `at` rows, and the rest; a record must begin there. Nothing is copied."""
+        head, tail = None, None
+        if self.starts is not None:
+            count = _first(self.starts, self.base + at)
+            head, tail = self.starts[:count], self.starts[count:]
+        return (
+            Piece(self.rows.slice(0, at), self.offsets[:at], self.oldest_ms, head, self.base),
+            Piece(self.rows.slice(at), self.offsets[at:], self.oldest_ms, tail, self.base + at),
         )
 
     def offset(self, index: int) -> int:
@@ -63,11 +99,26 @@ class Piece:
         return int(self.offsets[index].as_py())
 
 
+def _first(starts: pa.Int64Array, wanted: int) -> int:
+    """The index of the first of them that is not below `wanted`."""
+    return bisect_left(range(len(starts)), wanted, key=lambda index: int(starts[index].as_py()))
+
+
+def _starts(offsets: pa.Int64Array) -> pa.Int64Array:
+    """The rows with which records begin. Raises ValueError when offsets decrease."""
+    if not len(offsets):
+        return pa.array([], pa.int64())
+    before, after = offsets[:-1], offsets[1:]
+    if pc.any(pc.less(after, before)).as_py():
+        raise ValueError("offsets of a run decrease")
+    return pa.concat_arrays([pa.array([0], pa.int64()), pc.add(pc.indices_nonzero(pc.not_equal(after, before)), 1)])
+
+
 class Buffer:
     """Pieces of one schema, in offset order."""
 
     def __init__(self) -> None:
-        self.rows = 0
+        self.rows = self.records = 0
         self.arrow_bytes = 0
         self._pieces: deque[Piece] = deque()
 
@@ -92,20 +143,20 @@ class Buffer:
         tables = [schemas.aligned(piece.rows, schema) for piece in self._pieces]
         if any(table is None for table in tables):
             return False
-        pieces = [Piece(t, p.offsets, p.oldest_ms) for t, p in zip(tables, self._pieces, strict=True) if t is not None]
-        self._pieces, self.rows, self.arrow_bytes = deque(), 0, 0
+        pieces = [replace(p, rows=t) for t, p in zip(tables, self._pieces, strict=True)]
+        self._pieces, self.rows, self.records, self.arrow_bytes = deque(), 0, 0, 0
         for piece in pieces:
             self.append(piece)
         return True
 
     def take(self, rows: int) -> list[Piece]:
-        """Removes and returns the first `rows` rows, or all there are."""
+        """Removes and returns the first `rows` rows, and those up to the end of the last one's record."""
         taken: list[Piece] = []
         while rows > 0 and self._pieces:
             piece = self._pieces.popleft()
             self._count(piece, -1)
-            if len(piece) > rows:
-                piece, rest = piece.split(rows)
+            if len(piece) > (at := piece.after_rows(rows)):
+                piece, rest = piece.split(at)
                 self._pieces.appendleft(rest)
                 self._count(rest, 1)
             taken.append(piece)
@@ -114,4 +165,5 @@ class Buffer:
 
     def _count(self, piece: Piece, sign: int) -> None:
         self.rows += sign * len(piece)
+        self.records += sign * piece.records
         self.arrow_bytes += sign * piece.rows.nbytes

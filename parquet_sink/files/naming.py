@@ -21,7 +21,7 @@ _OWN_NAME: Final = re.compile(r"parquet-sink-[0-9a-f]{32}-[0-9]{6}\.parquet\.par
 def file_name(topic: str, partition: int, first_offset: int, last_offset: int, size_bytes: int, records: int) -> str:
     """The name under which a file is sent: the same for the same rows, however often they are sent.
 
-    `size_bytes` is the true size of the finished file, `records` counts Kafka records.
+    `size_bytes` is the true size of the finished file, `records` counts Kafka records, however many rows each has.
     """
     return (
         f"topic-{_encoded(topic)}_partition-{partition}_firstOffset-{first_offset}_lastOffset-{last_offset}"

@@ -2,7 +2,7 @@
 
 `commit.records` is exact: a file never holds more Kafka records. `commit.size.bytes` bounds the finished file: the
 size of what is still in memory is only known once it is encoded, so row groups are planned from the bytes per row seen
-so far, and a file may exceed the bound by no more than one row group.
+so far, and a file may exceed the bound by no more than one row group; or by one record, whose rows are never parted.
 """
 
 from dataclasses import dataclass
@@ -86,8 +86,8 @@ def rows_of_next_group(
 ) -> int:
     """Rows to gather before the next row group is written, at least 1; `footer_bytes` is what the group adds there.
 
-    Without an estimate of Parquet bytes, Arrow bytes stand in: they are larger in practice, so the first row group of
-    an unknown topic comes out too small rather than too large.
+    The rows of a record that was begun come on top. Without an estimate of Parquet bytes, Arrow bytes stand in: they
+    are larger in practice, so the first row group of an unknown topic comes out too small rather than too large.
     """
     least_share = LEAST_SHARE_FOR_ROWS if fill.size_bytes == 0 else 1 - NEARLY_FULL
     room = max(limits.size_bytes - fill.size_bytes - footer_bytes, least_share * limits.size_bytes)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,11 +19,12 @@ _NULL = pa.scalar(b"null", pa.binary())
 class Run:
     """Consecutive rows of one topic-partition that share one Parquet schema.
 
-    rows: payload columns in the order of first appearance, then the added columns (see `metadata`). records: how many
-    rows. first_offset, last_offset: those of the first and the last row; offsets: those of each, because tombstones,
-    transactions and compaction leave gaps. incompatible: the topic's schema started anew with this run, so its rows
-    cannot share a file with those before. Without it, columns may have been added, or widened from int64 to float64,
-    since the run before.
+    rows: payload columns in the order of first appearance, then the added columns (see `metadata`). first_offset,
+    last_offset: those of the first and the last row; offsets: those of each, not decreasing, because tombstones,
+    transactions and compaction leave gaps, and the rows of an exploded record share theirs. records: how many
+    different offsets; all rows of a record are in one run. incompatible: the topic's schema started anew with this run,
+    so its rows cannot share a file with those before. Without it, columns may have been added, or widened from int64 to
+    float64, since the run before.
     """
 
     rows: pa.Table
@@ -33,15 +35,23 @@ class Run:
     offsets: pa.Int64Array
 
     def parts(self, most: int) -> Iterator["Run"]:
-        """The run in pieces of at most `most` rows, in order; nothing is copied."""
+        """The run in pieces of at most `most` Kafka records, in order, no record parted; nothing is copied."""
         if self.records <= most:
             yield self
             return
-        for start in range(0, self.records, most):
-            offsets = self.offsets.slice(start, most)
+        cuts = self._cuts(most)
+        for index, (start, end) in enumerate(pairwise(cuts)):
+            offsets, rows = self.offsets.slice(start, end - start), self.rows.slice(start, end - start)
             first, last = offsets[0].as_py(), offsets[-1].as_py()
-            rows = self.rows.slice(start, most)
-            yield Run(rows, len(offsets), first, last, self.incompatible and not start, offsets)
+            records = min(most, self.records - index * most)
+            yield Run(rows, records, first, last, self.incompatible and not start, offsets)
+
+    def _cuts(self, most: int) -> list[int]:
+        """The rows with which pieces of `most` records begin, and how many rows there are."""
+        if self.records == len(self.offsets):
+            return [*range(0, self.records, most), self.records]
+        begins = pc.add(pc.indices_nonzero(pc.not_equal(self.offsets[1:], self.offsets[:-1])), 1)
+        return [0, *begins[most - 1 :: most].to_pylist(), len(self.offsets)]
 
 
 @dataclass(frozen=True)
