@@ -22,7 +22,8 @@ from parquet_sink.convert.protobuf_compile import compile_schema
 from parquet_sink.convert.protobuf_decoder import decoder
 from parquet_sink.convert.protobuf_exact import row
 from parquet_sink.convert.protobuf_indexes import message_at, read
-from parquet_sink.convert.protobuf_plan import Plan, plan
+from parquet_sink.convert.protobuf_plan import plan
+from parquet_sink.convert.protobuf_shape import Plan
 from parquet_sink.convert.protobuf_values import Unfit
 from parquet_sink.convert.registered import RegisteredSchema
 

@@ -16,7 +16,8 @@ from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.protobuf_compile import Compiled, compile_schema
 from parquet_sink.convert.protobuf_exact import row
 from parquet_sink.convert.protobuf_indexes import message_at
-from parquet_sink.convert.protobuf_plan import MAX_DEPTH, MAX_FIELDS, Plan, plan
+from parquet_sink.convert.protobuf_plan import MAX_DEPTH, MAX_FIELDS, plan
+from parquet_sink.convert.protobuf_shape import Plan
 from parquet_sink.convert.protobuf_values import Unfit
 from parquet_sink.convert.registered import RegisteredSchema
 

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from parquet_sink.convert.protobuf_exact import entries
-from parquet_sink.convert.protobuf_plan import Many, Member, Scalar, Shape, Struct, Table
+from parquet_sink.convert.protobuf_shape import Many, Member, Scalar, Shape, Struct, Table
 from parquet_sink.convert.protobuf_values import Unfit
 
 PIECE = 20_000

@@ -25,7 +25,8 @@ from parquet_sink.convert.protobuf_columns import column
 from parquet_sink.convert.protobuf_compile import Compiled, compile_schema
 from parquet_sink.convert.protobuf_exact import row
 from parquet_sink.convert.protobuf_indexes import Group, Indexes, message_at, split
-from parquet_sink.convert.protobuf_plan import Plan, plan
+from parquet_sink.convert.protobuf_plan import plan
+from parquet_sink.convert.protobuf_shape import Plan
 from parquet_sink.convert.protobuf_values import Unfit
 from parquet_sink.convert.registered import RegisteredSchema
 

@@ -7,7 +7,7 @@ gives the same for many at once.
 from operator import itemgetter
 from typing import Any
 
-from parquet_sink.convert.protobuf_plan import Many, Member, Scalar, Shape, Struct, Table
+from parquet_sink.convert.protobuf_shape import Many, Member, Scalar, Shape, Struct, Table
 from parquet_sink.convert.protobuf_values import Unfit
 
 

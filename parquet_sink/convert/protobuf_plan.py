@@ -19,9 +19,8 @@ and unknown fields are left out.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 from google.protobuf import descriptor_pb2, message_factory  # type: ignore[import-untyped]
@@ -32,6 +31,7 @@ from parquet_sink.convert import protobuf_values as values
 from parquet_sink.convert.invalid import InvalidValue, Path, show
 from parquet_sink.convert.protobuf_compile import Compiled
 from parquet_sink.convert.protobuf_indexes import is_group
+from parquet_sink.convert.protobuf_shape import Many, Member, Plan, Scalar, Shape, Struct, Table
 
 MAX_DEPTH = 100
 """Levels of messages; the library reads no more."""
@@ -39,65 +39,6 @@ MAX_DEPTH = 100
 MAX_FIELDS = 5_000
 MAX_CHARACTERS = 50_000
 """Characters of the defaults of all fields, and of the longest name of each field's enum."""
-
-
-@dataclass(frozen=True)
-class Scalar:
-    """One value. convert: from what the library gives; check: what Arrow would refuse as well, in words."""
-
-    arrow: pa.DataType
-    convert: values.Convert | None = None
-    check: values.Convert | None = None
-
-
-@dataclass(frozen=True)
-class Many:
-    """A list."""
-
-    arrow: pa.DataType
-    element: "Shape"
-
-
-@dataclass(frozen=True)
-class Table:
-    """A map. explicit: it is a list of messages with `key` and `value`."""
-
-    arrow: pa.DataType
-    key: Scalar
-    value: "Shape"
-    explicit: bool
-
-
-@dataclass(frozen=True)
-class Struct:
-    """A message, or a oneof, whose members are read from the message that has it."""
-
-    arrow: pa.DataType
-    members: tuple["Member", ...]
-
-
-Shape = Scalar | Many | Table | Struct
-
-
-@dataclass(frozen=True)
-class Member:
-    """A field of a struct. source: the field or oneof of the message; read: always, or null where it is absent."""
-
-    name: str
-    shape: Shape
-    nullable: bool
-    source: str
-    read: Literal["always", "present", "oneof"]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A message type. required: it has fields without which it is invalid, anywhere below."""
-
-    name: str
-    shape: Shape
-    message: Any
-    required: bool
 
 
 _INT32 = Scalar(pa.int32())
