@@ -1,5 +1,6 @@
 """Rows of a range become files: rotation, splits, schemas, verification."""
 
+import json
 import os
 import subprocess
 import sys
@@ -225,6 +226,52 @@ def test_a_missing_column_never_rotates(make: Callable[..., Accumulator], monkey
     accumulator.add(run(0, [{"a": 0.5, "b": "x"}]))
     assert accumulator.add(run(1, [{"a": 2}])) == []
     assert read(finish(accumulator)) == [{"a": 0.5, "b": "x"}, {"a": 2.0, "b": None}]
+
+
+ALTERNATING: dict[str, tuple[dict[str, object], dict[str, object]]] = {
+    "null": ({"id": 1, "x": "a"}, {"id": 1, "x": None}),
+    "absent": ({"id": 1, "x": "a"}, {"id": 1}),
+    "absent in turn": ({"id": 1, "x": "a"}, {"id": 1, "y": 2}),
+    "nested absent": ({"id": 1, "s": {"x": 1, "y": {"z": "a"}}}, {"id": 1, "s": {"x": 1, "y": {"u": 0.5}}}),
+    "nested in a list": ({"id": 1, "l": [{"x": 1}, {"x": 2}]}, {"id": 1, "l": [{"x": 1, "y": "b"}]}),
+    "integer and fraction": ({"id": 1, "amount": 7}, {"id": 1, "amount": 7.5}),
+    "nested integer and fraction": ({"id": 1, "s": {"amount": 7}}, {"id": 1, "s": {"amount": 7.5}}),
+}
+"""A record, and the next; then the first again."""
+
+
+@pytest.mark.parametrize("group_rows", [1_000_000, 4])
+@pytest.mark.parametrize("case", ALTERNATING)
+def test_alternating_schemas_end_in_one_file(
+    make: Callable[..., Accumulator], monkeypatch: pytest.MonkeyPatch, case: str, group_rows: int
+) -> None:
+    """Forty records of two schemas in turn, each a run of its own, are one file: the reference makes forty."""
+    monkeypatch.setattr(module, "GROUP_ROWS", group_rows)
+    accumulator = make()
+    for offset in range(40):
+        assert accumulator.add(run(offset, [ALTERNATING[case][offset % 2]])) == []
+    file = finish(accumulator)
+    assert (file.first_offset, file.last_offset, file.records) == (0, 39, 40)
+    assert [without_nulls(row) for row in read(file)] == [without_nulls(row) for row in ALTERNATING[case]] * 20
+
+
+@pytest.mark.parametrize("flatten", [True, False])
+@pytest.mark.parametrize("case", ALTERNATING)
+def test_alternating_json_ends_in_one_file(make: Callable[..., Accumulator], case: str, flatten: bool) -> None:
+    """The same from JSON without a schema through a real shaper, flattened and nested."""
+    values = [json.dumps(ALTERNATING[case][offset % 2]).encode() for offset in range(40)]
+    block = Block.of("orders", 3, range(40), [0] * 40, values)
+    accumulator = make()
+    for shaped in Shaper(ShapeSettings(embed_metadata=False, flatten=flatten)).shape(block):
+        assert accumulator.add(shaped) == []
+    assert finish(accumulator).records == 40
+
+
+def without_nulls(value: object) -> object:
+    """Without fields that are null."""
+    if isinstance(value, dict):
+        return {name: without_nulls(found) for name, found in value.items() if found is not None}
+    return [without_nulls(found) for found in value] if isinstance(value, list) else value
 
 
 @pytest.mark.parametrize("marked", [True, False])

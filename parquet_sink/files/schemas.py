@@ -1,9 +1,12 @@
-"""Rows of different but compatible schemas in one file: null columns are added, integers become doubles.
+"""Rows of different but compatible schemas in one file; which types can share a column is `shape.evolve`'s to say.
 
 Nothing is ever altered: an integer that a double cannot hold exactly makes two schemas incompatible.
 """
 
 import pyarrow as pa
+
+from parquet_sink.shape import evolve
+from parquet_sink.shape.kinds import Change
 
 
 def unified(older: pa.Schema, newer: pa.Schema) -> pa.Schema | None:
@@ -13,10 +16,15 @@ def unified(older: pa.Schema, newer: pa.Schema) -> pa.Schema | None:
     """
     if older.equals(newer):
         return older
-    has_all = set(older.names) <= set(newer.names)
-    names = newer.names if has_all else [*older.names, *(n for n in newer.names if n not in set(older.names))]
-    fields = [_unified_field(name, older, newer) for name in names]
-    return None if any(f is None for f in fields) else pa.schema(fields)
+    if not older.names:
+        return pa.schema([field.with_nullable(True) for field in newer])
+    columns, change = evolve.merged(tuple(older), tuple(newer))
+    if change is Change.INCOMPATIBLE:
+        return None
+    if len(columns) == len(newer):
+        places = {name: place for place, name in enumerate(newer.names)}
+        columns = tuple(sorted(columns, key=lambda field: places[field.name]))
+    return pa.schema(columns)
 
 
 def fits(schema: pa.Schema, into: pa.Schema) -> bool:
@@ -42,27 +50,7 @@ def _column(rows: pa.Table, field: pa.Field) -> pa.ChunkedArray | pa.Array:
     position = rows.schema.get_field_index(field.name)
     if position < 0:
         return pa.nulls(rows.num_rows, field.type)
-    column = rows.column(position)
-    return column if column.type.equals(field.type) else column.cast(field.type, safe=True)
-
-
-def _unified_field(name: str, older: pa.Schema, newer: pa.Schema) -> pa.Field | None:
-    sides = [schema.field(name) for schema in (older, newer) if name in schema.names]
-    kind = sides[0].type if len(sides) == 1 else _unified_type(sides[0].type, sides[1].type)
-    if kind is None:
-        return None
-    return pa.field(name, kind, nullable=len(sides) == 1 or any(f.nullable for f in sides))
-
-
-def _unified_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    if one.equals(other) or pa.types.is_null(other):
-        return one
-    if pa.types.is_null(one):
-        return other
-    for whole, fraction in ((one, other), (other, one)):
-        if pa.types.is_signed_integer(whole) and pa.types.is_float64(fraction):
-            return fraction
-    return None
+    return evolve.aligned(rows.column(position), field.type)
 
 
 def _same_columns(one: pa.Schema, other: pa.Schema) -> bool:
