@@ -13,9 +13,13 @@ from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue, Path
 from parquet_sink.shape import rows
-from parquet_sink.shape.kinds import Kinds, Row, evolve, fits, to_fields
+from parquet_sink.shape.kinds import Change, Kinds, Row, evolve, fits, to_fields
 from parquet_sink.shape.sheet import Sheet
 from parquet_sink.shape.typed_types import clash
+
+_MOST_FOR_COLUMNS = 64
+"""Runs of a piece up to which a new column begins one, too, so that it starts at the very row that has it first. Where
+each record brings columns of its own, the columns of all runs together must not become too many."""
 
 
 def lowercased(tree: Tree) -> Tree:
@@ -64,10 +68,10 @@ class Runs:
             raise InvalidValue("the list of records holds an empty object")
         run, row = self._runs[-1], self._row(tree)
         if not fits(run.kinds, row):
-            kinds, _ = evolve(run.kinds, self._row(tree), self._reserved)
+            kinds, change = evolve(run.kinds, self._row(tree), self._reserved)
             row = self._row(tree)
             fits(kinds, row)
-            if run.rows:  # also for a new column: which of the rows knew it, and which did not, is told by the sheet
+            if run.rows and (change is not Change.ADDED or len(self._runs) < _MOST_FOR_COLUMNS):
                 run = _Run()
                 self._runs.append(run)
             run.kinds = kinds
@@ -80,9 +84,26 @@ class Runs:
 
 
 def _sheet(run: _Run) -> Sheet:
-    columns = tuple(to_fields(run.kinds))
+    """The columns that these rows have a value in: those of the rows before them are the topic's to remember."""
+    columns = tuple(to_fields(_used(run.kinds, run.rows)))
     arrays = tuple(pa.array([row.get(column.name) for row in run.rows], column.type) for column in columns)
     return Sheet(pa.array(run.positions, pa.int64()), columns, arrays)
+
+
+def _used(kinds: Kinds, found: Sequence[Row]) -> Kinds:
+    seen: Row = {}
+    for row in found:
+        seen.update(row)
+    used: Kinds = {}
+    for name in seen:
+        kind = kinds[name]
+        if isinstance(kind, dict):
+            below = [inner for row in found if isinstance(inner := row.get(name), dict)]
+            if below:
+                used[name] = _used(kind, below)
+        else:
+            used[name] = kind
+    return used
 
 
 def _lower_object(tree: Tree, path: Path) -> Tree:
