@@ -25,7 +25,7 @@ _MAX_BYTES = 8 * 2**20
 _FEW = 8
 """So few records are decoded one by one: setting up the columns takes longer."""
 
-_AT_ONCE = 1_000
+_AT_ONCE = 200
 """Records that are Python values at the same time, where they are decoded one by one."""
 
 _TOO_LARGE = "it is larger than a column can be"

@@ -105,7 +105,8 @@ class Exact:
             raise InvalidValue(f"the bytes are not of its Avro schema: {where} {wrong.why}") from None
         if source.at < source.end:
             left = source.end - source.at
-            raise InvalidValue(f"the bytes are not of its Avro schema: {left} bytes more than the schema has")
+            more = f"{left} byte{'s' * (left > 1)} more than the schema has"
+            raise InvalidValue(f"the bytes are not of its Avro schema: {more}")
         return value
 
 
@@ -259,11 +260,11 @@ def _count(source: Source, items: Node) -> int:
         count = -count
         source.varint()
     if items.least and count > (source.end - source.at) // items.least:
-        raise Wrong("announces more items than its bytes can hold")
+        raise Wrong("announces more items than it has bytes for")
     if items.expands:
         source.cells -= count * items.cells
         if source.cells < 0:
-            raise Wrong("announces more empty items than its bytes allow")
+            raise Wrong("announces more items than a record of its size may have")
     return count
 
 

@@ -11,7 +11,7 @@ from parquet_sink.convert.avro_cursor import Cursor, Flags, Ints
 from parquet_sink.convert.avro_leaves import Column, Steps, bitmap
 from parquet_sink.convert.avro_types import Enum, Integer, Many, Node, Pairs, Text
 
-_FEW = 16
+_FEW = 48
 """With so few records an item takes longer here than in the exact decoder."""
 
 _STEPS = 16
