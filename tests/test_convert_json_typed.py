@@ -1,14 +1,16 @@
 """JSON values of known types: what is accepted, what is refused and why, and that fast and exact give the same."""
 
 import base64
-from collections.abc import Iterator
-from contextlib import contextmanager
+import io
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from decimal import Decimal
 from unittest.mock import patch
 
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -82,6 +84,8 @@ def facts(array: pa.Array) -> object:
         plain = pa.int64() if array.type.bit_width == 64 else pa.int32()
         return repr(array.cast(plain).to_pylist())
     if pa.types.is_struct(array.type):
+        for index in range(array.type.num_fields):
+            assert array.type.field(index).nullable or not array.field(index).null_count
         below = [facts(child) for child in array.flatten()]
         return (repr(array.is_valid().to_pylist()), below)
     if pa.types.is_list(array.type):
@@ -447,6 +451,21 @@ def test_unexpected_fields_are_ignored_fast() -> None:
         parts, left = reader.read_fast(pa.array(values, pa.binary()))
         assert left == []
         assert sum(len(part.rows) for part in parts) == 300
+
+
+@pytest.mark.parametrize("path", [eager, exact_only])
+def test_null_objects_with_required_fields_go_to_parquet(path: Callable[[], AbstractContextManager[None]]) -> None:
+    """What is below an object that is null holds no nulls itself where its type has none: Parquet's writer refuses."""
+    leaves = {name: scalar(name) for name in SCALARS}
+    below = struct(l=Slot(ListKind(scalar("int64"))), d=Slot(DecimalKind(9, 2)), s=struct(x=scalar("int8")), **leaves)
+    slot = struct(o=Slot(below.kind, optional=True))
+    with path():
+        found = decode(TypedReader(slot), [b'{"o":null}', b"{}"])
+    (piece,) = found.pieces
+    assert isinstance(piece, Typed)
+    file = io.BytesIO()
+    pq.write_table(pa.Table.from_struct_array(piece.rows), file)
+    assert pq.read_table(pa.BufferReader(file.getvalue())).to_pylist() == [{"o": None}] * 2
 
 
 def test_maps_and_unions_are_read_exactly() -> None:
