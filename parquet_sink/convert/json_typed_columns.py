@@ -1,6 +1,6 @@
 """Columns of base64 text to bytes and decimals. Pure.
 
-Arrow has no kernel for base64, so these go value by value: about 0.3 µs for bytes, 0.5 µs for a decimal.
+Arrow has no kernel for base64, so these go value by value: 0.1 µs for bytes, 0.7 µs for a decimal.
 """
 
 import binascii

@@ -5,7 +5,8 @@ size, text, booleans, structs and lists; dates and times are read as integers, b
 into what they are here. Rows that it cannot judge are doubtful: a null where none may be, a zero with a sign, a
 fraction that is not finite, text that is not base64. Maps, unions and values that are no struct are never read fast.
 
-CPU per record of about 150 bytes with 7 fields, in blocks of 10,000: 0.6 to 0.7 µs; the exact path takes 6.
+CPU per record of about 150 bytes with 7 fields, in blocks of 10,000: 0.7 µs, nearly all of it Arrow's
+reader; 1.0 when unexpected fields must be ignored. The exact path takes 2.8.
 """
 
 import re
