@@ -250,9 +250,9 @@ def test_failures_leave_nothing_behind() -> None:
     before = parsers()
     gc.disable()
     try:
-        for document in (b"<r a='1'/>", b"<r>", b"<!DOCTYPE r><r/>", nested(101)):
+        for document in (b"<r", b"<r></s>", b"<!DOCTYPE r><r/>", nested(101)):
             with pytest.raises(InvalidValue):
-                parse(document + b"<")
+                parse(document)
         assert parsers() == before
     finally:
         gc.enable()
