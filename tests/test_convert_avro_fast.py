@@ -4,7 +4,7 @@ import io
 import json
 import random
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -12,16 +12,26 @@ import fastavro
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.config.settings import ConverterSettings
-from parquet_sink.convert import avro_fast
+from parquet_sink.convert import avro_decoder, avro_fast
 from parquet_sink.convert.avro_decoder import AvroDecoder, decoder
 from parquet_sink.convert.avro_exact import Exact
 from parquet_sink.convert.decoded import Decoded
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.registered import RegisteredSchema
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _hardly_any_are_few() -> Iterator[None]:
+    """Small blocks are decoded at once, too, so that tests need no large ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(avro_decoder, "_FEW", 4)
+        yield
+
 
 SEEDS = st.integers(0, 2**32 - 1)
 TEXTS = ("", "a", "für Ada", "日本", "x" * 70, "\x00", "🙂 ok")

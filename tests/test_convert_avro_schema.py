@@ -228,6 +228,8 @@ def test_a_type_that_contains_itself_is_refused_by_name() -> None:
         (None, "no type"),
         (record("R", []), "field a: a union without branches"),
         (record("R", ["int", ["null", "string"]]), "field a: a union inside a union"),
+        (record("R", ["int", {"type": ["null", "string"]}]), "field a: a union inside a union"),
+        (json.loads("[" * 500 + "]" * 500), "a union inside a union"),
         (record("R", ["int", "int"]), "field a: a union with two branches of one type"),
         (record("R", ["null", "null"]), "field a: a union with two branches of one type"),
         ({"type": "record", "name": "R"}, "a record without a list of fields"),

@@ -2,6 +2,9 @@
 
 The exact decoder defines the result; the fast one does what it can of it, and whatever it leaves goes datum by datum
 through the exact one. So a bad record costs its own time and nobody else's.
+
+Measured, CPU µs per record, blocks of 10,000 (one by one in brackets): 7 flat fields of 163 bytes as JSON 0.09 (3.4);
+three levels with optional records and a decimal 0.13 (4.9); two arrays, one of records, and a map 0.4 (13).
 """
 
 from collections.abc import Iterator
@@ -22,8 +25,8 @@ from parquet_sink.convert.registered import RegisteredSchema
 
 _MAX_RECORDS = 16_384
 _MAX_BYTES = 8 * 2**20
-_FEW = 8
-"""So few records are decoded one by one: setting up the columns takes longer."""
+_FEW = 32
+"""So few records are decoded one by one, because each column costs about 20 µs however few they are."""
 
 _AT_ONCE = 200
 """Records that are Python values at the same time, where they are decoded one by one."""

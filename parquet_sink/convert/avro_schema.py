@@ -148,10 +148,11 @@ class _Parser:
         return Pairs(Entry(parts["key"], parts["value"], key_first=next(iter(parts)) == "key"))
 
     def _union(self, texts: list[object], space: str, level: int, path: Path) -> Node:
-        branches = [self.node(text, space, level, path) for text in texts]
-        if not branches:
+        if not texts:
             raise _wrong(path, "a union without branches")
-        if any(isinstance(branch, Union) for branch in branches):
+        nested = any(isinstance(text, list) for text in texts)
+        branches = [] if nested else [self.node(text, space, level, path) for text in texts]
+        if nested or any(isinstance(branch, Union) for branch in branches):
             raise _wrong(path, "a union inside a union")
         kinds = [self._names.get(id(node)) or _kind(text) for text, node in zip(texts, branches, strict=True)]
         if len(set(kinds)) < len(kinds):
