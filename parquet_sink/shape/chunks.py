@@ -8,6 +8,8 @@ import pyarrow.compute as pc
 _CONTINUES, _CONTINUATION = 0xC0, 0x80
 """A byte of UTF-8 that is not the first of its character is 10xxxxxx."""
 
+_FIRST, _BEYOND = pa.scalar(b"\x80", pa.binary()), pa.scalar(b"\xc0", pa.binary())
+
 
 class Chunks:
     """Columns `payload_chunk1` to `payload_chunkN`, all nullable; put together they give back the text.
@@ -49,7 +51,7 @@ class Chunks:
         longest = min(pc.max(lengths).as_py(), self._count * self._size)
         for cut in range(self._size, longest, self._size):
             after = pc.binary_slice(texts, cut, cut + 1)
-            continues = pc.and_(pc.greater_equal(after, b"\x80"), pc.less(after, b"\xc0"))
+            continues = pc.and_(pc.greater_equal(after, _FIRST), pc.less(after, _BEYOND))
             found = pc.or_(found, continues)
         return found
 

@@ -84,11 +84,11 @@ def _structs(array: pa.StructArray) -> pa.StringArray:
     parts: list[object] = []
     opening = "{"
     for index, field in enumerate(fields(array.type)):
-        parts += [f"{opening}{quoted(field.name)}:", _filled(texts(array.field(index)))]
+        parts += [_text(f"{opening}{quoted(field.name)}:"), _filled(texts(array.field(index)))]
         opening = ","
     if not parts:
-        return pa.repeat(pa.scalar("{}"), len(array))
-    return pc.binary_join_element_wise(*parts, "}", "")
+        return pa.repeat(_text("{}"), len(array))
+    return _concatenated(*parts, _text("}"))
 
 
 def _lists(array: pa.ListArray) -> pa.StringArray:
@@ -100,17 +100,26 @@ def _maps(array: pa.MapArray) -> pa.StringArray:
     offsets, pairs = spans(relabelled(array, entries(array.type)))
     keys, items = texts(pairs.field(0)), _filled(texts(pairs.field(1)))
     if pa.types.is_string(array.type.key_type):
-        return _joined("{", offsets, pc.binary_join_element_wise(keys, items, ":"), "}")
-    return _joined("[", offsets, pc.binary_join_element_wise("[", keys, ",", items, "]", ""), "]")
+        return _joined("{", offsets, _concatenated(keys, _text(":"), items), "}")
+    return _joined("[", offsets, _concatenated(_text("["), keys, _text(","), items, _text("]")), "]")
 
 
 def _joined(opening: str, offsets: pa.Int32Array, found: pa.StringArray, closing: str) -> pa.StringArray:
-    inner = pc.binary_join(pa.ListArray.from_arrays(offsets, found), ",")
-    return pc.binary_join_element_wise(opening, inner, closing, "")
+    inner = pc.binary_join(pa.ListArray.from_arrays(offsets, found), _text(","))
+    return _concatenated(_text(opening), inner, _text(closing))
+
+
+def _concatenated(*parts: object) -> pa.StringArray:
+    return pc.binary_join_element_wise(*parts, _text(""))
+
+
+def _text(text: str) -> pa.StringScalar:
+    """Its type being told, Arrow need not look for it, which takes many times as long as making it."""
+    return pa.scalar(text, pa.string())
 
 
 def _filled(found: pa.StringArray) -> pa.StringArray:
-    return pc.fill_null(found, "null") if found.null_count else found
+    return pc.fill_null(found, _text("null")) if found.null_count else found
 
 
 def _strings(array: pa.StringArray) -> pa.StringArray:
@@ -118,7 +127,7 @@ def _strings(array: pa.StringArray) -> pa.StringArray:
         mask = pc.fill_null(pc.match_substring_regex(array, _ESCAPED), fill_value=False)
         escaped = [quoted(value)[1:-1] for value in array.filter(mask).to_pylist()]
         array = pc.replace_with_mask(array, mask, pa.array(escaped, pa.string()))
-    return pc.binary_join_element_wise('"', array, '"', "")
+    return _concatenated(_text('"'), array, _text('"'))
 
 
 def _may_need_escapes(array: pa.StringArray) -> bool:
@@ -148,10 +157,10 @@ def _fractions(array: pa.Array) -> pa.StringArray:
     found = array.cast(pa.string())
     if pc.any(pc.equal(array, pc.trunc(array))).as_py():
         whole = pc.match_substring_regex(found, _WHOLE)
-        found = pc.if_else(whole, pc.binary_join_element_wise(found, ".0", ""), found)
+        found = pc.if_else(whole, _concatenated(found, _text(".0")), found)
     if pc.all(pc.is_finite(array)).as_py() is False:
         for written, text in _NO_NUMBERS:
-            found = pc.if_else(pc.equal(found, written), text, found)
+            found = pc.if_else(pc.equal(found, _text(written)), _text(text), found)
     return found
 
 

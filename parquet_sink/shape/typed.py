@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.shape import json_text
@@ -49,7 +48,12 @@ class Layout:
 
     def _found(self, records: pa.StructArray) -> Iterator[pa.Array]:
         """What the paths lead to, null where a record on the way is."""
-        return (pc.struct_field(records, list(path)) for path in self.paths)
+        opened: dict[_Steps, list[pa.Array]] = {(): records.flatten()}
+        for path in self.paths:
+            for end in range(1, len(path)):
+                if path[:end] not in opened:
+                    opened[path[:end]] = opened[path[: end - 1]][path[end - 1]].flatten()
+            yield opened[path[:-1]][path[-1]]
 
 
 def flat(arrow: pa.DataType, discard_collections: bool, reserved: frozenset[str]) -> Layout:

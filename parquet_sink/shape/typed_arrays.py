@@ -51,7 +51,7 @@ def spans(lists: pa.ListArray) -> tuple[pa.Int32Array, pa.Array]:
     """Offsets from 0 on and exactly the values between them; those of null lists may be among them."""
     offsets = lists.offsets
     first, last = offsets[0].as_py(), offsets[-1].as_py()
-    return (pc.subtract(offsets, first) if first else offsets), lists.values.slice(first, last - first)
+    return (pc.subtract(offsets, offsets[0]) if first else offsets), lists.values.slice(first, last - first)
 
 
 def where_valid(array: pa.Array, found: pa.Array) -> pa.Array:
