@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_sink.shape.kinds import EmptyMap, Kinds, from_fields, to_fields, unite
-from parquet_sink.shape.outline import MAX_FIELDS, Outline
+from parquet_sink.shape.outline import LEAF, MAX_FIELDS, Form, Outline
 from parquet_sink.shape.schema import Known, merge
 
 NOTHING: frozenset[str] = frozenset()
@@ -19,7 +19,7 @@ kinds_strategy = st.recursive(
 
 def known(kinds: Kinds, *trees: dict[str, object], flat: bool = True) -> pa.Schema:
     """A schema as a shaper would have learned it."""
-    one = Known(flat)
+    one = Known(Form(flat))
     one.change(kinds, afresh=False)
     for tree in trees:
         one.learn(tree)
@@ -54,7 +54,7 @@ def test_merge_of_schemas() -> None:
     """What two Spark tasks learned is known to the next one, columns and outline."""
     first = known({"a": int, "o_x": int}, {"a": 1, "o": {"x": 1}, "n": None})
     second = known({"a": float, "b": str, "n": bool}, {"a": 1.5, "b": "x", "n": True})
-    both = Known.of(merge(first, second), True, NOTHING)
+    both = Known.of(merge(first, second), Form(flat=True), NOTHING)
     assert both.kinds == {"a": float, "o_x": int, "b": str, "n": bool}
     expected = {"a": pa.float64(), "b": pa.string(), "n": pa.bool_(), "o": pa.struct([("x", pa.int64())])}
     assert {field.name: field.type for field in both.reading} == expected
@@ -74,7 +74,7 @@ def test_one_column_is_read_from_one_path() -> None:
     """Of two fields that become one column only the first is read fast, whatever the order of learning or loading."""
     nested, plain = {"a": {"b": 1}}, {"a_b": 2}
     for trees in ([nested, plain], [plain, nested]):
-        one = Known.of(known({"a_b": int}, *trees), True, NOTHING)
+        one = Known.of(known({"a_b": int}, *trees), Form(flat=True), NOTHING)
         leaves = [field for field in one.reading if not pa.types.is_struct(field.type) or field.type.num_fields]
         assert len(leaves) == 1
 
@@ -82,22 +82,34 @@ def test_one_column_is_read_from_one_path() -> None:
 def test_merge_never_reads_one_column_twice() -> None:
     """Two tasks that saw a column under different paths: the merged outline has one of them."""
     both = merge(known({"a_b": int}, {"a": {"b": 1}}), known({"a_b": int}, {"a_b": 1}))
-    assert Known.of(both, True, NOTHING).reading == pa.schema([("a_b", pa.int64()), ("a", pa.struct([]))])
+    assert Known.of(both, Form(flat=True), NOTHING).reading == pa.schema([("a_b", pa.int64()), ("a", pa.struct([]))])
 
 
 def test_outline_grows_from_null_to_something() -> None:
-    """A field that was always null is read as what it then is; lists are never in the outline."""
-    outline = Outline(flat=True)
-    assert outline.learn({"a": None, "l": [1]})
+    """A field that was always null is read as what it then is."""
+    outline = Outline(Form(flat=True))
+    assert outline.learn({"a": None})
     assert outline.to_schema({}) == pa.schema([("a", pa.null())])
     assert outline.learn({"a": 1})
     assert not outline.learn({"a": 2})
     assert outline.to_schema({"a": int}) == pa.schema([("a", pa.int64())])
 
 
+def test_lists_are_read_as_text() -> None:
+    """That there are lists is remembered; their columns are text, unless lists are discarded."""
+    for discard, fields in ((False, {"l": LEAF}), (True, {})):
+        outline = Outline(Form(flat=True, discard=discard))
+        assert outline.learn({"l": [1]})
+        assert (outline.has_lists, outline.fields) == (True, fields)
+        assert not outline.learn({"l": [2]})
+    assert known({"l": str}, {"l": [1]}) == known({"l": str}, {"l": [2]})
+    remembered = Known.of(known({"l": str}, {"l": [1]}), Form(flat=True), NOTHING)
+    assert remembered.outline.has_lists
+
+
 def test_outline_is_limited() -> None:
     """Fields beyond the limit, or with very long names, are not remembered; they take the exact path."""
-    outline = Outline(flat=True)
+    outline = Outline(Form(flat=True))
     outline.learn({f"n{number}": None for number in range(MAX_FIELDS + 10)})
     assert len(outline.fields) == MAX_FIELDS
-    assert not Outline(flat=True).learn({"n" * 5000: None})
+    assert not Outline(Form(flat=True)).learn({"n" * 5000: None})

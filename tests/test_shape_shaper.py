@@ -347,3 +347,22 @@ def test_columns_of_other_case_settings_are_forgotten() -> None:
     shape(before, [b'{"Id":1}'])
     (run,) = shape(Shaper(ShapeSettings(embed_metadata=False, lowercase=True), before.known), [b'{"Id":1}'])
     assert run.rows.schema.names == ["id"]
+
+
+def test_records_with_lists_are_read_fast() -> None:
+    """Once a list was seen, the exact path is not needed for records that have lists; discarded ones neither."""
+    values: list[bytes | None] = [b'{"a":%d,"t":["x",{"y":%d}],"n":{"l":[]}}' % (n, n) for n in range(600)]
+    for discard in (False, True):
+        one = Shaper(ShapeSettings(embed_metadata=False, discard_collections=discard))
+        shape(one, values)
+        with patch.object(shaper_module, "parse", side_effect=AssertionError("a record went the exact way")):
+            (run,) = shape(one, values)
+        assert run.rows.column("a").to_pylist() == list(range(600))
+        if not discard:
+            assert run.rows.slice(7, 1).to_pylist() == [{"a": 7, "t": '["x",{"y":7}]', "n_l": "[]"}]
+
+
+def test_a_list_with_an_integer_beyond_64_bits_is_refused_on_the_fast_path() -> None:
+    """Such a number would be altered by reading it; the record is named."""
+    values = [b'{"a":[%d]}' % n for n in range(300)] + [b'{"a":[18446744073709551616]}']
+    assert refused(ShapeSettings(), *values) == (300, "field a[0] holds an integer beyond 64 bits")

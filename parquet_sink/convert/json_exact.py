@@ -29,7 +29,7 @@ def parse(value: bytes) -> Tree:
         raise InvalidValue(f"the value is not a JSON object but {_NAMES[type(tree)]}")
     if not tree:
         raise InvalidValue("the value is an empty JSON object")
-    if not _is_plain(tree.values(), 1):
+    if not is_plain(tree.values(), 1):
         _explain(tree, value)
     return tree
 
@@ -37,7 +37,7 @@ def parse(value: bytes) -> Tree:
 def parse_any(value: bytes) -> object:
     """Whatever JSON is in `value`, within the same limits. Raises InvalidValue."""
     found = _load(value)
-    if not _is_plain((found,), 0):
+    if not is_plain((found,), 0):
         is_container = isinstance(found, dict | list)
         _explain(found if is_container else [found], value if is_container else b"[" + value + b"]")
     return found
@@ -60,8 +60,11 @@ def _syntax(value: bytes, error: orjson.JSONDecodeError) -> str:
     return f"the value is not JSON: {error.msg.split(': line ')[0]} (position {error.pos + 1})"
 
 
-def _is_plain(values: Iterable[object], depth: int) -> bool:
-    """Whether nothing below needs a second look: no number that may be an integer beyond int64, no excess depth."""
+def is_plain(values: Iterable[object], depth: int) -> bool:
+    """Whether nothing below needs a second look: no number that may be an integer beyond int64, no excess depth.
+
+    depth: the level of what holds the values, the record itself being the first.
+    """
     for value in values:
         kind = type(value)
         if kind is str:
@@ -74,7 +77,7 @@ def _is_plain(values: Iterable[object], depth: int) -> bool:
                 return False
         elif kind is dict or kind is list:
             below = value.values() if kind is dict else value  # type: ignore[attr-defined]
-            if depth == MAX_DEPTH or not _is_plain(cast("Iterable[object]", below), depth + 1):
+            if depth == MAX_DEPTH or not is_plain(cast("Iterable[object]", below), depth + 1):
                 return False
     return True
 

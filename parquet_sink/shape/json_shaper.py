@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.config.settings import ShapeSettings
-from parquet_sink.convert import json_fast
+from parquet_sink.convert import json_fast, json_lists
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json_exact import parse
@@ -21,6 +21,7 @@ from parquet_sink.shape.assembly import Assembly, Records, Run
 from parquet_sink.shape.conceal import Concealer
 from parquet_sink.shape.keys import Keys
 from parquet_sink.shape.kinds import Change, Kinds, Row, evolve, fits
+from parquet_sink.shape.outline import Form
 from parquet_sink.shape.pace import Pace
 from parquet_sink.shape.schema import Known
 
@@ -35,7 +36,8 @@ class JsonShaper:
         """known: the payload columns learned so far (another shaper's `known`, also after `serialize`)."""
         self._settings = settings
         self._reserved = metadata.names(settings)
-        self._known = Known.of(known, settings.flatten, self._reserved, lower=settings.lowercase)
+        form = Form(settings.flatten, settings.lowercase, settings.discard_collections)
+        self._known = Known.of(known, form, self._reserved)
         self._keys = Keys(settings)
         self._concealer: Concealer | None = None
         if settings.obfuscation is not None:
@@ -94,12 +96,12 @@ class JsonShaper:
     def _take_fast(self, records: Records, assembly: Assembly, position: int, count: int) -> int:
         """Take up to `count` records read at once, the doubtful ones exactly; how many were taken, 0 if it failed."""
         known = self._known
-        values = records.values.slice(position, count)
-        batch = json_fast.read(values, known.reading)
+        values = self._readable(records.values.slice(position, count))
+        batch = None if values is None else json_fast.read(values, known.reading)
         if batch is None:
             return 0
         found = vectors.to_columns(
-            batch, values, known.kinds, known.outline, known.flat, self._settings.discard_collections
+            batch, values, known.kinds, known.outline, known.form.flat, self._settings.discard_collections
         )
         arrays: dict[str, pa.Array] | None = found.arrays
         if self._concealer is not None:
@@ -111,6 +113,13 @@ class JsonShaper:
         if len(doubtful) * _DOUBTS_WORTH_IT > count:
             return 0
         return self._take_columns(records, assembly, position, count, arrays, doubtful)
+
+    def _readable(self, values: pa.BinaryArray) -> pa.BinaryArray | None:
+        """The values without lists, which the reader does not take."""
+        if not self._known.outline.has_lists:
+            return values
+        conceal = None if self._concealer is None else self._concealer.tree
+        return json_lists.with_lists_as_text(values, self._settings.discard_collections, conceal)
 
     def _take_columns(
         self,

@@ -2,11 +2,12 @@
 
 The fast path reads with it. It decides what is read fast, never what comes out: a record that it does not cover takes
 the exact path. An outline maps each field to `LEAF` (numbers, text, booleans), `NULL` (never anything but null yet) or
-a dict (an object; empty when nothing below is known). Lists are never in it. Pure.
+a dict (an object; empty when nothing below is known). A list is a `LEAF`, because its column holds its JSON text (see
+`convert.json_lists`); where lists are discarded, it is nothing. Pure.
 """
 
 from enum import IntEnum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -30,21 +31,33 @@ Fields: TypeAlias = dict[str, Node]
 Names: TypeAlias = tuple[str, ...]
 
 
+class Form(NamedTuple):
+    """The settings under which fields and columns were learned; under others they mean nothing.
+
+    flat: fields are flattened. lower: columns have names in lower case. discard: lists and empty objects are left out.
+    """
+
+    flat: bool
+    lower: bool = False
+    discard: bool = False
+
+
 class Outline:
     """The fields, and for flattened columns which path each is read from: one column, one path, the first seen."""
 
-    def __init__(self, flat: bool, *, lower: bool = False) -> None:
-        """lower: flattened columns have names in lower case."""
+    def __init__(self, form: Form) -> None:
         self.fields: Fields = {}
-        self._flat = flat
-        self._lower = lower
+        self.has_lists = False
+        self._form = form
+        self._flat = form.flat
         self._size = 0
         self._claims: dict[str, Names] = {}
 
     @classmethod
-    def restore(cls, flat: bool, fields: Fields, kinds: Kinds, *, lower: bool = False) -> "Outline":
+    def restore(cls, form: Form, fields: Fields, kinds: Kinds, *, has_lists: bool) -> "Outline":
         """An outline from saved fields, less what does not match the kinds."""
-        outline = cls(flat, lower=lower)
+        outline = cls(form)
+        outline.has_lists = has_lists
         outline._restore(outline.fields, fields, (), kinds)
         return outline
 
@@ -59,7 +72,7 @@ class Outline:
     def column(self, path: Names) -> str:
         """The flattened column of a path."""
         joined = SEPARATOR.join(path)
-        return lower_column_name(joined) if self._lower else column_name(joined)
+        return lower_column_name(joined) if self._form.lower else column_name(joined)
 
     def to_schema(self, kinds: Kinds) -> pa.Schema:
         """What the fast path reads: int64, float64, bool, string, null, and structs of these."""
@@ -69,7 +82,10 @@ class Outline:
         news = False
         for key, value in tree.items():
             node = fields.get(key)
-            if node is LEAF or type(value) is list:
+            is_list = type(value) is list
+            if is_list and not self.has_lists:
+                self.has_lists = news = True
+            if node is LEAF or (is_list and self._form.discard):
                 continue
             if isinstance(value, dict):
                 news |= self._learn_object(fields, value, (*path, key))

@@ -11,40 +11,33 @@ import pyarrow as pa
 
 from parquet_sink.shape.evolve import merged
 from parquet_sink.shape.kinds import Kinds, from_fields, to_fields, unite
-from parquet_sink.shape.outline import Fields, Outline
+from parquet_sink.shape.outline import Fields, Form, Outline
 
 _KEY = b"parquet_sink.outline"
-
-
-class Form(NamedTuple):
-    """The settings under which columns were learned; under others they mean nothing."""
-
-    flat: bool
-    lower: bool
 
 
 class Known:
     """Kinds and outline; replaced or extended by the shaper only."""
 
-    def __init__(self, flat: bool, *, lower: bool = False) -> None:
-        self.flat, self.lower = flat, lower
+    def __init__(self, form: Form) -> None:
+        self.form = form
         self.kinds: Kinds = {}
-        self.outline = Outline(flat, lower=lower)
+        self.outline = Outline(form)
         self._reading: pa.Schema | None = None
 
     @classmethod
-    def of(cls, schema: pa.Schema | None, flat: bool, reserved: frozenset[str], *, lower: bool = False) -> "Known":
-        """What the schema remembers; nothing when it was learned under other settings or is not ours."""
-        known = cls(flat, lower=lower)
+    def of(cls, schema: pa.Schema | None, form: Form, reserved: frozenset[str]) -> "Known":
+        """What the schema remembers; nothing when it was learned under another form or is not ours."""
+        known = cls(form)
         if schema is None:
             return known
         try:
-            form, fields = _saved(schema)
+            saved = _saved(schema)
             kinds = from_fields(list(schema))
-            outline = Outline.restore(flat, fields, kinds, lower=lower)
+            outline = Outline.restore(form, saved.fields, kinds, has_lists=saved.lists)
         except (KeyError, ValueError, TypeError):
             return known
-        if form == Form(flat, lower) and not reserved & kinds.keys():
+        if saved.form == form and not reserved & kinds.keys():
             known.kinds, known.outline = kinds, outline
         return known
 
@@ -52,14 +45,14 @@ class Known:
         """The schema to remember; None when nothing is known."""
         if not self.kinds and not self.outline.fields:
             return None
-        return _schema(self.kinds, Form(self.flat, self.lower), self.outline.fields)
+        return _schema(self.kinds, self.form, self.outline)
 
     def change(self, kinds: Kinds, afresh: bool) -> None:
         """Take new kinds; afresh: forget the outline, too."""
         self.kinds = kinds
         self._reading = None
         if afresh:
-            self.outline = Outline(self.flat, lower=self.lower)
+            self.outline = Outline(self.form)
 
     def learn(self, tree: dict[str, object]) -> bool:
         """Take a valid record's fields in; whether the fast path may now cover more."""
@@ -84,12 +77,13 @@ def merge(first: pa.Schema | None, second: pa.Schema | None) -> pa.Schema | None
         return _merged_columns(first, second)
     if _KEY not in (first.metadata or {}):
         return second
-    (first_form, first_fields), (form, fields) = _saved(first), _saved(second)
-    if first_form != form:
+    old, new = _saved(first), _saved(second)
+    if old.form != new.form:
         return second
     kinds = unite(from_fields(list(first)), from_fields(list(second)))
-    outline = Outline.restore(form.flat, _overlay(fields, first_fields), kinds, lower=form.lower)
-    return _schema(kinds, form, outline.fields)
+    fields = _overlay(new.fields, old.fields)
+    outline = Outline.restore(new.form, fields, kinds, has_lists=old.lists or new.lists)
+    return _schema(kinds, new.form, outline)
 
 
 def _merged_columns(first: pa.Schema, second: pa.Schema) -> pa.Schema:
@@ -99,13 +93,20 @@ def _merged_columns(first: pa.Schema, second: pa.Schema) -> pa.Schema:
     return pa.schema(merged(tuple(first), tuple(second))[0], metadata=second.metadata)
 
 
-def _schema(kinds: Kinds, form: Form, fields: Fields) -> pa.Schema:
-    return pa.schema(to_fields(kinds), metadata={_KEY: orjson.dumps({**form._asdict(), "fields": fields})})
+class _Saved(NamedTuple):
+    form: Form
+    fields: Fields
+    lists: bool
 
 
-def _saved(schema: pa.Schema) -> tuple[Form, Fields]:
+def _schema(kinds: Kinds, form: Form, outline: Outline) -> pa.Schema:
+    saved = {**form._asdict(), "fields": outline.fields, "lists": outline.has_lists}
+    return pa.schema(to_fields(kinds), metadata={_KEY: orjson.dumps(saved)})
+
+
+def _saved(schema: pa.Schema) -> _Saved:
     saved = orjson.loads((schema.metadata or {})[_KEY])
-    return Form(saved["flat"], saved["lower"]), saved["fields"]
+    return _Saved(Form(saved["flat"], saved["lower"], saved["discard"]), saved["fields"], saved["lists"])
 
 
 def _overlay(fields: Fields, more: Fields) -> Fields:
