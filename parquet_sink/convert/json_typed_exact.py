@@ -4,19 +4,24 @@ The rules are those of Connect's JsonConverter, less its silence: where it reads
 to size, a value that is not of its type is refused here, by its path.
 """
 
-import binascii
 import json
-import struct
-from collections.abc import Callable
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import TypeAlias
 
 import orjson
 
 from parquet_sink.convert import json_exact
 from parquet_sink.convert.invalid import InvalidValue, Path, show
+from parquet_sink.convert.json_typed_scalars import (
+    RANGES,
+    Read,
+    Refused,
+    RoundedFraction,
+    decimal_reader,
+    named,
+    scalar_reader,
+)
 from parquet_sink.convert.json_typed_types import (
-    MILLIS_PER_DAY,
     DecimalKind,
     Field,
     Kind,
@@ -28,34 +33,7 @@ from parquet_sink.convert.json_typed_types import (
     UnionKind,
 )
 
-Read: TypeAlias = Callable[[object], object]
-"""A JSON value, parsed, to what `pa.array` takes for the type: dict for a struct, pairs for a map, int for a date."""
-
 _GZIP = b"\x1f\x8b"
-_WIDE = Context(prec=160)
-_RANGES = {
-    "int8": (-(2**7), 2**7 - 1),
-    "int16": (-(2**15), 2**15 - 1),
-    "int32": (-(2**31), 2**31 - 1),
-    "int64": (-(2**63), 2**63 - 1),
-    "date": (-(2**31), 2**31 - 1),
-    "time": (0, MILLIS_PER_DAY - 1),
-    "timestamp": (-(2**63), 2**63 - 1),
-}
-_NAMES = {dict: "an object", list: "a list", str: "text", bool: "a boolean", type(None): "null"}
-
-
-class _Refused(Exception):
-    """A value that does not fit; the path grows from the inside out."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.path: list[str | int] = []
-
-
-class _Fraction(Exception):
-    """A decimal is written as a number that the quick parser has rounded."""
 
 
 def load(value: bytes) -> object:
@@ -86,9 +64,9 @@ class ExactReader:
         """
         try:
             return self._read(tree)
-        except _Fraction:
+        except RoundedFraction:
             return self._read_slowly(text, enter)
-        except _Refused as refused:
+        except Refused as refused:
             raise _to_invalid(refused) from None
 
     def _read_slowly(self, text: bytes, enter: str | None) -> object:
@@ -96,7 +74,7 @@ class ExactReader:
         try:
             tree = json.loads(text.decode(), parse_float=Decimal)
             return self._read(tree if enter is None else tree[enter])
-        except _Refused as refused:
+        except Refused as refused:
             raise _to_invalid(refused) from None
         except RecursionError:
             raise InvalidValue(f"the value is nested deeper than {json_exact.MAX_DEPTH} levels") from None
@@ -111,13 +89,9 @@ def to_default(kind: Kind, tree: object, place: Path) -> object:
         raise InvalidValue(f"the default in the schema at {show(place)} does not fit: {error}") from None
 
 
-def _to_invalid(refused: _Refused) -> InvalidValue:
+def _to_invalid(refused: Refused) -> InvalidValue:
     where = f"field {show(tuple(reversed(refused.path)))}" if refused.path else "the value"
     return InvalidValue(f"{where} {refused.reason}")
-
-
-def _named(value: object) -> str:
-    return _NAMES.get(type(value), "a number")
 
 
 def _reader_of(slot: Slot) -> Read:
@@ -131,16 +105,16 @@ def _reader_of(slot: Slot) -> Read:
             return default
         if optional:
             return None
-        raise _Refused("is null, and it is required")
+        raise Refused("is null, and it is required")
 
     return read_slot
 
 
 def _kind_reader(kind: Kind) -> Read:
     if isinstance(kind, ScalarKind):
-        return _scalar_reader(kind)
+        return scalar_reader(kind)
     if isinstance(kind, DecimalKind):
-        return _decimal_reader(kind)
+        return decimal_reader(kind)
     if isinstance(kind, ListKind):
         return _list_reader(kind)
     if isinstance(kind, MapKind):
@@ -148,135 +122,12 @@ def _kind_reader(kind: Kind) -> Read:
     return _struct_reader(kind) if isinstance(kind, StructKind) else _union_reader(kind)
 
 
-def _scalar_reader(kind: ScalarKind) -> Read:
-    if kind.name in _RANGES:
-        return _integer_reader(kind.name)
-    others: dict[str, Read] = {
-        "float32": _read_float32,
-        "float64": _read_float64,
-        "boolean": _read_boolean,
-        "string": _read_string,
-        "bytes": read_bytes,
-        "null": _read_null,
-    }
-    return others[kind.name]
-
-
-def _integer_reader(name: str) -> Read:
-    low, high = _RANGES[name]
-
-    def read_integer(value: object) -> object:
-        number = value if type(value) is int else _to_integer(value, name)
-        if low <= number <= high:
-            return number
-        raise _Refused(f"is beyond what {name} holds")
-
-    return read_integer
-
-
-def _to_integer(value: object, name: str) -> int:
-    """The integer in a number that is written as a fraction, `1.0` or `1e3`."""
-    if type(value) is Decimal:
-        value = float(value)
-    if type(value) is float:
-        if value.is_integer():
-            return int(value)
-        raise _Refused(f"is a fraction, and it should be a whole number ({name})")
-    raise _Refused(f"is {_named(value)}, and it should be a whole number ({name})")
-
-
-def _read_float64(value: object) -> object:
-    if type(value) is float:
-        return value
-    if type(value) is int or type(value) is Decimal:
-        return float(value)
-    raise _Refused(f"is {_named(value)}, and it should be a number")
-
-
-def _read_float32(value: object) -> object:
-    try:
-        return struct.unpack("<f", struct.pack("<f", _read_float64(value)))[0]
-    except OverflowError:
-        raise _Refused("is beyond what float32 holds") from None
-
-
-def _read_boolean(value: object) -> object:
-    if type(value) is bool:
-        return value
-    raise _Refused(f"is {_named(value)}, and it should be true or false")
-
-
-def _read_string(value: object) -> object:
-    if type(value) is str:
-        return value
-    raise _Refused(f"is {_named(value)}, and it should be text")
-
-
-def _read_null(value: object) -> object:
-    raise _Refused(f"is {_named(value)}, and it should be null")
-
-
-def read_bytes(value: object) -> bytes:
-    """Base64 with padding and nothing else. Raises an error that is for this module alone."""
-    if type(value) is not str:
-        raise _Refused(f"is {_named(value)}, and it should be text (base64)")
-    try:
-        return binascii.a2b_base64(value, strict_mode=True)
-    except ValueError:
-        raise _Refused("is not base64") from None
-
-
-def _decimal_reader(kind: DecimalKind) -> Read:
-    limit = 10**kind.precision
-
-    def read_decimal(value: object) -> object:
-        if type(value) is str:
-            unscaled = unscaled_of(read_bytes(value))
-        elif type(value) is float:
-            raise _Fraction
-        else:
-            unscaled = _number_to_unscaled(value, kind)
-        if -limit < unscaled < limit:
-            return Decimal(unscaled).scaleb(-kind.scale, _WIDE)
-        raise _Refused(f"has more than {kind.precision} digits")
-
-    return read_decimal
-
-
-def unscaled_of(raw: bytes) -> int:
-    """Two's complement, big endian. Raises an error that is for this module alone when there is no byte."""
-    if not raw:
-        raise _Refused("is empty, and it should be a decimal")
-    if len(raw) > 64:
-        raise _Refused("is too long for a decimal")
-    return int.from_bytes(raw, "big", signed=True)
-
-
-def _number_to_unscaled(value: object, kind: DecimalKind) -> int:
-    if type(value) is int:
-        return int(value * 10**kind.scale)
-    if type(value) is not Decimal:
-        raise _Refused(f"is {_named(value)}, and it should be a decimal")
-    if not value:
-        return 0
-    if value.adjusted() >= kind.precision:
-        raise _Refused(f"has more than {kind.precision} digits")
-    sign, digits, exponent = value.as_tuple()
-    assert isinstance(exponent, int)
-    surplus = max(-exponent - kind.scale, 0)
-    if surplus > len(digits) or any(digits[len(digits) - surplus :]):
-        raise _Refused(f"has more than {kind.scale} digits after the point")
-    kept = int("".join(map(str, digits[: len(digits) - surplus])))
-    unscaled = int(kept * 10 ** max(exponent + kind.scale, 0))
-    return -unscaled if sign else unscaled
-
-
 def _list_reader(kind: ListKind) -> Read:
     read = _reader_of(kind.item)
 
     def read_list(value: object) -> object:
         if type(value) is not list:
-            raise _Refused(f"is {_named(value)}, and it should be a list")
+            raise Refused(f"is {named(value)}, and it should be a list")
         return [_below(read, item, index) for index, item in enumerate(value)]
 
     return read_list
@@ -285,7 +136,7 @@ def _list_reader(kind: ListKind) -> Read:
 def _below(read: Read, value: object, step: str | int) -> object:
     try:
         return read(value)
-    except _Refused as refused:
+    except Refused as refused:
         refused.path.append(step)
         raise
 
@@ -295,7 +146,7 @@ def _struct_reader(kind: StructKind) -> Read:
 
     def read_struct(value: object) -> object:
         if type(value) is not dict:
-            raise _Refused(f"is {_named(value)}, and it should be an object")
+            raise Refused(f"is {named(value)}, and it should be an object")
         row: dict[str, object] = {}
         for name, read, absent_is_null in fields:
             if name not in value and absent_is_null:
@@ -303,7 +154,7 @@ def _struct_reader(kind: StructKind) -> Read:
                 continue
             try:
                 row[name] = read(value.get(name))
-            except _Refused as refused:
+            except Refused as refused:
                 if name not in value:
                     refused.reason = "is missing, and it is required"
                 refused.path.append(name)
@@ -327,7 +178,7 @@ def _map_reader(kind: MapKind) -> Read:
         for step, key, below in to_pairs(value):
             converted = _below(read_key, key, step)
             if converted is None:
-                raise _Refused("has a key that is null")
+                raise Refused("has a key that is null")
             found[repr(converted)] = (converted, _below(read_value, below, step))
         return list(found.values())
 
@@ -339,19 +190,19 @@ Items: TypeAlias = list[tuple[str | int, object, object]]
 
 def _object_items(value: object) -> Items:
     if type(value) is not dict:
-        raise _Refused(f"is {_named(value)}, and it should be an object (a map with text for keys)")
+        raise Refused(f"is {named(value)}, and it should be an object (a map with text for keys)")
     return [(key, key, below) for key, below in value.items()]
 
 
 def _pair_items(value: object) -> Items:
     if type(value) is not list or not all(type(pair) is list and len(pair) == 2 for pair in value):
-        raise _Refused("should be a list of pairs, each a list of a key and a value")
+        raise Refused("should be a list of pairs, each a list of a key and a value")
     return [(index, pair[0], pair[1]) for index, pair in enumerate(value)]
 
 
 def _entry_items(value: object) -> Items:
     if type(value) is not list or not all(type(entry) is dict and len(entry) == 2 for entry in value):
-        raise _Refused('should be a list of objects, each with "key" and "value"')
+        raise Refused('should be a list of objects, each with "key" and "value"')
     return [(index, entry.get("key"), entry.get("value")) for index, entry in enumerate(value)]
 
 
@@ -376,12 +227,12 @@ def _branch_of(branches: tuple[Field, ...], value: object) -> int:
         if common > most:
             best, most = index, common
     if best < 0:
-        raise _Refused(f"is {_named(value)} that fits none of the types it may have")
+        raise Refused(f"is {named(value)} that fits none of the types it may have")
     return best
 
 
 _INSTANCES: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(_RANGES, (int,)),
+    **dict.fromkeys(RANGES, (int,)),
     "float32": (int, float, Decimal),
     "float64": (int, float, Decimal),
     "boolean": (bool,),
