@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.convert.decoded import Decoder
-from parquet_sink.errors import ConnectorError
+from parquet_sink.errors import ConnectorError, StorageFailed
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.kafka.block import Block, decode
@@ -105,8 +105,8 @@ class TaskFlush:
                         return
                     flushing.reached = part.last_offset + 1
         except ConnectorError as error:
-            if (offset := getattr(error, "offset", None)) is not None:
-                flushing.reached = offset
+            if not isinstance(error, StorageFailed):
+                flushing.reached = getattr(error, "offset", flushing.reached)
                 self._end(flushing, Reason.END_OF_RANGE)
             raise
 

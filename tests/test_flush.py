@@ -20,7 +20,9 @@ from parquet_sink.config.settings import (
     PushSettings,
     ShapeSettings,
 )
-from parquet_sink.errors import KafkaFailed, StorageFailed
+from parquet_sink.convert.decoded import Decoded
+from parquet_sink.convert.json_trees import JsonTrees
+from parquet_sink.errors import KafkaFailed, RegistryFailed, StorageFailed
 from parquet_sink.files.accumulator import Accumulator, FinishedFile
 from parquet_sink.flush import TaskFlush
 from parquet_sink.kafka.block import Block
@@ -276,6 +278,36 @@ def test_storage_that_fails_at_once_accepts_nothing(run: Run, tmp_path: Path) ->
     assert outcome.accepted_until == 100
     assert outcome.failure is not None
     assert outcome.failure.kind == "StorageFailed"
+
+
+class Away(JsonTrees):
+    """A decoder whose registry does not answer from the third block on."""
+
+    def __init__(self) -> None:
+        super().__init__(anything=False)
+        self.blocks = 0
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        self.blocks += 1
+        if self.blocks > 2:
+            raise RegistryFailed("The schema registry did not give schema id 2.")
+        return super().decode(values)
+
+
+@pytest.mark.parametrize("records", [1_000, 25])
+def test_a_registry_that_stays_away_loses_no_record_before(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: int
+) -> None:
+    """What was decoded before is sent and accepted, nothing after it, and nothing stays on the disk."""
+    decoder = Away()
+    monkeypatch.setattr(TaskFlush, "_decoder", lambda task: decoder)
+    target = Target()
+    blocks = [block(SPAN, first, good(20)) for first in (100, 120, 140, 160)]
+    outcome = run(target, [*blocks, at_end(SPAN)], records)["orders", 0]
+    assert outcome.failure is not None
+    assert (outcome.failure.kind, outcome.accepted_until) == ("RegistryFailed", 140)
+    assert target.offsets == list(range(100, 140))
+    assert left(tmp_path) == []
 
 
 def test_a_defect_is_raised_and_leaves_no_open_file(run: Run, tmp_path: Path) -> None:
