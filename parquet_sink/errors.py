@@ -14,6 +14,7 @@
         ├── KafkaFailed          the broker refused or stayed away
         │   └── BrokerAway       no answer in time; it may come back
         ├── RegistryFailed       the schema registry refused or stayed away
+        │   └── RegistryAway     no answer in time, or trouble of its own; it may come back
         └── StorageFailed        the folder for temporary files cannot be used
 
 Messages are for an operator: what happened, where (topic, topic-partition, offset or key), and the cure.
@@ -108,6 +109,10 @@ class BrokerAway(KafkaFailed):
 
 class RegistryFailed(ConnectorError):
     """The schema registry refused us, or did not answer within the budget: no record is to blame."""
+
+
+class RegistryAway(RegistryFailed):
+    """No registry answered in time, or only with trouble of its own; nothing is lost meanwhile."""
 
 
 class StorageFailed(ConnectorError):

@@ -23,7 +23,7 @@ from parquet_sink.convert.registered import Recent, RegisteredSchema, SchemaKind
 from parquet_sink.convert.registry_failures import QUESTIONABLE, Failure, failure_of, is_not_registered
 from parquet_sink.convert.registry_http import Address, BadAnswer, Deadline, open_client, tls_context
 from parquet_sink.convert.registry_references import Answer, Reference, resolve
-from parquet_sink.errors import RegistryFailed
+from parquet_sink.errors import RegistryAway, RegistryFailed
 
 FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 20.0
@@ -141,7 +141,7 @@ class Registry:
             raise InvalidValue(f"it refers to {reference}, which is not registered at {self.name}") from None
 
     def _ask(self, what: str, question: Question[T], until: float) -> T:
-        """The answer of the first address that has one. Raises NotRegistered or RegistryFailed."""
+        """The answer of the first address that has one. Raises NotRegistered, RegistryFailed, or RegistryAway where waiting may help."""
         failures: dict[str, Failure] = {}
         pause = FIRST_PAUSE_S
         for attempt in range(self._settings.max_retries + 1):
@@ -159,7 +159,8 @@ class Registry:
             log.warning("%s", self._told(what, failures))
             self._sleep(min(pause * random.uniform(0.5, 1.0), left))  # noqa: S311 -- spreads load, guards nothing
             pause = min(pause * 2, LONGEST_PAUSE_S)
-        raise RegistryFailed(self._told(what, failures))
+        kind = RegistryAway if any(failure.passing for failure in failures.values()) else RegistryFailed
+        raise kind(self._told(what, failures))
 
     def _ask_one(self, place: tuple[str, SchemaRegistryClient], question: Question[T], until: float) -> T | Failure:
         client = place[1]

@@ -34,7 +34,7 @@ RESTART_WINDOW_S: Final = 600.0
 RESTART_PAUSE_S: Final = 2.0
 STOP_S: Final = 300.0
 """How long a graceful stop waits for the flush in progress: one upload with all its retries fits in."""
-CURABLE: Final = frozenset({"BrokerAway", "KafkaFailed", DEFECT})
+CURABLE: Final = frozenset({"BrokerAway", "KafkaFailed", "RegistryAway", DEFECT})
 """Failures that a new start of the query may cure."""
 
 
