@@ -69,10 +69,11 @@ class AvroDecoder:
         left = np.flatnonzero(~found.done)
         kept = found.done & found.rows.is_valid().to_numpy(zero_copy_only=False) if self._node.nullable else found.done
         rows = found.rows if kept.all() else found.rows.filter(pa.array(kept))
-        if not len(left):
-            return np.flatnonzero(kept), rows, {}
+        at = np.flatnonzero(kept)
         positions, exact_rows, invalid = self._one_by_one(values, left)
-        both = np.concatenate([np.flatnonzero(kept), positions])
+        if not len(positions):
+            return at, rows, invalid
+        both = np.concatenate([at, positions])
         order = np.argsort(both)
         return both[order], pa.concat_arrays([rows, exact_rows]).take(pa.array(order)), invalid
 
