@@ -20,6 +20,8 @@ if a sample of its first rows repeats. Delta encodings are smaller and no dearer
 read them (StarRocks, Iceberg's vectorised reader, Spark before 3.3), the reference connector writes none, and a target
 that cannot decode a file says so only after accepting it. Row groups of 20,000 rows and of 500,000 cost the same CPU.
 
+Times of a day are marked as adjusted to UTC, as the reference connector marks them; Arrow's default is the opposite.
+
 Files are not fsynced: until the target has accepted a file its records are still in Kafka, and a file that a crash of
 the machine damaged is never sent, because nothing of before a crash is.
 """
@@ -102,6 +104,7 @@ class ParquetFile:
             use_dictionary=list(dictionary_columns(rows)),
             write_statistics=False,
             store_schema=False,
+            write_time_adjusted_to_utc=True,
         )
 
 
