@@ -5,13 +5,16 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from integration.conftest import TopicFactory
 from integration.harness import Sink, committed, ends
 from parquet_sink.kafka.broker import Broker, free_port
 from parquet_sink.runtime.connector import Status
+
+PATIENCE_S = 60.0
+"""How long a busy machine may take for what usually takes a moment."""
 
 
 def numbered(count: int, first: int = 0) -> list[tuple[None, bytes]]:
@@ -28,7 +31,7 @@ def delete_records(broker: Broker, topic: str, before: int) -> None:
     """What retention does: records of topic-partition 0 below this offset go."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
     for future in admin.delete_records([TopicPartition(topic, 0, before)]).values():
-        future.result(20)
+        future.result(PATIENCE_S)
 
 
 @pytest.fixture
@@ -37,7 +40,7 @@ def transactional(broker: Broker) -> Iterator[Producer]:
     producer = Producer(
         {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": f"t-{time.time_ns()}", "linger.ms": 0}
     )
-    producer.init_transactions(20)
+    producer.init_transactions(PATIENCE_S)
     yield producer
     producer.purge()
 
@@ -47,11 +50,11 @@ def transaction(producer: Producer, topic: str, count: int, *, commit: bool) -> 
     producer.begin_transaction()
     for _, value in numbered(count):
         producer.produce(topic, value, partition=0)
-    assert producer.flush(20) == 0
+    assert producer.flush(PATIENCE_S) == 0
     if commit:
-        producer.commit_transaction(20)
+        producer.commit_transaction(PATIENCE_S)
     else:
-        producer.abort_transaction(20)
+        producer.abort_transaction(PATIENCE_S)
 
 
 @pytest.mark.parametrize(
@@ -79,11 +82,11 @@ def test_open_transaction_is_waited_for(
     broker.produce(name, numbered(2))
     transactional.begin_transaction()
     transactional.produce(name, b'{"n": 2}')
-    assert transactional.flush(20) == 0
+    assert transactional.flush(PATIENCE_S) == 0
     broker.produce(name, numbered(2, 3))
     sink.drain(name)
     assert (offsets(sink), sink.offsets(name)) == ([0, 1], [2])
-    transactional.commit_transaction(20)
+    transactional.commit_transaction(PATIENCE_S)
     sink.drain(name)
     assert (offsets(sink), sink.offsets(name)) == ([0, 1, 2, 3, 4], [6])
 
@@ -105,19 +108,20 @@ def test_offsets_lost_while_stopped(sink: Sink, broker: Broker, topic: TopicFact
 
 @pytest.mark.parametrize("policy", ["STOP", "CONTINUE"])
 def test_retention_overtakes_the_reader(sink: Sink, broker: Broker, topic: TopicFactory, policy: str) -> None:
-    """The same while the connector waits for records to become due."""
+    """The same while the connector waits for records to become due, which is when the eleventh comes."""
     name = topic()
-    run = sink.start(name, commit_interval_ms=3_000, lost_offsets_policy=policy)
+    run = sink.start(name, commit_records=11, commit_interval_ms=600_000, lost_offsets_policy=policy)
     run.until(lambda: run.looked)
     broker.produce(name, numbered(10))
     delete_records(broker, name, 8)
+    broker.produce(name, numbered(1, 10))
     if policy == "STOP":
         run.until_ended()
         assert (run.status, run.failure.kind, sink.offsets(name)) == (Status.FAILED, "OffsetsLost", [0])
         assert f"Topic {name}, topic-partition 0: offsets 0 to 7 were deleted" in run.failure.message
     else:
-        run.until_records(2).stop()
-        assert (run.status, offsets(sink), sink.offsets(name)) == (Status.DONE, [8, 9], [10])
+        run.until_records(3).stop()
+        assert (run.status, offsets(sink), sink.offsets(name)) == (Status.DONE, [8, 9, 10], [11])
 
 
 def test_topic_made_anew_while_stopped_is_read_from_its_first_record(
@@ -128,11 +132,58 @@ def test_topic_made_anew_while_stopped_is_read_from_its_first_record(
     broker.produce(name, numbered(10))
     sink.drain(name)
     broker.delete_topic(name)
+    forgotten(sink, name)
     broker.create_topic(name)
     broker.produce(name, numbered(12, 100))
-    sink.drain(name)
+    assert sink.drain(name).status is Status.DONE
     assert [row["n"] for row in sink.rows() if row["n"] >= 100] == list(range(100, 112))
     assert sink.offsets(name) == [12]
+
+
+def forgotten(sink: Sink, topic: str) -> None:
+    """Waits until Kafka has forgotten the group's offset, which it does some time after the topic was deleted."""
+    deadline = time.monotonic() + PATIENCE_S
+    while sink.offsets(topic) != [None]:
+        assert time.monotonic() < deadline, "Kafka keeps the offset of a topic that was deleted"
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("policy", ["STOP", "CONTINUE"])
+@pytest.mark.parametrize("offset", [4, 10])
+def test_offset_of_a_topic_made_anew_while_stopped(
+    sink: Sink, broker: Broker, topic: TopicFactory, policy: str, offset: int
+) -> None:
+    """Where the old topic's offset is still there it is named as lost, unless an operator says that it counts."""
+    name = topic()
+    broker.produce(name, numbered(10))
+    sink.drain(name)
+    ((_, signed),) = committed(broker, sink.group, name)
+    broker.delete_topic(name)
+    forgotten(sink, name)
+    broker.create_topic(name)
+    broker.produce(name, numbered(12, 100))
+    commit(broker, sink.group, TopicPartition(name, 0, offset, signed))
+    run = sink.drain(name, lost_offsets_policy=policy)
+    if policy == "STOP":
+        assert (run.status, run.failure.kind, sink.offsets(name)) == (Status.FAILED, "OffsetsLost", [offset])
+        assert f"stands at offset {offset} of a topic that was deleted and made anew" in run.failure.message
+        broker.consumer_groups(
+            "--group", sink.group, "--topic", name, "--reset-offsets", "--to-current", "--execute"
+        )  # fmt: skip
+        assert sink.drain(name).status is Status.DONE
+        assert [row["n"] for row in sink.rows() if row["n"] >= 100] == list(range(100 + offset, 112))
+    else:
+        assert (run.status, sink.offsets(name)) == (Status.DONE, [12])
+        assert sorted(row["n"] for row in sink.rows()) == [*range(10), *range(100, 112)]
+
+
+def commit(broker: Broker, group: str, offset: TopicPartition) -> None:
+    """Commits an offset with its metadata, as a group's tool might."""
+    client = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group, "log_level": 0})
+    try:
+        client.commit(offsets=[offset], asynchronous=False)
+    finally:
+        client.close()
 
 
 @pytest.mark.parametrize("policy", ["STOP", "CONTINUE"])

@@ -32,7 +32,7 @@ def test_records_of_all_sizes_arrive(sink: Sink, topic: TopicFactory, broker: Br
     for value in ({"i": 0}, {"i": 1, "text": text}, {"i": 2, **columns}, {"i": 3, "deep": nested(99)}):
         producer.produce(name, json.dumps(value, ensure_ascii=False).encode())
     producer.produce(name, b'{"i":4}', headers=[(f"h{n}", b"x" * 10) for n in range(1_000)])
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     run = sink.drain(name)
     assert run.status is Status.DONE
     rows = sink.rows()
@@ -58,7 +58,7 @@ def test_a_target_that_is_away_fills_no_disk(
         most = max(most, len(files_below(sink.tmp_dir)))
         return run.records >= 2_000
 
-    run.until(arrived)
+    run.until(arrived, 120)
     assert 1 <= most <= 3
     assert max(receipt.attempts for receipt in run.accepted) == 5
     run.stop()
