@@ -292,6 +292,30 @@ def test_columns_that_are_no_text(named: str, flat: bool) -> None:
     assert hides.columns(("f",), nothing) == nothing
 
 
+def test_fields_below_that_hold_nothing() -> None:
+    """Where a named field of an object holds nothing, its type is no matter either."""
+    below = {"f": pa.array([None, {"name": None}], pa.struct([("name", NUMBER)]))}
+    assert concealer("f.name").columns(("f",), below) == below
+
+
+@pytest.mark.parametrize("flat", [True, False])
+@pytest.mark.parametrize(
+    ("named", "texts", "passes"),
+    [
+        ("f.tags.value", ['["*****"]', None, "[]"], True),
+        ("f.tags.value", ['["*****"]', "Ada"], False),
+        ("f.tags.name", ['["*****"]'], False),
+        ("f.other.value", ["Ada"], True),
+    ],
+)
+def test_lists_that_are_text(named: str, texts: list[str | None], passes: bool, flat: bool) -> None:
+    """Text that may be a list's, which was concealed before it became text, stays; any other is for the tree."""
+    arrays = {"f": pa.array([{"tags": text} for text in texts])}
+    hides = concealer(named, flat=flat)
+    assert hides.columns(("f",), arrays, lists_as_text=True) == (arrays if passes else None)
+    assert hides.columns(("f",), arrays) == (arrays if named == "f.other.value" else None)
+
+
 UNMATCHED = [
     ("f", True, TEXT, True),
     ("f", True, NUMBER, True),

@@ -141,24 +141,24 @@ class Concealer:
         """
         return self._object(tree, self._places.root)
 
-    def columns(self, names: Sequence[str], arrays: Mapping[str, pa.Array]) -> dict[str, pa.Array] | None:
+    def columns(
+        self, names: Sequence[str], arrays: Mapping[str, pa.Array], *, lists_as_text: bool = False
+    ) -> dict[str, pa.Array] | None:
         """The columns that have these names concealed, all others as they are.
 
         arrays: as they were read, before flattening, because a flattened name does not tell whether an object is what
-        is named. names: those to look at; names that `arrays` lacks are passed over. None when one of them is for
-        `tree` to judge, record by record: it holds something, and is of a type that may not stand there.
+        is named. names: those to look at; names that `arrays` lacks are passed over. lists_as_text: text that begins
+        with `[` comes from records that `tree` has passed, and may be a list's. None when something is for `tree` to
+        judge, record by record: it may not stand where it stands.
         """
         found = dict(arrays)
         for name in names:
             place = self._places.step(self._places.root, name)
-            if place is None or name not in found or found[name].null_count == len(found[name]):
-                continue
-            try:
-                rebuild = self._rebuild(found[name].type, place)
-            except InvalidValue:
-                return None
-            if rebuild is not None:
-                found[name] = rebuild(found[name])
+            if place is not None and name in found:
+                try:
+                    found[name] = self._column(found[name], place, lists_as_text)
+                except InvalidValue:
+                    return None
         return found
 
     def unmatched(self, columns: Iterable[pa.Field]) -> tuple[str, ...]:
@@ -204,6 +204,25 @@ class Concealer:
         rebuild = self._rebuild(arrow, below) if below is not None else None
         return rebuild and partial(put, rebuild)
 
+    def _column(self, array: pa.Array, place: Place, lists_as_text: bool) -> pa.Array:
+        """As `_rebuild`, but by values: what is null is no matter."""
+        if array.null_count == len(array):
+            return array
+        if not place.hit and pa.types.is_struct(array.type):
+            return self._columns_below(array, place, lists_as_text)
+        if lists_as_text and not place.hit and not place.strays and _are_lists(array):
+            return array
+        rebuild = self._rebuild(array.type, place)
+        return array if rebuild is None else rebuild(array)
+
+    def _columns_below(self, rows: pa.StructArray, place: Place, lists_as_text: bool) -> pa.StructArray:
+        children = rows.flatten()  # null where the struct is
+        for index, field in enumerate(rows.type):
+            below = self._places.step(place, field.name)
+            if below is not None:
+                children[index] = self._column(children[index], below, lists_as_text)
+        return pa.StructArray.from_arrays(children, fields=list(rows.type), mask=_nulls(rows))
+
     def _object(self, tree: Tree, place: Place) -> Tree:
         result = tree
         for name, value in tree.items():
@@ -229,6 +248,11 @@ class Concealer:
         if place.leads:
             raise InvalidValue(_dead_end(place, _TREE_KINDS[type(value)]))
         return value
+
+
+def _are_lists(array: pa.Array) -> bool:
+    """Whether all text may be the JSON text of lists."""
+    return pa.types.is_string(array.type) and bool(pc.all(pc.starts_with(array, "[")).as_py())
 
 
 def _below(arrow: pa.DataType) -> Iterable[tuple[str, pa.DataType]]:
