@@ -366,3 +366,14 @@ def test_a_list_with_an_integer_beyond_64_bits_is_refused_on_the_fast_path() -> 
     """Such a number would be altered by reading it; the record is named."""
     values = [b'{"a":[%d]}' % n for n in range(300)] + [b'{"a":[18446744073709551616]}']
     assert refused(ShapeSettings(), *values) == (300, "field a[0] holds an integer beyond 64 bits")
+
+
+def test_lower_case_reaches_into_lists() -> None:
+    """The JSON text of a list has lower-case names, too, on both paths; two that become one have no row."""
+    one = Shaper(ShapeSettings(embed_metadata=False, lowercase=True))
+    (run,) = shape(one, [b'{"L":[{"A":%d,"B":{"C":[]}}]}' % number for number in range(300)])
+    assert run.rows.slice(0, 1).to_pylist() == [{"l": '[{"a":0,"b":{"c":[]}}]'}]
+    assert run.rows.column("l").to_pylist()[299] == '[{"a":299,"b":{"c":[]}}]'
+    values = [b'{"L":[]}'] * 200 + [b'{"L":[{"A":1,"a":2}]}']
+    reason = "fields L[0].A and L[0].a would both become field L[0].a"
+    assert refused(ShapeSettings(lowercase=True), *values) == (200, reason)

@@ -16,11 +16,12 @@ from parquet_sink.convert.json_exact import is_plain
 
 
 def with_lists_as_text(
-    values: pa.BinaryArray, discard: bool, conceal: Callable[[Tree], Tree] | None
+    values: pa.BinaryArray, discard: bool, prepare: Callable[[Tree], Tree] | None
 ) -> pa.BinaryArray | None:
     """The values, those with lists written anew; None when one of them is for the exact path.
 
-    values: no nulls. discard: lists are left out. conceal: applied to lists, and to nothing else.
+    values: no nulls. discard: lists are left out. prepare: gives the tree that lists are taken from,
+    with the same fields outside of them.
     """
     mask = pc.match_substring(values, "[")
     count = mask.true_count
@@ -30,7 +31,7 @@ def with_lists_as_text(
     try:
         for value in values.filter(mask).to_pylist():
             tree = orjson.loads(value)
-            if type(tree) is not dict or not _replace(tree, tree if conceal is None else conceal(tree), discard, 1):
+            if type(tree) is not dict or not _replace(tree, tree if prepare is None else prepare(tree), discard, 1):
                 return None
             written.append(orjson.dumps(tree))
     except (InvalidValue, orjson.JSONDecodeError, RecursionError):
@@ -39,7 +40,7 @@ def with_lists_as_text(
     return replacements if count == len(values) else pc.replace_with_mask(values, mask, replacements)
 
 
-def _replace(tree: Tree, concealed: Tree, discard: bool, depth: int) -> bool:
+def _replace(tree: Tree, prepared: Tree, discard: bool, depth: int) -> bool:
     """Lists at any depth of objects to text, in place; False where the exact path must look."""
     dropped = []
     for key, value in tree.items():
@@ -50,8 +51,8 @@ def _replace(tree: Tree, concealed: Tree, discard: bool, depth: int) -> bool:
             if discard:
                 dropped.append(key)
             else:
-                tree[key] = orjson.dumps(concealed[key]).decode()
-        elif kind is dict and not _replace(value, concealed[key], discard, depth + 1):  # type: ignore[arg-type]
+                tree[key] = orjson.dumps(prepared[key]).decode()
+        elif kind is dict and not _replace(value, prepared[key], discard, depth + 1):  # type: ignore[arg-type]
             return False
     for key in dropped:
         del tree[key]

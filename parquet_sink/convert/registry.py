@@ -141,7 +141,7 @@ class Registry:
             raise InvalidValue(f"it refers to {reference}, which is not registered at {self.name}") from None
 
     def _ask(self, what: str, question: Question[T], until: float) -> T:
-        """The answer of the first address that has one. Raises NotRegistered, RegistryFailed, or RegistryAway where waiting may help."""
+        """The answer of the first address that has one. Raises NotRegistered, RegistryFailed, RegistryAway."""
         failures: dict[str, Failure] = {}
         pause = FIRST_PAUSE_S
         for attempt in range(self._settings.max_retries + 1):

@@ -4,7 +4,7 @@ The exact path (`json_exact`, `rows`, `kinds`) is the definition; the fast path 
 same runs, and property tests hold it to that. Pure.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +21,7 @@ from parquet_sink.shape.assembly import Assembly, Records, Run
 from parquet_sink.shape.conceal import Concealer
 from parquet_sink.shape.keys import Keys
 from parquet_sink.shape.kinds import Change, Kinds, Row, evolve, fits
+from parquet_sink.shape.lower import lists_lowercased
 from parquet_sink.shape.outline import Form
 from parquet_sink.shape.pace import Pace
 from parquet_sink.shape.schema import Known
@@ -42,6 +43,9 @@ class JsonShaper:
         self._concealer: Concealer | None = None
         if settings.obfuscation is not None:
             self._concealer = Concealer(settings.obfuscation, settings.flatten)
+        self._prepare: Callable[[Tree], Tree] | None = lists_lowercased if settings.lowercase else None
+        if self._concealer is not None:
+            self._prepare = self._concealer.tree
         self._pace = Pace()
 
     @property
@@ -118,8 +122,7 @@ class JsonShaper:
         """The values without lists, which the reader does not take."""
         if not self._known.outline.has_lists:
             return values
-        conceal = None if self._concealer is None else self._concealer.tree
-        return json_lists.with_lists_as_text(values, self._settings.discard_collections, conceal)
+        return json_lists.with_lists_as_text(values, self._settings.discard_collections, self._prepare)
 
     def _take_columns(
         self,
@@ -148,9 +151,7 @@ class JsonShaper:
         known = self._known
         try:
             tree = parse(value)
-            if self._concealer is not None:
-                tree = self._concealer.tree(tree)
-            row, kinds, change = self._fitted(tree)
+            row, kinds, change = self._fitted(tree if self._prepare is None else self._prepare(tree))
         except InvalidValue as error:
             raise InvalidRecord(records.topic, records.partition, records.offset(index), str(error)) from None
         if change in (Change.WIDENED, Change.INCOMPATIBLE):

@@ -24,6 +24,7 @@ from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.shape import explode, json_text, tree_runs, typed, typed_types
 from parquet_sink.shape.chunks import Chunks
 from parquet_sink.shape.conceal import Concealer
+from parquet_sink.shape.lower import lowercased
 from parquet_sink.shape.sheet import Sheet
 from parquet_sink.shape.typed_arrays import conformed, relabelled
 
@@ -87,7 +88,7 @@ class Sheets:
         return conformed(relabelled(rows, lower) if self._settings.lowercase else rows, changed)
 
     def _tree_named(self, tree: Tree) -> Tree:
-        return tree_runs.lowercased(tree) if self._settings.lowercase else tree
+        return lowercased(tree) if self._settings.lowercase else tree
 
     def _typed_exploded(self, positions: pa.Int64Array, rows: pa.Array) -> tuple[pa.Int64Array, pa.Array]:
         return explode.rows(positions, rows) if self._settings.explode else (positions, rows)

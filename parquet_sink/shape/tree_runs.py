@@ -11,23 +11,14 @@ import pyarrow as pa
 
 from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.convert.decoded import Tree
-from parquet_sink.convert.invalid import InvalidValue, Path
+from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.shape import rows
 from parquet_sink.shape.kinds import Change, Kinds, Row, evolve, fits, to_fields
 from parquet_sink.shape.sheet import Sheet
-from parquet_sink.shape.typed_types import clash
 
 _MOST_FOR_COLUMNS = 64
 """Runs of a piece up to which a new column begins one, too, so that it starts at the very row that has it first. Where
 each record brings columns of its own, the columns of all runs together must not become too many."""
-
-
-def lowercased(tree: Tree) -> Tree:
-    """The tree with the names of all fields in lower case, at every depth, inside lists too.
-
-    Raises InvalidValue when two fields of one object become one.
-    """
-    return _lower_object(tree, ())
 
 
 @dataclass
@@ -104,23 +95,3 @@ def _used(kinds: Kinds, found: Sequence[Row]) -> Kinds:
         else:
             used[name] = kind
     return used
-
-
-def _lower_object(tree: Tree, path: Path) -> Tree:
-    found: Tree = {}
-    origin: dict[str, str] = {}
-    for key, value in tree.items():
-        lower = key.lower()
-        if lower in found:
-            raise InvalidValue(clash((*path, origin[lower]), (*path, key), (*path, lower)))
-        origin[lower] = key
-        found[lower] = _lower(value, (*path, key))
-    return found
-
-
-def _lower(value: object, path: Path) -> object:
-    if isinstance(value, dict):
-        return _lower_object(value, path)
-    if isinstance(value, list):
-        return [_lower(element, (*path, index)) for index, element in enumerate(value)]
-    return value
