@@ -7,14 +7,13 @@ neighbourhood and sends only that hundred the exact way, however many bad ones t
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.decoded import Decoded, Tree, Trees, Typed
 from parquet_sink.convert.json_typed_exact import ExactReader
-from parquet_sink.convert.json_typed_fast import FastReader, can_read
+from parquet_sink.convert.json_typed_fast import FastReader, Mode, can_read
 from parquet_sink.convert.json_typed_types import Slot, StructKind, to_arrow
 
 FEWEST = 64
@@ -41,7 +40,7 @@ class TypedReader:
         self.type = to_arrow(slot.kind)
         self.exact = ExactReader(slot)
         self._fast = FastReader(slot.kind) if isinstance(slot.kind, StructKind) and can_read(slot.kind) else None
-        self._unexpected: Literal["error", "ignore"] = "error"
+        self._mode = Mode()
 
     def read_fast(self, values: pa.BinaryArray) -> tuple[list[Part], list[int]]:
         """What can be read many at once, and the positions of all other values: those are for the exact reader."""
@@ -71,17 +70,21 @@ class TypedReader:
             waiting.extend(reversed(cuts))
 
     def _try(self, values: pa.BinaryArray, *, whole: bool) -> tuple[pa.StructArray, list[int]] | None:
-        """Read all the values, ignoring unexpected fields once that has shown to help."""
+        """Read all the values; where the mode that worked last fails, others may work, and are kept."""
         if self._fast is None or len(values) < FEWEST:
             return None
-        if self._unexpected == "ignore" or not whole:
-            return self._fast.read(values, "ignore")
-        found = self._fast.read(values, "error")
-        if found is None:
-            found = self._fast.read(values, "ignore")
+        for mode in self._modes(self._fast.has_decimals, whole):
+            found = self._fast.read(values, mode)
             if found is not None:
-                self._unexpected = "ignore"
-        return found
+                self._mode = mode if whole else self._mode
+                return found
+        return None
+
+    def _modes(self, has_decimals: bool, whole: bool) -> list[Mode]:
+        """Those worth a try. Parts are tried after the whole failed, so they ignore what is unexpected."""
+        lenient = Mode("ignore", self._mode.numbers)
+        modes = [self._mode, lenient] if whole and self._mode != lenient else [lenient]
+        return [*modes, Mode("ignore", not self._mode.numbers)] if has_decimals else modes
 
 
 def _without(part: Part, positions: list[int]) -> Part:

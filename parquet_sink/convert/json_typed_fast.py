@@ -2,8 +2,9 @@
 
 Arrow's reader does the parsing (see `json_fast` for the guards that make its answer trustworthy). It reads numbers to
 size, text, booleans, structs and lists; dates and times are read as integers, bytes and decimals as text, and turned
-into what they are here. Rows that it cannot judge are doubtful: a null where none may be, a zero with a sign, a
-fraction that is not finite, text that is not base64. Maps, unions and values that are no struct are never read fast.
+into what they are here. Decimals that are written as numbers need another reading of the whole. Rows that it cannot
+judge are doubtful: a null where none may be, a zero with a sign, a fraction that is not finite, text that is not
+base64. Maps, unions and values that are no struct are never read fast.
 
 CPU per record of about 150 bytes with 7 fields, in blocks of 10,000: 0.7 µs, nearly all of it Arrow's
 reader; 1.0 when unexpected fields must be ignored. The exact path takes 2.8.
@@ -11,6 +12,7 @@ reader; 1.0 when unexpected fields must be ignored. The exact path takes 2.8.
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from typing import Literal, TypeAlias
@@ -34,6 +36,15 @@ from parquet_sink.convert.json_typed_types import (
     kinds,
     to_arrow,
 )
+
+
+@dataclass(frozen=True)
+class Mode:
+    """How to read. unexpected: what to do at fields that the struct does not have. numbers: so decimals are written."""
+
+    unexpected: Literal["error", "ignore"] = "error"
+    numbers: bool = False
+
 
 Rows: TypeAlias = pa.Int64Array | None
 """Which value each element of an array came from; None: the element at n came from value n."""
@@ -70,20 +81,22 @@ class FastReader:
     def __init__(self, kind: StructKind) -> None:
         self._kind = kind
         self._type = to_arrow(kind)
-        self._schema = pa.schema([(field.name, _read_as(field.slot.kind)) for field in kind.fields])
+        self.has_decimals = any(isinstance(below, DecimalKind) for below in kinds(kind))
+        self._schemas = {
+            numbers: pa.schema([(field.name, _read_as(field.slot.kind, numbers)) for field in kind.fields])
+            for numbers in (False, True)
+        }
 
-    def read(
-        self, values: pa.BinaryArray, unexpected: Literal["error", "ignore"]
-    ) -> tuple[pa.StructArray, list[int]] | None:
+    def read(self, values: pa.BinaryArray, mode: Mode) -> tuple[pa.StructArray, list[int]] | None:
         """A row per value, and which of them are doubtful, in order; None when any value does not fit.
 
         A doubtful row may hold anything.
         """
-        batch = json_fast.read(values, self._schema, unexpected)
+        batch = json_fast.read(values, self._schemas[mode.numbers], mode.unexpected)
         if batch is None:
             return None
-        visit = _Visit(values)
-        if unexpected == "ignore":
+        visit = _Visit(values, mode.numbers)
+        if mode.unexpected == "ignore":
             visit.doubt(json_fast.may_be_odd(values), None)
         columns = [
             visit.fill(array, field.slot, field.name, None, None)
@@ -97,22 +110,23 @@ def _is_slow(kind: Kind) -> bool:
     return isinstance(kind, MapKind | UnionKind)
 
 
-def _read_as(kind: Kind) -> pa.DataType:
+def _read_as(kind: Kind, numbers: bool) -> pa.DataType:
     if isinstance(kind, ScalarKind):
         return _READ_AS[kind.name]
     if isinstance(kind, DecimalKind):
-        return pa.string()
+        return to_arrow(kind) if numbers else pa.string()
     if isinstance(kind, ListKind):
-        return pa.list_(_read_as(kind.item.kind))
+        return pa.list_(_read_as(kind.item.kind, numbers))
     assert isinstance(kind, StructKind)
-    return pa.struct([(field.name, _read_as(field.slot.kind)) for field in kind.fields])
+    return pa.struct([(field.name, _read_as(field.slot.kind, numbers)) for field in kind.fields])
 
 
 class _Visit:
     """One walk over the columns that were read; collects doubts."""
 
-    def __init__(self, values: pa.BinaryArray) -> None:
+    def __init__(self, values: pa.BinaryArray, numbers: bool) -> None:
         self._values = values
+        self._numbers = numbers
         self._doubts: set[int] = set()
 
     def doubtful(self) -> list[int]:
@@ -129,28 +143,31 @@ class _Visit:
         missing = None
         if array.null_count:
             missing = array.is_null() if inside is None else pc.and_(array.is_null(), inside)
+        if self._numbers and isinstance(slot.kind, DecimalKind):
+            self._doubt_texts(array.is_valid(), rows, rf'{_start_of(name)}"|\\|[0-9][eE]')
         converted = self._convert(array, slot.kind, rows)
         if missing is not None and pc.any(missing).as_py():
             if slot.default is not None:
                 converted = pc.if_else(missing, pa.array([slot.default], converted.type)[0], converted)
             elif not slot.optional:
-                self._doubt_missing(missing, rows, name if slot.may_be_absent else None)
+                self._doubt_texts(missing, rows, rf"{_start_of(name)}null|\\" if slot.may_be_absent else "")
         return converted if slot.nullable or not converted.null_count else _solid(converted)
 
-    def _doubt_missing(self, missing: pa.BooleanArray, rows: Rows, name: str | None) -> None:
-        """name: of a field that may be left out, but not be null: only where the text says null there is a doubt."""
-        positions = _rows_of(missing, rows)
-        if name is not None:
-            known = f'"{name}"[ \t\r\n]*:[ \t\r\n]*' if _PLAIN_NAME.fullmatch(name) else ""
-            written = pc.match_substring_regex(self._values.take(positions), rf"{known}null|\\")
-            positions = positions.filter(written)
-        self._doubts.update(positions.to_pylist())
+    def _doubt_texts(self, mask: pa.BooleanArray, rows: Rows, pattern: str) -> None:
+        """Doubt the values in which an element of the mask is true, as far as their text matches.
+
+        So those are found that have null where a field may be left out and not be null; and those that have text, or
+        an exponent, which Arrow follows beyond its own limits, where a decimal should be a number.
+        """
+        positions = _rows_of(mask, rows)
+        matches = pc.match_substring_regex(self._values.take(positions), pattern)
+        self._doubts.update(positions.filter(matches).to_pylist())
 
     def _convert(self, array: pa.Array, kind: Kind, rows: Rows) -> pa.Array:
         if isinstance(kind, ScalarKind):
             return self._convert_scalar(array, kind, rows)
         if isinstance(kind, DecimalKind):
-            return self._note_bad(*from_base64_decimals(array, kind), rows)
+            return array if self._numbers else self._note_bad(*from_base64_decimals(array, kind), rows)
         if isinstance(kind, ListKind):
             return self._convert_list(array, kind, rows)
         assert isinstance(kind, StructKind)
@@ -200,6 +217,11 @@ class _Visit:
         ]
         names = [field.name for field in fields]
         return pa.StructArray.from_arrays(children, names=names, mask=None if inside is None else pc.invert(inside))
+
+
+def _start_of(name: str) -> str:
+    """A pattern for all that comes before the value of a field, unless its name is escaped; else for nothing."""
+    return f'"{name}"[ \t\r\n]*:[ \t\r\n]*' if _PLAIN_NAME.fullmatch(name) else ""
 
 
 def _rows_of(mask: pa.BooleanArray, rows: Rows) -> pa.Int64Array:
