@@ -1,6 +1,7 @@
 """One Spark task's ranges, from blocks to receipts: steps 1 to 6 of `parquet_sink.sink`, in a worker process."""
 
 import contextlib
+import logging
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -25,7 +26,12 @@ from parquet_sink.upload.push import client_for
 from parquet_sink.upload.receipts import Receipt
 from parquet_sink.upload.uploader import OrderedUploader
 
+log = logging.getLogger(__name__)
+
 Key = tuple[str, int]
+
+_warned: set[tuple[str, str, tuple[str, ...]]] = set()
+"""Connector, topic and paths that were warned about in this process: once is enough."""
 
 
 @dataclass
@@ -66,6 +72,7 @@ class TaskFlush:
         for receipt in receipts:
             self._ranges[receipt.topic, receipt.partition].receipts.append(receipt)
         outcomes = tuple(self._outcome(flushing) for flushing in self._ranges.values())
+        self._warn_of_clear_text()
         give_back()
         return outcomes
 
@@ -171,6 +178,17 @@ class TaskFlush:
         return RangeOutcome(
             span.topic, span.partition, span.end, span.reason, until, tuple(flushing.receipts), failure, known
         )
+
+    def _warn_of_clear_text(self) -> None:
+        """A path that matches nothing is a slip of the pen, and what it should have hidden leaves in clear."""
+        for topic, shaper in self._shapers.items():
+            paths = shaper.unmatched()
+            if paths and (self._settings.name, topic, paths) not in _warned:
+                _warned.add((self._settings.name, topic, paths))
+                log.warning(
+                    "connector %s: topic %s has no field %s, which connect.ems.obfuscation.fields names; correct it.",
+                    *(self._settings.name, topic, ", ".join(paths)),
+                )
 
     def _give_up(self) -> None:
         for flushing in self._ranges.values():

@@ -1,6 +1,7 @@
 """What a Spark task says of its ranges, in every way a flush can end. Files are real, the target is a fake."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from parquet_sink.config.settings import (
     FileSettings,
     FlushSettings,
     KafkaSettings,
+    ObfuscationSettings,
     PushSettings,
     ShapeSettings,
 )
@@ -363,3 +365,20 @@ def test_a_range_that_breaks_off_is_a_defect(run: Run, tmp_path: Path) -> None:
         run(target, [block(SPAN, 110, [b'{"id":1}'])])
     assert target.files == []
     assert not list(tmp_path.rglob("*.part"))
+
+
+def test_paths_that_hide_nothing_are_warned_about_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An obfuscation path that matches no field of the topic is told, once in a process and not for each range."""
+    monkeypatch.setattr(module, "client_for", lambda settings: Target())
+    monkeypatch.setattr(module, "_warned", set())
+    hidden = ObfuscationSettings(("name", "nmae"))
+    connector = replace(made(tmp_path, 10), shape=ShapeSettings(obfuscation=hidden))
+    for start in (100, 150):
+        span = Span("orders", 0, start, start + 50, "interval")
+        with caplog.at_level("WARNING"):
+            TaskFlush(connector, {}).run(iter([block(span, start, [b'{"name":"Ada"}'] * 50), at_end(span)]))
+    assert [record.message for record in caplog.records if "nmae" in record.message] == [
+        "connector sink: topic orders has no field nmae, which connect.ems.obfuscation.fields names; correct it."
+    ]

@@ -95,6 +95,8 @@ def values(draw: st.DrawFn) -> list[bytes | None]:
     return [None if i == tombstone else t.encode("utf-8", "surrogateescape") for i, t in enumerate(texts)]
 
 
+ABOVE = ObfuscationSettings(("a", "n.b"))
+"""Paths that end at what may be an object."""
 HIDDEN = ObfuscationSettings(("b", "a.b", "n.c", "c.value"))
 
 shape_settings = st.builds(
@@ -106,7 +108,7 @@ shape_settings = st.builds(
     allow_null_primary_keys=st.booleans(),
     order_field=st.sampled_from([None, "a"]),
     lowercase=st.booleans(),
-    obfuscation=st.sampled_from([None, None, None, HIDDEN, replace(HIDDEN, method="sha256")]),
+    obfuscation=st.sampled_from([None, None, None, HIDDEN, replace(HIDDEN, method="sha256"), ABOVE]),
 ).map(
     lambda made: replace(made, lowercase=made.lowercase and made.flatten and made.obfuscation is None)
 )  # nested: see shape.shaper

@@ -86,7 +86,7 @@ class ConverterSettings:
     encoding: str = "UTF-8"  # string
     enhanced_names: bool = False  # avro: union members under their full names (enhanced.avro.schema.support)
     generalized_sum_types: bool = False  # avro, json_schema: generalized.sum.type.support
-    flatten_singleton_unions: bool = True  # avro: flatten.singleton.unions
+    flatten_singleton_unions: bool = True  # avro, json_schema: flatten.singleton.unions
     optional_for_nonrequired: bool = False  # json_schema: use.optional.for.nonrequired
     index_for_unions: bool = True  # protobuf: generate.index.for.unions
     flatten_unions: bool = False  # protobuf: flatten.unions

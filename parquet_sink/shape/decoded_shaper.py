@@ -119,7 +119,7 @@ class DecodedShaper:
         for sheet in sheets:
             arrays = {column.name: array for column, array in zip(sheet.columns, sheet.arrays, strict=True)}
             mask = self._keys.nulls_in(arrays, len(sheet))
-            row = -1 if mask is None or not len(sheet) else pc.index(mask, pa.scalar(True)).as_py()
+            row = -1 if mask is None or not len(sheet) else pc.index(mask, pa.scalar(True, pa.bool_())).as_py()
             position = sheet.positions[row].as_py() if row >= 0 else stop
             if position < stop:
                 found, stop = _Keyless(position, sheet, row), position

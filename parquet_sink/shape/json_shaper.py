@@ -102,16 +102,13 @@ class JsonShaper:
         known = self._known
         values = self._readable(records.values.slice(position, count))
         batch = None if values is None else json_fast.read(values, known.reading)
+        batch = None if batch is None else self._concealed(batch)
         if batch is None:
             return 0
         found = vectors.to_columns(
             batch, values, known.kinds, known.outline, known.form.flat, self._settings.discard_collections
         )
-        arrays: dict[str, pa.Array] | None = found.arrays
-        if self._concealer is not None:
-            arrays = self._concealer.columns(tuple(found.arrays), found.arrays)
-        if arrays is None:
-            return 0
+        arrays = found.arrays
         mask = vectors.either(found.doubtful, self._keys.nulls_in(arrays, count))
         doubtful: list[int] = [] if mask is None else pc.indices_nonzero(mask).to_pylist()
         if len(doubtful) * _DOUBTS_WORTH_IT > count:
@@ -123,6 +120,14 @@ class JsonShaper:
         if not self._known.outline.has_lists:
             return values
         return json_lists.with_lists_as_text(values, self._settings.discard_collections, self._prepare)
+
+    def _concealed(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+        """What was read, obfuscated before it becomes columns; None when a record must be judged by itself."""
+        if self._concealer is None:
+            return batch
+        read = dict(zip(batch.schema.names, batch.columns, strict=True))
+        done = self._concealer.columns(tuple(read), read, lists_as_text=self._known.outline.has_lists)
+        return None if done is None else pa.RecordBatch.from_arrays(list(done.values()), schema=batch.schema)
 
     def _take_columns(
         self,

@@ -42,7 +42,7 @@ class Keys:
         found: pa.BooleanArray | None = None
         for name in () if self._allow_null else self._names:
             if name not in arrays:
-                return pa.repeat(pa.scalar(True), count)
+                return pa.repeat(pa.scalar(True, pa.bool_()), count)
             if arrays[name].null_count:
                 mask = arrays[name].is_null()
                 found = mask if found is None else pc.or_(found, mask)

@@ -13,6 +13,7 @@ _METADATA = (
     pa.field("kafkaTimestamp", pa.int64(), nullable=False),
     pa.field("kafkaPartitionOffset", pa.string(), nullable=False),
 )
+_SEPARATOR = pa.scalar("_", pa.string())
 _ORDER = pa.field(ORDER_COLUMN, pa.int64(), nullable=False)
 
 
@@ -33,7 +34,9 @@ def arrays(
     """Values for `fields`, one per offset."""
     columns = {ORDER_COLUMN: offsets}
     if settings.embed_metadata:
-        texts = pc.binary_join_element_wise(pa.scalar(str(partition)), offsets.cast(pa.string()), "_")
+        texts = pc.binary_join_element_wise(
+            pa.scalar(str(partition), pa.string()), offsets.cast(pa.string()), _SEPARATOR
+        )
         numbers = pa.repeat(pa.scalar(partition, pa.int32()), len(offsets))
         columns |= {
             "kafkaPartition": numbers,

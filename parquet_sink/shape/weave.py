@@ -93,7 +93,7 @@ def _before(sheet: Sheet, stop: int) -> Sheet:
     """The rows of records before `stop`."""
     if not len(sheet) or sheet.positions[len(sheet) - 1].as_py() < stop:
         return sheet
-    return _slice(sheet, 0, pc.sum(pc.less(sheet.positions, stop)).as_py())
+    return _slice(sheet, 0, pc.sum(pc.less(sheet.positions, pa.scalar(stop, pa.int64()))).as_py())
 
 
 def _slice(sheet: Sheet, start: int, count: int) -> Sheet:
