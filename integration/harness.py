@@ -23,7 +23,7 @@ from parquet_sink.state import Failure
 from parquet_sink.target.process import TargetProcess
 from parquet_sink.upload.receipts import Receipt
 
-TIMEOUT_S: Final = 60.0
+TIMEOUT_S: Final = 120.0
 LOOK_S: Final = 0.05
 WORKER: Final = {
     "value.converter": "org.apache.kafka.connect.json.JsonConverter",

@@ -173,7 +173,7 @@ class TaskFlush:
             until = max((r.next_offset for r in flushing.receipts), default=flushing.span.start)
         shaper = self._shapers.get(flushing.span.topic)
         schema = shaper.known.serialize().to_pybytes() if shaper is not None and shaper.known is not None else None
-        known = Known(schema, flushing.accumulator.bytes_per_row)
+        known = Known(schema, flushing.accumulator.bytes_per_row, flushing.accumulator.bytes_per_record)
         span = flushing.span
         return RangeOutcome(
             span.topic, span.partition, span.end, span.reason, until, tuple(flushing.receipts), failure, known

@@ -115,8 +115,11 @@ def _together(ranges: Sequence[RangeOutcome]) -> dict[str, Known]:
     together: dict[str, Known] = {}
     for one in ranges:
         before = together.get(one.topic, Known())
-        schema = _merged(before.schema, one.learned.schema)
-        together[one.topic] = Known(schema, one.learned.bytes_per_row or before.bytes_per_row)
+        together[one.topic] = Known(
+            _merged(before.schema, one.learned.schema),
+            one.learned.bytes_per_row or before.bytes_per_row,
+            one.learned.bytes_per_record or before.bytes_per_record,
+        )
     return together
 
 

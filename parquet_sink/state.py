@@ -27,8 +27,8 @@ create table if not exists receipt (id integer primary key, body text not null);
 create table if not exists accepted (
   topic text, partition int, next_offset int, range_end int, reason text, primary key (topic, partition)
 );
-create table if not exists known (topic text primary key, schema blob, bytes_per_row real);
-create table if not exists learned (topic text primary key, schema blob, bytes_per_row real);
+create table if not exists known (topic text primary key, schema blob, bytes_per_row real, bytes_per_record real);
+create table if not exists learned (topic text primary key, schema blob, bytes_per_row real, bytes_per_record real);
 create table if not exists watch (topic text, partition int, body text, primary key (topic, partition));
 create table if not exists word (name text primary key, body text not null);
 """
@@ -71,10 +71,14 @@ class Failure:
 
 @dataclass(frozen=True)
 class Known:
-    """What earlier files of a topic taught. schema: as `Shaper` serialises it."""
+    """What earlier files of a topic taught. schema: as `Shaper` serialises it.
+
+    Sizes are those of Parquet files; a record has several rows, or none, where lists are exploded.
+    """
 
     schema: bytes | None = None
     bytes_per_row: float | None = None
+    bytes_per_record: float | None = None
 
 
 class State:
@@ -111,7 +115,11 @@ class State:
             ) from None
 
     def begin_run(self) -> None:
-        """Forgets what belonged to an earlier run; what topics taught stays."""
+        """Forgets what belonged to an earlier run; what topics taught stays.
+
+        Raises sqlite3.DatabaseError for a file that another version of this program made.
+        """
+        self.known()
         for table in ("receipt", "accepted", "learned", "watch", "word"):
             self._connection.execute(f"drop table {table}")
         self._connection.executescript(SCHEMA)
@@ -154,8 +162,8 @@ class State:
 
     def learn(self, topic: str, known: Known) -> None:
         """Notes what the last micro-batch taught of a topic; it counts from `settle` on."""
-        row = (topic, known.schema, known.bytes_per_row)
-        self._connection.execute("insert or replace into learned values (?, ?, ?)", row)
+        row = (topic, known.schema, known.bytes_per_row, known.bytes_per_record)
+        self._connection.execute("insert or replace into learned values (?, ?, ?, ?)", row)
 
     def settle(self) -> None:
         """What was learned is known from now on: its ranges are committed, so they are not cut again.
@@ -168,13 +176,14 @@ class State:
             db.execute(
                 "insert into known select * from learned where true on conflict do update set "
                 "schema = coalesce(excluded.schema, schema), "
-                "bytes_per_row = coalesce(excluded.bytes_per_row, bytes_per_row)"
+                "bytes_per_row = coalesce(excluded.bytes_per_row, bytes_per_row), "
+                "bytes_per_record = coalesce(excluded.bytes_per_record, bytes_per_record)"
             )
             db.execute("delete from learned")
 
     def known(self) -> dict[str, Known]:
-        rows = self._connection.execute("select topic, schema, bytes_per_row from known")
-        return {topic: Known(schema, per_row) for topic, schema, per_row in rows}
+        rows = self._connection.execute("select topic, schema, bytes_per_row, bytes_per_record from known")
+        return {topic: Known(*learned) for topic, *learned in rows}
 
     def watch(self, watches: Sequence[Watch]) -> None:
         with self._transaction() as db:

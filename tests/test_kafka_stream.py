@@ -299,7 +299,7 @@ def test_bytes_are_estimated_by_what_was_learned(cluster: Cluster, make: Callabl
     ticker.tick(start)
     cluster.logs[KEY] = (0, 50)
     assert ticker.tick(start) == []
-    state.learn("orders", Known(None, 20_000.0))
+    state.learn("orders", Known(None, bytes_per_record=20_000.0))
     assert ticker.tick(start) == [(*KEY, Range(0, 50, Reason.SIZE))]
 
 

@@ -199,6 +199,32 @@ def test_an_exploded_record_with_one_bad_row_has_none() -> None:
     assert (runs[-1].rows.num_rows, offset) == (1, 1)
 
 
+def exploded(*values: bytes) -> list[tuple[list[int], list[object]]]:
+    """For each run of exploded JSON records the offsets and the values of column a; an error at the end."""
+    shaper = DecodedShaper(replace(BARE, explode=True), JsonTrees(anything=False))
+    found: list[tuple[list[int], list[object]]] = []
+    try:
+        runs = shaper.shape(Block.of("t", 3, range(len(values)), [0] * len(values), values))
+        found.extend((run.offsets.to_pylist(), run.rows.column("a").to_pylist()) for run in runs)
+    except InvalidRecord as error:
+        found.append(([error.offset], [error.reason]))
+    return found
+
+
+def test_a_run_never_divides_an_exploded_record() -> None:
+    """Where a type changes within a record, all of its rows have the new one; what cannot share is refused."""
+    assert exploded(b'{"m":[{"a":1}]}', b'{"m":[{"a":2},{"a":1.5}]}', b'{"m":[{"a":3}]}') == [
+        ([0], [1]),
+        ([1, 1, 2], [2.0, 1.5, 3.0]),
+    ]
+    assert exploded(b'{"m":[{"a":1}]}', b'{"m":[{"a":2},{"a":"x"}]}') == [
+        ([0], [1]),
+        ([1], ["its elements cannot share columns"]),
+    ]
+    assert exploded(b'{"m":[{"a":1,"b":"x"}]}', b'{"m":[{"a":2},{"a":3,"b":5}]}') == [([0], [1]), ([1, 1], [2, 3])]
+    assert exploded(b'{"m":[{"a":9007199254740993},{"a":0.5}]}') == [([0], ["its elements cannot share columns"])]
+
+
 def test_parts_never_divide_a_record() -> None:
     """Cut to at most one record each, an exploded record's rows stay together."""
     lines = pa.struct([("lines", pa.list_(A))])

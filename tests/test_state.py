@@ -1,6 +1,8 @@
 """What a connector's processes tell each other through a small file."""
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -98,16 +100,16 @@ def test_receipts_are_bounded(state: State, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_what_is_known_of_a_topic_is_completed(state: State) -> None:
     """A later file may teach less; what it does not say stays."""
-    state.learn("orders", Known(b"schema", 12.5))
+    state.learn("orders", Known(b"schema", 12.5, 25.0))
     state.settle()
     state.learn("orders", Known(None, 13.0))
     state.learn("items", Known(b"other", None))
-    assert state.known() == {"orders": Known(b"schema", 12.5)}, "not before it is settled"
+    assert state.known() == {"orders": Known(b"schema", 12.5, 25.0)}, "not before it is settled"
     state.settle()
-    assert state.known() == {"orders": Known(b"schema", 13.0), "items": Known(b"other", None)}
+    assert state.known() == {"orders": Known(b"schema", 13.0, 25.0), "items": Known(b"other", None)}
     state.learn("orders", Known(b"newer", None))
     state.settle()
-    assert state.known()["orders"] == Known(b"newer", 13.0)
+    assert state.known()["orders"] == Known(b"newer", 13.0, 25.0)
 
 
 def test_the_first_failure_stays(state: State) -> None:
@@ -157,3 +159,16 @@ def test_a_write_that_fails_leaves_nothing(state: State) -> None:
     assert state.receipts_after(0) == []
     state.add_receipts([receipt(2)])
     assert len(state.receipts_after(0)) == 1
+
+
+def test_a_state_file_of_another_version_is_made_anew(tmp_path: Path) -> None:
+    """What it remembers are estimates, so it is thrown away and not a reason to stop."""
+    path = tmp_path / "state.db"
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("create table known (topic text primary key, schema blob)")
+    state = State.for_new_run(path)
+    assert state.known() == {}
+    state.learn("orders", Known(b"schema", 1.0, 2.0))
+    state.settle()
+    assert state.known() == {"orders": Known(b"schema", 1.0, 2.0)}
+    state.close()

@@ -234,7 +234,7 @@ class Ticker:
         if self._draining and self._drain is None:
             self._confirm(topics_of(ends))
             self._drain = ends
-        learned = {topic: known.bytes_per_row for topic, known in self._state.known().items()}
+        learned = {topic: known.bytes_per_record for topic, known in self._state.known().items()}
         found: list[tuple[int, Candidate]] = []
         for key, end in ends.items():
             start = self._starts[key]

@@ -83,8 +83,14 @@ class DecodedShaper:
                 yield from self._ended(records, weave, row, walk)
                 return _Failure(position, reason)
             if change in (Change.WIDENED, Change.INCOMPATIBLE):
-                yield from self._ended(records, weave, row, walk)
-                walk = _Walk(row, incompatible=change is Change.INCOMPATIBLE)
+                begin = weave.begin(row)
+                yield from self._ended(records, weave, begin, walk)
+                if begin < row:
+                    shared = _shared(list(weave.rows_of(weave.position(row))), columns, change)
+                    if shared is None:
+                        return _Failure(weave.position(row), "its elements cannot share columns")
+                    columns = shared
+                walk = _Walk(begin, incompatible=change is Change.INCOMPATIBLE)
             self._columns = columns
             walk.fitting.add(number)
         yield from self._ended(records, weave, len(weave), walk)
@@ -160,6 +166,17 @@ class _Failure:
 
     position: int
     reason: str
+
+
+def _shared(rows: list[Sheet], columns: Columns, change: Change) -> Columns | None:
+    """Columns for all rows of an exploded record, of which a later one asked for `columns`; None: there are none."""
+    if change is Change.INCOMPATIBLE:
+        columns = ()
+        for sheet in rows:
+            columns, own = merged(columns, sheet.columns)
+            if own is Change.INCOMPATIBLE:
+                return None
+    return columns if all(_bears(sheet, columns) for sheet in rows) else None
 
 
 def _bears(sheet: Sheet, columns: Columns) -> bool:

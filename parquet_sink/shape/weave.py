@@ -56,6 +56,18 @@ class Weave:
         found: int = self._sheets[sheet].positions[self._taken[sheet] + before].as_py()
         return found
 
+    def begin(self, row: int) -> int:
+        """The first row of the record that a row is of."""
+        position = self.position(row)
+        return sum(_rows_before(sheet, position) for sheet in self._sheets)
+
+    def rows_of(self, position: int) -> Iterator[Sheet]:
+        """The rows of one record, by sheet, with the columns that hold something there."""
+        for sheet in self._sheets:
+            start, end = _rows_before(sheet, position), _rows_before(sheet, position + 1)
+            if end > start:
+                yield _without_nulls(_slice(sheet, start, end - start))
+
     def take(self, end: int, columns: Columns) -> Stretch:
         """The rows from where the last stretch ended to `end`, as these columns. Raises pa.ArrowInvalid, see `aligned`.
 
@@ -93,7 +105,12 @@ def _before(sheet: Sheet, stop: int) -> Sheet:
     """The rows of records before `stop`."""
     if not len(sheet) or sheet.positions[len(sheet) - 1].as_py() < stop:
         return sheet
-    return _slice(sheet, 0, pc.sum(pc.less(sheet.positions, pa.scalar(stop, pa.int64()))).as_py())
+    return _slice(sheet, 0, _rows_before(sheet, stop))
+
+
+def _rows_before(sheet: Sheet, position: int) -> int:
+    """How many rows of a sheet are of records before this one."""
+    return int(pc.less(sheet.positions, pa.scalar(position, pa.int64())).true_count)
 
 
 def _slice(sheet: Sheet, start: int, count: int) -> Sheet:
@@ -101,6 +118,12 @@ def _slice(sheet: Sheet, start: int, count: int) -> Sheet:
         return sheet
     arrays = tuple(array.slice(start, count) for array in sheet.arrays)
     return Sheet(sheet.positions.slice(start, count), sheet.columns, arrays)
+
+
+def _without_nulls(sheet: Sheet) -> Sheet:
+    """The sheet without columns that are null throughout."""
+    kept = [n for n, array in enumerate(sheet.arrays) if array.null_count < len(array)]
+    return Sheet(sheet.positions, tuple(sheet.columns[n] for n in kept), tuple(sheet.arrays[n] for n in kept))
 
 
 def _join(parts: Sequence[Sheet], columns: Columns) -> Stretch:
