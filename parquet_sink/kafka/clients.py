@@ -5,6 +5,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
@@ -212,11 +213,21 @@ _client_log = logging.getLogger(f"{__name__}.librdkafka")
 _client_log.addFilter(_NowAndThen())
 
 
+_offline_log = logging.getLogger(f"{__name__}.offline")
+_offline_log.addFilter(lambda record: "No `bootstrap.servers` configured" not in record.getMessage())
+
+
 def validate(kafka: KafkaSettings) -> None:
-    """Raises InvalidConfiguration for settings that the Kafka client would refuse. Connects to nothing."""
-    for settings in (coordinating(kafka), reading(kafka)):
+    """Raises InvalidConfiguration for settings that the Kafka client would refuse.
+
+    Connects to nothing: a client connects as soon as it is made, so these are told of no broker.
+    """
+    offline = replace(
+        kafka, client={name: value for name, value in kafka.client.items() if name != "bootstrap.servers"}
+    )
+    for settings in (coordinating(offline), reading(offline)):
         build(Consumer, settings).close()
-    build(AdminClient, administering(kafka))
+    build(lambda settings: AdminClient({**settings, "logger": _offline_log}), administering(offline))
 
 
 def build(make: Callable[[dict[str, Any]], T], settings: dict[str, Any]) -> T:
