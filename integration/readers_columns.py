@@ -1,4 +1,4 @@
-"""What readers should find in the file of a sample: worked out here from the sample alone, not by the product's code."""
+"""What readers should find in a sample's file: worked out here from the sample alone, not by the product's code."""
 
 import base64
 import json
@@ -44,18 +44,18 @@ def canonical(value: Value) -> Value:
     if isinstance(value, float):
         return value.hex()
     if isinstance(value, dict):
-        return {name: canonical(below) for name, below in value.items()}
+        return {name: canonical(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [canonical(below) for below in value]
+        return [canonical(inner) for inner in value]
     return value
 
 
 def _added(sample: Sample) -> Iterator[Column]:
-    offsets = list(sample.offsets)
+    offsets: list[Value] = [*sample.offsets]
     if sample.settings.embed_metadata:
         yield Column("kafkaPartition", pa.int32(), nullable=False, values=[3] * len(offsets))
         yield Column("kafkaOffset", pa.int64(), nullable=False, values=offsets)
-        yield Column("kafkaTimestamp", pa.int64(), nullable=False, values=list(sample.timestamps))
+        yield Column("kafkaTimestamp", pa.int64(), nullable=False, values=[*sample.timestamps])
         texts: list[Value] = [f"3_{offset}" for offset in offsets]
         yield Column("kafkaPartitionOffset", pa.string(), nullable=False, values=texts)
     if sample.settings.primary_keys:
@@ -103,7 +103,7 @@ def kept(arrow: pa.DataType) -> pa.DataType | None:
     """The type of a nested column as PyArrow reads it, None when there is nothing to hold."""
     if pa.types.is_struct(arrow):
         found = [(field, kept(field.type)) for field in fields(arrow)]
-        inner = [pa.field(field.name, below, field.nullable) for field, below in found if below is not None]
+        inner = [pa.field(field.name, own, field.nullable) for field, own in found if own is not None]
         return pa.struct(inner) if inner else None
     if pa.types.is_list(arrow):
         item = kept(arrow.value_type)
@@ -167,8 +167,14 @@ def _scalar(found: object, arrow: pa.DataType) -> Value:
 
 def holds(arrow: pa.DataType, wanted: Callable[[pa.DataType], bool]) -> bool:
     """Whether the type, or one below it, is wanted."""
-    below = [arrow.field(index).type for index in range(arrow.num_fields)]
-    return wanted(arrow) or any(holds(child, wanted) for child in below)
+    return wanted(arrow) or any(holds(child, wanted) for child in below(arrow))
+
+
+def below(arrow: pa.DataType) -> list[pa.DataType]:
+    """The types of the fields of a struct, of the items of a list, of keys and values of a map."""
+    if pa.types.is_map(arrow):
+        return [arrow.key_type, arrow.item_type]
+    return [arrow.field(index).type for index in range(arrow.num_fields)]
 
 
 def is_wide(arrow: pa.DataType) -> bool:

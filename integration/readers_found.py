@@ -2,6 +2,7 @@
 
 import math
 from decimal import Decimal
+from itertools import pairwise
 from typing import cast
 
 import pyarrow as pa
@@ -57,8 +58,7 @@ def _where(valid: list[bool], rows: list[Value]) -> list[Value]:
 
 
 def _spans(array: pa.Array, below: list[Value]) -> list[Value]:
-    offsets = array.offsets.to_pylist()
-    return [below[start:end] for start, end in zip(offsets[:-1], offsets[1:], strict=True)]
+    return [below[start:end] for start, end in pairwise(array.offsets.to_pylist())]
 
 
 def _leaves(array: pa.Array, arrow: pa.DataType) -> list[Value]:
@@ -66,7 +66,9 @@ def _leaves(array: pa.Array, arrow: pa.DataType) -> list[Value]:
     if is_wide(arrow) and pa.types.is_floating(own):
         return [None if number is None else Rough(number) for number in array.to_pylist()]
     if is_wide(arrow) and pa.types.is_binary(own):
-        digits = [None if number is None else int.from_bytes(number, "big", signed=True) for number in array.to_pylist()]
+        digits = [
+            None if number is None else int.from_bytes(number, "big", signed=True) for number in array.to_pylist()
+        ]
         return [None if number is None else unscaled(number, arrow.scale) for number in digits]
     if pa.types.is_date(own) or pa.types.is_time32(own):
         return list(array.view(pa.int32()).to_pylist())

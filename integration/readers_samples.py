@@ -1,7 +1,7 @@
 """Random record schemas and records of them, the same for the same seed: what goes into the files that readers read.
 
-A schema is an Arrow type as converters give it (see `parquet_sink.convert.decoded`). Values are plain: a date is days, a
-time and a timestamp milliseconds, a map a list of pairs; so that values beyond Python's calendar are among them.
+A schema is an Arrow type as converters give it (see `parquet_sink.convert.decoded`). Values are plain: a date is days,
+a time and a timestamp milliseconds, a map a list of pairs; so that values beyond Python's calendar are among them.
 """
 
 import math
