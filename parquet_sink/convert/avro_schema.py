@@ -53,7 +53,7 @@ def parse(schema: RegisteredSchema, settings: ConverterSettings) -> Node:
             parser.node(_json(text), "", 1, ())
         return parser.node(_json(schema.text), "", 1, ())
     except InvalidValue as error:
-        raise InvalidValue(f"its Avro schema (id {schema.id}) cannot be used: {error}") from None
+        raise InvalidValue(f"it cannot be used: {error}") from None
 
 
 def _json(text: str) -> object:

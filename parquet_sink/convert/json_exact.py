@@ -18,6 +18,7 @@ MAX_DEPTH = 100
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 _INT64_LIMIT = float(2**63)
+_GZIP = b"\x1f\x8b"
 _NOT_NUMBERS = (("-Infinity", -1), ("Infinity", 0), ("NaN", 0))
 _NAMES = {list: "a list", str: "a string", int: "a number", float: "a number", bool: "a boolean", type(None): "null"}
 
@@ -54,6 +55,8 @@ def _syntax(value: bytes, error: orjson.JSONDecodeError) -> str:
     """Why a value is not JSON; the position is counted in characters, from 1."""
     if not value.strip():
         return "the value is empty, which is not JSON"
+    if value.startswith(_GZIP):
+        return "the value is not JSON: it begins like gzip data"
     for literal, shift in _NOT_NUMBERS:
         if error.pos + shift >= 0 and error.doc.startswith(literal, error.pos + shift):
             return f"the value is not JSON: {literal} is not a JSON number (position {error.pos + shift + 1})"
