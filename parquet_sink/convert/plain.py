@@ -125,7 +125,8 @@ class _Numbers:
         size, fixed = len(value), self._fixed
         if size == fixed.size:
             return f"the value's byte is neither 0 nor 1, as a value of {fixed.converter} has it"
-        return f"the value has {size:,} {'byte' if size == 1 else 'bytes'}, and a value of {fixed.converter} has {fixed.size}"
+        held = f"{size:,} {'byte' if size == 1 else 'bytes'}"
+        return f"the value has {held}, and a value of {fixed.converter} has {fixed.size}"
 
 
 def _decoded(rows: pa.Array, invalid: Mapping[int, str]) -> Decoded:
