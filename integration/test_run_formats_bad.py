@@ -1,0 +1,163 @@
+"""Records and registries that are not as they should be: nothing lost, nothing committed past, and a clear error.
+
+Each case is told twice: its message by the decoder and shaper that a worker uses, and its effect by one connector for
+each format, which meets all cases at once, each in a topic-partition of its own.
+"""
+
+import json
+from typing import Any, Final
+
+import pytest
+
+from integration.conftest import TopicFactory
+from integration.formats_bad import BAD, CANARY, good
+from integration.formats_files import only, uploaded
+from integration.formats_records import FORMATS, record
+from integration.harness import Run, Sink, settings_of
+from integration.registry import RegistryServer, Trouble
+from integration.wire import encode_avro
+from parquet_sink.config.settings import ConnectorSettings, ConverterKind
+from parquet_sink.convert.decoders import decoder_for
+from parquet_sink.errors import InvalidRecord
+from parquet_sink.kafka.block import Block
+from parquet_sink.kafka.broker import Broker, free_port
+from parquet_sink.runtime import connector
+from parquet_sink.runtime.connector import Status
+from parquet_sink.shape.shaper import Shaper
+
+CHUNKED: Final = ("string", "long")
+CHUNKS: Final = {"flattener_jsonblob_chunks": 3, "data_fallback_varchar_length": 5}
+QUICK: Final = {"value.converter.max.retries": "0"}
+
+
+def keys_of(kind: ConverterKind, registry: RegistryServer) -> dict[str, str]:
+    """What a connector file says to read this kind."""
+    return FORMATS["envelope" if kind == "json_envelope" else kind].properties(registry)
+
+
+def shape_of(kind: ConverterKind) -> dict[str, Any]:
+    """Values without fields need chunks."""
+    return CHUNKS if kind in CHUNKED else {}
+
+
+def met(settings: ConnectorSettings, values: list[bytes]) -> tuple[int, InvalidRecord]:
+    """How many rows come before the invalid record, and what is said of it."""
+    shaper = Shaper(settings.shape, None, decoder_for(settings.value))
+    count = 0
+    try:
+        for run in shaper.shape(Block.of("t", 0, range(len(values)), [0] * len(values), values)):
+            count += run.records
+    except InvalidRecord as error:
+        return count, error
+    raise AssertionError("no record is invalid")
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_invalid_records_are_named_by_place_and_reason(
+    sink: Sink, broker: Broker, topic: TopicFactory, registry: RegistryServer, kind: ConverterKind
+) -> None:
+    """Each stops its topic-partition at its offset, nothing of it is shown, and no other topic-partition is held up."""
+    cases = BAD[kind]
+    name = topic(len(cases) + 1)
+    first, second, third = good(kind, registry, name, 3)
+    bad = [case.value(registry, third) for case in cases.values()]
+    properties = {**sink.properties(name, **shape_of(kind)), **keys_of(kind, registry), "tasks.max": "2"}
+    settings = settings_of(properties, broker.bootstrap_servers)
+    reasons = []
+    for case, value in zip(cases, bad, strict=True):
+        count, error = met(settings, [first, second, value, third])
+        assert (case, count, error.offset) == (case, 2, 2)
+        assert cases[case].reason in error.reason, case
+        assert CANARY not in str(error), case
+        assert len(str(error)) < 1_000, case
+        reasons.append(error.reason)
+    for partition, value in enumerate(bad):
+        broker.produce(name, [(None, each) for each in (first, second, value, third)], partition)
+    broker.produce(name, [(None, first)] * 4, len(cases))
+    run = sink.make(properties, until_caught_up=True).start().until_ended()
+    assert (run.status, run.failure.kind) == (Status.FAILED, "InvalidRecord")
+    told = [f"topic {name}, topic-partition {at}, offset 2: {reason}. " for at, reason in enumerate(reasons)]
+    assert any(run.failure.message.startswith(one) for one in told)
+    assert CANARY not in run.failure.message
+    assert sink.offsets(name, len(cases) + 1) == [*([2] * len(cases)), 4]
+    places = sorted(row["kafkaPartitionOffset"] for file in uploaded(sink) for row in file.rows)
+    ends = [2] * len(cases) + [4]
+    assert places == sorted(f"{at}_{offset}" for at, end in enumerate(ends) for offset in range(end))
+
+
+def refused(run: Run) -> str:
+    """The error of a connector that the registry stopped."""
+    assert run.status is Status.FAILED
+    assert run.failure.kind in ("RegistryFailed", "RegistryAway")
+    return run.failure.message
+
+
+EVENT: Final = json.dumps(record("Event", id="long"))
+NEWER: Final = json.dumps(record("Event", id="long", more="string"))
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connector whose query is not started again."""
+    monkeypatch.setattr(connector, "RESTARTS", 0)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_nobody_answers_then_somebody_does(
+    sink: Sink, broker: Broker, topic: TopicFactory, registry: RegistryServer
+) -> None:
+    """A registry that is down, then one that refuses us, stop the connector by name; nothing is sent or committed."""
+    name, nowhere = topic(), f"http://127.0.0.1:{free_port()}"
+    values = encode_avro(registry, name, EVENT, [{"id": n} for n in range(3)])
+    broker.produce(name, [(None, value) for value in values])
+    avro = keys_of("avro", registry)
+    said = refused(sink.drain(name, {**avro, **QUICK, "value.converter.schema.registry.url": nowhere}))
+    assert f"The schema registry did not give schema id 1. {nowhere}: " in said
+    assert "Connection refused" in said
+    with RegistryServer(authorization="Bearer right") as closed:
+        wrong = {"value.converter.bearer.auth.token": CANARY, "value.converter.schema.registry.url": closed.url}
+        run = sink.drain(name, {**avro, **wrong})
+    said = refused(run)
+    assert f"{closed.url}: answered 401" in said
+    assert "Correct basic.auth.user.info or bearer.auth.token" in said
+    assert CANARY not in said
+    assert (run.failure.kind, run.receipts, sink.offsets(name)) == ("RegistryFailed", [], [0])
+    assert sink.drain(name, avro).status is Status.DONE
+    assert [row["id"] for row in only(sink).rows] == [0, 1, 2]
+    assert sink.offsets(name) == [3]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_registry_that_fails_in_mid_range(
+    sink: Sink, broker: Broker, topic: TopicFactory, registry: RegistryServer
+) -> None:
+    """What was read before it failed is delivered and committed, nothing more; the next run delivers the rest once."""
+    name = topic()
+    older = encode_avro(registry, name, EVENT, [{"id": n} for n in range(12_000)])
+    newer = encode_avro(registry, name, NEWER, [{"id": n, "more": "x"} for n in range(12_000, 12_100)])
+    broker.produce(name, [(None, value) for value in (*older, *newer)])
+    avro = {**keys_of("avro", registry), **QUICK}
+    registry.trouble(Trouble(answers=False), Trouble(500))
+    said = refused(sink.drain(name, avro))
+    assert f"The schema registry did not give schema id 2. {registry.url}: answered 500" in said
+    [reached] = sink.offsets(name)
+    assert reached is not None
+    assert 0 < reached <= 12_000
+    assert [row["id"] for row in only(sink).rows] == list(range(reached))
+    assert sink.drain(name, avro).status is Status.DONE
+    rows = [row for file in uploaded(sink) for row in file.rows]
+    assert [row["id"] for row in rows] == list(range(12_100))
+    assert [row.get("more") for row in rows[-101:]] == [None, *["x"] * 100]
+    assert sink.offsets(name) == [12_100]
+
+
+def test_registry_that_is_away_for_a_moment(
+    sink: Sink, broker: Broker, topic: TopicFactory, registry: RegistryServer
+) -> None:
+    """It is asked again, and nobody notices."""
+    name = topic()
+    broker.produce(name, [(None, value) for value in encode_avro(registry, name, EVENT, [{"id": 1}])])
+    registry.trouble(Trouble(503), Trouble(cut=True))
+    assert sink.drain(name, keys_of("avro", registry)).status is Status.DONE
+    assert [row["id"] for row in only(sink).rows] == [1]
+    assert sink.offsets(name) == [1]
