@@ -4,8 +4,9 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -30,6 +31,8 @@ class Column:
 
 def columns(sample: Sample) -> list[Column]:
     """All columns in order: payload, metadata, order."""
+    if sample.settings.decimals_to_double:
+        sample = replace(sample, schema=_doubled(sample.schema), rows=[_as_doubles(row) for row in sample.rows])
     payload = _flat(sample) if sample.settings.flatten else _nested(sample)
     return [*payload, *_added(sample)]
 
@@ -48,6 +51,25 @@ def canonical(value: Value) -> Value:
     if isinstance(value, list | tuple):
         return [canonical(inner) for inner in value]
     return value
+
+
+def _doubled(arrow: pa.DataType) -> pa.DataType:
+    """The type with double for each decimal."""
+    if pa.types.is_struct(arrow):
+        return pa.struct([field.with_type(_doubled(field.type)) for field in fields(arrow)])
+    if pa.types.is_list(arrow):
+        return pa.list_(arrow.value_field.with_type(_doubled(arrow.value_type)))
+    if pa.types.is_map(arrow):
+        return pa.map_(_doubled(arrow.key_type), arrow.item_field.with_type(_doubled(arrow.item_type)))
+    return pa.float64() if pa.types.is_decimal(arrow) else arrow
+
+
+def _as_doubles(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _as_doubles(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_as_doubles(inner) for inner in value)
+    return float(value) if isinstance(value, Decimal) else value
 
 
 def _added(sample: Sample) -> Iterator[Column]:

@@ -39,7 +39,10 @@ _EXTREMES: Final[dict[pa.DataType, tuple[Value, ...]]] = {
     pa.timestamp("ms", "UTC"): (0, -1, -62_135_596_800_000, 253_402_300_799_999, LAST_MS, -LAST_MS),
 }
 _READ_BY_ALL: Final = tuple(arrow for arrow in _EXTREMES if arrow != pa.time32("ms"))
-_KEYS: Final = (pa.string(), pa.string(), pa.string(), pa.int32(), pa.int64(), pa.bool_(), pa.date32(), pa.binary())
+_OTHER_KEYS: Final = (
+    *(pa.int32(), pa.int64(), pa.float64(), pa.bool_(), pa.binary()),
+    *(pa.date32(), pa.timestamp("ms", "UTC"), pa.decimal128(9, 2)),
+)
 _NAMES: Final = ("id", "größe", "zip-code", "a.b", "Order ID", "x_y", "値", "7th ", "$ref")
 
 
@@ -66,6 +69,7 @@ def sample(number: int) -> Sample:
         flatten=number % 2 == 0,
         embed_metadata=random.random() < 0.5,
         primary_keys=("key0",) if random.random() < 0.3 else (),
+        decimals_to_double=random.random() < 0.2,
     )
     gaps = (random.choice((1, 1, 1, 5)) for _ in rows)
     return Sample(
@@ -108,7 +112,9 @@ class _Schemas:
         if shape < 0.76:
             return pa.struct([self._field(depth + 1) for _ in range(self._random.randint(1, 4))])
         item = self._named("item", depth + 1)
-        return pa.list_(item) if shape < 0.9 else pa.map_(self._random.choice(_KEYS), item.with_name("value"))
+        if shape < 0.86:
+            return pa.list_(item)
+        return pa.map_(pa.string() if shape < 0.93 else self._random.choice(_OTHER_KEYS), item.with_name("value"))
 
     def _leaf(self) -> pa.DataType:
         if self._random.random() < 0.2:
