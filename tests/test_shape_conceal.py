@@ -343,6 +343,14 @@ def test_unmatched(named: str, flat: bool, arrow: pa.DataType, matches: bool) ->
     assert hides.unmatched(schema) == (("zz",) if matches else (named, "zz"))
 
 
+def test_unmatched_of_exploded_records() -> None:
+    """A setting may begin with a list that no column tells of, where records are exploded."""
+    hides = Concealer(ObfuscationSettings(("m.value.name", "name", "m.value.nmae", "m.name")), flat=True)
+    columns = (pa.field("name", pa.string()),)
+    assert hides.unmatched(columns, exploded=True) == ("m.value.nmae", "m.name")
+    assert hides.unmatched(columns) == ("m.value.name", "m.value.nmae", "m.name")
+
+
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Any number of fields and types leaves a bounded memory, and changes nothing."""
     monkeypatch.setattr(conceal, "_MOST_PLACES", 10)

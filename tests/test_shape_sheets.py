@@ -423,6 +423,24 @@ def test_obfuscation_comes_before_flattening_and_chunks() -> None:
     assert [rows(sheet) for sheet in of(way, trees({"m": [{"A": {"Name": "Ada"}}]}))] == [[{"a_name": "*****"}]]
 
 
+def test_paths_of_the_wrapping_record_conceal_its_elements() -> None:
+    """A path may lead through the list that is exploded, as in the Celonis connector; no value is hashed twice."""
+    element = pa.struct([("name", pa.string()), ("id", pa.int32())])
+    wrapped = typed([{"m": [{"name": "bob", "id": 1}]}], pa.struct([("m", pa.list_(element))]))
+    tree = trees({"m": [{"name": "bob", "id": 1}]}, {"m": []})
+    for fields in (("m.value.name",), ("name",), ("m.value.name", "name"), ("name", "m.name")):
+        way = replace(PLAIN, explode=True, obfuscation=ObfuscationSettings(fields, "sha1"))
+        for piece in (wrapped, tree):
+            found = [row for sheet in of(way, piece) for row in rows(sheet)]
+            assert found == [{"name": "61584b76f6ece8fb9a328e7cf198094b2fac55c7", "id": 1}]
+    way = replace(PLAIN, explode=True, obfuscation=ObfuscationSettings(("m.value.id",)))
+    assert [set(of(way, piece)[0].invalid) for piece in (wrapped, tree)] == [{10}, {0}]
+    mixed = trees({"m": [{"name": "eve", "id": 1}], "more": 1}, {"other": [{"name": "eve"}]}, {"name": "bob"})
+    way = replace(PLAIN, explode=True, obfuscation=ObfuscationSettings(("m.value.name",)))
+    found = [row for sheet in of(way, mixed) for row in rows(sheet)]
+    assert [row.get("m", row.get("name")) for row in found] == ['[{"name":"*****","id":1}]', "eve", "bob"]
+
+
 def test_what_cannot_be_obfuscated_makes_records_invalid() -> None:
     """A setting that points at a number concerns every record of a schema, or the one tree."""
     way = replace(PLAIN, obfuscation=ObfuscationSettings(("a",)))

@@ -11,6 +11,7 @@ invalid input, as in the Celonis connector. Pure, but for fresh salts (see `obfu
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -117,9 +118,22 @@ class Concealer:
 
     def __init__(self, settings: ObfuscationSettings, flat: bool, fresh_salt: FreshSalt = fresh_uuid) -> None:
         """flat: columns will be flattened. fresh_salt: see `Obfuscator`."""
+        self._settings, self._flat, self._fresh_salt = settings, flat, fresh_salt
         self._obfuscator = Obfuscator(settings, fresh_salt)
         self._places = Places(settings.fields, flat)
         self._plans: dict[pa.DataType, _Rebuild | None] = {}
+        self._inside: dict[str, Concealer] = {}
+
+    def inside(self, name: str) -> "Concealer":
+        """For the elements of the list `name` that records were exploded from: paths may lead through it, too."""
+        if name not in self._inside:
+            if len(self._inside) >= _MOST_TYPES:
+                self._inside.clear()
+            head = f"{name}.{ITEM}."
+            below = [path.removeprefix(head) for path in self._settings.fields if path.startswith(head)]
+            settings = replace(self._settings, fields=tuple(dict.fromkeys((*self._settings.fields, *below))))
+            self._inside[name] = Concealer(settings, self._flat, self._fresh_salt) if below else self
+        return self._inside[name]
 
     def rows(self, rows: pa.StructArray) -> pa.StructArray:
         """Typed records with the named text concealed; all else, types and nulls included, as it was.
@@ -161,12 +175,16 @@ class Concealer:
                     return None
         return found
 
-    def unmatched(self, columns: Iterable[pa.Field]) -> tuple[str, ...]:
+    def unmatched(self, columns: Sequence[pa.Field], *, exploded: bool = False) -> tuple[str, ...]:
         """The settings that name nothing in a topic's columns, in their order.
 
         A text column may be the JSON text of a list or a map: settings that enter it by `value` count as matched.
+        exploded: records may be, so settings may begin with a list that no column tells of (see `inside`).
         """
-        return self._places.unmatched(columns)
+        found = self._places.unmatched(columns)
+        below = {path: path.partition(f".{ITEM}.")[2] for path in found} if exploded else {}
+        strangers = Places([rest for rest in below.values() if rest], self._flat).unmatched(columns)
+        return tuple(path for path in found if not below.get(path) or below[path] in strangers)
 
     def _rebuild(self, arrow: pa.DataType, place: Place) -> _Rebuild | None:
         """How to conceal an array of this type at this place; None: nothing to do. Raises InvalidValue."""

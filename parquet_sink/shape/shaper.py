@@ -61,7 +61,7 @@ class Shaper:
         known, obfuscation = self.known, self._settings.obfuscation
         if known is None or obfuscation is None or self._settings.chunks is not None:
             return ()
-        return Concealer(obfuscation, self._settings.flatten).unmatched(tuple(known))
+        return Concealer(obfuscation, self._settings.flatten).unmatched(tuple(known), exploded=self._settings.explode)
 
 
 def _needs_trees(settings: ShapeSettings) -> bool:

@@ -64,9 +64,9 @@ class Sheets:
     def _typed(self, piece: Typed) -> list[Sheet]:
         try:
             rows = self._typed_named(piece.rows)
-            positions, rows = self._typed_exploded(piece.positions, rows)
-            rows = self._typed_concealed(rows)
-            return self._typed_columns(positions, rows)
+            positions, found = self._typed_exploded(piece.positions, rows)
+            found = self._typed_concealed(found, rows.type)
+            return self._typed_columns(positions, found)
         except InvalidValue as error:
             return [_nothing(dict.fromkeys(piece.positions.to_pylist(), str(error)))]
 
@@ -77,7 +77,7 @@ class Sheets:
             try:
                 named = self._tree_named(tree)
                 found = self._tree_exploded(named)
-                found = self._trees_concealed(found)
+                found = self._trees_concealed(found, named)
                 taking.add(position, found)
             except InvalidValue as error:
                 invalid[position] = str(error)
@@ -96,13 +96,20 @@ class Sheets:
     def _tree_exploded(self, tree: Tree) -> Sequence[Tree]:
         return explode.trees(tree) if self._settings.explode else (tree,)
 
-    def _typed_concealed(self, rows: pa.Array) -> pa.Array:
+    def _typed_concealed(self, rows: pa.Array, record: pa.DataType) -> pa.Array:
+        """record: the type before records were exploded, if they were."""
         if self._concealer is None or not pa.types.is_struct(rows.type):
             return rows
-        return self._concealer.rows(rows)
+        exploded = rows.type != record
+        return (self._concealer.inside(record.field(0).name) if exploded else self._concealer).rows(rows)
 
-    def _trees_concealed(self, trees: Sequence[Tree]) -> Sequence[Tree]:
-        return trees if self._concealer is None else [self._concealer.tree(tree) for tree in trees]
+    def _trees_concealed(self, trees: Sequence[Tree], record: Tree) -> Sequence[Tree]:
+        """record: what the trees were before they were exploded, if they were."""
+        if self._concealer is None or not trees:
+            return trees
+        exploded = trees[0] is not record
+        concealer = self._concealer.inside(next(iter(record))) if exploded else self._concealer
+        return [concealer.tree(tree) for tree in trees]
 
     def _typed_columns(self, positions: pa.Int64Array, rows: pa.Array) -> list[Sheet]:
         sheets = list(self._in_parts(positions, rows))
