@@ -227,7 +227,11 @@ def validate(kafka: KafkaSettings) -> None:
     )
     for settings in (coordinating(offline), reading(offline)):
         build(Consumer, settings).close()
-    build(lambda settings: AdminClient({**settings, "logger": _offline_log}), administering(offline))
+    build(_offline_admin, administering(offline))
+
+
+def _offline_admin(settings: dict[str, Any]) -> AdminClient:
+    return AdminClient({**settings, "logger": _offline_log})
 
 
 def build(make: Callable[[dict[str, Any]], T], settings: dict[str, Any]) -> T:
