@@ -231,7 +231,8 @@ def validate(kafka: KafkaSettings) -> None:
 
 
 def _offline_admin(settings: dict[str, Any]) -> AdminClient:
-    return AdminClient({**settings, "logger": _offline_log})
+    quiet: dict[str, Any] = {**settings, "logger": _offline_log}
+    return AdminClient(quiet)
 
 
 def build(make: Callable[[dict[str, Any]], T], settings: dict[str, Any]) -> T:
