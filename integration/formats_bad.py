@@ -43,13 +43,18 @@ def good(kind: ConverterKind, registry: RegistryServer, topic: str, count: int) 
     if kind == "protobuf":
         event = message_class(_PROTO, "Event")
         return encode_protobuf(registry, topic, _PROTO, [event(**row) for row in rows])
-    if kind == "json_envelope":
-        return [_enveloped(_CONNECT_FIELDS, row) for row in rows]
-    if kind == "xml":
-        return [f'<e id="{n}"><text>{CANARY}</text></e>'.encode() for n in range(count)]
+    return [_written(kind, row) for row in rows]
+
+
+def _written(kind: ConverterKind, row: dict[str, Any]) -> bytes:
+    """A record of a kind that needs no registry."""
     if kind == "json":
-        return [json.dumps(row).encode() for row in rows]
-    return [str(n).encode() if kind == "string" else n.to_bytes(8) for n in range(count)]
+        return json.dumps(row).encode()
+    if kind == "json_envelope":
+        return _enveloped(_CONNECT_FIELDS, row)
+    if kind == "xml":
+        return f'<e id="{row["id"]}"><text>{CANARY}</text></e>'.encode()
+    return str(row["id"]).encode() if kind == "string" else int(row["id"]).to_bytes(8)
 
 
 def _enveloped(fields: Sequence[dict[str, Any]], payload: object) -> bytes:
