@@ -91,7 +91,10 @@ class PushWriter(DataSourceStreamArrowWriter):
             raise ConnectorError(failure.message)
 
     def abort(self, messages: Sequence[Any], batchId: int) -> None:
-        """A Spark task failed for good: what the others got accepted counts all the same."""
+        """A Spark task failed for good: what the others got accepted counts all the same.
+
+        Spark also calls this after a commit that raised, with the same messages: noting them again changes nothing.
+        """
         self._note(messages)
 
     def _note(self, messages: Sequence[Any]) -> Failure | None:

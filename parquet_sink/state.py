@@ -23,7 +23,7 @@ KEPT_RECEIPTS: Final = 2_000
 """Receipts kept for the live view and for percentiles; older ones go."""
 
 SCHEMA: Final = """
-create table if not exists receipt (id integer primary key, body text not null);
+create table if not exists receipt (id integer primary key, body text not null unique);
 create table if not exists accepted (
   topic text, partition int, next_offset int, range_end int, reason text, primary key (topic, partition)
 );
@@ -135,9 +135,10 @@ class State:
         self._connection.execute("commit")
 
     def add_receipts(self, receipts: Sequence[Receipt]) -> None:
-        """Adds receipts, forgetting the oldest beyond KEPT_RECEIPTS."""
+        """Adds receipts that are not there yet, forgetting the oldest beyond KEPT_RECEIPTS."""
         with self._transaction() as db:
-            db.executemany("insert into receipt (body) values (?)", [(r.to_json(),) for r in receipts])
+            bodies = [(receipt.to_json(),) for receipt in receipts]
+            db.executemany("insert into receipt (body) values (?) on conflict (body) do nothing", bodies)
             db.execute("delete from receipt where id <= (select max(id) from receipt) - ?", (KEPT_RECEIPTS,))
 
     def receipts_after(self, last: int) -> list[tuple[int, Receipt]]:

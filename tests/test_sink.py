@@ -100,6 +100,17 @@ def test_an_abort_notes_what_others_got_accepted(writer: PushWriter, state: Stat
     assert len(state.receipts_after(0)) == 1
 
 
+def test_a_commit_that_failed_is_followed_by_an_abort(writer: PushWriter, state: State) -> None:
+    """Spark hands the same messages to both; each file is told once, each range counts once."""
+    messages = [Outcomes((outcome(0, 10, Failure("InvalidRecord", "bad")), outcome(1, 100)))]
+    with pytest.raises(ConnectorError, match="bad"):
+        writer.commit(messages, 0)
+    writer.abort(messages, 0)
+    assert [found for _, found in state.receipts_after(0)] == [receipt(0), receipt(10)]
+    assert sorted(one.next_offset for one in state.accepted()) == [10, 100]
+    assert state.failure() == Failure("InvalidRecord", "bad")
+
+
 def test_an_empty_micro_batch_changes_nothing(writer: PushWriter, state: State) -> None:
     """The warm-up has no ranges to note."""
     writer.commit([Outcomes(())], 0)
