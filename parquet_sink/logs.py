@@ -17,6 +17,8 @@ MARK: Final = "\x1e"
 VARIABLE: Final = "PARQUET_SINK_RELAY"
 LEVEL_VARIABLE: Final = "PARQUET_SINK_LOG_LEVEL"
 LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
+CHATTY: Final = ("urllib3", "httpx2", "httpcore2", "pyspark")
+"""Libraries that tell each request; what goes wrong there is told by us."""
 NOISE: Final = (
     "WARNING: Using incubator modules",
     "Using Spark's default log4j profile",
@@ -45,8 +47,7 @@ def configure_program() -> None:
     logging.getLogger("py4j").setLevel(
         logging.CRITICAL
     )  # it tells the end of Java in stack traces; we tell it in words
-    for noisy in ("urllib3", "pyspark"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
+    _quieten()
 
 
 def configure_worker() -> None:
@@ -55,7 +56,12 @@ def configure_worker() -> None:
     if os.environ.get(VARIABLE) and not any(isinstance(h, _Marked) for h in root.handlers):
         root.addHandler(_Marked())
         root.setLevel(level())
-        logging.getLogger("urllib3").setLevel(logging.WARNING)
+        _quieten()
+
+
+def _quieten() -> None:
+    for name in CHATTY:
+        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 class _Marked(logging.StreamHandler):  # type: ignore[type-arg]
