@@ -143,7 +143,10 @@ class _Readers:
 
     def get(self, schema: object) -> TypedReader:
         """Raises InvalidValue when the schema is none."""
-        text = orjson.dumps(schema)
+        try:
+            text = orjson.dumps(schema)
+        except TypeError:  # orjson writes less depth than it reads
+            raise InvalidValue("the schema is nested too deeply") from None
         known = self._known.get(text)
         if known is None:
             known = _Known(len(text), self._parse(schema))

@@ -87,6 +87,8 @@ def to_default(kind: Kind, tree: object, place: Path) -> object:
         return reader.read(tree, orjson.dumps(tree))
     except InvalidValue as error:
         raise InvalidValue(f"the default in the schema at {show(place)} does not fit: {error}") from None
+    except TypeError:  # orjson writes less depth than it reads
+        raise InvalidValue(f"the default in the schema at {show(place)} is nested too deeply") from None
 
 
 def _to_invalid(refused: Refused) -> InvalidValue:
