@@ -240,9 +240,17 @@ PROBLEMS = [
     (f"{E}max.retries", "0", '"0" is less than 1; give 1 or more.'),
     (f"{E}retry.interval", "100", '"100" is less than 1000; give 1000 or more.'),
     (f"{E}allow.null.pk", "yes", '"yes" is neither true nor false; write one of them.'),
-    (f"{E}error.policy", "RETRYY", '"RETRYY" is not one of THROW, RETRY, CONTINUE. Did you mean RETRY?'),
-    (f"{E}parquet.compression.codec", "brotli", '"brotli" is not one of snappy, zstd, gzip, lz4, none.'),
-    (f"{E}proxy.auth.type", "NTLM", '"NTLM" is not one of BASIC.'),
+    (
+        f"{E}error.policy",
+        "RETRYY",
+        '"RETRYY" is not one of THROW, RETRY, CONTINUE; write one of them. Did you mean RETRY?',
+    ),
+    (
+        f"{E}parquet.compression.codec",
+        "brotli",
+        '"brotli" is not one of snappy, zstd, gzip, lz4, none; write one of them.',
+    ),
+    (f"{E}proxy.auth.type", "NTLM", '"NTLM" is not BASIC; write it, or remove the key.'),
     (f"{E}proxy.port", "70000", '"70000" is more than 65535; give 1 to 65535.'),
     (
         f"{E}error.policy",
@@ -470,8 +478,8 @@ def test_unknown_choices_that_the_ems_connector_tolerates_are_read_as_it_reads_t
     loaded = _load(dict(changes))
     assert loaded.require().push.proxy == ProxySettings("h", 1, "HTTP")
     assert loaded.warnings == (
-        f'Warning [{E}explode.mode]. "All" is not one of None, List. It is read as None.',
-        f'Warning [{E}proxy.type]. "FTP" is not one of HTTP, SOCKS4, SOCKS5. It is read as HTTP.',
+        f'Warning [{E}explode.mode]. "All" is not one of None, List; write one of them. It is read as None.',
+        f'Warning [{E}proxy.type]. "FTP" is not one of HTTP, SOCKS4, SOCKS5; write one of them. It is read as HTTP.',
     )
 
 

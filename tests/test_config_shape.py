@@ -142,7 +142,7 @@ PROBLEMS = [
     (
         {"obfuscation.method": "md5"},
         "method",
-        '"md5" is not one of fix, sha1, sha512, sha256, hmac-sha256.',
+        '"md5" is not one of fix, sha1, sha512, sha256, hmac-sha256; write one of them.',
     ),
     (
         {"obfuscation.method": "sha512"},

@@ -149,7 +149,7 @@ def test_a_key_without_effect_is_said_with_its_reason(key: str, value: str, warn
         (
             "consumer.isolation.level",
             "serializable",
-            '"serializable" is not one of read_committed, read_uncommitted.',
+            '"serializable" is not one of read_committed, read_uncommitted; write one of them.',
         ),
         ("config.providers", "env,vault", "vault is not a provider known here; use env, file, directory."),
         (

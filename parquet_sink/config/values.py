@@ -163,4 +163,6 @@ def _choice(key: Key, text: str, shown: str) -> str:
     if text.lower() in by_lower:
         return by_lower[text.lower()]
     hint = did_you_mean(text.lower(), by_lower, cutoff=0.6) if shown == quoted(text) else ""
-    raise ValueError(f"{shown} is not one of {', '.join(key.choices)}.{hint}")
+    only = f"{key.choices[0]}; write it, or remove the key"
+    cure = only if len(key.choices) == 1 else f"one of {', '.join(key.choices)}; write one of them"
+    raise ValueError(f"{shown} is not {cure}.{hint}")
