@@ -16,7 +16,7 @@ from integration.formats_people import CLEAR, people
 from integration.formats_records import FORMATS, record
 from integration.harness import Sink, ends
 from integration.registry import RegistryServer
-from integration.wire import encode_avro
+from integration.wire import encode_avro, widened
 from parquet_sink.kafka.broker import Broker
 from parquet_sink.runtime.connector import Status
 from parquet_sink.runtime.session import slots
@@ -168,6 +168,22 @@ def test_everything_at_once(sink: Sink, broker: Broker, topic: TopicFactory, reg
     assert CLEAR.encode() not in file.content
     assert [row["__celonis_order"] for row in file.rows] == [0, 1, 2, 3]
     assert sink.offsets(name) == [4]
+
+
+APICURIO: Final = "io.apicurio.registry.utils.converter.AvroConverter"
+
+
+def test_apicurios_converter_with_ids_of_eight_bytes(
+    sink: Sink, broker: Broker, topic: TopicFactory, registry: RegistryServer
+) -> None:
+    """Under Apicurio's own names: its address is read as the one that speaks Confluent's protocol."""
+    name = topic()
+    values = encode_avro(registry, name, json.dumps(EVENT_2), [{"id": 1, "more": "x"}, {"id": 2, "more": None}])
+    broker.produce(name, [(None, widened(value)) for value in values])
+    address = {"value.converter.apicurio.registry.url": f"{registry.url}/apis/registry/v2"}
+    assert sink.drain(name, {"value.converter": APICURIO, **address}).status is Status.DONE
+    assert [(row["id"], row["more"]) for row in only(sink).rows] == [(1, "x"), (2, None)]
+    assert sink.offsets(name) == [2]
 
 
 def hidden(text: str, method: str) -> str | None:
