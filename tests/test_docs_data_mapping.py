@@ -26,18 +26,15 @@ from parquet_sink.config.worker import Worker
 from parquet_sink.convert import (
     avro_decoder,
     avro_schema,
-    avro_types,
     json_schema,
     json_typed_types,
     protobuf_compile,
     protobuf_decoder,
     protobuf_plan,
-    protobuf_values,
 )
-from parquet_sink.convert.decoded import Decoder
+from parquet_sink.convert.decoded import MAX_DEPTH, MAX_PRECISION, Decoder
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.json_exact import MAX_DEPTH
 from parquet_sink.convert.registered import RegisteredDecoder, RegisteredSchema, SchemaKind
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.kafka.block import Block
@@ -308,11 +305,11 @@ def test_limits_are_those_of_the_program() -> None:
     for limit in (MAX_DEPTH, MAX_COLUMNS, MAX_NAME):
         assert f"| {limit:,} |" in rows
     assert f"{LONGEST_TEXT:,}" in rows
-    assert MAX_DEPTH == json_typed_types.MAX_DEPTH == avro_schema.MAX_LEVELS == protobuf_plan.MAX_DEPTH
-    assert json_typed_types.MAX_PRECISION == avro_types.MAX_PRECISION == protobuf_values.MAX_PRECISION
+    assert MAX_DEPTH == json_typed_types.MAX_DEPTH == protobuf_plan.MAX_DEPTH
+    assert json_typed_types.MAX_PRECISION == MAX_PRECISION
     assert json_typed_types.MAX_FIELDS == avro_schema.MAX_LEAVES
     for limit in (MAX_DEPTH, avro_schema.MAX_LEAVES, protobuf_plan.MAX_FIELDS, protobuf_plan.MAX_CHARACTERS):
         assert f"| {limit:,} |" in formats
-    for limit in (avro_types.MAX_PRECISION, avro_schema.MAX_SYMBOL_BYTES):
+    for limit in (MAX_PRECISION, avro_schema.MAX_SYMBOL_BYTES):
         assert f"| {limit} |" in formats
     assert f"| {protobuf_compile.COMPILE_SECONDS} s |" in formats

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from parquet_sink.convert.avro_types import DATE, INT32, INT64, MAX_PRECISION, TIME, TIMESTAMP, Bytes, Decimal, Integer
+from parquet_sink.convert.avro_types import DATE, INT32, INT64, TIME, TIMESTAMP, Bytes, Decimal, Integer
+from parquet_sink.convert.decoded import DEFAULT_PRECISION, MAX_PRECISION
 from parquet_sink.convert.invalid import InvalidValue
 
 Notes = Mapping[str, object]
@@ -16,8 +17,6 @@ Notes = Mapping[str, object]
 
 _CONNECT = "org.apache.kafka.connect.data."
 _PRECISION_PARAMETER = "connect.decimal.precision"
-_DEFAULT_PRECISION = 64
-"""CONNECT_AVRO_DECIMAL_PRECISION_DEFAULT of AvroData."""
 
 _INT_COLUMNS: dict[object, pa.DataType] = {
     "date": DATE,
@@ -40,7 +39,7 @@ def binary(size: int | None, notes: Notes) -> Bytes | Decimal:
     plain = Bytes(size)
     if _logical(notes) == "decimal":
         scale = _whole(notes["scale"]) if "scale" in notes else 0
-        precision = _whole(notes["precision"]) if "precision" in notes else _DEFAULT_PRECISION
+        precision = _whole(notes["precision"]) if "precision" in notes else DEFAULT_PRECISION
     elif _connect_name(notes) == f"{_CONNECT}Decimal":
         scale, precision = _connect_decimal(notes)
     else:
@@ -57,7 +56,7 @@ def _connect_decimal(notes: Notes) -> tuple[int | None, int | None]:
     parameters = notes.get("connect.parameters")
     if not isinstance(parameters, dict) or "scale" not in parameters:
         raise InvalidValue("a Connect decimal without a scale")
-    return _digits(parameters["scale"]), _digits(parameters.get(_PRECISION_PARAMETER, str(_DEFAULT_PRECISION)))
+    return _digits(parameters["scale"]), _digits(parameters.get(_PRECISION_PARAMETER, str(DEFAULT_PRECISION)))
 
 
 def _logical(notes: Notes) -> str | None:

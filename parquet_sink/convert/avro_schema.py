@@ -22,11 +22,9 @@ from parquet_sink.convert.avro_types import (
     Text,
     Union,
 )
+from parquet_sink.convert.decoded import MAX_DEPTH
 from parquet_sink.convert.invalid import InvalidValue, Path, show
 from parquet_sink.convert.registered import RegisteredSchema
-
-MAX_LEVELS = 100
-"""Levels of records, arrays and maps, the record itself being the first."""
 
 MAX_LEAVES = 2_500
 MAX_SYMBOL_BYTES = 255
@@ -74,8 +72,8 @@ class _Parser:
 
     def node(self, text: object, space: str, level: int, path: Path) -> Node:
         """The type that a JSON value describes, read inside namespace `space`, so many levels deep."""
-        if level > MAX_LEVELS + 1:
-            raise _wrong(path, f"nested deeper than {MAX_LEVELS} levels")
+        if level > MAX_DEPTH + 1:
+            raise _wrong(path, f"nested deeper than {MAX_DEPTH} levels")
         if isinstance(text, str):
             return self._by_name(text, {}, space, path)
         if isinstance(text, list):
@@ -181,8 +179,8 @@ class _Parser:
 
     def _bounded(self, node: Node, path: Path) -> Node:
         """The node itself. Looks at each container as it is made, so that what they compute never nests."""
-        if node.depth > MAX_LEVELS:
-            raise _wrong(path, f"nested deeper than {MAX_LEVELS} levels")
+        if node.depth > MAX_DEPTH:
+            raise _wrong(path, f"nested deeper than {MAX_DEPTH} levels")
         if node.leaves > MAX_LEAVES:
             raise _wrong(path, f"more than {MAX_LEAVES} columns")
         _ = (node.arrow, node.least, node.cells, node.nullable)

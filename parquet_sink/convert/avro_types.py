@@ -8,14 +8,14 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from parquet_sink.convert.decoded import decimal_type
+
 INT32 = pa.int32()
 INT64 = pa.int64()
 DATE = pa.date32()
 TIME = pa.time32("ms")
 TIMESTAMP = pa.timestamp("ms", tz="UTC")
 MILLIS_OF_A_DAY = 86_400_000
-MAX_PRECISION = 76
-"""Digits of a decimal that Arrow can hold."""
 
 CELLS_A_BYTE = 16
 """Cells that a value may cost for each of its bytes before its items are counted."""
@@ -149,8 +149,7 @@ class Decimal(Node):
 
     @cached_property
     def arrow(self) -> pa.DataType:
-        kind = pa.decimal128 if self.precision <= 38 else pa.decimal256
-        return kind(self.precision, self.scale)
+        return decimal_type(self.precision, self.scale)
 
     @cached_property
     def least(self) -> int:
@@ -159,7 +158,7 @@ class Decimal(Node):
     @property
     def words(self) -> int:
         """64-bit words of one value in the column."""
-        return 2 if self.precision <= 38 else 4
+        return int(self.arrow.byte_width) // 8
 
 
 @dataclass(frozen=True)

@@ -29,9 +29,20 @@ a number, a list, a map) is handed on as it is, and what follows judges it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 import pyarrow as pa
+
+MAX_DEPTH: Final = 100
+"""Levels of records, lists and maps in each other, the record itself being the first: in values and in schemas."""
+
+MAX_PRECISION: Final = 76
+"""Digits of a decimal that Arrow can hold."""
+
+DEFAULT_PRECISION: Final = 64
+"""Digits of a decimal whose schema does not tell, as Confluent's AvroData assumes."""
+
+_MOST_DIGITS_IN_128_BITS = 38
 
 Tree = dict[str, object]
 """A record without a schema: dict, list, str, int within int64, finite float, bool and None below."""
@@ -70,3 +81,9 @@ class Decoder(Protocol):
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """values: no nulls. Raises ConnectorError only for what is no record's fault (the registry is away)."""
         ...
+
+
+def decimal_type(precision: int, scale: int) -> pa.DataType:
+    """The type of a column of decimals: 128 bits where they suffice."""
+    make = pa.decimal128 if precision <= _MOST_DIGITS_IN_128_BITS else pa.decimal256
+    return make(precision, scale)

@@ -12,8 +12,8 @@ from json import JSONDecoder
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from parquet_sink.convert.decoded import MAX_DEPTH
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.json_exact import MAX_DEPTH
 from parquet_sink.convert.json_typed import TypedReader
 
 _MOST_FRAMES = 128

@@ -10,12 +10,11 @@ from typing import Any, cast
 
 import orjson
 
+from parquet_sink.convert import decoded
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue, Path, show
 
-MAX_DEPTH = 100
-"""Levels of objects and lists, the record itself being the first."""
-
+MAX_DEPTH = decoded.MAX_DEPTH
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 _INT64_LIMIT = float(2**63)
 _GZIP = b"\x1f\x8b"

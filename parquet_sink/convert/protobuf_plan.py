@@ -219,7 +219,7 @@ class _Planner:
         message = field.message_type
         name = message.full_name
         if name == _DECIMAL:
-            column = values.decimal_type(self._params(field))
+            column = values.to_decimal_type(self._params(field))
             return Scalar(column, values.to_decimal(column))
         if name in _WRAPPERS and (self._settings.wrapper_for_raw_primitives or self._settings.wrapper_for_nullables):
             return _unwrapped(message)

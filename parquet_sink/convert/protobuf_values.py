@@ -7,11 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from parquet_sink.convert.decoded import DEFAULT_PRECISION, MAX_PRECISION, decimal_type
 from parquet_sink.convert.invalid import InvalidValue, Path, show
-
-MAX_PRECISION = 76
-DEFAULT_PRECISION = 64
-"""Of a decimal without one, as Confluent's AvroData has it."""
 
 _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
 _NANOS = 1_000_000_000
@@ -81,14 +78,14 @@ def time_of_day(value: Any) -> int:
     return int(((hours * 60 + minutes) * 60 + seconds) * 1000 + nanos // 1_000_000)
 
 
-def decimal_type(params: Mapping[str, str]) -> pa.DataType:
+def to_decimal_type(params: Mapping[str, str]) -> pa.DataType:
     """The type of a confluent.type.Decimal by its field's `precision` and `scale`. Raises InvalidValue."""
     precision, scale = _integer(params, "precision", DEFAULT_PRECISION), _integer(params, "scale", 0)
     if not (1 <= precision <= MAX_PRECISION and 0 <= scale <= precision):
         raise InvalidValue(
             f"the schema has a decimal of precision {precision} and scale {scale}, beyond what files hold"
         )
-    return pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
+    return decimal_type(precision, scale)
 
 
 def _integer(params: Mapping[str, str], name: str, default: int) -> int:

@@ -30,9 +30,8 @@ import pyarrow as pa
 from defusedxml.common import DefusedXmlException
 from defusedxml.expatreader import DefusedExpatParser
 
-from parquet_sink.convert.decoded import Decoded, Decoder, Tree, Trees
+from parquet_sink.convert.decoded import MAX_DEPTH, Decoded, Decoder, Tree, Trees
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.json_exact import MAX_DEPTH
 
 TEXT = "value"
 """The field of text that stands beside attributes or child elements."""

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
+from parquet_sink.convert.decoded import decimal_type
 from parquet_sink.shape.kinds import Change
 
 Columns = tuple[pa.Field, ...]
 _INTEGERS = (pa.int32(), pa.int64())
 _FLOATS = (pa.float32(), pa.float64())
-_MAX_PRECISION_128 = 38
 
 
 class Incompatible(Exception):
@@ -95,9 +95,7 @@ def _fields(struct: pa.DataType) -> Columns:
 
 def _number(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     if pa.types.is_decimal(one) and pa.types.is_decimal(other) and one.scale == other.scale:
-        precision = max(one.precision, other.precision)
-        make = pa.decimal128 if precision <= _MAX_PRECISION_128 else pa.decimal256
-        return make(precision, one.scale)
+        return decimal_type(max(one.precision, other.precision), one.scale)
     if one in _INTEGERS and other in _INTEGERS:
         return pa.int64()
     if one in _INTEGERS + _FLOATS and other in _INTEGERS + _FLOATS:

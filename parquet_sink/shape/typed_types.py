@@ -5,8 +5,8 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from parquet_sink.convert.decoded import MAX_DEPTH
 from parquet_sink.convert.invalid import InvalidValue, Path, show
-from parquet_sink.convert.json_exact import MAX_DEPTH
 
 _Change: TypeAlias = Callable[[pa.DataType], pa.DataType | None]
 _Names: TypeAlias = tuple[str, ...]
