@@ -103,7 +103,8 @@ class _Envelopes:
             if frame.reader is None:
                 self._add_schemaless(pieces, tree, payload, position)
             else:
-                pieces.add(frame.reader, position, frame.reader.exact.read(tree, payload))
+                size = frame.size + len(payload)
+                pieces.add(frame.reader, position, frame.reader.exact.read(tree, payload, size=size))
         except InvalidValue as error:
             pieces.add_invalid(position, str(error))
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from parquet_sink.convert.invalid import InvalidValue, Path, show
+from parquet_sink.convert.json_typed_cells import CELL_BYTES, cost
 from parquet_sink.convert.json_typed_exact import to_default
 from parquet_sink.convert.json_typed_types import (
     DATE,
@@ -64,7 +65,10 @@ class _Parser:
         value = None
         if default is not None:
             value = to_default(kind, default, ("schema", *place))
-        return Slot(kind, schema.get("optional") is True, value if self._use_defaults else None)
+        if not self._use_defaults or value is None:
+            return Slot(kind, schema.get("optional") is True)
+        self._limits.add_default(CELL_BYTES * cost(value))
+        return Slot(kind, schema.get("optional") is True, value)
 
     def _kind(self, schema: dict[str, object], place: Path, depth: int) -> Kind:
         type_ = schema.get("type")

@@ -21,6 +21,7 @@ from parquet_sink.convert.json_schema_words import (
     own_type,
     without,
 )
+from parquet_sink.convert.json_typed_cells import CELL_BYTES, cost
 from parquet_sink.convert.json_typed_exact import to_default
 from parquet_sink.convert.json_typed_types import (
     Field,
@@ -138,6 +139,8 @@ class Mapper:
             kind = logical_kind(place, type_)
         default = tree.get("default")
         value = None if default is None else to_default(kind, default, place.path)
+        if value is not None:
+            self._limits.add_default(CELL_BYTES * cost(value))
         return Slot(kind, optional or kind == ScalarKind("null"), value)
 
     def _union(self, place: Place, branches: list[Place], optional: bool) -> Slot:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.decoded import Decoded, Tree, Trees, Typed
+from parquet_sink.convert.json_typed_cells import counter
 from parquet_sink.convert.json_typed_exact import ExactReader
 from parquet_sink.convert.json_typed_fast import FastReader, Mode, can_read
 from parquet_sink.convert.json_typed_types import Slot, StructKind, to_arrow
@@ -39,7 +40,9 @@ class TypedReader:
     def __init__(self, slot: Slot) -> None:
         self.type = to_arrow(slot.kind)
         self.exact = ExactReader(slot)
-        self._fast = FastReader(slot.kind) if isinstance(slot.kind, StructKind) and can_read(slot.kind) else None
+        self._fast: FastReader | None = None
+        if isinstance(slot.kind, StructKind) and can_read(slot.kind) and counter(slot.kind) is None:
+            self._fast = FastReader(slot.kind)
         self._mode = Mode()
 
     def read_fast(self, values: pa.BinaryArray) -> tuple[list[Part], list[int]]:

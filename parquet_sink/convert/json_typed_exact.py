@@ -12,6 +12,7 @@ import orjson
 
 from parquet_sink.convert import json_exact
 from parquet_sink.convert.invalid import InvalidValue, Path, show
+from parquet_sink.convert.json_typed_cells import CELLS_A_BYTE, FREE_CELLS, counter
 from parquet_sink.convert.json_typed_scalars import (
     RANGES,
     Read,
@@ -52,16 +53,20 @@ class ExactReader:
 
     def __init__(self, slot: Slot) -> None:
         self._read = _reader_of(slot)
+        self._count = counter(slot.kind)
 
     def parse(self, value: bytes) -> object:
         """A JSON text to a value, None when it is null and may be. Raises InvalidValue."""
         return self.read(load(value), value)
 
-    def read(self, tree: object, text: bytes, enter: str | None = None) -> object:
+    def read(self, tree: object, text: bytes, enter: str | None = None, size: int | None = None) -> object:
         """A parsed value; text: what it was parsed from, or with `enter`, the object that has it in that member.
 
-        Raises InvalidValue.
+        size: bytes of the whole record, where that is more than `text`. Raises InvalidValue.
         """
+        size = len(text) if size is None else size
+        if self._count is not None and self._count(tree) > FREE_CELLS + CELLS_A_BYTE * size:
+            raise InvalidValue("the value has lists of more items than a value of its size may have")
         try:
             return self._read(tree)
         except RoundedFraction:
@@ -152,8 +157,7 @@ def _struct_reader(kind: StructKind) -> Read:
         row: dict[str, object] = {}
         for name, read, absent_is_null in fields:
             if name not in value and absent_is_null:
-                row[name] = None
-                continue
+                continue  # Arrow takes what a row lacks for null, and a long list of such rows stays small
             try:
                 row[name] = read(value.get(name))
             except Refused as refused:
@@ -210,11 +214,10 @@ def _entry_items(value: object) -> Items:
 
 def _union_reader(kind: UnionKind) -> Read:
     readers = [_kind_reader(branch.slot.kind) for branch in kind.branches]
-    nothing: dict[str, object] = {branch.name: None for branch in kind.branches}
 
     def read_union(value: object) -> object:
         index = _branch_of(kind.branches, value)
-        return {**nothing, kind.branches[index].name: readers[index](value)}
+        return {kind.branches[index].name: readers[index](value)}
 
     return read_union
 

@@ -17,6 +17,9 @@ MAX_DEPTH = 100
 MAX_FIELDS = 2_500
 """Fields of all structs of one schema together."""
 
+MAX_DEFAULTS = 20_000
+"""Bytes of all defaults of one schema together: they stand in each record that has no value of its own."""
+
 MAX_PRECISION = 76
 DEFAULT_PRECISION = 64
 """Digits of a decimal whose schema does not tell, as Confluent's AvroData assumes."""
@@ -188,6 +191,7 @@ class Limits:
 
     def __init__(self) -> None:
         self._fields = 0
+        self._defaults = 0
 
     def enter(self, place: Path, depth: int) -> None:
         """A type, `depth` levels down (the record: 1). Raises InvalidValue."""
@@ -199,6 +203,12 @@ class Limits:
         self._fields += count
         if self._fields > MAX_FIELDS:
             raise InvalidValue(f"the schema has more than {MAX_FIELDS:,} fields")
+
+    def add_default(self, size: int) -> None:
+        """One more default, of so many bytes. Raises InvalidValue."""
+        self._defaults += size
+        if self._defaults > MAX_DEFAULTS:
+            raise InvalidValue(f"the schema has defaults of more than {MAX_DEFAULTS:,} bytes")
 
 
 def _to_field(name: str, slot: Slot) -> pa.Field:
