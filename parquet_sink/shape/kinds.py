@@ -184,9 +184,14 @@ def _check(own: Kinds, reserved: frozenset[str]) -> None:
     _check_names(own)
 
 
+def too_long(name: str) -> str:
+    """The message for a column whose name begins so."""
+    return f"column {show((name,))} has a name longer than {MAX_NAME:,} characters"
+
+
 def _check_names(own: Kinds) -> None:
     for name, kind in own.items():
         if len(name) > MAX_NAME:
-            raise InvalidValue(f"column {show((name,))} has a name longer than {MAX_NAME:,} characters")
+            raise InvalidValue(too_long(name))
         if isinstance(kind, dict):
             _check_names(kind)

@@ -9,7 +9,7 @@ import orjson
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue, Path, show
 from parquet_sink.convert.json_exact import walk
-from parquet_sink.shape.kinds import Row
+from parquet_sink.shape.kinds import MAX_NAME, Row, too_long
 
 SEPARATOR = "_"
 _ODD = re.compile(r"[^A-Za-z0-9]")
@@ -51,7 +51,10 @@ def _flatten(row: Row, below: Tree, prefix: str, discard: bool, tree: Tree, nami
         is_collection = kind is dict or kind is list
         if is_collection and discard:
             continue
-        name = naming(prefix + key)
+        joined = prefix + key
+        if len(joined) > MAX_NAME:  # before it is made, kept, or made for a hundred thousand fields below it
+            raise InvalidValue(too_long(naming(joined[:MAX_NAME])))
+        name = naming(joined)
         if name in row:
             raise InvalidValue(_duplicate(tree, name, discard, naming))
         row[name] = orjson.dumps(value).decode() if is_collection else value
@@ -94,7 +97,8 @@ def _empty_key(tree: Tree) -> str:
 
 def _duplicate(tree: Tree, name: str, discard: bool, naming: Callable[[str], str]) -> str:
     leaves = (path for path, value in walk(tree) if _is_leaf(path, value, discard))
-    paths = [show(path) for path in leaves if naming(SEPARATOR.join(map(str, path))) == name]
+    joined = ((path, SEPARATOR.join(map(str, path))) for path in leaves)
+    paths = [show(path) for path, text in joined if len(text) <= MAX_NAME and naming(text) == name]
     return f"fields {' and '.join(paths[:2])} would both become column {name}"
 
 
