@@ -194,6 +194,18 @@ def test_recent_forgets_by_count_and_by_weight() -> None:
     assert (len(items), items.get("g")) == (1, "x" * 20)
 
 
+def test_recent_finds_what_fits() -> None:
+    """Of those that fit the one used last is found, and then counts as used."""
+    items: Recent[str, int] = Recent(3)
+    for number, key in enumerate("abc"):
+        items.put(key, number)
+    assert items.first(lambda number: number < 2) == 1
+    assert items.first(lambda number: number > 9) is None
+    items.put("d", 3)
+    items.put("e", 4)
+    assert [items.get(key) for key in "abcde"] == [None, 1, None, 3, 4]
+
+
 RECORDS = st.tuples(st.sampled_from([1, 2, 3, 13, 500]), st.sampled_from(["a", "b", "bad", "none", "tree"]))
 
 

@@ -5,7 +5,6 @@ a single JSON value between them makes a valid envelope of the same schema again
 """
 
 import re
-from collections import OrderedDict
 from dataclasses import dataclass
 from json import JSONDecoder
 
@@ -15,6 +14,7 @@ import pyarrow.compute as pc
 from parquet_sink.convert.decoded import MAX_DEPTH
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json_typed import TypedReader
+from parquet_sink.convert.registered import Recent
 
 _MOST_FRAMES = 128
 _LONGEST_FRAME = 2**18
@@ -55,16 +55,13 @@ class Frames:
     """The frames used last; at most 128, none longer than 256 KiB, and of 1 MiB together."""
 
     def __init__(self) -> None:
-        self._frames: OrderedDict[tuple[bytes, bytes], Frame] = OrderedDict()
-        self._size = 0
+        self._frames: Recent[tuple[bytes, bytes], Frame] = Recent(
+            _MOST_FRAMES, weigh=lambda frame: frame.size, heaviest=_MOST_TEXT
+        )
 
     def find(self, value: bytes) -> Frame | None:
         """A frame that the value has."""
-        for key, frame in reversed(self._frames.items()):
-            if frame.fits(value):
-                self._frames.move_to_end(key)
-                return frame
-        return None
+        return self._frames.first(lambda frame: frame.fits(value))
 
     def learn(self, value: bytes, reader: TypedReader | None) -> Frame | None:
         """The frame of a valid envelope, from now on known; None when it is too long or has more than two members."""
@@ -76,10 +73,7 @@ class Frames:
         frame = Frame(text[:start].encode(), text[end:].encode(), reader)
         if frame.size > _LONGEST_FRAME:
             return None
-        self._frames[frame.prefix, frame.suffix] = frame
-        self._size += frame.size
-        while len(self._frames) > _MOST_FRAMES or self._size > _MOST_TEXT:
-            self._size -= self._frames.popitem(last=False)[1].size
+        self._frames.put((frame.prefix, frame.suffix), frame)
         return frame
 
 

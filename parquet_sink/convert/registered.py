@@ -67,6 +67,14 @@ class Recent(Generic[K, V]):
             self._items.move_to_end(key)
         return found
 
+    def first(self, fits: Callable[[V], bool]) -> V | None:
+        """The item used last of those that fit; it counts as used."""
+        for key, value in reversed(self._items.items()):
+            if fits(value):
+                self._items.move_to_end(key)
+                return value
+        return None
+
     def put(self, key: K, value: V) -> None:
         """The newest item stays, be it too heavy alone."""
         before = self._items.pop(key, None)
