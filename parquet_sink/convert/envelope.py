@@ -22,7 +22,6 @@ from parquet_sink.convert.envelope_frames import Frame, Frames, spans
 from parquet_sink.convert.envelope_schema import to_slot
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json_typed import Pieces, TypedReader
-from parquet_sink.convert.json_typed_exact import load
 from parquet_sink.convert.json_typed_types import ScalarKind, ScalarName, Slot
 from parquet_sink.convert.registered import Recent
 
@@ -173,7 +172,7 @@ class _Known:
 
 def _members(value: bytes) -> dict[str, object]:
     """Schema and payload. Raises InvalidValue when there is something else, as JsonConverter does."""
-    tree = load(value)
+    tree = json_exact.load(value)
     if not isinstance(tree, dict) or tree.keys() != {"schema", "payload"}:
         raise InvalidValue(
             'the value is not an envelope, an object of "schema" and "payload" and nothing else (without a schema, '

@@ -10,11 +10,9 @@ from typing import Any, cast
 
 import orjson
 
-from parquet_sink.convert import decoded
-from parquet_sink.convert.decoded import Tree
+from parquet_sink.convert.decoded import MAX_DEPTH, Tree
 from parquet_sink.convert.invalid import InvalidValue, Path, show
 
-MAX_DEPTH = decoded.MAX_DEPTH
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 _INT64_LIMIT = float(2**63)
 _GZIP = b"\x1f\x8b"
@@ -24,7 +22,7 @@ _NAMES = {list: "a list", str: "a string", int: "a number", float: "a number", b
 
 def parse(value: bytes) -> Tree:
     """The JSON object in `value`. Raises InvalidValue."""
-    tree = _load(value)
+    tree = load(value)
     if type(tree) is not dict:
         raise InvalidValue(f"the value is not a JSON object but {_NAMES[type(tree)]}")
     if not tree:
@@ -36,14 +34,15 @@ def parse(value: bytes) -> Tree:
 
 def parse_any(value: bytes) -> object:
     """Whatever JSON is in `value`, within the same limits. Raises InvalidValue."""
-    found = _load(value)
+    found = load(value)
     if not is_plain((found,), 0):
         is_container = isinstance(found, dict | list)
         _explain(found if is_container else [found], value if is_container else b"[" + value + b"]")
     return found
 
 
-def _load(value: bytes) -> Any:
+def load(value: bytes) -> Any:
+    """Any JSON value, within no limits yet. Raises InvalidValue."""
     try:
         return orjson.loads(value)
     except orjson.JSONDecodeError as error:

@@ -7,7 +7,8 @@ import binascii
 
 import pyarrow as pa
 
-from parquet_sink.convert.json_typed_types import DecimalKind, decimal_type
+from parquet_sink.convert.decoded import decimal_type
+from parquet_sink.convert.json_typed_types import DecimalKind
 
 _LONGEST = 64
 

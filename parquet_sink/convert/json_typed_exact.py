@@ -10,8 +10,9 @@ from typing import TypeAlias
 
 import orjson
 
-from parquet_sink.convert import json_exact
+from parquet_sink.convert.decoded import MAX_DEPTH
 from parquet_sink.convert.invalid import InvalidValue, Path, show
+from parquet_sink.convert.json_exact import load
 from parquet_sink.convert.json_typed_cells import CELLS_A_BYTE, FREE_CELLS, counter
 from parquet_sink.convert.json_typed_scalars import (
     RANGES,
@@ -33,19 +34,6 @@ from parquet_sink.convert.json_typed_types import (
     StructKind,
     UnionKind,
 )
-
-_GZIP = b"\x1f\x8b"
-
-
-def load(value: bytes) -> object:
-    """Any JSON value. Raises InvalidValue with the reason why it is none."""
-    try:
-        return orjson.loads(value)
-    except orjson.JSONDecodeError:
-        if value.startswith(_GZIP):
-            raise InvalidValue("the value is not JSON: it begins like gzip data") from None
-        json_exact.parse(value)
-        raise
 
 
 class ExactReader:
@@ -82,7 +70,7 @@ class ExactReader:
         except Refused as refused:
             raise _to_invalid(refused) from None
         except RecursionError:
-            raise InvalidValue(f"the value is nested deeper than {json_exact.MAX_DEPTH} levels") from None
+            raise InvalidValue(f"the value is nested deeper than {MAX_DEPTH} levels") from None
 
 
 def to_default(kind: Kind, tree: object, place: Path) -> object:

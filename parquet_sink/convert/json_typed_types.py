@@ -9,20 +9,14 @@ from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
+from parquet_sink.convert.decoded import DEFAULT_PRECISION, MAX_DEPTH, MAX_PRECISION, decimal_type
 from parquet_sink.convert.invalid import InvalidValue, Path, show
-
-MAX_DEPTH = 100
-"""Levels of types within types, the record being the first."""
 
 MAX_FIELDS = 2_500
 """Fields of all structs of one schema together."""
 
 MAX_DEFAULTS = 20_000
 """Bytes of all defaults of one schema together: they stand in each record that has no value of its own."""
-
-MAX_PRECISION = 76
-DEFAULT_PRECISION = 64
-"""Digits of a decimal whose schema does not tell, as Confluent's AvroData assumes."""
 
 MILLIS_PER_DAY = 86_400_000
 
@@ -153,11 +147,6 @@ def to_arrow(kind: Kind) -> pa.DataType:
         return pa.map_(_to_field("key", kind.key).with_nullable(False), _to_field("value", kind.value))
     fields = kind.fields if isinstance(kind, StructKind) else kind.branches
     return pa.struct([_to_field(field.name, field.slot) for field in fields])
-
-
-def decimal_type(precision: int, scale: int) -> pa.DataType:
-    """128 bits where they suffice."""
-    return pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
 
 
 def decimal_kind(parameters: dict[str, object], place: Path) -> DecimalKind:
