@@ -26,14 +26,6 @@ SMALLEST = 256
 _PARTS = 8
 
 
-@dataclass(frozen=True)
-class Part:
-    """Some values that were read. positions: int64, increasing, where they stand; rows: one for each."""
-
-    positions: pa.Int64Array
-    rows: pa.Array
-
-
 class TypedReader:
     """Reads values of one slot, both ways. It remembers only what makes the next try likelier to succeed."""
 
@@ -45,16 +37,16 @@ class TypedReader:
             self._fast = FastReader(slot.kind)
         self._mode = Mode()
 
-    def read_fast(self, values: pa.BinaryArray) -> tuple[list[Part], list[int]]:
+    def read_fast(self, values: pa.BinaryArray) -> tuple[list[Typed], list[int]]:
         """What can be read many at once, and the positions of all other values: those are for the exact reader."""
-        parts: list[Part] = []
+        parts: list[Typed] = []
         undecided: list[int] = []
         for start, count, found in self._tries(values):
             if found is None:
                 undecided.extend(range(start, start + count))
                 continue
             rows, doubtful = found
-            part = Part(pa.array(range(start, start + count), pa.int64()), rows)
+            part = Typed(pa.array(range(start, start + count), pa.int64()), rows)
             parts.append(_without(part, [start + position for position in doubtful]))
             undecided.extend(start + position for position in doubtful)
         return parts, undecided
@@ -90,18 +82,18 @@ class TypedReader:
         return [*modes, Mode("ignore", not self._mode.numbers)] if has_decimals else modes
 
 
-def _without(part: Part, positions: list[int]) -> Part:
+def _without(part: Typed, positions: list[int]) -> Typed:
     if not positions:
         return part
     keep = pc.invert(pc.is_in(part.positions, value_set=pa.array(positions, pa.int64())))
-    return Part(part.positions.filter(keep), part.rows.filter(keep))
+    return Typed(part.positions.filter(keep), part.rows.filter(keep))
 
 
 @dataclass
 class _Gathered:
     """What was read of one type."""
 
-    parts: list[Part] = field(default_factory=list)
+    parts: list[Typed] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
     values: list[object] = field(default_factory=list)
 
@@ -121,10 +113,10 @@ class Pieces:
             gathered.positions.append(position)
             gathered.values.append(value)
 
-    def add_part(self, reader: TypedReader, part: Part, positions: pa.Int64Array | None = None) -> None:
+    def add_part(self, reader: TypedReader, part: Typed, positions: pa.Int64Array | None = None) -> None:
         """Values that the fast reader gave; positions: where those that it was given stand, None: as it says."""
         if len(part.rows):
-            taken = part if positions is None else Part(positions.take(part.positions), part.rows)
+            taken = part if positions is None else Typed(positions.take(part.positions), part.rows)
             self._of(reader).parts.append(taken)
 
     def add_tree(self, position: int, tree: Tree) -> None:
@@ -149,10 +141,10 @@ class Pieces:
 
 def _to_typed(arrow: pa.DataType, gathered: _Gathered) -> Typed:
     parts = list(gathered.parts)
-    if gathered.positions:
-        parts.append(Part(pa.array(gathered.positions, pa.int64()), pa.array(gathered.values, arrow)))
     if len(parts) == 1 and not gathered.positions:
-        return Typed(parts[0].positions, parts[0].rows)
+        return parts[0]
+    if gathered.positions:
+        parts.append(Typed(pa.array(gathered.positions, pa.int64()), pa.array(gathered.values, arrow)))
     positions = pa.concat_arrays([part.positions for part in parts])
     order = pc.sort_indices(positions)
     return Typed(positions.take(order), pa.concat_arrays([part.rows for part in parts]).take(order))
