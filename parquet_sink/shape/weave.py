@@ -4,6 +4,7 @@ Records of several schemas may alternate in a topic: each schema's records are o
 are put back into their order. A stretch is cut only where a column's type must change for rows to come. Pure.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ class Weave:
     def __init__(self, sheets: Sequence[Sheet], stop: int) -> None:
         self._sheets = [sheet for sheet in (_before(sheet, stop) for sheet in sheets) if len(sheet)]
         self._taken = [0] * len(self._sheets)
-        self._order = _order(self._sheets)
+        self._order, self._positions = _order(self._sheets)
         self._reached = 0
 
     def sheets(self) -> Iterator[tuple[int, int]]:
@@ -47,23 +48,23 @@ class Weave:
         return self._sheets[number]
 
     def __len__(self) -> int:
-        return sum(map(len, self._sheets))
+        return len(self._order)
 
     def position(self, row: int) -> int:
-        """The position of the record that a row is of. Rows that were taken are not asked for."""
-        sheet = self._order[row]
-        before = sum(1 for number in self._order[self._reached : row] if number == sheet)
-        found: int = self._sheets[sheet].positions[self._taken[sheet] + before].as_py()
+        """The position of the record that a row is of."""
+        found: int = self._positions[row].as_py()
         return found
 
     def begin(self, row: int) -> int:
         """The first row of the record that a row is of."""
-        position = self.position(row)
-        return sum(_rows_before(sheet, position) for sheet in self._sheets)
+        return bisect_left(range(len(self)), self.position(row), key=self.position)
 
     def rows_of(self, position: int) -> Iterator[Sheet]:
         """The rows of one record, by sheet, with the columns that hold something there."""
-        for sheet in self._sheets:
+        first = bisect_left(range(len(self)), position, key=self.position)
+        beyond = bisect_right(range(len(self)), position, key=self.position)
+        for number in sorted(set(self._order[first:beyond])):
+            sheet = self._sheets[number]
             start, end = _rows_before(sheet, position), _rows_before(sheet, position + 1)
             if end > start:
                 yield _without_nulls(_slice(sheet, start, end - start))
@@ -87,13 +88,15 @@ class Weave:
         return Counter(self._order[self._reached : end])
 
 
-def _order(sheets: Sequence[Sheet]) -> Sequence[int]:
-    """For each row in order the number of its sheet."""
-    if len(sheets) < 2:
-        return [0] * sum(map(len, sheets))
+def _order(sheets: Sequence[Sheet]) -> tuple[Sequence[int], pa.Int64Array]:
+    """For each row in order the number of its sheet, and the position of its record."""
+    if not sheets:
+        return [], pa.array([], pa.int64())
+    if len(sheets) == 1:
+        return [0] * len(sheets[0]), sheets[0].positions
     numbers = pa.concat_arrays([pa.repeat(pa.scalar(n, pa.int32()), len(sheet)) for n, sheet in enumerate(sheets)])
-    ordered: list[int] = numbers.take(_sorted([sheet.positions for sheet in sheets])).to_pylist()
-    return ordered
+    order = _sorted([sheet.positions for sheet in sheets])
+    return numbers.take(order).to_pylist(), pa.concat_arrays([sheet.positions for sheet in sheets]).take(order)
 
 
 def _sorted(positions: Sequence[pa.Int64Array]) -> pa.UInt64Array:
@@ -127,17 +130,28 @@ def _without_nulls(sheet: Sheet) -> Sheet:
 
 
 def _join(parts: Sequence[Sheet], columns: Columns) -> Stretch:
-    arrays = [_conformed(part, columns) for part in parts]
+    counts = [len(part) for part in parts]
+    mine = [dict(zip((field.name for field in part.columns), part.arrays, strict=True)) for part in parts]
+    arrays = (_column(column, [found.get(column.name) for found in mine], counts) for column in columns)
     if len(parts) == 1:
-        return Stretch(parts[0].positions, tuple(arrays[0]))
+        return Stretch(parts[0].positions, tuple(arrays))
     order = _sorted([part.positions for part in parts])
-    whole = (pa.concat_arrays(pieces).take(order) for pieces in zip(*arrays, strict=True))
-    return Stretch(pa.concat_arrays([part.positions for part in parts]).take(order), tuple(whole))
+    positions = pa.concat_arrays([part.positions for part in parts]).take(order)
+    return Stretch(positions, tuple(array.take(order) for array in arrays))
 
 
-def _conformed(sheet: Sheet, columns: Columns) -> list[pa.Array]:
-    mine = {field.name: array for field, array in zip(sheet.columns, sheet.arrays, strict=True)}
-    return [
-        aligned(mine[column.name], column.type) if column.name in mine else pa.nulls(len(sheet), column.type)
-        for column in columns
-    ]
+def _column(column: pa.Field, pieces: Sequence[pa.Array | None], counts: Sequence[int]) -> pa.Array:
+    """One column of several parts. Parts in a row that lack it are one array of nulls, for they may be thousands."""
+    found: list[pa.Array] = []
+    lacking = 0
+    for piece, count in zip(pieces, counts, strict=True):
+        if piece is None:
+            lacking += count
+            continue
+        if lacking:
+            found.append(pa.nulls(lacking, column.type))
+            lacking = 0
+        found.append(aligned(piece, column.type))
+    if lacking:
+        found.append(pa.nulls(lacking, column.type))
+    return found[0] if len(found) == 1 else pa.concat_arrays(found)
