@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.relabelled import relabelled
 from parquet_sink.shape import typed
-from parquet_sink.shape.typed_arrays import conformed, relabelled
+from parquet_sink.shape.typed_arrays import conformed
 from parquet_sink.shape.typed_types import check_depth, doubled, lowercased, name, storable
 
 NOTHING: frozenset[str] = frozenset()

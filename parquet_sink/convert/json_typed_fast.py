@@ -36,6 +36,7 @@ from parquet_sink.convert.json_typed_types import (
     kinds,
     to_arrow,
 )
+from parquet_sink.convert.relabelled import relabelled
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class FastReader:
             for array, field in zip(batch.columns, self._kind.fields, strict=True)
         ]
         rows = pa.StructArray.from_arrays(columns, names=[field.name for field in self._kind.fields])
-        return _relabel(rows, self._type), visit.doubtful()
+        return relabelled(rows, self._type), visit.doubtful()
 
 
 def _is_slow(kind: Kind) -> bool:
@@ -252,16 +253,3 @@ def _something(arrow: pa.DataType) -> pa.Scalar:
     if pa.types.is_boolean(arrow):
         return pa.scalar(False, arrow)
     return pa.scalar(Decimal(0) if pa.types.is_decimal(arrow) else 0, arrow)
-
-
-def _relabel(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """The same data under a type that differs in names and nullability alone."""
-    if not pa.types.is_nested(target):
-        return array
-    if pa.types.is_list(target):
-        children = [_relabel(array.values, target.value_type)]
-        buffers = array.buffers()[:2]
-    else:
-        children = [_relabel(array.field(index), target.field(index).type) for index in range(target.num_fields)]
-        buffers = array.buffers()[:1]
-    return pa.Array.from_buffers(target, len(array), buffers, array.null_count, array.offset, children)

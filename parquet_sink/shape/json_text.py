@@ -15,7 +15,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.shape.typed_arrays import relabelled, spans, where_valid
+from parquet_sink.convert.relabelled import relabelled
+from parquet_sink.shape.typed_arrays import spans, where_valid
 from parquet_sink.shape.typed_types import entries, fields
 
 _ESCAPED = r'["\\\x00-\x1f]'

@@ -21,12 +21,13 @@ import pyarrow.compute as pc
 from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.convert.decoded import Tree, Trees, Typed
 from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.relabelled import relabelled
 from parquet_sink.shape import explode, json_text, tree_runs, typed, typed_types
 from parquet_sink.shape.chunks import Chunks
 from parquet_sink.shape.conceal import Concealer
 from parquet_sink.shape.lower import lowercased
 from parquet_sink.shape.sheet import Sheet
-from parquet_sink.shape.typed_arrays import conformed, relabelled
+from parquet_sink.shape.typed_arrays import conformed
 
 _SCHEMAS = 256
 """Record types whose way is remembered."""
