@@ -68,18 +68,20 @@ def leaves(columns: Columns) -> int:
 
 
 def _leaves(of: pa.DataType) -> int:
+    if not pa.types.is_nested(of):
+        return 1
     if pa.types.is_struct(of):
         return leaves(_fields(of))
     if pa.types.is_list(of):
         return _leaves(of.value_type)
-    return 1 + _leaves(of.item_type) if pa.types.is_map(of) else 1
+    return 1 + _leaves(of.item_type)
 
 
 def _united(one: Iterable[pa.Field], other: Iterable[pa.Field]) -> Columns:
     fields, others = {field.name: field for field in one}, {field.name: field for field in other}
     for name, field in fields.items():
-        fields[name] = _field(field, others[name]) if name in others else field.with_nullable(True)
-    fields.update({name: field.with_nullable(True) for name, field in others.items() if name not in fields})
+        fields[name] = _field(field, others[name]) if name in others else _nullable(field)
+    fields.update({name: _nullable(field) for name, field in others.items() if name not in fields})
     return tuple(fields.values())
 
 
@@ -87,6 +89,11 @@ def _field(one: pa.Field, other: pa.Field) -> pa.Field:
     if one.equals(other):
         return one
     return pa.field(one.name, unified(one.type, other.type), nullable=one.nullable or other.nullable)
+
+
+def _nullable(field: pa.Field) -> pa.Field:
+    """The field itself where it can be: thousands are compared for each new schema."""
+    return field if field.nullable else field.with_nullable(True)
 
 
 def _fields(struct: pa.DataType) -> Columns:
@@ -105,7 +112,7 @@ def _number(one: pa.DataType, other: pa.DataType) -> pa.DataType:
 
 def _widens(known: pa.Field, column: pa.Field) -> bool:
     """Whether an int64 anywhere in the column became a double."""
-    return _type_widens(known.type, column.type)
+    return known is not column and _type_widens(known.type, column.type)
 
 
 def _type_widens(known: pa.DataType, now: pa.DataType) -> bool:
