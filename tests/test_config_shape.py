@@ -130,6 +130,7 @@ def test_salts_and_keys_of_other_methods_are_warned_about() -> None:
 NO_KEY = f"It is missing, but {E}obfuscation.method=hmac-sha256 needs it; give a secret of 16 bytes or more."
 SHORT = "bytes, which is too short to be safe; give a secret of 16 bytes or more."
 LOWER = f"matches nothing, because {E}convert.lowercase.fields turns names into lower case before; write"
+CHUNKS = {"flattener.jsonblob.chunks": "2", "data.fallback.varchar.length": "9"}
 PROBLEMS = [
     ({"obfuscation.fields": " "}, "fields", "It is empty; name the fields to obfuscate, or remove the key."),
     ({"obfuscation.fields": ",,"}, "fields", "It names no field; name the fields to obfuscate, or remove the key."),
@@ -137,6 +138,16 @@ PROBLEMS = [
         {"obfuscation.fields": "a,.b"},
         "fields",
         '".b" has a step without a name; write names with single full stops between.',
+    ),
+    (
+        {"obfuscation.fields": "a,payload_chunk2", **CHUNKS},
+        "fields",
+        '"payload_chunk2" is a column that the sink adds; name fields of the record.',
+    ),
+    (
+        {"obfuscation.fields": "kafkaPartitionOffset"},
+        "fields",
+        '"kafkaPartitionOffset" is a column that the sink adds; name fields of the record.',
     ),
     ({"obfuscation.fields": "a.b.c,a.b"}, "fields", '"a.b" and "a.b.c" overlap; keep one of them.'),
     (

@@ -55,6 +55,7 @@ def _lowercase(values: Values, report: Report) -> None:
 
 
 def _obfuscation(values: Values, report: Report) -> None:
+    _added(values, report)
     method = values.text(_METHOD)
     if method == "sha512" and _SALT not in values.given and not values.flag(_RANDOM):
         report.problem(_SALT, f"It is missing, but {_METHOD}=sha512 needs it; give a salt, or set {_RANDOM}=true.")
@@ -69,6 +70,16 @@ def _obfuscation(values: Values, report: Report) -> None:
         report.warn(_RANDOM, f"It has no effect, because {_SALT} is set.")
     if method != "hmac-sha256":
         _without(values, (_HMAC_KEY,), "hmac-sha256", report)
+
+
+def _added(values: Values, report: Report) -> None:
+    """What is named and cannot be concealed would leave in clear."""
+    chunks = values.number(ems("flattener.jsonblob.chunks")) or 0
+    added = {f"payload_chunk{number}" for number in range(1, chunks + 1)}
+    added |= set(_METADATA) if values.flag(ems("embed.kafka.metadata")) else set()
+    for name in values.names(_FIELDS):
+        if name in added:
+            report.problem(_FIELDS, f"{quoted(name)} is a column that the sink adds; name fields of the record.")
 
 
 def _without(values: Values, keys: tuple[str, ...], method: str, report: Report) -> None:
