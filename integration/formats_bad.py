@@ -106,6 +106,24 @@ def _nested_connect(levels: int) -> bytes:
     return json.dumps({"schema": made, "payload": {}}).encode()
 
 
+def _doubling_avro() -> str:
+    """Forty named records that each hold the one before twice."""
+    made = record("R0", x="string")
+    for level in range(1, 40):
+        made = record(f"R{level}", a=made, b=f"R{level - 1}")
+    return json.dumps(made)
+
+
+def _doubling_json() -> str:
+    held = {f"d{n}": {"properties": {key: {"$ref": f"#/definitions/d{n + 1}"} for key in "ab"}} for n in range(40)}
+    return json.dumps({"$ref": "#/definitions/d0", "definitions": {**held, "d40": {"type": "string"}}})
+
+
+def _doubling_proto() -> str:
+    messages = "".join(f"message M{n} {{ M{n + 1} a = 1; M{n + 1} b = 2; }}\n" for n in range(40))
+    return f'syntax = "proto3";\n{messages}message M40 {{ string x = 1; }}\n'
+
+
 _LAUGHS: Final = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
 _BOMB: Final = f'<!DOCTYPE e [<!ENTITY l0 "{CANARY}">{_LAUGHS}]><e id="1"><text>&l9;</text></e>'
 _OUTSIDE: Final = '<!DOCTYPE e [<!ENTITY x SYSTEM "file:///etc/passwd">]><e id="1"><text>&x;</text></e>'
@@ -163,6 +181,7 @@ _PROTOBUF: Final = {
     "not UTF-8": Bad(
         lambda registry, good: good[:6] + b"\x12\x02\xff\xfe", "the value is not a Protobuf message Event"
     ),
+    "doubling schema": _schema("PROTOBUF", _doubling_proto(), b"", "more than 5,000 fields"),
     "recursive": _schema("PROTOBUF", _RECURSIVE_PROTO, b"\n\x00", "the schema's message Node is recursive"),
 }
 _JSON_SCHEMA: Final = {
@@ -178,6 +197,7 @@ _JSON_SCHEMA: Final = {
     "other kind": _schema("AVRO", '"long"', b"\x00", "is registered as AVRO, and the converter reads JSON"),
     "no schema": _schema("JSON", '{"type": 7}', b"{}", "the JSON Schema"),
     "deep schema": _schema("JSON", _nested_json(101), b"{}", "100 levels"),
+    "doubling schema": _schema("JSON", _doubling_json(), b"{}", "more than 2,500 fields"),
     "bottomless schema": _schema("JSON", _nested_json(300), b"{}", "100 levels"),
     "wide schema": _schema(
         "JSON", json.dumps({"properties": {f"f{n}": {"type": "string"} for n in range(_WIDE)}}), b"{}", "2,500"

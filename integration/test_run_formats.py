@@ -136,8 +136,10 @@ PART: Final = record("Part", Id="long", Supplier="Supplier", Price={**DECIMAL, "
 PART_2: Final = record("Part", Stock="int", Id="long", Supplier="Supplier", Price={**DECIMAL, "precision": 20})
 
 
-def test_everything_at_once(sink: Sink, broker: Broker, topic: TopicFactory, registry: RegistryServer) -> None:
-    """References, a newer schema in mid-range, lower case, doubles for decimals, keys and an obfuscated path."""
+def test_everything_at_once(
+    sink: Sink, broker: Broker, topic: TopicFactory, registry: RegistryServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """References, a newer schema in mid-range, lower case, doubles for decimals, keys, one path that hides, one not."""
     name = topic()
     registry.register("supplier", json.dumps(SUPPLIER))
     suppliers = [{"Name": "Ada", "Mail": CLEAR}, {"Name": "Bob", "Mail": None}]
@@ -152,7 +154,7 @@ def test_everything_at_once(sink: Sink, broker: Broker, topic: TopicFactory, reg
         convert_lowercase_fields=True,
         convert_decimals_to_double=True,
         data_primary_key="id,supplier_name",
-        obfuscation_fields="supplier.mail",
+        obfuscation_fields="supplier.mail,supplier.phone",
         parquet_compression_codec="none",
     )
     assert run.status is Status.DONE
@@ -166,6 +168,7 @@ def test_everything_at_once(sink: Sink, broker: Broker, topic: TopicFactory, reg
         (3, "Bob", None, 0.1, 3),
     ]
     assert CLEAR.encode() not in file.content
+    assert f"topic {name} has no field supplier.phone, which connect.ems.obfuscation.fields names" in caplog.text
     assert [row["__celonis_order"] for row in file.rows] == [0, 1, 2, 3]
     assert sink.offsets(name) == [4]
 

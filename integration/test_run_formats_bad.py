@@ -151,13 +151,20 @@ def test_registry_that_fails_in_mid_range(
     assert sink.offsets(name) == [12_100]
 
 
-def test_registry_that_is_away_for_a_moment(
-    sink: Sink, broker: Broker, topic: TopicFactory, registry: RegistryServer
+@pytest.mark.parametrize("keys", [{}, QUICK])
+def test_registry_that_is_away_for_a_while(
+    sink: Sink,
+    broker: Broker,
+    topic: TopicFactory,
+    registry: RegistryServer,
+    monkeypatch: pytest.MonkeyPatch,
+    keys: dict[str, str],
 ) -> None:
-    """It is asked again, and nobody notices."""
+    """It is asked again, by the same query or by the next one, and nobody notices."""
+    monkeypatch.setattr(connector, "RESTART_PAUSE_S", 0.1)
     name = topic()
     broker.produce(name, [(None, value) for value in encode_avro(registry, name, EVENT, [{"id": 1}])])
     registry.trouble(Trouble(503), Trouble(cut=True))
-    assert sink.drain(name, keys_of("avro", registry)).status is Status.DONE
+    assert sink.drain(name, {**keys_of("avro", registry), **keys}).status is Status.DONE
     assert [row["id"] for row in only(sink).rows] == [1]
     assert sink.offsets(name) == [1]

@@ -61,6 +61,7 @@ def test_run_until_caught_up(sink: Sink, broker: Broker, topic: TopicFactory, fi
         )
     assert ended.returncode == 0, ended.stdout[-3_000:]
     assert SECRET not in ended.stdout
+    assert "Ada" not in ended.stdout
     assert [(row["id"], row["note"]) for row in only(sink).rows] == [(n, "für Ada") for n in range(50)]
     assert sink.offsets(name) == [50]
 
