@@ -28,10 +28,13 @@ from parquet_sink.convert.protobuf_indexes import Group, Indexes, message_at, sp
 from parquet_sink.convert.protobuf_plan import plan
 from parquet_sink.convert.protobuf_shape import Plan
 from parquet_sink.convert.protobuf_values import Unfit
-from parquet_sink.convert.registered import RegisteredSchema
+from parquet_sink.convert.registered import Recent, RegisteredSchema
 
 CHUNK = 1_000
 """Records whose messages are in memory at the same time."""
+
+MOST_PLANS = 64
+"""Message types of a schema whose plans are kept."""
 
 _FEW = 4
 _SMALL_BYTES = 64 * 1024
@@ -51,15 +54,15 @@ class _ProtobufDecoder:
     def __init__(self, compiled: Compiled, settings: ConverterSettings) -> None:
         self._compiled = compiled
         self._settings = settings
-        self._plans: dict[Indexes, Plan | InvalidValue] = {}
+        self._plans: Recent[Indexes, Plan | str] = Recent(MOST_PLANS)
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         groups, invalid = split(values)
         pieces = []
         for group in groups:
             planned = self._plan(group.indexes)
-            if isinstance(planned, InvalidValue):
-                invalid |= dict.fromkeys(group.positions.to_pylist(), str(planned))
+            if isinstance(planned, str):
+                invalid |= dict.fromkeys(group.positions.to_pylist(), planned)
                 continue
             reading = _Reading(planned)
             reading.read(group)
@@ -67,19 +70,19 @@ class _ProtobufDecoder:
             pieces += reading.pieces()
         return Decoded(tuple(pieces), invalid)
 
-    def _plan(self, indexes: Indexes) -> Plan | InvalidValue:
+    def _plan(self, indexes: Indexes) -> Plan | str:
         """The plan of a message type of the schema, kept; or why there is none, kept if the schema has the type."""
         found = self._plans.get(indexes)
         if found is None:
             try:
                 message = message_at(self._compiled, indexes)
             except InvalidValue as error:
-                return error
+                return str(error)
             try:
                 found = plan(self._compiled, message, self._settings)
             except InvalidValue as error:
-                found = error
-            self._plans[indexes] = found
+                found = str(error)
+            self._plans.put(indexes, found)
         return found
 
 
@@ -108,7 +111,12 @@ class _Reading:
         """Parse; what is legible goes on together."""
         parse, required = self._plan.message.FromString, self._plan.required
         kept, messages = [], []
+        growth = self._plan.growth
+        counts = growth.counts
         for position, payload in zip(positions, payloads, strict=True):
+            if counts and growth.is_beyond(payload):
+                self.invalid[position] = "the value has lists of more items than a value of its size may have"
+                continue
             try:
                 message = parse(payload)
             except DecodeError:

@@ -29,6 +29,7 @@ from google.protobuf.descriptor import FieldDescriptor  # type: ignore[import-un
 from parquet_sink.config.settings import ConverterSettings
 from parquet_sink.convert import protobuf_values as values
 from parquet_sink.convert.invalid import InvalidValue, Path, show
+from parquet_sink.convert.protobuf_cells import Growth
 from parquet_sink.convert.protobuf_compile import Compiled
 from parquet_sink.convert.protobuf_indexes import is_group
 from parquet_sink.convert.protobuf_shape import Many, Member, Plan, Scalar, Shape, Struct, Table
@@ -37,7 +38,7 @@ MAX_DEPTH = 100
 """Levels of messages; the library reads no more."""
 
 MAX_FIELDS = 5_000
-MAX_CHARACTERS = 50_000
+MAX_CHARACTERS = 20_000
 """Characters of the defaults of all fields, and of the longest name of each field's enum."""
 
 
@@ -84,7 +85,8 @@ def plan(compiled: Compiled, message: Any, settings: ConverterSettings) -> Plan:
     """
     planner = _Planner(compiled, settings)
     root = planner.root(message)
-    return Plan(message.full_name, root, message_factory.GetMessageClass(message), planner.required)
+    made = message_factory.GetMessageClass(message)
+    return Plan(message.full_name, root, made, planner.required, Growth(message))
 
 
 class _Planner:

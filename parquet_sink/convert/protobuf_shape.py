@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from parquet_sink.convert.protobuf_cells import Growth
 from parquet_sink.convert.protobuf_values import Convert
 
 
@@ -59,9 +60,10 @@ class Member:
 
 @dataclass(frozen=True)
 class Plan:
-    """A message type. required: it has fields without which it is invalid, anywhere below."""
+    """A message type. required: it has fields without which it is invalid, anywhere below. growth: see there."""
 
     name: str
     shape: Shape
     message: Any
     required: bool
+    growth: Growth
