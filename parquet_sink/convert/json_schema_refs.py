@@ -14,6 +14,10 @@ from parquet_sink.convert.invalid import InvalidValue, Path, show
 from parquet_sink.convert.registered import RegisteredSchema
 
 _IDS = ("$id", "id")
+_DEEPEST = 400
+"""Levels of JSON down to which ids and anchors are found."""
+
+_LONGEST_URI = 8_000
 _SUBSCHEMAS_OF_DATA = ("default", "const", "enum", "examples", "example")
 
 
@@ -105,13 +109,21 @@ class References:
         return document
 
     def _index(self, document: Resource) -> None:
-        """Note every id and anchor below a document."""
-        waiting: list[tuple[object, Path, Resource]] = [(document.tree, document.path, document)]
+        """Note every id and anchor below a document; paths are made on the way down, not kept for what waits."""
+        waiting = [self._below(document.tree, document.path, document)]
         while waiting:
-            tree, path, resource = waiting.pop()
-            if isinstance(tree, dict):
-                resource = self._note(tree, path, resource)
-            waiting.extend((child, (*path, step), resource) for step, child in _children(tree))
+            found = next(waiting[-1], None)
+            if found is None:
+                waiting.pop()
+            elif len(waiting) < _DEEPEST:
+                waiting.append(self._below(*found))
+
+    def _below(self, tree: object, path: Path, resource: Resource) -> Iterator[tuple[object, Path, Resource]]:
+        """Note one schema; what may be schemas below it, with their paths and resources."""
+        if isinstance(tree, dict):
+            resource = self._note(tree, path, resource)
+        for step, child in _children(tree):
+            yield child, (*path, step), resource
 
     def _note(self, tree: dict[str, object], path: Path, resource: Resource) -> Resource:
         """Note the names of one schema; the resource that what is below it belongs to."""
@@ -165,6 +177,9 @@ def _step(tree: object, token: str) -> str | int | None:
 
 
 def _join(base: str, uri: str) -> str:
+    """The URI, relative to a base; one of excessive length stands for itself."""
+    if len(base) + len(uri) > _LONGEST_URI:
+        return uri
     try:
         return urljoin(base, uri)
     except ValueError:

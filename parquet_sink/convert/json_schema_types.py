@@ -36,6 +36,7 @@ from parquet_sink.convert.json_typed_types import (
 )
 
 _MOST_VISITS = 20_000
+_MOST_WEIGHT = 20 * _MOST_VISITS
 _PREFIX = "io.confluent.connect.json.OneOf.field."
 _GENERALIZED_PREFIX = "connect_union_field_"
 _TEXT = Slot(ScalarKind("string"))
@@ -49,6 +50,7 @@ class Mapper:
         self._settings = settings
         self._limits = Limits()
         self._visits = 0
+        self._weight = 0
         self._open: list[object] = []
         self._containers: dict[str, Callable[[Place], Kind]] = {"object": self._object, "array": self._array}
 
@@ -61,11 +63,16 @@ class Mapper:
             self._open.pop()
 
     def _enter(self, place: Place) -> None:
-        self._visits += 1
-        if self._visits > _MOST_VISITS:
-            raise InvalidValue(f"{place} is too much: the schema refers to more than {_MOST_VISITS:,} schemas")
+        self._visit(place)
         self._limits.enter(place.path, len(self._open) + 1)
         self._open.append(place.tree)
+
+    def _visit(self, place: Place) -> None:
+        """Count schemas looked at, and what is in them: a large one may be referred to many times."""
+        self._visits += 1
+        self._weight += _weight(place.tree)
+        if self._visits > _MOST_VISITS or self._weight > _MOST_WEIGHT:
+            raise InvalidValue(f"{place} is too much: the schema refers to more than {_MOST_VISITS:,} schemas")
 
     def _slot(self, place: Place, optional: bool) -> Slot:
         tree = place.tree
@@ -176,9 +183,7 @@ class Mapper:
     ) -> None:
         """The properties that a part of an allOf has, itself, by reference, or in an allOf of its own."""
         tree = place.tree
-        self._visits += 1
-        if self._visits > _MOST_VISITS:
-            raise InvalidValue(f"{place} is too much: the schema refers to more than {_MOST_VISITS:,} schemas")
+        self._visit(place)
         if not isinstance(tree, dict) or any(tree is one for one in seen):
             return
         if isinstance(tree.get("$ref"), str):
@@ -233,6 +238,15 @@ class Mapper:
             raise InvalidValue(f"{place} is a map, and its items have no properties key and value")
         key = self.slot(self._references.below(items, "properties", "key"))
         return MapKind(key, self.slot(self._references.below(items, "properties", "value")), "entries")
+
+
+def _weight(tree: object) -> int:
+    """How much there is to look at in a schema: its keywords, what is directly in them, and steps of its reference."""
+    if not isinstance(tree, dict):
+        return 1
+    reference = tree.get("$ref")
+    steps = reference.count("/") if isinstance(reference, str) else 0
+    return len(tree) + steps + sum(len(below) for below in tree.values() if isinstance(below, dict | list))
 
 
 def _has(tree: dict[str, object], word: str) -> bool:
