@@ -134,7 +134,8 @@ class DecodedShaper:
     def _keyless(self, keyless: "_Keyless") -> "_Failure":
         columns, _ = self._merged(keyless.sheet)
         mine = zip(keyless.sheet.columns, keyless.sheet.arrays, strict=True)
-        row = {column.name: array[keyless.row].as_py() for column, array in mine}
+        # Whether there is a value is all that counts: Python has no dates beyond the year 9999.
+        row = {column.name: array[keyless.row].is_valid or None for column, array in mine}
         try:
             self._keys.check({column.name: column for column in columns}, row)
         except InvalidValue as error:
