@@ -108,27 +108,27 @@ def test_schemas_alternate_and_are_asked_for_once(
     sink: Sink, topic: TopicFactory, producer: Producer, registry: RegistryServer
 ) -> None:
     """Schemas that alternate share files; a process asks for each once, over many ranges; those of keys are not."""
-    name, ranges = topic(8), 2 * 8
+    name, ranges = topic(6), 2 * 6
     avro, keys = (FORMATS["avro"].properties(registry, side) for side in ("value", "key"))
-    older = encode_avro(registry, name, json.dumps(EVENT), [{"id": n} for n in range(0, 320, 2)])
-    newer = encode_avro(registry, name, json.dumps(EVENT_2), [{"id": n, "more": str(n)} for n in range(1, 320, 2)])
+    older = encode_avro(registry, name, json.dumps(EVENT), [{"id": n} for n in range(0, 240, 2)])
+    newer = encode_avro(registry, name, json.dumps(EVENT_2), [{"id": n, "more": str(n)} for n in range(1, 240, 2)])
     [key] = encode_avro(registry, f"{name}-key", json.dumps(record("Key", id="long")), [{"id": 1}])
     run = sink.make({**sink.properties(name), **avro, **keys}).start()
-    for first in (0, 80):
-        for n in range(first, first + 80):
+    for first in (0, 60):
+        for n in range(first, first + 60):
             for value in (older[n], newer[n]):
-                producer.produce(name, value, key, partition=n % 8)
+                producer.produce(name, value, key, partition=n % 6)
         assert producer.flush(20) == 0
-        run.until_records(2 * (first + 80))
+        run.until_records(2 * (first + 60))
     run.stop()
     assert ranges <= len(run.accepted) < 2 * ranges
     rows = sorted((row["id"], row["more"]) for file in uploaded(sink) for row in file.rows)
-    assert rows == [(n, str(n) if n % 2 else None) for n in range(320)]
+    assert rows == [(n, str(n) if n % 2 else None) for n in range(240)]
     processes = 2 * slots(sink.spark)
     assert processes < ranges
     assert all(1 <= asked(registry, schema_id) <= processes for schema_id in (1, 2))
     assert asked(registry, 3) == 0
-    assert sink.offsets(name, 8) == [40] * 8
+    assert sink.offsets(name, 6) == [40] * 6
 
 
 SUPPLIER: Final = record("Supplier", Name="string", Mail=["null", "string"])

@@ -8,6 +8,7 @@ import json
 from typing import Any, Final
 
 import pytest
+from confluent_kafka import Producer
 
 from integration.conftest import TopicFactory
 from integration.formats_bad import BAD, CANARY, good
@@ -54,7 +55,7 @@ def met(settings: ConnectorSettings, values: list[bytes]) -> tuple[int, InvalidR
 
 @pytest.mark.parametrize("kind", BAD)
 def test_invalid_records_are_named_by_place_and_reason(
-    sink: Sink, broker: Broker, topic: TopicFactory, registry: RegistryServer, kind: ConverterKind
+    sink: Sink, producer: Producer, topic: TopicFactory, registry: RegistryServer, kind: ConverterKind
 ) -> None:
     """Each stops its topic-partition at its offset, nothing of it is shown, and no other topic-partition is held up."""
     cases = BAD[kind]
@@ -62,7 +63,7 @@ def test_invalid_records_are_named_by_place_and_reason(
     first, second, third = good(kind, registry, name, 3)
     bad = [case.value(registry, third) for case in cases.values()]
     properties = {**sink.properties(name, **shape_of(kind)), **keys_of(kind, registry), "tasks.max": "2"}
-    settings = settings_of(properties, broker.bootstrap_servers)
+    settings = settings_of(properties, sink.broker.bootstrap_servers)
     reasons = []
     for case, value in zip(cases, bad, strict=True):
         count, error = met(settings, [first, second, value, third])
@@ -71,9 +72,10 @@ def test_invalid_records_are_named_by_place_and_reason(
         assert CANARY not in str(error), case
         assert len(str(error)) < 1_000, case
         reasons.append(error.reason)
-    for partition, value in enumerate(bad):
-        broker.produce(name, [(None, each) for each in (first, second, value, third)], partition)
-    broker.produce(name, [(None, first)] * 4, len(cases))
+    for partition, values in enumerate([*((first, second, value, third) for value in bad), (first,) * 4]):
+        for value in values:
+            producer.produce(name, value, partition=partition)
+    assert producer.flush(20) == 0
     run = sink.make(properties, until_caught_up=True).start().until_ended()
     assert (run.status, run.failure.kind) == (Status.FAILED, "InvalidRecord")
     told = [f"topic {name}, topic-partition {at}, offset 2: {reason}. " for at, reason in enumerate(reasons)]
