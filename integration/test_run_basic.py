@@ -32,7 +32,7 @@ def numbers(rows: list[dict[str, Any]]) -> list[int]:
 
 def test_rows_equal_what_was_produced(sink: Sink, broker: Broker, topic: TopicFactory, producer: Producer) -> None:
     """A record is one row with its place in Kafka, a tombstone none, keys and headers change nothing, lag ends at 0."""
-    name = topic(2)
+    name = topic(2, config={"retention.ms": "-1"})  # the timestamps are old
     for n in range(60):
         value = None if n in (6, 58, 59) else json.dumps({"n": n, "who": {"name": "Ünï", "tags": [n, "x"]}}).encode()
         key = None if n % 3 else b"k"
