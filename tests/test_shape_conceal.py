@@ -296,6 +296,9 @@ def test_fields_below_that_hold_nothing() -> None:
     """Where a named field of an object holds nothing, its type is no matter either."""
     below = {"f": pa.array([None, {"name": None}], pa.struct([("name", NUMBER)]))}
     assert concealer("f.name").columns(("f",), below) == below
+    empty = {"f": pa.array([{}, None, {}], pa.struct([]))}
+    assert concealer("f.name").columns(("f",), empty) == empty
+    assert concealer("f.g.name").columns(("f",), {"f": pa.array([{"g": {}}])}) == {"f": pa.array([{"g": {}}])}
 
 
 @pytest.mark.parametrize("flat", [True, False])

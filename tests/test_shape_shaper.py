@@ -6,7 +6,7 @@ from unittest.mock import patch
 import pyarrow as pa
 import pytest
 
-from parquet_sink.config.settings import ShapeSettings
+from parquet_sink.config.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.convert import json_fast
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.kafka.block import Block
@@ -34,6 +34,17 @@ def refused(settings: ShapeSettings, *values: bytes) -> tuple[int, str]:
         shape(Shaper(settings), list(values))
     assert (caught.value.topic, caught.value.partition) == ("t", 3)
     return caught.value.offset, caught.value.reason
+
+
+@pytest.mark.parametrize("flat", [True, False])
+def test_objects_that_stay_empty_are_obfuscated_fast(flat: bool) -> None:
+    """A path through an object that never held anything changes nothing, record by record or many at once."""
+    hidden = ObfuscationSettings(("a.name", "id"))
+    one = Shaper(ShapeSettings(embed_metadata=False, flatten=flat, obfuscation=hidden))
+    for start in (0, 100):
+        (run,) = shape(one, [b'{"id":"x","a":{}}'] * 100, start)
+        assert run.rows.column("id").to_pylist() == ["*****"] * 100
+        assert run.rows.column("a").to_pylist() == ["{}" if flat else []] * 100
 
 
 def test_a_run_tells_its_records_and_offsets() -> None:

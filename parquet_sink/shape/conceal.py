@@ -227,7 +227,7 @@ class Concealer:
         if array.null_count == len(array):
             return array
         if not place.hit and pa.types.is_struct(array.type):
-            return self._columns_below(array, place, lists_as_text)
+            return self._columns_below(array, place, lists_as_text) if array.type.num_fields else array
         if lists_as_text and not place.hit and not place.strays and _are_lists(array):
             return array
         rebuild = self._rebuild(array.type, place)
