@@ -100,11 +100,13 @@ def test_lists_are_read_as_text() -> None:
     for discard, fields in ((False, {"l": LEAF}), (True, {})):
         outline = Outline(Form(flat=True, discard=discard))
         assert outline.learn({"l": [1]})
-        assert (outline.has_lists, outline.fields) == (True, fields)
+        assert (outline.lists, outline.fields) == ({"l": {}}, fields)
         assert not outline.learn({"l": [2]})
     assert known({"l": str}, {"l": [1]}) == known({"l": str}, {"l": [2]})
+    both = merge(known({"l": str}, {"l": [1]}), known({"m_n": str}, {"m": {"n": []}}))
+    assert Known.of(both, Form(flat=True), NOTHING).outline.lists == {"l": {}, "m": {"n": {}}}
     remembered = Known.of(known({"l": str}, {"l": [1]}), Form(flat=True), NOTHING)
-    assert remembered.outline.has_lists
+    assert remembered.outline.lists == {"l": {}}
 
 
 def test_outline_is_limited() -> None:

@@ -6,6 +6,7 @@ takes 26.
 """
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import orjson
 import pyarrow as pa
@@ -15,16 +16,19 @@ from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json_exact import is_plain
 
+Lists: TypeAlias = dict[str, "Lists"]
+"""Fields that may be lists, or objects with such fields below."""
+
 _BRACKET = r"\[|\\u005[bB]"
 
 
 def with_lists_as_text(
-    values: pa.BinaryArray, discard: bool, prepare: Callable[[Tree], Tree] | None
+    values: pa.BinaryArray, lists: Lists, discard: bool, prepare: Callable[[Tree], Tree] | None
 ) -> pa.BinaryArray | None:
     """The values, those with lists written anew; None when one of them is for the exact path.
 
-    values: no nulls. discard: lists are left out. prepare: gives the tree that lists are taken from,
-    with the same fields outside of them.
+    values: no nulls. lists: where lists are looked for; elsewhere they stay. discard: lists are left out. prepare:
+    gives the tree that lists are taken from, with the same fields outside of them.
     """
     mask = pc.match_substring_regex(values, _BRACKET)
     count = mask.true_count
@@ -34,7 +38,8 @@ def with_lists_as_text(
     try:
         for value in values.filter(mask).to_pylist():
             tree = orjson.loads(value)
-            if type(tree) is not dict or not _replace(tree, tree if prepare is None else prepare(tree), discard, 1):
+            prepared = tree if prepare is None or type(tree) is not dict else prepare(tree)
+            if type(tree) is not dict or not _replace(tree, prepared, lists, discard, 1):
                 return None
             written.append(orjson.dumps(tree))
     except (InvalidValue, orjson.JSONDecodeError, RecursionError):
@@ -43,20 +48,18 @@ def with_lists_as_text(
     return replacements if count == len(values) else pc.replace_with_mask(values, mask, replacements)
 
 
-def _replace(tree: Tree, prepared: Tree, discard: bool, depth: int) -> bool:
-    """Lists at any depth of objects to text, in place; False where the exact path must look."""
-    dropped = []
-    for key, value in tree.items():
+def _replace(tree: Tree, prepared: Tree, lists: Lists, discard: bool, depth: int) -> bool:
+    """Lists to text, in place; False where the exact path must look."""
+    for key, below in lists.items():
+        value = tree.get(key)
         kind = type(value)
         if kind is list:
             if not is_plain(value, depth + 1):  # type: ignore[arg-type]
                 return False
             if discard:
-                dropped.append(key)
+                del tree[key]
             else:
                 tree[key] = orjson.dumps(prepared[key]).decode()
-        elif kind is dict and not _replace(value, prepared[key], discard, depth + 1):  # type: ignore[arg-type]
+        elif kind is dict and below and not _replace(value, prepared[key], below, discard, depth + 1):  # type: ignore[arg-type]
             return False
-    for key in dropped:
-        del tree[key]
     return True

@@ -117,16 +117,17 @@ class JsonShaper:
 
     def _readable(self, values: pa.BinaryArray) -> pa.BinaryArray | None:
         """The values without lists, which the reader does not take."""
-        if not self._known.outline.has_lists:
+        lists = self._known.outline.lists
+        if not lists:
             return values
-        return json_lists.with_lists_as_text(values, self._settings.discard_collections, self._prepare)
+        return json_lists.with_lists_as_text(values, lists, self._settings.discard_collections, self._prepare)
 
     def _concealed(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
         """What was read, obfuscated before it becomes columns; None when a record must be judged by itself."""
         if self._concealer is None:
             return batch
         read = dict(zip(batch.schema.names, batch.columns, strict=True))
-        done = self._concealer.columns(tuple(read), read, lists_as_text=self._known.outline.has_lists)
+        done = self._concealer.columns(tuple(read), read, lists_as_text=bool(self._known.outline.lists))
         return None if done is None else pa.RecordBatch.from_arrays(list(done.values()), schema=batch.schema)
 
     def _take_columns(

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 import pyarrow as pa
 
 from parquet_sink.convert.decoded import Tree
+from parquet_sink.convert.json_lists import Lists
 from parquet_sink.shape.kinds import MAX_COLUMNS, MAX_NAME, EmptyMap, Kind, Kinds, to_arrow
 from parquet_sink.shape.rows import SEPARATOR, column_name, lower_column_name
 
@@ -47,17 +48,17 @@ class Outline:
 
     def __init__(self, form: Form) -> None:
         self.fields: Fields = {}
-        self.has_lists = False
+        self.lists: Lists = {}
         self._form = form
         self._flat = form.flat
         self._size = 0
         self._claims: dict[str, Names] = {}
 
     @classmethod
-    def restore(cls, form: Form, fields: Fields, kinds: Kinds, *, has_lists: bool) -> "Outline":
+    def restore(cls, form: Form, fields: Fields, kinds: Kinds, lists: Lists) -> "Outline":
         """An outline from saved fields, less what does not match the kinds."""
         outline = cls(form)
-        outline.has_lists = has_lists
+        outline.lists = lists
         outline._restore(outline.fields, fields, (), kinds)
         return outline
 
@@ -83,14 +84,25 @@ class Outline:
         for key, value in tree.items():
             node = fields.get(key)
             is_list = type(value) is list
-            if is_list and not self.has_lists:
-                self.has_lists = news = True
+            if is_list:
+                news |= self._note_list((*path, key))
             if node is LEAF or (is_list and self._form.discard):
                 continue
             if isinstance(value, dict):
                 news |= self._learn_object(fields, value, (*path, key))
             elif node is None or (node is NULL and value is not None):
                 news |= self._add(fields, (*path, key), NULL if value is None else LEAF)
+        return news
+
+    def _note_list(self, path: Names) -> bool:
+        """Remember that there may be a list at the end of the path; whether that was new."""
+        below, news = self.lists, False
+        for key in path:
+            if key not in below:
+                if self._size >= MAX_FIELDS or len(key) > MAX_NAME:
+                    return news
+                self._size, below[key], news = self._size + 1, {}, True
+            below = below[key]
         return news
 
     def _learn_object(self, fields: Fields, value: Tree, path: Names) -> bool:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import orjson
 import pyarrow as pa
 
+from parquet_sink.convert.json_lists import Lists
 from parquet_sink.shape.evolve import merged
 from parquet_sink.shape.kinds import Kinds, from_fields, to_fields, unite
 from parquet_sink.shape.outline import Fields, Form, Outline
@@ -34,7 +35,7 @@ class Known:
         try:
             saved = _saved(schema)
             kinds = from_fields(list(schema))
-            outline = Outline.restore(form, saved.fields, kinds, has_lists=saved.lists)
+            outline = Outline.restore(form, saved.fields, kinds, saved.lists)
         except (KeyError, ValueError, TypeError):
             return known
         if saved.form == form and not reserved & kinds.keys():
@@ -82,7 +83,7 @@ def merge(first: pa.Schema | None, second: pa.Schema | None) -> pa.Schema | None
         return second
     kinds = unite(from_fields(list(first)), from_fields(list(second)))
     fields = _overlay(new.fields, old.fields)
-    outline = Outline.restore(new.form, fields, kinds, has_lists=old.lists or new.lists)
+    outline = Outline.restore(new.form, fields, kinds, _joined(new.lists, old.lists))
     return _schema(kinds, new.form, outline)
 
 
@@ -96,17 +97,22 @@ def _merged_columns(first: pa.Schema, second: pa.Schema) -> pa.Schema:
 class _Saved(NamedTuple):
     form: Form
     fields: Fields
-    lists: bool
+    lists: Lists
 
 
 def _schema(kinds: Kinds, form: Form, outline: Outline) -> pa.Schema:
-    saved = {**form._asdict(), "fields": outline.fields, "lists": outline.has_lists}
+    saved = {**form._asdict(), "fields": outline.fields, "lists": outline.lists}
     return pa.schema(to_fields(kinds), metadata={_KEY: orjson.dumps(saved)})
 
 
 def _saved(schema: pa.Schema) -> _Saved:
     saved = orjson.loads((schema.metadata or {})[_KEY])
     return _Saved(Form(saved["flat"], saved["lower"], saved["discard"]), saved["fields"], saved["lists"])
+
+
+def _joined(lists: Lists, more: Lists) -> Lists:
+    """What either knows."""
+    return {key: _joined(lists.get(key, {}), more.get(key, {})) for key in {**lists, **more}}
 
 
 def _overlay(fields: Fields, more: Fields) -> Fields:
