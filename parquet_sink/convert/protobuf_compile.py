@@ -113,13 +113,17 @@ def _write(folder: str, texts: Mapping[str, str]) -> None:
             raise InvalidValue("the Protobuf schema is not valid Unicode text") from None
 
 
-def _checked(name: str) -> str:
-    """An import path that stays inside the folder. Raises InvalidValue."""
-    parts = name.split("/")
-    plain = name.isprintable() and name.isascii() and not {'"', "\\", ":"} & set(name) and len(name) <= _MAX_NAME
+def _checked(name: str | bytes) -> str:
+    """An import path that stays inside the folder. Raises InvalidValue.
+
+    name: bytes where a descriptor has one that is not UTF-8.
+    """
+    text = name if isinstance(name, str) else "\\"
+    parts = text.split("/")
+    plain = text.isprintable() and text.isascii() and not {'"', "\\", ":"} & set(text) and len(text) <= _MAX_NAME
     if not plain or any(part in {"", ".", ".."} or len(part) > _MAX_PART for part in parts):
         raise InvalidValue("the Protobuf schema imports a file whose name is not a plain relative path")
-    return name
+    return text
 
 
 def _prepared(text: str) -> str:
