@@ -1,6 +1,7 @@
-"""JSON without a schema, one tree for each record: for what needs the tree itself (exploding, chunks). Pure.
+"""JSON without a schema, one tree for each record: for what needs the tree itself. Pure.
 
-Other shapes of records read this JSON in `shape.json_shaper`, many at once.
+That is exploding, chunks, and lower case where names are not those of flattened columns alone; all else reads this JSON
+in `shape.json_shaper`, many at once.
 """
 
 from collections.abc import Sequence

@@ -20,8 +20,11 @@ import pyarrow.compute as pc
 from parquet_sink.config.settings import ObfuscationSettings
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue, show
+from parquet_sink.convert.relabelled import relabelled
 from parquet_sink.shape.obfuscate import FreshSalt, Obfuscator, fresh_uuid
 from parquet_sink.shape.rows import SEPARATOR, column_name
+from parquet_sink.shape.typed_arrays import spans
+from parquet_sink.shape.typed_types import entries
 
 ITEM = "value"
 """The step into a list or a map."""
@@ -325,23 +328,15 @@ def _with_fields(changes: Mapping[int, _Rebuild], rows: pa.StructArray) -> pa.St
 
 def _with_items(rebuild: _Rebuild, lists: pa.ListArray) -> pa.ListArray:
     """The lists with their items changed."""
-    offsets, start, count = _extent(lists)
-    items = rebuild(lists.values.slice(start, count))
-    return pa.ListArray.from_arrays(offsets, items, type=lists.type, mask=_nulls(lists))
+    offsets, items = spans(lists)
+    return pa.ListArray.from_arrays(offsets, rebuild(items), type=lists.type, mask=_nulls(lists))
 
 
 def _with_map_values(rebuild: _Rebuild, maps: pa.MapArray) -> pa.MapArray:
     """The maps with their values changed."""
-    offsets, start, count = _extent(maps)
-    keys, values = maps.keys.slice(start, count), rebuild(maps.items.slice(start, count))
+    offsets, pairs = spans(relabelled(maps, entries(maps.type)))
+    keys, values = pairs.field(0), rebuild(pairs.field(1))
     return pa.MapArray.from_arrays(offsets, keys, values, type=maps.type, mask=_nulls(maps))
-
-
-def _extent(lists: pa.ListArray) -> tuple[pa.Int32Array, int, int]:
-    """Offsets from 0 on, and where the items of a possibly sliced array begin and how many there are."""
-    first = lists.offsets[0]
-    offsets = pc.subtract(lists.offsets, first)
-    return offsets, first.as_py(), offsets[-1].as_py()
 
 
 def _nulls(array: pa.Array) -> pa.BooleanArray | None:
