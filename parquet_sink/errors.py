@@ -5,7 +5,7 @@
     ├── SetupError               install or reach what is named (exit status 2)
     ├── DemoFailed               the demo did not get to its proof (exit status 1)
     └── ConnectorError           the connector stops            (exit status 1)
-        ├── InvalidRecord        fix the producer, or skip the offset by resetting the group
+        ├── InvalidRecord        fix the file or the producer, or skip the offset by resetting the group
         ├── UploadError
         │   ├── UploadRefused    the target said no: fix the cause, start again
         │   └── UploadExhausted  the target could not be reached, or did not answer, within the retry budget
@@ -67,8 +67,9 @@ class InvalidRecord(ConnectorError):
     def __str__(self) -> str:
         return (
             f"topic {self.topic}, topic-partition {self.partition}, offset {self.offset}: {self.reason}. "
-            f"Everything before this record is delivered and committed. Correct the producer, then pass the "
-            f"record by resetting the group's offset to {self.offset + 1} with kafka-consumer-groups."
+            "Everything before this record is delivered and committed. Correct the connector file if it asks for "
+            "something else than the record has; otherwise correct the producer, then pass the record by resetting "
+            f"the group's offset to {self.offset + 1} with kafka-consumer-groups."
         )
 
 
