@@ -80,6 +80,8 @@ def test_any_range_crosses(topic: str, partition: int, start: int, length: int, 
 def test_an_invalid_record_comes_with_every_cure() -> None:
     """Where it is, why, and what to do: in the connector's file, at the producer, or with the group's offset."""
     text = str(InvalidRecord("orders", 3, 7, "column id is missing, so it has no primary key"))
-    assert text.startswith("topic orders, topic-partition 3, offset 7: column id is missing, so it has no primary key. ")
+    assert text.startswith(
+        "topic orders, topic-partition 3, offset 7: column id is missing, so it has no primary key. "
+    )
     for cure in ("Correct the connector file", "correct the producer", "resetting the group's offset to 8 with"):
         assert cure in text
