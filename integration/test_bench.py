@@ -11,10 +11,32 @@ import pytest
 
 from integration.bench import figures, processes
 from integration.bench.figures import Accepted, Pass
+from integration.bench.formats import FORMATS, REGISTRY_URL
 from integration.bench.processes import Usage
 from integration.bench.sampler import Graves
 from integration.bench.sizes import Sizes, from_environment
+from integration.registry import RegistryServer
+from parquet_sink.config.connector import load
+from parquet_sink.config.worker import load_worker
+from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.kafka.block import Block
+from parquet_sink.shape.shaper import Shaper
+
+CONNECTOR = {
+    "name": "bench",
+    "connector.class": "com.celonis.kafka.connect.ems.sink.EmsSinkConnector",
+    "topics": "t",
+    "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "value.converter.schemas.enable": "false",
+    "connect.ems.endpoint": "http://127.0.0.1:8085/x",
+    "connect.ems.authorization.key": "AppKey k",
+    "connect.ems.target.table": "t",
+    "connect.ems.data.primary.key": "order_id",
+    "connect.ems.commit.size.bytes": "1000000",
+    "connect.ems.commit.records": "1000",
+    "connect.ems.commit.interval.ms": "1000",
+}
 
 
 def _file(partition: int, first: int, last: int, at: float) -> Accepted:
@@ -127,6 +149,33 @@ def test_sizes_come_from_the_environment() -> None:
     sizes = from_environment({"RECORDS": "5000", "ONLY": "idle, 4", "PASSES": ""})
     assert (sizes.records, sizes.passes, sizes.parts) == (5000, 3, ("4", "idle"))
     assert "backlog" in from_environment({"BACKLOG": "1000"}).parts
+
+
+def test_formats_come_from_the_environment() -> None:
+    """With FORMAT only formats are measured, unless ONLY or BACKLOG ask for more."""
+    sizes = from_environment({"FORMAT": "protobuf, avro"})
+    assert (sizes.formats, sizes.parts) == (("avro", "protobuf"), ())
+    sizes = from_environment({"FORMAT": "all", "ONLY": "idle"})
+    assert (sizes.formats, sizes.parts) == (tuple(FORMATS), ("idle",))
+    with pytest.raises(InvalidConfiguration, match="'arvo' is none of all, json, avro"):
+        from_environment({"FORMAT": "arvo"})
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_of_the_benchmark_is_read(name: str, registry: RegistryServer) -> None:
+    """Each format has valid records: what the benchmark measures are rows, and as many as records."""
+    one = FORMATS[name]
+    values = one.values(registry.url, 50)
+    properties = {**CONNECTOR, **one.keys, **({REGISTRY_URL: registry.url} if one.uses_registry else {})}
+    worker = load_worker({}, source="none", bootstrap_option="localhost:9092").require()
+    settings = load(properties, worker, source="bench").require()
+    shaper = Shaper(settings.shape, None, decoder_for(settings.value))
+    (run,) = shaper.shape(Block.of("t", 0, range(50), [0] * 50, values))
+    assert run.records == 50
+    hidden = settings.shape.obfuscation is not None
+    assert ("customer" in run.rows.schema.names) == (name != "string")
+    if hidden:
+        assert not any(text.startswith("customer-") for text in run.rows.column("customer").to_pylist())
 
 
 def test_all_wrong_variables_are_told_at_once() -> None:
