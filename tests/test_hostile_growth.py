@@ -8,7 +8,15 @@ import pyarrow as pa
 import pytest
 
 from parquet_sink.config.settings import ConverterSettings, ShapeSettings
-from parquet_sink.convert import avro_decoder, envelope, json_schema, protobuf_cells, protobuf_decoder
+from parquet_sink.convert import (
+    avro_decoder,
+    envelope,
+    json_schema,
+    plain,
+    protobuf_cells,
+    protobuf_decoder,
+    registered,
+)
 from parquet_sink.convert.decoded import Decoder
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json_typed_cells import cost, counter
@@ -346,3 +354,26 @@ def test_dates_that_python_does_not_have(time: int | None, date: int | None) -> 
     assert rows["d"].cast(pa.int32()).to_pylist() == [date]
     with pytest.raises(InvalidRecord, match="column id is null"):
         next(runs)
+
+
+class _Registry:
+    """A registry in which every id is a schema of a thousand characters."""
+
+    def get(self, schema_id: int) -> RegisteredSchema:
+        return RegisteredSchema(schema_id, "AVRO", "x" * 1_000)
+
+
+def test_decoders_of_large_schemas_are_not_all_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decoders are forgotten when their schemas are too much together; records read the same for it."""
+    monkeypatch.setattr(registered, "MOST_TEXT", 3_500)
+    made: list[int] = []
+
+    def make(schema: RegisteredSchema) -> Decoder:
+        made.append(schema.id)
+        return plain.decoder(ConverterSettings(kind="bytes"))
+
+    decoder = registered.RegisteredDecoder(_Registry(), "AVRO", make, 4, 1_000, clock=lambda: 0.0)
+    for schema_id in (1, 2, 3, 2, 3, 1, 4, 2):
+        found = decoder.decode(pa.array([b"\0" + schema_id.to_bytes(4, "big") + b"x"], pa.binary()))
+        assert not found.invalid
+    assert made == [1, 2, 3, 4, 2]

@@ -16,6 +16,8 @@ SchemaKind = Literal["AVRO", "PROTOBUF", "JSON"]
 ASK_AGAIN_S: Final = 5.0
 """How long an id that is not registered is not asked for again."""
 MOST_UNKNOWN: Final = 10_000
+MOST_TEXT: Final = 8 * 1024 * 1024
+"""Characters of all schemas whose decoders are kept, the newest apart. A decoder has about 30 times as many bytes."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,11 @@ class RegisteredSchema:
     kind: SchemaKind
     text: str
     references: tuple[Referenced, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Characters of all texts."""
+        return len(self.text) + sum(len(reference.text) for reference in self.references)
 
 
 class Schemas(Protocol):
@@ -102,7 +109,7 @@ class RegisteredDecoder:
         clock: Callable[[], float],
     ) -> None:
         self._schemas, self._kind, self._make, self._id_bytes, self._clock = schemas, kind, make, id_bytes, clock
-        self._decoders: Recent[int, Decoder | str] = Recent(cache_size)
+        self._decoders: Recent[int, _Kept] = Recent(cache_size, weigh=lambda kept: kept.size, heaviest=MOST_TEXT)
         self._unknown: Recent[int, tuple[str, float]] = Recent(MOST_UNKNOWN)
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
@@ -125,7 +132,7 @@ class RegisteredDecoder:
     def _decoder(self, schema_id: int) -> Decoder | str:
         """The decoder of a schema, or why its records have no row."""
         if (known := self._decoders.get(schema_id)) is not None:
-            return known
+            return known.decoder
         unknown = self._unknown.get(schema_id)
         if unknown is not None and self._clock() < unknown[1]:
             return unknown[0]
@@ -135,7 +142,7 @@ class RegisteredDecoder:
             self._unknown.put(schema_id, (str(error), self._clock() + ASK_AGAIN_S))
             return str(error)
         made = self._made(schema)
-        self._decoders.put(schema_id, made)
+        self._decoders.put(schema_id, _Kept(made, schema.size))
         return made
 
     def _made(self, schema: RegisteredSchema) -> Decoder | str:
@@ -145,6 +152,14 @@ class RegisteredDecoder:
             return self._make(schema)
         except InvalidValue as error:
             return f"schema id {schema.id}: {error}"
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """decoder: or why there is none. size: characters of its schema."""
+
+    decoder: Decoder | str
+    size: int
 
 
 def _placed(piece: Typed | Trees, group: Group) -> Typed | Trees:

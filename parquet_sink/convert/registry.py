@@ -63,7 +63,7 @@ class Registry:
         self._secrets = _secrets(settings, addresses)
         self._lock = threading.Lock()
         self._known: Recent[int, RegisteredSchema] = Recent(
-            settings.cache_size, weigh=_characters, heaviest=MOST_KEPT_CHARACTERS
+            settings.cache_size, weigh=lambda schema: schema.size, heaviest=MOST_KEPT_CHARACTERS
         )
 
     @property
@@ -236,10 +236,6 @@ def _reference(found: Any) -> Reference:
 
 def _hint(schema_id: int) -> str:
     return ". An id of 0 may be the first half of one that has 8 bytes" if schema_id == 0 else ""
-
-
-def _characters(schema: RegisteredSchema) -> int:
-    return len(schema.text) + sum(len(reference.text) for reference in schema.references)
 
 
 def _secrets(settings: RegistrySettings, addresses: list[Address]) -> tuple[str, ...]:
