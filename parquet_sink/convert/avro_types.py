@@ -21,6 +21,8 @@ CELLS_A_BYTE = 16
 """Cells that a value may cost for each of its bytes before its items are counted."""
 
 _SYMBOL_CELL = 8
+_NAME_CELL = 16
+"""Characters of a field's name that count as a cell: where lists become text, each item has all names in it."""
 
 
 class Node:
@@ -267,7 +269,7 @@ class Record(Node):
 
     @cached_property
     def cells(self) -> int:
-        return 1 + sum(node.cells for _, node in self.fields)
+        return 1 + sum(node.cells + len(name) // _NAME_CELL for name, node in self.fields)
 
     @cached_property
     def leaves(self) -> int:

@@ -13,6 +13,9 @@ from parquet_sink.convert.json_typed_types import Kind, ListKind, MapKind, Slot,
 CELLS_A_BYTE = 32
 FREE_CELLS = 2_500
 CELL_BYTES = 8
+_NAME_CELL = 16
+"""Characters of a field's name that count as a cell: where lists become text, each item has all names in it."""
+
 _LEAST_BYTES = 2
 """Of an item: a digit and a comma."""
 
@@ -50,7 +53,8 @@ def _cells(slot: Slot) -> int:
     kind = slot.kind
     own = 1
     if isinstance(kind, StructKind | UnionKind):
-        own += sum(_cells(field.slot) for field in (kind.fields if isinstance(kind, StructKind) else kind.branches))
+        for field in kind.fields if isinstance(kind, StructKind) else kind.branches:
+            own += _cells(field.slot) + len(field.name) // _NAME_CELL
     return own if slot.default is None else own + cost(slot.default)
 
 

@@ -11,6 +11,9 @@ from typing import Any, Final
 CELLS_A_BYTE = 32
 FREE_CELLS = 2_500
 _CELL_BYTES = 8
+_NAME_CELL = 16
+"""Characters of a field's name that count as a cell: where lists become text, each item has all names in it."""
+
 _LEAST_BYTES = 2
 """Of an item: a tag and a length of zero."""
 
@@ -74,7 +77,7 @@ def _cells(message: Any, known: dict[str, int]) -> int:
     name = message.full_name
     if name not in known:
         known[name] = 1
-        known[name] = 1 + sum(_field_cells(field, known) for field in message.fields)
+        known[name] = 1 + sum(_field_cells(field, known) + len(field.name) // _NAME_CELL for field in message.fields)
     return known[name]
 
 
