@@ -132,12 +132,20 @@ def _without_nulls(sheet: Sheet) -> Sheet:
 def _join(parts: Sequence[Sheet], columns: Columns) -> Stretch:
     counts = [len(part) for part in parts]
     mine = [dict(zip((field.name for field in part.columns), part.arrays, strict=True)) for part in parts]
-    arrays = (_column(column, [found.get(column.name) for found in mine], counts) for column in columns)
-    if len(parts) == 1:
-        return Stretch(parts[0].positions, tuple(arrays))
-    order = _sorted([part.positions for part in parts])
-    positions = pa.concat_arrays([part.positions for part in parts]).take(order)
-    return Stretch(positions, tuple(array.take(order) for array in arrays))
+    order = _sorted([part.positions for part in parts]) if len(parts) > 1 else None
+    nulls: dict[pa.DataType, pa.Array] = {}
+    arrays = []
+    for column in columns:
+        pieces = [found.get(column.name) for found in mine]
+        if all(piece is None for piece in pieces):  # one array of nulls serves all such columns: they may be thousands
+            if column.type not in nulls:
+                nulls[column.type] = pa.nulls(sum(counts), column.type)
+            arrays.append(nulls[column.type])
+        else:
+            array = _column(column, pieces, counts)
+            arrays.append(array if order is None else array.take(order))
+    positions = pa.concat_arrays([part.positions for part in parts])
+    return Stretch(positions if order is None else positions.take(order), tuple(arrays))
 
 
 def _column(column: pa.Field, pieces: Sequence[pa.Array | None], counts: Sequence[int]) -> pa.Array:
