@@ -4,7 +4,7 @@ The rules are those of `json_shaper` for a topic of plain JSON, applied within o
 says what fits.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -21,6 +21,11 @@ _MOST_FOR_COLUMNS = 64
 each record brings columns of its own, the columns of all runs together must not become too many."""
 
 
+_FREE_CELLS = 1_000_000
+_CELLS_A_VALUE = 64
+"""Cells that the rows of one exploded record may have for each value in them."""
+
+
 @dataclass
 class _Run:
     """Rows of equal kinds under way."""
@@ -28,6 +33,37 @@ class _Run:
     kinds: Kinds = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
+
+
+class _Elements:
+    """What the elements of one exploded record have so far, which become rows of one run."""
+
+    def __init__(self) -> None:
+        self._rows = self._values = self._afresh = 0
+        self._columns: set[tuple[str, ...]] = set()
+
+    def check(self, row: Row, change: Change) -> None:
+        """Take in one more. Raises InvalidValue when they have too little in common.
+
+        Columns that started anew twice did so for two of the elements.
+        """
+        columns = list(_columns(row, ()))
+        self._columns.update(columns)
+        self._rows += 1
+        self._values += len(columns)
+        self._afresh += change is Change.INCOMPATIBLE
+        if self._afresh > 1:
+            raise InvalidValue("its elements cannot share columns")
+        if self._rows * len(self._columns) > _FREE_CELLS + _CELLS_A_VALUE * self._values:
+            raise InvalidValue("its elements have too many columns that most of them lack")
+
+
+def _columns(row: Row, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    for name, value in row.items():
+        if isinstance(value, dict) and value:
+            yield from _columns(value, (*above, name))
+        else:
+            yield (*above, name)
 
 
 class Runs:
@@ -41,9 +77,12 @@ class Runs:
         """The rows of one record. Raises InvalidValue when one of them is none; then the record has no row at all."""
         count, last = len(self._runs), self._runs[-1]
         kinds, length = last.kinds, len(last.rows)
+        elements = _Elements()
         try:
             for tree in trees:
-                self._add(position, tree)
+                change = self._add(position, tree)
+                if len(trees) > 1:
+                    elements.check(self._runs[-1].rows[-1], change)
         except InvalidValue:
             del self._runs[count:], last.rows[length:], last.positions[length:]
             last.kinds = kinds
@@ -54,10 +93,10 @@ class Runs:
         sheets = [_sheet(run) for run in self._runs]
         return [replace(sheets[0], invalid=invalid), *sheets[1:]]
 
-    def _add(self, position: int, tree: Tree) -> None:
+    def _add(self, position: int, tree: Tree) -> Change:
         if not tree:
             raise InvalidValue("the list of records holds an empty object")
-        run, row = self._runs[-1], self._row(tree)
+        run, row, change = self._runs[-1], self._row(tree), Change.NONE
         if not fits(run.kinds, row):
             kinds, change = evolve(run.kinds, self._row(tree), self._reserved)
             row = self._row(tree)
@@ -68,6 +107,7 @@ class Runs:
             run.kinds = kinds
         run.rows.append(row)
         run.positions.append(position)
+        return change
 
     def _row(self, tree: Tree) -> Row:
         build = rows.flatten if self._settings.flatten else rows.nest
