@@ -377,3 +377,55 @@ def test_decoders_of_large_schemas_are_not_all_kept(monkeypatch: pytest.MonkeyPa
         found = decoder.decode(pa.array([b"\0" + schema_id.to_bytes(4, "big") + b"x"], pa.binary()))
         assert not found.invalid
     assert made == [1, 2, 3, 4, 2]
+
+
+def exploded(elements: list[dict[str, object]]) -> bytes:
+    """A record that only wraps a list."""
+    return json.dumps({"l": elements}).encode()
+
+
+@pytest.mark.parametrize(
+    ("elements", "reason"),
+    [
+        ([{f"a{number}": 1} for number in range(20_000)], "too many columns that most of them lack"),
+        ([{"x": {f"a{number}": 1}} for number in range(20_000)], "too many columns that most of them lack"),
+        ([{"a": 1}, {"a": "x"}] * 20_000, "its elements cannot share columns"),
+    ],
+    ids=["apart", "apart below", "at odds"],
+)
+def test_elements_with_little_in_common(elements: list[dict[str, object]], reason: str) -> None:
+    """They would be rows of one run that are nearly all nulls: the record is refused, and its neighbours have rows."""
+    good = exploded([{"a": 1}, {"b": 2}])
+    settings = ShapeSettings(flatten=False, explode=True, embed_metadata=False)
+    values: list[bytes | None] = [good, exploded(elements), good]
+    runs = Shaper(settings).shape(Block.of("t", 0, range(3), [0] * 3, values))
+    assert next(runs).rows.to_pylist() == [{"a": 1, "b": None}, {"a": None, "b": 2}]
+    with pytest.raises(InvalidRecord, match=reason):
+        next(runs)
+
+
+def test_columns_that_many_rows_lack() -> None:
+    """Where a topic has thousands of columns, rows that have one of them share the nulls of all the others."""
+    wide_first = exploded([{f"a{number}": number for number in range(2_400)}])
+    many = exploded([{"a1": 1}] * 20_000)
+    shaper = Shaper(ShapeSettings(explode=True, embed_metadata=False))
+    (first,) = shaper.shape(Block.of("t", 0, [0], [0], [wide_first]))
+    (run,) = shaper.shape(Block.of("t", 0, [1], [0], [many]))
+    assert first.rows.num_columns == run.rows.num_columns == 2_400
+    assert run.rows.column("a1").to_pylist() == [1] * 20_000
+    assert run.rows.get_total_buffer_size() < 10_000_000
+
+
+def test_long_names_in_items_that_become_text() -> None:
+    """Items of nothing whose fields have long names would be long texts: many of them are refused, some are not."""
+    item = {"type": "struct", "fields": [{**field, "field": "x" * 900 + str(field["field"])} for field in WIDE[:40]]}
+    schema = schema_of(l={"type": "array", "items": item})
+    found = from_envelope(*(enveloped(schema, {"l": [{}] * count}) for count in (1, 20_000)))
+    assert list(found) == [1]
+    fields = [{"name": "x" * 900 + str(number), "type": ["null", "string"]} for number in range(8)]
+    record = {"type": "record", "name": "W", "fields": fields}
+    decoder = avro(
+        {"type": "record", "name": "R", "fields": [{"name": "l", "type": {"type": "array", "items": record}}]}
+    )
+    found = reasons(decoder, [b"\x02" + b"\0" * 9, b"\x80\xb5\x18" + b"\0" * 1_600_001])
+    assert list(found) == [1]
