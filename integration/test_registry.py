@@ -36,8 +36,8 @@ from parquet_sink.config.settings import (
 from parquet_sink.convert.decoded import Typed
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.registered import Referenced, RegisteredSchema
-from parquet_sink.convert.registry import Registry, probe
+from parquet_sink.convert.registry.client import Registry, probe
+from parquet_sink.convert.registry.registered import Referenced, RegisteredSchema
 from parquet_sink.errors import InvalidConfiguration, RegistryFailed
 from parquet_sink.runtime.probe import Finding, Verdict, probe_registries
 

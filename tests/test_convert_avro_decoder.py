@@ -7,10 +7,11 @@ import pyarrow as pa
 import pytest
 
 from parquet_sink.config.settings import ConverterSettings
-from parquet_sink.convert import avro_decoder, avro_fast
-from parquet_sink.convert.avro_decoder import AvroDecoder, decoder
+from parquet_sink.convert.avro import decoder as avro_decoder
+from parquet_sink.convert.avro import fast as avro_fast
+from parquet_sink.convert.avro.decoder import AvroDecoder, decoder
 from parquet_sink.convert.decoded import Decoded, Typed
-from parquet_sink.convert.registered import RegisteredSchema
+from parquet_sink.convert.registry.registered import RegisteredSchema
 
 ORDER = {
     "type": "record",

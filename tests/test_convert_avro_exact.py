@@ -9,10 +9,10 @@ import fastavro
 import pytest
 
 from parquet_sink.config.settings import ConverterSettings
-from parquet_sink.convert.avro_exact import Exact
-from parquet_sink.convert.avro_schema import parse
+from parquet_sink.convert.avro.exact import Exact
+from parquet_sink.convert.avro.schema import parse
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.registered import RegisteredSchema
+from parquet_sink.convert.registry.registered import RegisteredSchema
 
 PREFIX = "the bytes are not of its Avro schema: "
 

@@ -17,12 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.config.settings import ConverterSettings
-from parquet_sink.convert import avro_decoder, avro_fast
-from parquet_sink.convert.avro_decoder import AvroDecoder, decoder
-from parquet_sink.convert.avro_exact import Exact
+from parquet_sink.convert.avro import decoder as avro_decoder
+from parquet_sink.convert.avro import fast as avro_fast
+from parquet_sink.convert.avro.decoder import AvroDecoder, decoder
+from parquet_sink.convert.avro.exact import Exact
 from parquet_sink.convert.decoded import Decoded
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.registered import RegisteredSchema
+from parquet_sink.convert.registry.registered import RegisteredSchema
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 
 from parquet_sink.config.settings import ConverterSettings
-from parquet_sink.convert.avro_schema import parse
-from parquet_sink.convert.avro_types import Node
+from parquet_sink.convert.avro.schema import parse
+from parquet_sink.convert.avro.types import Node
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.registered import Referenced, RegisteredSchema
+from parquet_sink.convert.registry.registered import Referenced, RegisteredSchema
 
 CONNECT = "org.apache.kafka.connect.data"
 

@@ -14,11 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.config.settings import ConverterSettings
-from parquet_sink.convert import envelope, envelope_frames, json_fast, json_typed
 from parquet_sink.convert.decoded import Decoded, Trees, Typed
-from parquet_sink.convert.envelope import decoder
-from parquet_sink.convert.envelope_frames import Frames
-from parquet_sink.convert.json_typed_types import DATE, DECIMAL
+from parquet_sink.convert.envelope import decoder as envelope
+from parquet_sink.convert.envelope import frames as envelope_frames
+from parquet_sink.convert.envelope.decoder import decoder
+from parquet_sink.convert.envelope.frames import Frames
+from parquet_sink.convert.json import fast as json_fast
+from parquet_sink.convert.typed_json import reader as json_typed
+from parquet_sink.convert.typed_json.types import DATE, DECIMAL
 
 SETTINGS = ConverterSettings(kind="json_envelope")
 ORDER = {

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from parquet_sink.convert.decoded import MAX_DEPTH
 from parquet_sink.convert.invalid import InvalidValue, show
-from parquet_sink.convert.json_exact import parse, walk
+from parquet_sink.convert.json.exact import parse, walk
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from parquet_sink.convert.json_fast import has_empty_object, read
+from parquet_sink.convert.json.fast import has_empty_object, read
 
 SCHEMA = pa.schema(
     [("a", pa.int64()), ("s", pa.string()), ("n", pa.null()), ("o", pa.struct([("x", pa.float64())]))]

@@ -15,12 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.convert import json_fast, json_typed
 from parquet_sink.convert.decoded import Decoded, Typed
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.json_typed import Pieces, TypedReader
-from parquet_sink.convert.json_typed_exact import ExactReader, to_default
-from parquet_sink.convert.json_typed_types import (
+from parquet_sink.convert.json import fast as json_fast
+from parquet_sink.convert.typed_json import reader as json_typed
+from parquet_sink.convert.typed_json.exact import ExactReader, to_default
+from parquet_sink.convert.typed_json.reader import Pieces, TypedReader
+from parquet_sink.convert.typed_json.types import (
     DecimalKind,
     Field,
     Kind,

@@ -15,17 +15,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.config.settings import ConverterSettings
-from parquet_sink.convert import protobuf_columns, protobuf_decoder
 from parquet_sink.convert.decoded import Decoded, Decoder, Typed
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.protobuf_compile import compile_schema
-from parquet_sink.convert.protobuf_decoder import decoder
-from parquet_sink.convert.protobuf_exact import row
-from parquet_sink.convert.protobuf_indexes import message_at, read
-from parquet_sink.convert.protobuf_plan import plan
-from parquet_sink.convert.protobuf_shape import Plan
-from parquet_sink.convert.protobuf_values import Unfit
-from parquet_sink.convert.registered import RegisteredSchema
+from parquet_sink.convert.protobuf import columns as protobuf_columns
+from parquet_sink.convert.protobuf import decoder as protobuf_decoder
+from parquet_sink.convert.protobuf.compile import compile_schema
+from parquet_sink.convert.protobuf.decoder import decoder
+from parquet_sink.convert.protobuf.exact import row
+from parquet_sink.convert.protobuf.indexes import message_at, read
+from parquet_sink.convert.protobuf.plan import plan
+from parquet_sink.convert.protobuf.shape import Plan
+from parquet_sink.convert.protobuf.values import Unfit
+from parquet_sink.convert.registry.registered import RegisteredSchema
 
 DEFAULTS = ConverterSettings(kind="protobuf")
 

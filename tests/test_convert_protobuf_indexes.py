@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.protobuf_compile import Compiled, compile_schema
-from parquet_sink.convert.protobuf_indexes import message_at, read, split
-from parquet_sink.convert.registered import Referenced, RegisteredSchema
+from parquet_sink.convert.protobuf.compile import Compiled, compile_schema
+from parquet_sink.convert.protobuf.indexes import message_at, read, split
+from parquet_sink.convert.registry.registered import Referenced, RegisteredSchema
 
 NESTED = """
 message First { map<string, int32> m = 1; optional group G = 2 { optional int32 x = 1; }

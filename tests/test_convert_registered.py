@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from parquet_sink.convert.decoded import Decoded, Decoder, Trees, Typed
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.registered import ASK_AGAIN_S, Recent, RegisteredDecoder, RegisteredSchema
+from parquet_sink.convert.registry.registered import ASK_AGAIN_S, Recent, RegisteredDecoder, RegisteredSchema
 from parquet_sink.errors import RegistryFailed
 
 

@@ -6,8 +6,8 @@ import httpx2
 import pytest
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
-from parquet_sink.convert.registry_failures import failure_of, is_not_registered
-from parquet_sink.convert.registry_http import BadAnswer
+from parquet_sink.convert.registry.failures import failure_of, is_not_registered
+from parquet_sink.convert.registry.http import BadAnswer
 
 
 @pytest.mark.parametrize(

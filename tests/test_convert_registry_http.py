@@ -8,8 +8,8 @@ import pytest
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.settings import RegistrySettings
-from parquet_sink.convert.registry import Registry, registry_for, shown
-from parquet_sink.convert.registry_http import Address, Deadline, tls_context
+from parquet_sink.convert.registry.client import Registry, registry_for, shown
+from parquet_sink.convert.registry.http import Address, Deadline, tls_context
 from parquet_sink.errors import InvalidConfiguration
 
 SETTINGS = RegistrySettings(("http://localhost:8081",))

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.registered import Referenced
-from parquet_sink.convert.registry_references import (
+from parquet_sink.convert.registry.references import (
     DEEPEST,
     MOST_CHARACTERS,
     MOST_REFERENCES,
@@ -14,6 +13,7 @@ from parquet_sink.convert.registry_references import (
     Reference,
     resolve,
 )
+from parquet_sink.convert.registry.registered import Referenced
 
 
 def to(*names: str) -> tuple[Reference, ...]:

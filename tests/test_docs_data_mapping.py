@@ -23,19 +23,17 @@ from google.protobuf import json_format, message_factory  # type: ignore[import-
 from parquet_sink.config.connector import load
 from parquet_sink.config.settings import ConnectorSettings, ConverterSettings
 from parquet_sink.config.worker import Worker
-from parquet_sink.convert import (
-    avro_decoder,
-    avro_schema,
-    json_schema,
-    json_typed_types,
-    protobuf_compile,
-    protobuf_decoder,
-    protobuf_plan,
-)
+from parquet_sink.convert.avro import decoder as avro_decoder
+from parquet_sink.convert.avro import schema as avro_schema
 from parquet_sink.convert.decoded import MAX_DEPTH, MAX_PRECISION, Decoder
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.registered import RegisteredDecoder, RegisteredSchema, SchemaKind
+from parquet_sink.convert.json_schema import decoder as json_schema
+from parquet_sink.convert.protobuf import compile as protobuf_compile
+from parquet_sink.convert.protobuf import decoder as protobuf_decoder
+from parquet_sink.convert.protobuf import plan as protobuf_plan
+from parquet_sink.convert.registry.registered import RegisteredDecoder, RegisteredSchema, SchemaKind
+from parquet_sink.convert.typed_json import types as json_typed_types
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.kafka.block import Block
 from parquet_sink.shape.kinds import MAX_COLUMNS, MAX_NAME
@@ -142,7 +140,7 @@ class Registered:
         self._schemas: dict[int, RegisteredSchema] = {}
 
     def get(self, schema_id: int) -> RegisteredSchema:
-        """See `convert.registered.Schemas`."""
+        """See `convert.registry.registered.Schemas`."""
         if schema_id not in self._schemas:
             raise InvalidValue(f"schema id {schema_id} is not registered")
         return self._schemas[schema_id]

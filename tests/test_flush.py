@@ -23,7 +23,7 @@ from parquet_sink.config.settings import (
     ShapeSettings,
 )
 from parquet_sink.convert.decoded import Decoded
-from parquet_sink.convert.json_trees import JsonTrees
+from parquet_sink.convert.json.trees import JsonTrees
 from parquet_sink.errors import KafkaFailed, RegistryFailed, StorageFailed
 from parquet_sink.files.accumulator import Accumulator, FinishedFile
 from parquet_sink.flush import TaskFlush

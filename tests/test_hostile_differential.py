@@ -20,10 +20,12 @@ import pytest
 from google.protobuf import json_format, message_factory  # type: ignore[import-untyped]
 
 from parquet_sink.config.settings import ConverterSettings, ShapeSettings
-from parquet_sink.convert import avro_decoder, json_schema, protobuf_decoder
+from parquet_sink.convert.avro import decoder as avro_decoder
 from parquet_sink.convert.decoded import Decoder
-from parquet_sink.convert.protobuf_compile import compile_schema
-from parquet_sink.convert.registered import RegisteredSchema
+from parquet_sink.convert.json_schema import decoder as json_schema
+from parquet_sink.convert.protobuf import decoder as protobuf_decoder
+from parquet_sink.convert.protobuf.compile import compile_schema
+from parquet_sink.convert.registry.registered import RegisteredSchema
 from parquet_sink.kafka.block import Block
 from parquet_sink.shape.shaper import Shaper
 

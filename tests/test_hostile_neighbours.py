@@ -11,11 +11,15 @@ import pyarrow as pa
 import pytest
 
 from parquet_sink.config.settings import ConverterSettings, ShapeSettings
-from parquet_sink.convert import avro_decoder, envelope, json_schema, plain, protobuf_decoder, xml
+from parquet_sink.convert import plain, xml
+from parquet_sink.convert.avro import decoder as avro_decoder
 from parquet_sink.convert.decoded import Decoder, Typed
+from parquet_sink.convert.envelope import decoder as envelope
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.json_trees import JsonTrees
-from parquet_sink.convert.registered import RegisteredDecoder, RegisteredSchema, SchemaKind
+from parquet_sink.convert.json.trees import JsonTrees
+from parquet_sink.convert.json_schema import decoder as json_schema
+from parquet_sink.convert.protobuf import decoder as protobuf_decoder
+from parquet_sink.convert.registry.registered import RegisteredDecoder, RegisteredSchema, SchemaKind
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.kafka.block import Block
 from parquet_sink.shape.shaper import Shaper

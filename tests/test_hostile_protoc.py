@@ -9,12 +9,12 @@ import pytest
 from google.protobuf import descriptor_pb2  # type: ignore[import-untyped]
 
 from parquet_sink.config.settings import ConverterSettings
-from parquet_sink.convert import protobuf_compile
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.protobuf_compile import compile_schema
-from parquet_sink.convert.protobuf_indexes import message_at
-from parquet_sink.convert.protobuf_plan import plan
-from parquet_sink.convert.registered import Referenced, RegisteredSchema
+from parquet_sink.convert.protobuf import compile as protobuf_compile
+from parquet_sink.convert.protobuf.compile import compile_schema
+from parquet_sink.convert.protobuf.indexes import message_at
+from parquet_sink.convert.protobuf.plan import plan
+from parquet_sink.convert.registry.registered import Referenced, RegisteredSchema
 
 HEAD = 'syntax = "proto3"; '
 

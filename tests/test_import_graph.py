@@ -26,7 +26,7 @@ PURE_MODULES = (
 )
 CONVERT_SHELL = frozenset(
     f"parquet_sink.convert.{name}"
-    for name in ("decoders", "protobuf_compile", "registry", "registry_failures", "registry_http")
+    for name in ("decoders", "protobuf.compile", "registry.client", "registry.failures", "registry.http")
 )
 """Where decoders are kept in a process, schemas come over the network, and protoc is run; all else there is pure."""
 CONFIG_SHELL = frozenset({"parquet_sink.config.files", "parquet_sink.config.check"})
@@ -144,8 +144,8 @@ def pure_modules() -> list[str]:
 def allowed(module: str) -> dict[str, set[str]]:
     """What a pure module may reach all the same, and where."""
     found = {"parquet_sink.shape.obfuscate": {"uuid"}}  # `randomsalt` asks for fresh salts; tests pass another source
-    if module.startswith("parquet_sink.convert.protobuf_"):  # they read what protoc made of a schema
-        found["parquet_sink.convert.protobuf_compile"] = {"open", "os", "subprocess", "tempfile"}
+    if module.startswith("parquet_sink.convert.protobuf."):  # they read what protoc made of a schema
+        found["parquet_sink.convert.protobuf.compile"] = {"open", "os", "subprocess", "tempfile"}
     return found
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from parquet_sink.config.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.convert.decoded import Decoded, Trees, Typed
-from parquet_sink.convert.json_trees import JsonTrees
+from parquet_sink.convert.json.trees import JsonTrees
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.kafka.block import Block
 from parquet_sink.shape.assembly import Run

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from parquet_sink.config.settings import ObfuscationSettings, ShapeSettings
-from parquet_sink.convert import json_fast
+from parquet_sink.convert.json import fast as json_fast
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.kafka.block import Block
 from parquet_sink.shape import json_shaper as shaper_module

@@ -11,7 +11,7 @@ from typing import Final
 
 from parquet_sink.config.settings import ConverterKind, ConverterSettings
 from parquet_sink.convert.decoded import Decoder
-from parquet_sink.convert.registered import Recent, RegisteredDecoder, RegisteredSchema, SchemaKind
+from parquet_sink.convert.registry.registered import Recent, RegisteredDecoder, RegisteredSchema, SchemaKind
 
 MOST_DECODERS: Final = 16
 _KINDS: Final[dict[ConverterKind, SchemaKind]] = {"avro": "AVRO", "protobuf": "PROTOBUF", "json_schema": "JSON"}
@@ -40,7 +40,7 @@ def _made(settings: ConverterSettings) -> Decoder:
     if (kind := _KINDS.get(settings.kind)) is not None:
         return _registered(settings, kind)
     if settings.kind == "json_envelope":
-        from parquet_sink.convert import envelope
+        from parquet_sink.convert.envelope import decoder as envelope
 
         return envelope.decoder(settings)
     if settings.kind == "xml":
@@ -53,7 +53,7 @@ def _made(settings: ConverterSettings) -> Decoder:
 
 
 def _registered(settings: ConverterSettings, kind: SchemaKind) -> Decoder:
-    from parquet_sink.convert.registry import registry_for
+    from parquet_sink.convert.registry.client import registry_for
 
     registry = settings.registry
     assert registry is not None, "configuration demands a registry for this converter"
@@ -71,13 +71,13 @@ def _registered(settings: ConverterSettings, kind: SchemaKind) -> Decoder:
 def _maker(kind: SchemaKind) -> Callable[[RegisteredSchema, ConverterSettings], Decoder]:
     """What makes a decoder of payloads for one schema of this kind."""
     if kind == "AVRO":
-        from parquet_sink.convert import avro_decoder
+        from parquet_sink.convert.avro import decoder as avro_decoder
 
         return avro_decoder.decoder
     if kind == "PROTOBUF":
-        from parquet_sink.convert import protobuf_decoder
+        from parquet_sink.convert.protobuf import decoder as protobuf_decoder
 
         return protobuf_decoder.decoder
-    from parquet_sink.convert import json_schema
+    from parquet_sink.convert.json_schema import decoder as json_schema
 
     return json_schema.decoder

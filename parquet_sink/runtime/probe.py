@@ -96,7 +96,7 @@ def probe_registries(settings: ConnectorSettings) -> Iterator[Finding]:
 
 def probe_registry(settings: RegistrySettings) -> Finding:
     """Whether a registry answers, lets us in and has schemas to ask for."""
-    from parquet_sink.convert import registry
+    from parquet_sink.convert.registry import client as registry
 
     item = "schema registry"
     try:

@@ -1,7 +1,7 @@
 """Blocks of JSON records to rows with a schema that evolves: the fast path where it applies, else the exact one.
 
-The exact path (`json_exact`, `rows`, `kinds`) is the definition; the fast path (`json_fast`, `vectors`) must give the
-same runs, and property tests hold it to that. Pure.
+The exact path (`convert.json.exact`, `rows`, `kinds`) is the definition; the fast path (`convert.json.fast`, `vectors`)
+must give the same runs, and property tests hold it to that. Pure.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.config.settings import ShapeSettings
-from parquet_sink.convert import json_fast, json_lists
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.json_exact import parse
+from parquet_sink.convert.json import fast as json_fast
+from parquet_sink.convert.json import lists as json_lists
+from parquet_sink.convert.json.exact import parse
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.kafka.block import Block
 from parquet_sink.shape import metadata, rows, vectors

@@ -3,7 +3,7 @@
 The fast path reads with it. It decides what is read fast, never what comes out: a record that it does not cover takes
 the exact path. An outline maps each field to `LEAF` (numbers, text, booleans), `NULL` (never anything but null yet) or
 a dict (an object; empty when nothing below is known). A list is a `LEAF`, because its column holds its JSON text (see
-`convert.json_lists`); where lists are discarded, it is nothing. Pure.
+`convert.json.lists`); where lists are discarded, it is nothing. Pure.
 """
 
 from enum import IntEnum
@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 import pyarrow as pa
 
 from parquet_sink.convert.decoded import Tree
-from parquet_sink.convert.json_lists import Lists
+from parquet_sink.convert.json.lists import Lists
 from parquet_sink.shape.kinds import MAX_COLUMNS, MAX_NAME, EmptyMap, Kind, Kinds, to_arrow
 from parquet_sink.shape.rows import SEPARATOR, column_name, lower_column_name
 

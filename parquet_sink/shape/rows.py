@@ -8,7 +8,7 @@ import orjson
 
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue, Path, show
-from parquet_sink.convert.json_exact import walk
+from parquet_sink.convert.json.exact import walk
 from parquet_sink.shape.kinds import MAX_NAME, Row, too_long
 
 SEPARATOR = "_"

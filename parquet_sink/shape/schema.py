@@ -9,7 +9,7 @@ from typing import NamedTuple
 import orjson
 import pyarrow as pa
 
-from parquet_sink.convert.json_lists import Lists
+from parquet_sink.convert.json.lists import Lists
 from parquet_sink.shape.evolve import merged
 from parquet_sink.shape.kinds import Kinds, from_fields, to_fields, unite
 from parquet_sink.shape.outline import Fields, Form, Outline

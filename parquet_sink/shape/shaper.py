@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.convert.decoded import Decoder
-from parquet_sink.convert.json_trees import JsonTrees
+from parquet_sink.convert.json.trees import JsonTrees
 from parquet_sink.kafka.block import Block
 from parquet_sink.shape.assembly import Run
 from parquet_sink.shape.conceal import Concealer

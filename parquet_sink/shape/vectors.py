@@ -11,7 +11,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.convert.json_fast import has_empty_object
+from parquet_sink.convert.json.fast import has_empty_object
 from parquet_sink.shape.kinds import Kinds, to_arrow, to_fields
 from parquet_sink.shape.outline import Names, Outline
 

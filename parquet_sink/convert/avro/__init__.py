@@ -1,0 +1,1 @@
+"""Avro in bytes to columns."""

@@ -1,0 +1,132 @@
+"""Datums of one registered Avro schema to columns. Pure.
+
+The exact decoder defines the result; the fast one does what it can of it, and whatever it leaves goes datum by datum
+through the exact one. So a bad record costs its own time and nobody else's.
+
+Measured, CPU µs per record, blocks of 10,000 (one by one in brackets): 7 flat fields of 163 bytes as JSON 0.09 (3.4);
+three levels with optional records and a decimal 0.13 (4.9); two arrays, one of records, and a map 0.4 (13).
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from parquet_sink.config.settings import ConverterSettings
+from parquet_sink.convert.avro import fast as avro_fast
+from parquet_sink.convert.avro.cursor import Ints
+from parquet_sink.convert.avro.exact import Exact
+from parquet_sink.convert.avro.fast import offsets_of
+from parquet_sink.convert.avro.schema import parse
+from parquet_sink.convert.avro.types import Node
+from parquet_sink.convert.decoded import Decoded, Decoder, Typed
+from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.registry.registered import RegisteredSchema
+
+_MAX_RECORDS = 16_384
+_MAX_BYTES = 8 * 2**20
+_FEW = 32
+"""So few records are decoded one by one, because each column costs about 20 µs however few they are."""
+
+_AT_ONCE = 200
+"""Records that are Python values at the same time, where they are decoded one by one."""
+
+_TOO_LARGE = "it is larger than a column can be"
+
+Invalid = dict[int, str]
+
+
+def decoder(schema: RegisteredSchema, settings: ConverterSettings) -> Decoder:
+    """What decodes datums of this schema, without the header of the wire format. Raises InvalidValue.
+
+    Types as Confluent's AvroData gives them, as far as `settings` has its options.
+    """
+    return AvroDecoder(parse(schema, settings))
+
+
+class AvroDecoder:
+    """A decoder for datums of one schema."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._exact = Exact(node)
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        """One piece for each part of at most 16,384 records or 8 MiB. A null datum is a tombstone."""
+        pieces: list[Typed] = []
+        invalid: Invalid = {}
+        for start, part in _parts(values):
+            few = len(part) <= _FEW
+            positions, rows, wrong = self._one_by_one(part, np.arange(len(part))) if few else self._most_fast(part)
+            invalid.update((start + position, why) for position, why in wrong.items())
+            if len(rows):
+                pieces.append(Typed(pa.array(positions + start, pa.int64()), rows))
+        return Decoded(tuple(pieces), invalid)
+
+    def _most_fast(self, values: pa.BinaryArray) -> "_Rows":
+        """All datums at once, and what that leaves one by one."""
+        found = avro_fast.decode(self._node, values)
+        left = np.flatnonzero(~found.done)
+        kept = found.done & found.rows.is_valid().to_numpy(zero_copy_only=False) if self._node.nullable else found.done
+        rows = found.rows if kept.all() else found.rows.filter(pa.array(kept))
+        at = np.flatnonzero(kept)
+        positions, exact_rows, invalid = self._one_by_one(values, left)
+        if not len(positions):
+            return at, rows, invalid
+        both = np.concatenate([at, positions])
+        order = np.argsort(both)
+        return both[order], pa.concat_arrays([rows, exact_rows]).take(pa.array(order)), invalid
+
+    def _one_by_one(self, values: pa.BinaryArray, which: Ints) -> "_Rows":
+        """The datums at these positions, each by itself."""
+        positions: list[int] = []
+        arrays: list[pa.Array] = []
+        invalid: Invalid = {}
+        for start in range(0, len(which), _AT_ONCE):
+            some = which[start : start + _AT_ONCE].tolist()
+            decoded = self._values(values, some, invalid)
+            rows = _rows(list(decoded.values()), self._node)
+            if rows is None:
+                invalid.update(dict.fromkeys(decoded, _TOO_LARGE))
+            else:
+                positions += decoded
+                arrays.append(rows)
+        rows = pa.concat_arrays(arrays) if arrays else pa.array([], self._node.arrow)
+        return np.array(positions, np.int64), rows, invalid
+
+    def _values(self, values: pa.BinaryArray, which: list[int], invalid: Invalid) -> dict[int, object]:
+        """The value of each, by position; null datums are left out, invalid ones noted."""
+        decoded: dict[int, object] = {}
+        for position in which:
+            try:
+                value = self._exact.value(values[position].as_py())
+            except InvalidValue as error:
+                invalid[position] = str(error)
+            else:
+                if value is not None:
+                    decoded[position] = value
+        return decoded
+
+
+_Rows = tuple[Ints, pa.Array, Invalid]
+"""Positions, a row for each, and why others have none."""
+
+
+def _rows(values: list[object], node: Node) -> pa.Array | None:
+    """One array, or None where Arrow cannot hold them in one."""
+    try:
+        rows = pa.array(values, node.arrow)
+    except pa.ArrowCapacityError:
+        return None
+    return rows if isinstance(rows, pa.Array) else None
+
+
+def _parts(values: pa.BinaryArray) -> Iterator[tuple[int, pa.BinaryArray]]:
+    """Slices of bounded length and size, each with its place."""
+    offsets = offsets_of(values)
+    start = 0
+    while start < len(values):
+        end = int(np.searchsorted(offsets, int(offsets[start]) + _MAX_BYTES, side="right")) - 1
+        end = min(max(end, start + 1), start + _MAX_RECORDS)
+        yield start, values.slice(start, end - start)
+        start = end

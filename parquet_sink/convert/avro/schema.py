@@ -1,0 +1,236 @@
+"""A registered Avro schema to the tree of types that both decoders follow. Pure.
+
+Only what the writer wrote counts: aliases, defaults, order and documentation are accepted and not looked at.
+"""
+
+import orjson
+
+from parquet_sink.config.settings import ConverterSettings
+from parquet_sink.convert.avro.annotations import Notes, binary, integer
+from parquet_sink.convert.avro.types import (
+    Boolean,
+    Bytes,
+    Decimal,
+    Entry,
+    Enum,
+    Float,
+    Many,
+    Node,
+    Null,
+    Pairs,
+    Record,
+    Text,
+    Union,
+)
+from parquet_sink.convert.decoded import MAX_DEPTH
+from parquet_sink.convert.invalid import InvalidValue, Path, show
+from parquet_sink.convert.registry.registered import RegisteredSchema
+
+MAX_LEAVES = 2_500
+MAX_SYMBOL_BYTES = 255
+_MAX_FIXED = 2**31 - 1
+
+_PLAIN: dict[str, Node] = {
+    "null": Null(),
+    "boolean": Boolean(),
+    "float": Float(4),
+    "double": Float(8),
+    "string": Text(),
+}
+_PRIMITIVES = frozenset({*_PLAIN, "int", "long", "bytes"})
+_NAMED = frozenset({"record", "error", "enum", "fixed"})
+_COLLECTIONS = frozenset({"array", "map"})
+_MAP_ENTRY = "io.confluent.connect.avro.MapEntry"
+
+
+def parse(schema: RegisteredSchema, settings: ConverterSettings) -> Node:
+    """The tree of a schema's types. Raises InvalidValue, which says what cannot be used, and where."""
+    try:
+        parser = _Parser(settings)
+        for text in dict.fromkeys(reference.text for reference in schema.references):
+            parser.node(_json(text), "", 1, ())
+        return parser.node(_json(schema.text), "", 1, ())
+    except InvalidValue as error:
+        raise InvalidValue(f"it cannot be used: {error}") from None
+
+
+def _json(text: str) -> object:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise InvalidValue(f"it is not JSON (position {error.pos + 1})") from None
+
+
+class _Parser:
+    """Reads one schema and what it refers to; each named type becomes one node."""
+
+    def __init__(self, settings: ConverterSettings) -> None:
+        self._settings = settings
+        self._types: dict[str, Node | None] = {}  # None: its definition is being read
+        self._names: dict[int, str] = {}  # full names of named types, by the identity of their nodes
+        self._entries: set[int] = set()  # records that AvroData takes for entries of a map
+
+    def node(self, text: object, space: str, level: int, path: Path) -> Node:
+        """The type that a JSON value describes, read inside namespace `space`, so many levels deep."""
+        if level > MAX_DEPTH + 1:
+            raise _wrong(path, f"nested deeper than {MAX_DEPTH} levels")
+        if isinstance(text, str):
+            return self._by_name(text, {}, space, path)
+        if isinstance(text, list):
+            return self._union(text, space, level, path)
+        if not isinstance(text, dict) or "type" not in text:
+            raise _wrong(path, "no type")
+        kind = text["type"]
+        if not isinstance(kind, str):
+            return self.node(kind, space, level + 1, path)
+        if kind in _NAMED:
+            return self._define(kind, text, space, level, path)
+        if kind in _COLLECTIONS:
+            return self._bounded(self._collection(kind, text, space, level, path), path)
+        return self._by_name(kind, text, space, path)
+
+    def _by_name(self, name: str, notes: Notes, space: str, path: Path) -> Node:
+        """A primitive type, or a named one that was defined before."""
+        if name in _PRIMITIVES:
+            return _primitive(name, notes, path)
+        for full in (name if "." in name or not space else f"{space}.{name}", name):
+            if full in self._types:
+                node = self._types[full]
+                if node is None:
+                    raise _wrong(path, f"type {show((full,))} contains itself")
+                return node
+        raise _wrong(path, f"unknown type {show((name,))}")
+
+    def _define(self, kind: str, text: Notes, space: str, level: int, path: Path) -> Node:
+        """A record, an enum or a fixed, kept under its full name."""
+        full = _full_name(text, space, path)
+        if full in self._types or full in _PRIMITIVES:
+            raise _wrong(path, f"type {show((full,))} is defined twice")
+        self._types[full] = None
+        if kind == "enum":
+            node: Node = _enum(text, path)
+        elif kind == "fixed":
+            node = _fixed(text, path)
+        else:
+            node = self._bounded(self._record(text, full.rpartition(".")[0], level, path), path)
+        self._types[full] = node
+        self._names[id(node)] = full
+        if full == _MAP_ENTRY or text.get("connect.internal.type") == "MapEntry":
+            self._entries.add(id(node))
+        return node
+
+    def _record(self, text: Notes, space: str, level: int, path: Path) -> Record:
+        described = text.get("fields")
+        if not isinstance(described, list):
+            raise _wrong(path, "a record without a list of fields")
+        fields: dict[str, Node] = {}
+        for field in described:
+            name = field.get("name") if isinstance(field, dict) else None
+            if not isinstance(name, str) or not name:
+                raise _wrong(path, "a field without a name")
+            if name in fields:
+                raise _wrong((*path, name), "two fields of this name")
+            fields[name] = self._below(field, "type", space, level, (*path, name))
+        return Record(tuple(fields.items()))
+
+    def _collection(self, kind: str, text: Notes, space: str, level: int, path: Path) -> Many | Pairs:
+        """An array, a map, or the map with keys of any type that AvroData writes as an array of its entries."""
+        if kind == "map":
+            return Pairs(Entry(Text(), self._below(text, "values", space, level, path)))
+        items = self._below(text, "items", space, level, path)
+        if id(items) not in self._entries:
+            return Many(items)
+        parts = dict(items.fields) if isinstance(items, Record) else {}
+        if set(parts) != {"key", "value"}:
+            raise _wrong(path, "entries of a map that have other fields than key and value")
+        return Pairs(Entry(parts["key"], parts["value"], key_first=next(iter(parts)) == "key"))
+
+    def _union(self, texts: list[object], space: str, level: int, path: Path) -> Node:
+        if not texts:
+            raise _wrong(path, "a union without branches")
+        nested = any(isinstance(text, list) for text in texts)
+        branches = [] if nested else [self.node(text, space, level, path) for text in texts]
+        if nested or any(isinstance(branch, Union) for branch in branches):
+            raise _wrong(path, "a union inside a union")
+        kinds = [self._names.get(id(node)) or _kind(text) for text, node in zip(texts, branches, strict=True)]
+        if len(set(kinds)) < len(kinds):
+            raise _wrong(path, "a union with two branches of one type")
+        return self._bounded(Union(tuple(branches), self._branch_names(kinds, path)), path)
+
+    def _branch_names(self, kinds: list[str], path: Path) -> tuple[str | None, ...] | None:
+        """The fields of a union's struct, as AvroData.unionMemberFieldName; None where it is no struct."""
+        simple = len(kinds) == 1 and (self._settings.flatten_singleton_unions or kinds == ["null"])
+        if simple or (len(kinds) == 2 and "null" in kinds):
+            return None
+        names = tuple(None if kind == "null" else self._branch_name(kind, at) for at, kind in enumerate(kinds))
+        if len(set(names)) < len(names):
+            raise _wrong(path, "a union with two branches of one name (enhanced.avro.schema.support keeps full names)")
+        return names
+
+    def _branch_name(self, kind: str, position: int) -> str:
+        if self._settings.generalized_sum_types:
+            return f"connect_union_field_{position}"
+        return kind if self._settings.enhanced_names else kind.rpartition(".")[2]
+
+    def _below(self, text: Notes, key: str, space: str, level: int, path: Path) -> Node:
+        if key not in text:
+            raise _wrong(path, f"no {key}")
+        return self.node(text[key], space, level + 1, path)
+
+    def _bounded(self, node: Node, path: Path) -> Node:
+        """The node itself. Looks at each container as it is made, so that what they compute never nests."""
+        if node.depth > MAX_DEPTH:
+            raise _wrong(path, f"nested deeper than {MAX_DEPTH} levels")
+        if node.leaves > MAX_LEAVES:
+            raise _wrong(path, f"more than {MAX_LEAVES} columns")
+        _ = (node.arrow, node.least, node.cells, node.nullable)
+        return node
+
+
+def _primitive(name: str, notes: Notes, path: Path) -> Node:
+    if name in _PLAIN:
+        return _PLAIN[name]
+    if name == "bytes":
+        return _binary(None, notes, path)
+    return integer(32 if name == "int" else 64, notes)
+
+
+def _binary(size: int | None, notes: Notes, path: Path) -> Bytes | Decimal:
+    try:
+        return binary(size, notes)
+    except InvalidValue as error:
+        raise _wrong(path, str(error)) from None
+
+
+def _fixed(text: Notes, path: Path) -> Bytes | Decimal:
+    size = text.get("size")
+    if type(size) is not int or not 0 <= size <= _MAX_FIXED:
+        raise _wrong(path, "a fixed without a size")
+    return _binary(size, text, path)
+
+
+def _enum(text: Notes, path: Path) -> Enum:
+    symbols = text.get("symbols")
+    if not isinstance(symbols, list) or not all(isinstance(symbol, str) for symbol in symbols):
+        raise _wrong(path, "an enum without a list of symbols")
+    if any(len(symbol.encode()) > MAX_SYMBOL_BYTES for symbol in symbols):
+        raise _wrong(path, f"an enum with a symbol of more than {MAX_SYMBOL_BYTES} bytes")
+    return Enum(tuple(symbols))
+
+
+def _full_name(text: Notes, space: str, path: Path) -> str:
+    name, own = text.get("name"), text.get("namespace", space)
+    if not isinstance(name, str) or not name:
+        raise _wrong(path, f"a {text['type']} without a name")
+    return f"{own}.{name}" if "." not in name and isinstance(own, str) and own else name
+
+
+def _kind(text: object) -> str:
+    """The name of an unnamed type."""
+    while isinstance(text, dict):
+        text = text["type"]
+    return str(text)
+
+
+def _wrong(path: Path, what: str) -> InvalidValue:
+    return InvalidValue(f"field {show(path)}: {what}" if path else what)

@@ -1,0 +1,1 @@
+"""Kafka Connect's JSON with a schema in each record."""

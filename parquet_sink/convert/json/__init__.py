@@ -1,0 +1,1 @@
+"""JSON without a schema."""

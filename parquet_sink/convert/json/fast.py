@@ -1,0 +1,106 @@
+"""Many JSON values at once, into columns of a known schema, or nothing.
+
+`read` either gives exactly what `exact.parse` would give for each value, apart from the doubts listed below, or
+None. Why one row is one value: each value starts with `{` and ends with `}`, so between two values stands `}`,
+newline, `{`. No JSON object can span that (a string holds no raw newline, and two objects need a comma between them),
+so each value is made of whole objects; as many rows as values, then, means one object each.
+
+What the reader alone does not see, and `read` therefore checks: UTF-8 (it copies any bytes). What only the caller can
+judge, with the columns at hand: an empty object (all null; see `has_empty_object`), fractions that are not finite,
+integers in a fraction column beyond 2**53, and the sign of a zero. Everything else that the exact path refuses
+or treats otherwise fails to read: unknown fields, other types, equal keys, lists, integers beyond int64, lone
+surrogates, NUL. Pure.
+"""
+
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import json as pyarrow_json
+
+_MAX_BYTES = 2**30
+_NEWLINE = pa.scalar(b"\n", pa.binary())  # made once: making it looks for modules that may not be there
+_JSON_SPACE = " \t\r\n"
+_DEPTH_IN_DOUBT = pa.scalar(900, pa.int32())
+_ODD_NUMBER = r"NaN|Inf|[0-9.][eE]\+?[0-9]{3}|[0-9]{64}"
+_EMPTY_OBJECT = r"\{[ \t\r\n]*\}"
+
+
+def read(
+    values: pa.BinaryArray, schema: pa.Schema, unexpected: Literal["error", "ignore"] = "error"
+) -> pa.RecordBatch | None:
+    """One row per value, one column per field of `schema`, or None when any value does not fit.
+
+    values: no nulls. schema: integers, float64, bool, string, null (a field that is always null), structs and lists of
+    these. unexpected: what becomes of fields that are not in `schema`. Ignored ones are not looked at closely: see
+    `may_be_odd`.
+    """
+    framed = _framed(values)
+    if framed is None or not len(schema):
+        return None
+    lines = _lines(framed)
+    if not _is_utf8(lines):
+        return None
+    options = pyarrow_json.ReadOptions(use_threads=False, block_size=lines.size + 1)
+    parsing = pyarrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=unexpected)
+    try:
+        table = pyarrow_json.read_json(pa.BufferReader(lines), read_options=options, parse_options=parsing)
+    except pa.ArrowInvalid:
+        return None
+    batches = table.to_batches()
+    if len(batches) != 1 or table.num_rows != len(values):
+        return None
+    return batches[0]
+
+
+def may_be_odd(values: pa.BinaryArray) -> pa.BooleanArray:
+    """For each value whether a field that `read` ignored may hold what is not JSON, or what is nested too deeply.
+
+    The reader takes NaN, Infinity, numbers beyond a double and any depth there, which the exact path refuses. A doubt,
+    not a proof.
+    """
+    odd = pc.match_substring_regex(values, _ODD_NUMBER)
+    long = pc.greater(pc.binary_length(values), _DEPTH_IN_DOUBT)
+    if not pc.any(long).as_py():
+        return odd
+    depth = pc.add(pc.count_substring(values, "["), pc.count_substring(values, "{"))
+    return pc.or_(odd, pc.greater(depth, _DEPTH_IN_DOUBT))
+
+
+def has_empty_object(values: pa.BinaryArray) -> pa.BooleanArray:
+    """For each value whether its text has `{}` anywhere (inside a string counts too: a doubt, not a proof)."""
+    return pc.match_substring_regex(values, _EMPTY_OBJECT)
+
+
+def _framed(values: pa.BinaryArray) -> pa.Array | None:
+    """The values when each starts with `{` and ends with `}`, trimmed if need be; None when that does not help."""
+    if not len(values) or values.null_count or values.nbytes > _MAX_BYTES:
+        return None
+    if _is_framed(values):
+        return values
+    try:
+        trimmed = pc.ascii_trim(values.cast(pa.string()), _JSON_SPACE)
+    except pa.ArrowInvalid:
+        return None
+    return trimmed.cast(pa.binary()) if _is_framed(trimmed) else None
+
+
+def _is_framed(values: pa.Array) -> bool:
+    starts = pc.all(pc.starts_with(values, "{")).as_py()
+    return bool(starts and pc.all(pc.ends_with(values, "}")).as_py())
+
+
+def _lines(values: pa.Array) -> pa.Buffer:
+    """The bytes of all values, a newline between each two."""
+    ends = pa.array([0, len(values)], pa.int32())
+    return pc.binary_join(pa.ListArray.from_arrays(ends, values), _NEWLINE)[0].as_buffer()
+
+
+def _is_utf8(lines: pa.Buffer) -> bool:
+    """One check over the joined text is enough: a newline never continues a character."""
+    ends = pa.array([0, lines.size], pa.int32()).buffers()[1]
+    try:
+        pa.StringArray.from_buffers(1, ends, lines).validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True

@@ -1,0 +1,60 @@
+"""JSON without a schema, one tree for each record: for what needs the tree itself. Pure.
+
+That is exploding, chunks, and lower case where names are not those of flattened columns alone; all else reads this JSON
+in `shape.json_shaper`, many at once.
+"""
+
+from collections.abc import Sequence
+
+import orjson
+import pyarrow as pa
+
+from parquet_sink.convert.decoded import Decoded, Tree, Trees, Typed
+from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.json.exact import parse, parse_any
+
+
+class JsonTrees:
+    """A decoder. anything: values that are no object are passed on, too, as text: a string's content, else JSON."""
+
+    def __init__(self, *, anything: bool) -> None:
+        self._anything = anything
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        """As `convert.decoded.Decoder` says; `null` is a tombstone, as for Connect's JsonConverter."""
+        trees: list[Tree] = []
+        texts: list[str] = []
+        at_trees: list[int] = []
+        at_texts: list[int] = []
+        invalid: dict[int, str] = {}
+        for position, value in enumerate(values.to_pylist()):
+            try:
+                found = self._parse(value)
+            except InvalidValue as error:
+                invalid[position] = str(error)
+                continue
+            if isinstance(found, dict):
+                at_trees.append(position)
+                trees.append(found)
+            elif found is not None:
+                at_texts.append(position)
+                texts.append(found)
+        return Decoded((*_trees(at_trees, trees), *_texts(at_texts, texts)), invalid)
+
+    def _parse(self, value: bytes) -> Tree | str | None:
+        if value == b"null":
+            return None
+        if not self._anything:
+            return parse(value)
+        found = parse_any(value)
+        if isinstance(found, dict) and found:
+            return found
+        return found if isinstance(found, str) else orjson.dumps(found).decode()
+
+
+def _trees(positions: Sequence[int], trees: Sequence[Tree]) -> tuple[Trees, ...]:
+    return (Trees(pa.array(positions, pa.int64()), trees),) if trees else ()
+
+
+def _texts(positions: Sequence[int], texts: Sequence[str]) -> tuple[Typed, ...]:
+    return (Typed(pa.array(positions, pa.int64()), pa.array(texts, pa.string())),) if texts else ()

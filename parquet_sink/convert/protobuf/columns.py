@@ -1,0 +1,105 @@
+"""Many Protobuf messages at once, field by field: what `exact` gives for each. Pure.
+
+The library is asked for one field of all messages, then for the next: one attribute access for each value and nothing
+else in Python. Lists of messages are taken in pieces, so that a record with millions of elements does not become as
+many Python objects.
+"""
+
+from itertools import accumulate, chain, islice
+from operator import attrgetter
+from typing import Any
+
+import pyarrow as pa
+
+from parquet_sink.convert.protobuf.exact import entries
+from parquet_sink.convert.protobuf.shape import Many, Member, Scalar, Shape, Struct, Table
+from parquet_sink.convert.protobuf.values import Unfit
+
+PIECE = 20_000
+"""Elements of lists that are Python objects at the same time."""
+
+
+def column(shape: Shape, values: list[Any], holes: bool = False) -> pa.Array:
+    """One array of `shape.arrow` of what the library gives. holes: some of `values` may be None, which is null.
+
+    Raises Unfit when any value does not fit, with the names on the path to it but no positions in lists.
+    """
+    if isinstance(shape, Scalar):
+        return _scalars(shape, values, holes)
+    mask = pa.array([value is None for value in values], pa.bool_()) if holes else None
+    if isinstance(shape, Struct):
+        return _structs(shape, values, mask)
+    present = [() if value is None else value for value in values] if holes else values
+    if isinstance(shape, Many):
+        elements = _pieces(shape.element, present)
+        return pa.ListArray.from_arrays(_offsets(present), elements, type=shape.arrow, mask=mask)
+    return _tables(shape, present, mask)
+
+
+def _scalars(shape: Scalar, values: list[Any], holes: bool) -> pa.Array:
+    convert = shape.convert
+    if convert is not None:
+        values = [None if value is None else convert(value) for value in values] if holes else [*map(convert, values)]
+    try:
+        return pa.array(values, shape.arrow)
+    except (OverflowError, pa.ArrowInvalid):
+        raise Unfit("holds a value that its column cannot") from None
+
+
+def _structs(shape: Struct, messages: list[Any], mask: pa.BooleanArray | None) -> pa.Array:
+    if not shape.members:
+        return pa.array([None if message is None else {} for message in messages], shape.arrow)
+    children = [_member(member, messages, mask is not None) for member in shape.members]
+    return pa.StructArray.from_arrays(children, fields=list(shape.arrow), mask=mask)
+
+
+def _member(member: Member, messages: list[Any], holes: bool) -> pa.Array:
+    try:
+        values, some_absent = _values(member, messages, holes)
+        return column(member.shape, values, some_absent)
+    except Unfit as unfit:
+        raise unfit.below(member.name) from None
+
+
+def _values(member: Member, messages: list[Any], holes: bool) -> tuple[list[Any], bool]:
+    """One field of each message, and whether some are None: for no message, and for an absent field that can be."""
+    name = member.source
+    get = attrgetter(name)
+    if member.read == "oneof":
+        chosen = [message if message is not None and message.WhichOneof(name) else None for message in messages]
+        return chosen, True
+    if member.read == "present":
+        there = [message is not None and message.HasField(name) for message in messages]
+        if not all(there):
+            return [get(message) if has else None for message, has in zip(messages, there, strict=True)], True
+    elif holes:
+        return [None if message is None else get(message) for message in messages], True
+    return [*map(get, messages)], False
+
+
+def _offsets(lists: list[Any]) -> pa.Int32Array:
+    return pa.array(accumulate(map(len, lists), initial=0), pa.int32())
+
+
+def _pieces(shape: Shape, lists: list[Any]) -> pa.Array:
+    """The elements of all lists, one after the other."""
+    elements = chain.from_iterable(lists)
+    arrays = []
+    while piece := list(islice(elements, PIECE)):
+        arrays.append(column(shape, piece))
+    if len(arrays) == 1:
+        return arrays[0]
+    return pa.concat_arrays(arrays) if arrays else pa.array([], shape.arrow)
+
+
+def _tables(shape: Table, maps: list[Any], mask: pa.BooleanArray | None) -> pa.Array:
+    try:
+        tables = [entries(shape, value) for value in maps]
+        keys = column(shape.key, [key for table in tables for key, _ in table])
+    except TypeError:  # texts that are not UTF-8 are bytes, which cannot be sorted among texts
+        raise Unfit("has a key that its column cannot hold") from None
+    try:
+        below = _pieces(shape.value, [[value for _, value in table] for table in tables])
+    except Unfit as unfit:
+        raise unfit.below("value") from None
+    return pa.MapArray.from_arrays(_offsets(tables), keys, below, type=shape.arrow, mask=mask)

@@ -1,0 +1,1 @@
+"""Schemas from a registry, and records that name one."""

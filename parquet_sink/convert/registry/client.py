@@ -1,0 +1,248 @@
+"""Schemas from a registry that speaks Confluent's protocol, asked for once and kept across micro-batches.
+
+Several addresses are asked in turn, beginning with the one that answered last; when none answers and it may pass, all
+are asked again after a pause. What one schema takes, with its references, is bounded in time and in size.
+"""
+
+import base64
+import logging
+import os
+import random
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final, TypeVar, get_args
+
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+
+from parquet_sink.config.settings import RegistrySettings
+from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.registry.failures import QUESTIONABLE, Failure, failure_of, is_not_registered
+from parquet_sink.convert.registry.http import Address, BadAnswer, Deadline, open_client, tls_context
+from parquet_sink.convert.registry.references import Answer, Reference, resolve
+from parquet_sink.convert.registry.registered import Recent, RegisteredSchema, SchemaKind
+from parquet_sink.errors import RegistryAway, RegistryFailed
+
+FIRST_PAUSE_S: Final = 1.0
+LONGEST_PAUSE_S: Final = 20.0
+PATIENCE: Final = 2
+"""How many times `timeout_ms` everything for one schema may take: addresses, pauses, references."""
+MOST_KEPT_CHARACTERS: Final = 64 * 1024 * 1024
+MOST_REGISTRIES: Final = 16
+_KINDS: Final = {kind: kind for kind in get_args(SchemaKind)}
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+Question = Callable[[SchemaRegistryClient], T]
+
+
+class NotRegistered(Exception):
+    """The registry says that it has no such thing."""
+
+
+class Registry:
+    """The schemas of one registry; threads may share it. Raises InvalidConfiguration for settings that cannot be.
+
+    clock, sleep: seconds.
+    """
+
+    def __init__(
+        self,
+        settings: RegistrySettings,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._settings, self._clock, self._sleep = settings, clock, sleep
+        addresses = [Address.of(url, settings) for url in settings.urls]
+        context = tls_context(settings) if any(a.secure for a in addresses) else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self._deadline = Deadline(clock)
+        self._places = [(a.url, open_client(a, settings, context, self._deadline)) for a in addresses]
+        self._secrets = _secrets(settings, addresses)
+        self._lock = threading.Lock()
+        self._known: Recent[int, RegisteredSchema] = Recent(
+            settings.cache_size, weigh=lambda schema: schema.size, heaviest=MOST_KEPT_CHARACTERS
+        )
+
+    @property
+    def name(self) -> str:
+        """The addresses, without credentials."""
+        return ", ".join(sorted(url for url, _ in self._places))
+
+    def get(self, schema_id: int) -> RegisteredSchema:
+        """The schema with all that it refers to. Waits at most twice `timeout_ms`, and once in a process for each id.
+
+        Raises InvalidValue when the id is not registered or its schema cannot be put together, RegistryFailed when
+        the registry does not say.
+        """
+        with self._lock:
+            found = self._known.get(schema_id)
+            if found is None:
+                found = self._fetch(schema_id)
+                self._known.put(schema_id, found)
+            return found
+
+    def probe(self) -> str:
+        """Asks for one schema, whichever it is, and for the kinds of schemas. Raises RegistryFailed."""
+        with self._lock:
+            until = self._until()
+            with suppress(NotRegistered):  # that it looked is all we want to know
+                self._ask("a schema", lambda client: client.get_schema(1), until)
+            kinds = self._kinds(until)
+        known = f", and knows schemas of {', '.join(kinds)}" if kinds else ""
+        return f"answers when asked for a schema{known}"
+
+    def close(self) -> None:
+        """Ends its clients."""
+        for _, client in self._places:
+            client.close()
+
+    def _kinds(self, until: float) -> list[str]:
+        """Which the registry has; empty when it is too old to tell."""
+        try:
+            kinds = self._ask("its kinds of schemas", lambda client: client.get_schema_types(), until)
+        except (NotRegistered, RegistryFailed):
+            return []
+        return sorted({str(kind)[:20] for kind in kinds[:10]}) if isinstance(kinds, list) else []
+
+    def _until(self) -> float:
+        return self._clock() + PATIENCE * self._settings.timeout_ms / 1000
+
+    def _fetch(self, schema_id: int) -> RegisteredSchema:
+        until = self._until()
+        what = f"schema id {schema_id}"
+        try:
+            answer = self._ask(what, lambda client: _answer(client.get_schema(schema_id)), until)
+        except NotRegistered:
+            raise InvalidValue(f"{what} is not registered at {self.name}{_hint(schema_id)}") from None
+        kind = _KINDS.get(answer.kind)
+        if kind is None:
+            raise InvalidValue(f"{what} is registered as neither of {', '.join(_KINDS)}")
+
+        def ask(reference: Reference) -> Answer:
+            return self._ask_reference(reference, what, until)
+
+        try:
+            references = resolve(answer.references, ask)
+        except InvalidValue as error:
+            raise InvalidValue(f"{what}: {error}") from None
+        return RegisteredSchema(schema_id, kind, answer.text, references)
+
+    def _ask_reference(self, reference: Reference, what: str, until: float) -> Answer:
+        def question(client: SchemaRegistryClient) -> Answer:
+            # Also when deleted since, as Confluent's clients ask: schemas that refer to it are still in use.
+            return _answer(client.get_version(reference.subject, reference.version, deleted=True).schema)
+
+        try:
+            return self._ask(f"{what}, {reference}", question, until)
+        except NotRegistered:
+            raise InvalidValue(f"it refers to {reference}, which is not registered at {self.name}") from None
+
+    def _ask(self, what: str, question: Question[T], until: float) -> T:
+        """The answer of the first address that has one. Raises NotRegistered, RegistryFailed, RegistryAway."""
+        failures: dict[str, Failure] = {}
+        pause = FIRST_PAUSE_S
+        for attempt in range(self._settings.max_retries + 1):
+            for place in tuple(self._places):
+                if attempt and self._clock() >= until:
+                    break
+                answer = self._ask_one(place, question, until)
+                if not isinstance(answer, Failure):
+                    self._prefer(place)
+                    return answer
+                failures[place[0]] = answer
+            left = until - self._clock()
+            if attempt == self._settings.max_retries or left <= 0 or not any(f.passing for f in failures.values()):
+                break
+            log.warning("%s", self._told(what, failures))
+            self._sleep(min(pause * random.uniform(0.5, 1.0), left))  # noqa: S311 -- spreads load, guards nothing
+            pause = min(pause * 2, LONGEST_PAUSE_S)
+        kind = RegistryAway if any(failure.passing for failure in failures.values()) else RegistryFailed
+        raise kind(self._told(what, failures))
+
+    def _ask_one(self, place: tuple[str, SchemaRegistryClient], question: Question[T], until: float) -> T | Failure:
+        client = place[1]
+        self._deadline.set(min(self._settings.timeout_ms / 1000, until - self._clock()))
+        try:
+            return question(client)
+        except QUESTIONABLE as error:
+            if is_not_registered(error):
+                self._prefer(place)
+                raise NotRegistered from None
+            return failure_of(error)
+        finally:
+            client.clear_caches()  # type: ignore[no-untyped-call]  # they have no bound; ours has
+
+    def _prefer(self, place: tuple[str, SchemaRegistryClient]) -> None:
+        while self._places[0] is not place:
+            self._places.append(self._places.pop(0))
+
+    def _told(self, what: str, failures: dict[str, Failure]) -> str:
+        causes = "; ".join(f"{url}: {failure.cause}" for url, failure in failures.items())
+        cures = dict.fromkeys(failure.cure for failure in failures.values())
+        for secret in self._secrets:
+            causes = causes.replace(secret, "*****")
+        return f"The schema registry did not give {what}. {causes}. {'. '.join(cures)}."
+
+
+_registries: Recent[tuple[int, RegistrySettings], Registry] = Recent(MOST_REGISTRIES)
+_registries_lock = threading.Lock()
+
+
+def registry_for(settings: RegistrySettings) -> Registry:
+    """The process's registry for these settings: made when there is none, kept for later micro-batches.
+
+    The process id is part of the key, because a lock that was held while forking is never released.
+    """
+    key = (os.getpid(), settings)
+    with _registries_lock:
+        found = _registries.get(key)
+        if found is None:
+            found = Registry(settings)
+            _registries.put(key, found)
+        return found
+
+
+def probe(settings: RegistrySettings) -> str:
+    """What the registry says to a cheap question. Raises RegistryFailed, or InvalidConfiguration."""
+    registry = Registry(settings)
+    try:
+        return registry.probe()
+    finally:
+        registry.close()
+
+
+def shown(settings: RegistrySettings) -> str:
+    """The addresses for a message, without credentials. Raises InvalidConfiguration for what is no URL."""
+    return ", ".join(Address.of(url, settings).url for url in settings.urls)
+
+
+def _answer(schema: Schema) -> Answer:
+    """The client's schema, its parts checked: it takes whatever comes. Raises BadAnswer."""
+    text, kind = schema.schema_str, schema.schema_type
+    if not isinstance(text, str) or not isinstance(kind, str):
+        raise BadAnswer("an answer without a schema")
+    return Answer(kind, text, tuple(_reference(each) for each in schema.references or ()))
+
+
+def _reference(found: Any) -> Reference:
+    name, subject, version = found.name, found.subject, found.version
+    if not isinstance(name, str) or not isinstance(subject, str) or not isinstance(version, int):
+        raise BadAnswer("an answer with a reference that names no schema")
+    return Reference(name, subject, version)
+
+
+def _hint(schema_id: int) -> str:
+    return ". An id of 0 may be the first half of one that has 8 bytes" if schema_id == 0 else ""
+
+
+def _secrets(settings: RegistrySettings, addresses: list[Address]) -> tuple[str, ...]:
+    """Whatever may not be in a message, also when a registry echoes it."""
+    found = [settings.bearer_token.reveal()] if settings.bearer_token else []
+    for address in addresses:
+        if address.credentials is not None:
+            user, password = address.credentials[0], address.credentials[1].reveal()
+            found += [base64.b64encode(f"{user}:{password}".encode()).decode(), password]
+    return tuple(filter(None, found))

@@ -1,0 +1,1 @@
+"""JSON of a known schema to columns."""

@@ -1,0 +1,254 @@
+"""JSON values of a known type, one at a time: the definition of what is accepted, and why not. Pure.
+
+The rules are those of Connect's JsonConverter, less its silence: where it reads text as the number 0 and cuts integers
+to size, a value that is not of its type is refused here, by its path.
+"""
+
+import json
+from decimal import Decimal
+from typing import TypeAlias
+
+import orjson
+
+from parquet_sink.convert.decoded import MAX_DEPTH
+from parquet_sink.convert.invalid import InvalidValue, Path, show
+from parquet_sink.convert.json.exact import load
+from parquet_sink.convert.typed_json.cells import CELLS_A_BYTE, FREE_CELLS, counter
+from parquet_sink.convert.typed_json.scalars import (
+    RANGES,
+    Read,
+    Refused,
+    RoundedFraction,
+    decimal_reader,
+    named,
+    scalar_reader,
+)
+from parquet_sink.convert.typed_json.types import (
+    DecimalKind,
+    Field,
+    Kind,
+    ListKind,
+    MapKind,
+    ScalarKind,
+    Slot,
+    StructKind,
+    UnionKind,
+)
+
+
+class ExactReader:
+    """Reads the values of one slot."""
+
+    def __init__(self, slot: Slot) -> None:
+        self._read = _reader_of(slot)
+        self._count = counter(slot.kind)
+
+    def parse(self, value: bytes) -> object:
+        """A JSON text to a value, None when it is null and may be. Raises InvalidValue."""
+        return self.read(load(value), value)
+
+    def read(self, tree: object, text: bytes, enter: str | None = None, size: int | None = None) -> object:
+        """A parsed value; text: what it was parsed from, or with `enter`, the object that has it in that member.
+
+        size: bytes of the whole record, where that is more than `text`. Raises InvalidValue.
+        """
+        size = len(text) if size is None else size
+        if self._count is not None and self._count(tree) > FREE_CELLS + CELLS_A_BYTE * size:
+            raise InvalidValue("the value has lists of more items than a value of its size may have")
+        try:
+            return self._read(tree)
+        except RoundedFraction:
+            return self._read_slowly(text, enter)
+        except Refused as refused:
+            raise _to_invalid(refused) from None
+
+    def _read_slowly(self, text: bytes, enter: str | None) -> object:
+        """Parse once more, with fractions kept as they are written."""
+        try:
+            tree = json.loads(text.decode(), parse_float=Decimal)
+            return self._read(tree if enter is None else tree[enter])
+        except Refused as refused:
+            raise _to_invalid(refused) from None
+        except RecursionError:
+            raise InvalidValue(f"the value is nested deeper than {MAX_DEPTH} levels") from None
+
+
+def to_default(kind: Kind, tree: object, place: Path) -> object:
+    """The default that a schema gives, as a value. Raises InvalidValue, naming the place in the schema."""
+    reader = ExactReader(Slot(kind))
+    try:
+        return reader.read(tree, orjson.dumps(tree))
+    except InvalidValue as error:
+        raise InvalidValue(f"the default in the schema at {show(place)} does not fit: {error}") from None
+    except TypeError:  # orjson writes less depth than it reads
+        raise InvalidValue(f"the default in the schema at {show(place)} is nested too deeply") from None
+
+
+def _to_invalid(refused: Refused) -> InvalidValue:
+    where = f"field {show(tuple(reversed(refused.path)))}" if refused.path else "the value"
+    return InvalidValue(f"{where} {refused.reason}")
+
+
+def _reader_of(slot: Slot) -> Read:
+    """The reader of a slot: null is judged here, everything else by its kind."""
+    read, default, optional = _kind_reader(slot.kind), slot.default, slot.optional
+
+    def read_slot(value: object) -> object:
+        if value is not None:
+            return read(value)
+        if default is not None:
+            return default
+        if optional:
+            return None
+        raise Refused("is null, and it is required")
+
+    return read_slot
+
+
+def _kind_reader(kind: Kind) -> Read:
+    if isinstance(kind, ScalarKind):
+        return scalar_reader(kind)
+    if isinstance(kind, DecimalKind):
+        return decimal_reader(kind)
+    if isinstance(kind, ListKind):
+        return _list_reader(kind)
+    if isinstance(kind, MapKind):
+        return _map_reader(kind)
+    return _struct_reader(kind) if isinstance(kind, StructKind) else _union_reader(kind)
+
+
+def _list_reader(kind: ListKind) -> Read:
+    read = _reader_of(kind.item)
+
+    def read_list(value: object) -> object:
+        if type(value) is not list:
+            raise Refused(f"is {named(value)}, and it should be a list")
+        return [_below(read, item, index) for index, item in enumerate(value)]
+
+    return read_list
+
+
+def _below(read: Read, value: object, step: str | int) -> object:
+    try:
+        return read(value)
+    except Refused as refused:
+        refused.path.append(step)
+        raise
+
+
+def _struct_reader(kind: StructKind) -> Read:
+    fields = [(field.name, _reader_of(field.slot), _absence(field.slot)) for field in kind.fields]
+
+    def read_struct(value: object) -> object:
+        if type(value) is not dict:
+            raise Refused(f"is {named(value)}, and it should be an object")
+        row: dict[str, object] = {}
+        for name, read, absent_is_null in fields:
+            if name not in value and absent_is_null:
+                continue  # Arrow takes what a row lacks for null, and a long list of such rows stays small
+            try:
+                row[name] = read(value.get(name))
+            except Refused as refused:
+                if name not in value:
+                    refused.reason = "is missing, and it is required"
+                refused.path.append(name)
+                raise
+        return row
+
+    return read_struct
+
+
+def _absence(slot: Slot) -> bool:
+    """Whether a missing field is null without further questions."""
+    return slot.default is None and (slot.optional or slot.may_be_absent)
+
+
+def _map_reader(kind: MapKind) -> Read:
+    read_key, read_value = _reader_of(kind.key), _reader_of(kind.value)
+    to_pairs = {"object": _object_items, "pairs": _pair_items, "entries": _entry_items}[kind.form]
+
+    def read_map(value: object) -> object:
+        found: dict[str, tuple[object, object]] = {}
+        for step, key, below in to_pairs(value):
+            converted = _below(read_key, key, step)
+            if converted is None:
+                raise Refused("has a key that is null")
+            found[repr(converted)] = (converted, _below(read_value, below, step))
+        return list(found.values())
+
+    return read_map
+
+
+Items: TypeAlias = list[tuple[str | int, object, object]]
+
+
+def _object_items(value: object) -> Items:
+    if type(value) is not dict:
+        raise Refused(f"is {named(value)}, and it should be an object (a map with text for keys)")
+    return [(key, key, below) for key, below in value.items()]
+
+
+def _pair_items(value: object) -> Items:
+    if type(value) is not list or not all(type(pair) is list and len(pair) == 2 for pair in value):
+        raise Refused("should be a list of pairs, each a list of a key and a value")
+    return [(index, pair[0], pair[1]) for index, pair in enumerate(value)]
+
+
+def _entry_items(value: object) -> Items:
+    if type(value) is not list or not all(type(entry) is dict and len(entry) == 2 for entry in value):
+        raise Refused('should be a list of objects, each with "key" and "value"')
+    return [(index, entry.get("key"), entry.get("value")) for index, entry in enumerate(value)]
+
+
+def _union_reader(kind: UnionKind) -> Read:
+    readers = [_kind_reader(branch.slot.kind) for branch in kind.branches]
+
+    def read_union(value: object) -> object:
+        index = _branch_of(kind.branches, value)
+        return {kind.branches[index].name: readers[index](value)}
+
+    return read_union
+
+
+def _branch_of(branches: tuple[Field, ...], value: object) -> int:
+    """The first branch of a plain type that fits, else the struct with most fields in common, as JsonSchemaData."""
+    best, most = -1, 0
+    for index, branch in enumerate(branches):
+        if _is_plain_instance(branch.slot.kind, value):
+            return index
+        common = _in_common(branch.slot.kind, value)
+        if common > most:
+            best, most = index, common
+    if best < 0:
+        raise Refused(f"is {named(value)} that fits none of the types it may have")
+    return best
+
+
+_INSTANCES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(RANGES, (int,)),
+    "float32": (int, float, Decimal),
+    "float64": (int, float, Decimal),
+    "boolean": (bool,),
+    "string": (str,),
+    "bytes": (str,),
+    "null": (),
+}
+
+
+def _is_plain_instance(kind: Kind, value: object) -> bool:
+    """Whether a value is of the JSON type that a kind other than a struct is written as."""
+    if isinstance(kind, ScalarKind):
+        return type(value) in _INSTANCES[kind.name]
+    if isinstance(kind, DecimalKind):
+        return type(value) in (str, int, float, Decimal)
+    if isinstance(kind, ListKind):
+        return type(value) is list
+    return isinstance(kind, MapKind) and type(value) is (dict if kind.form == "object" else list)
+
+
+def _in_common(kind: Kind, value: object) -> int:
+    """How many fields of a struct an object has, at every depth."""
+    if not isinstance(kind, StructKind | UnionKind) or type(value) is not dict:
+        return 0
+    fields = kind.fields if isinstance(kind, StructKind) else kind.branches
+    return sum(1 + _in_common(field.slot.kind, value[field.name]) for field in fields if field.name in value)

@@ -1,0 +1,150 @@
+"""JSON values of known types to pieces: fast where that works, exactly where it does not. Pure.
+
+`exact` is the definition; `fast` must give the same where it gives anything. A try that fails is
+cut in eight, down to some hundred values, so a bad value in a block of 10,000 costs at most three more tries at its
+neighbourhood and sends only that hundred the exact way, however many bad ones there are.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from parquet_sink.convert.decoded import Decoded, Tree, Trees, Typed
+from parquet_sink.convert.typed_json.cells import counter
+from parquet_sink.convert.typed_json.exact import ExactReader
+from parquet_sink.convert.typed_json.fast import FastReader, Mode, can_read
+from parquet_sink.convert.typed_json.types import Slot, StructKind, to_arrow
+
+FEWEST = 64
+"""Fewer values than this are not worth a try: it has a fixed cost worth about that many on the exact path."""
+
+SMALLEST = 256
+"""A failed try of this many or fewer is not cut again."""
+
+_PARTS = 8
+
+
+class TypedReader:
+    """Reads values of one slot, both ways. It remembers only what makes the next try likelier to succeed."""
+
+    def __init__(self, slot: Slot) -> None:
+        self.type = to_arrow(slot.kind)
+        self.exact = ExactReader(slot)
+        self._fast: FastReader | None = None
+        if isinstance(slot.kind, StructKind) and can_read(slot.kind) and counter(slot.kind) is None:
+            self._fast = FastReader(slot.kind)
+        self._mode = Mode()
+
+    def read_fast(self, values: pa.BinaryArray) -> tuple[list[Typed], list[int]]:
+        """What can be read many at once, and the positions of all other values: those are for the exact reader."""
+        parts: list[Typed] = []
+        undecided: list[int] = []
+        for start, count, found in self._tries(values):
+            if found is None:
+                undecided.extend(range(start, start + count))
+                continue
+            rows, doubtful = found
+            part = Typed(pa.array(range(start, start + count), pa.int64()), rows)
+            parts.append(_without(part, [start + position for position in doubtful]))
+            undecided.extend(start + position for position in doubtful)
+        return parts, undecided
+
+    def _tries(self, values: pa.BinaryArray) -> Iterator[tuple[int, int, tuple[pa.StructArray, list[int]] | None]]:
+        """Start, count, and what was read there or None; all values, in order."""
+        waiting = [(0, len(values))]
+        while waiting:
+            start, count = waiting.pop()
+            found = self._try(values.slice(start, count), whole=count == len(values))
+            if found is not None or count <= SMALLEST or self._fast is None:
+                yield start, count, found
+                continue
+            step = max(-(-count // _PARTS), FEWEST)
+            cuts = [(start + cut, min(step, count - cut)) for cut in range(0, count, step)]
+            waiting.extend(reversed(cuts))
+
+    def _try(self, values: pa.BinaryArray, *, whole: bool) -> tuple[pa.StructArray, list[int]] | None:
+        """Read all the values; where the mode that worked last fails, others may work, and are kept."""
+        if self._fast is None or len(values) < FEWEST:
+            return None
+        for mode in self._modes(self._fast.has_decimals, whole):
+            found = self._fast.read(values, mode)
+            if found is not None:
+                self._mode = mode if whole else self._mode
+                return found
+        return None
+
+    def _modes(self, has_decimals: bool, whole: bool) -> list[Mode]:
+        """Those worth a try. Parts are tried after the whole failed, so they ignore what is unexpected."""
+        lenient = Mode("ignore", self._mode.numbers)
+        modes = [self._mode, lenient] if whole and self._mode != lenient else [lenient]
+        return [*modes, Mode("ignore", not self._mode.numbers)] if has_decimals else modes
+
+
+def _without(part: Typed, positions: list[int]) -> Typed:
+    if not positions:
+        return part
+    keep = pc.invert(pc.is_in(part.positions, value_set=pa.array(positions, pa.int64())))
+    return Typed(part.positions.filter(keep), part.rows.filter(keep))
+
+
+@dataclass
+class _Gathered:
+    """What was read of one type."""
+
+    parts: list[Typed] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+    values: list[object] = field(default_factory=list)
+
+
+class Pieces:
+    """What becomes of the values of one block, put in as it is found."""
+
+    def __init__(self) -> None:
+        self._typed: dict[int, tuple[TypedReader, _Gathered]] = {}
+        self._trees: list[tuple[int, Tree]] = []
+        self._invalid: dict[int, str] = {}
+
+    def add(self, reader: TypedReader, position: int, value: object) -> None:
+        """A value that the exact reader gave; None gives no row."""
+        if value is not None:
+            gathered = self._of(reader)
+            gathered.positions.append(position)
+            gathered.values.append(value)
+
+    def add_part(self, reader: TypedReader, part: Typed, positions: pa.Int64Array | None = None) -> None:
+        """Values that the fast reader gave; positions: where those that it was given stand, None: as it says."""
+        if len(part.rows):
+            taken = part if positions is None else Typed(positions.take(part.positions), part.rows)
+            self._of(reader).parts.append(taken)
+
+    def add_tree(self, position: int, tree: Tree) -> None:
+        """A value without a schema."""
+        self._trees.append((position, tree))
+
+    def add_invalid(self, position: int, reason: str) -> None:
+        """A value that has no row."""
+        self._invalid[position] = reason
+
+    def to_decoded(self) -> Decoded:
+        """Everything, one piece for each reader and one for trees, positions increasing."""
+        pieces: list[Typed | Trees] = [_to_typed(reader.type, gathered) for reader, gathered in self._typed.values()]
+        if self._trees:
+            trees = sorted(self._trees, key=lambda pair: pair[0])
+            pieces.append(Trees(pa.array([at for at, _ in trees], pa.int64()), [tree for _, tree in trees]))
+        return Decoded(tuple(pieces), self._invalid)
+
+    def _of(self, reader: TypedReader) -> _Gathered:
+        return self._typed.setdefault(id(reader), (reader, _Gathered()))[1]
+
+
+def _to_typed(arrow: pa.DataType, gathered: _Gathered) -> Typed:
+    parts = list(gathered.parts)
+    if len(parts) == 1 and not gathered.positions:
+        return parts[0]
+    if gathered.positions:
+        parts.append(Typed(pa.array(gathered.positions, pa.int64()), pa.array(gathered.values, arrow)))
+    positions = pa.concat_arrays([part.positions for part in parts])
+    order = pc.sort_indices(positions)
+    return Typed(positions.take(order), pa.concat_arrays([part.rows for part in parts]).take(order))

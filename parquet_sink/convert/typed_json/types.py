@@ -1,0 +1,213 @@
+"""What a JSON value is read as when a schema says so: the types that Connect's JSON formats share. Pure.
+
+The envelope and JSON Schema are both turned into these; `exact` and `fast` read with them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
+
+from parquet_sink.convert.decoded import DEFAULT_PRECISION, MAX_DEPTH, MAX_PRECISION, decimal_type
+from parquet_sink.convert.invalid import InvalidValue, Path, show
+
+MAX_FIELDS = 2_500
+"""Fields of all structs of one schema together."""
+
+MAX_DEFAULTS = 20_000
+"""Bytes of all defaults of one schema together: they stand in each record that has no value of its own."""
+
+MILLIS_PER_DAY = 86_400_000
+
+DATE = "org.apache.kafka.connect.data.Date"
+TIME = "org.apache.kafka.connect.data.Time"
+TIMESTAMP = "org.apache.kafka.connect.data.Timestamp"
+DECIMAL = "org.apache.kafka.connect.data.Decimal"
+PRECISION_PARAMETER = "connect.decimal.precision"
+
+ScalarName = Literal[
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float32",
+    "float64",
+    "boolean",
+    "string",
+    "bytes",
+    "date",
+    "time",
+    "timestamp",
+    "null",
+]
+
+
+@dataclass(frozen=True)
+class ScalarKind:
+    """One value. bytes: base64 text. date: days. time, timestamp: milliseconds."""
+
+    name: ScalarName
+
+
+@dataclass(frozen=True)
+class DecimalKind:
+    """Base64 text of the unscaled value (two's complement, big endian), or a JSON number."""
+
+    precision: int
+    scale: int
+
+
+@dataclass(frozen=True)
+class ListKind:
+    """A JSON array."""
+
+    item: "Slot"
+
+
+@dataclass(frozen=True)
+class MapKind:
+    """object: a JSON object, keys being text. pairs: an array of [key, value]. entries: of {"key":..., "value":...}."""
+
+    key: "Slot"
+    value: "Slot"
+    form: Literal["object", "pairs", "entries"]
+
+
+@dataclass(frozen=True)
+class StructKind:
+    """A JSON object; fields that are not named here are ignored."""
+
+    fields: tuple["Field", ...]
+
+
+@dataclass(frozen=True)
+class UnionKind:
+    """A value of one of several types: a struct with a field for each, all optional, of which one is not null."""
+
+    branches: tuple["Field", ...]
+
+
+Kind: TypeAlias = ScalarKind | DecimalKind | ListKind | MapKind | StructKind | UnionKind
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place for a value.
+
+    optional: null is allowed. default: what null stands for, as `exact` gives values; None: nothing.
+    may_be_absent: a missing field is null, although a null that is written is not allowed.
+    """
+
+    kind: Kind
+    optional: bool = False
+    default: object = None
+    may_be_absent: bool = False
+
+    @property
+    def nullable(self) -> bool:
+        """Whether the column may hold nulls."""
+        return self.optional or (self.may_be_absent and self.default is None)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A slot with a name, in a struct or a union."""
+
+    name: str
+    slot: Slot
+
+
+_SCALARS: dict[ScalarName, pa.DataType] = {
+    "int8": pa.int32(),
+    "int16": pa.int32(),
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "float32": pa.float32(),
+    "float64": pa.float64(),
+    "boolean": pa.bool_(),
+    "string": pa.string(),
+    "bytes": pa.binary(),
+    "date": pa.date32(),
+    "time": pa.time32("ms"),
+    "timestamp": pa.timestamp("ms", "UTC"),
+    "null": pa.null(),
+}
+
+
+def to_arrow(kind: Kind) -> pa.DataType:
+    """The type of a column, as `convert.decoded` lists them; a field is nullable when its slot is."""
+    if isinstance(kind, ScalarKind):
+        return _SCALARS[kind.name]
+    if isinstance(kind, DecimalKind):
+        return decimal_type(kind.precision, kind.scale)
+    if isinstance(kind, ListKind):
+        return pa.list_(_to_field("item", kind.item))
+    if isinstance(kind, MapKind):
+        return pa.map_(_to_field("key", kind.key).with_nullable(False), _to_field("value", kind.value))
+    fields = kind.fields if isinstance(kind, StructKind) else kind.branches
+    return pa.struct([_to_field(field.name, field.slot) for field in fields])
+
+
+def decimal_kind(parameters: dict[str, object], place: Path) -> DecimalKind:
+    """A decimal by the parameters of its schema. Raises InvalidValue when the scale is missing or out of bounds."""
+    scale = _number(parameters.get("scale"))
+    if scale is None or not 0 <= scale <= MAX_PRECISION:
+        raise InvalidValue(f"the schema at {show(place)} needs a scale from 0 to {MAX_PRECISION} for its decimal")
+    given = _number(parameters.get(PRECISION_PARAMETER, max(DEFAULT_PRECISION, scale)))
+    if given is None or not max(1, scale) <= given <= MAX_PRECISION:
+        raise InvalidValue(
+            f"the schema at {show(place)} needs a precision from its scale to {MAX_PRECISION} for its decimal"
+        )
+    return DecimalKind(given, scale)
+
+
+def kinds(kind: Kind) -> Iterator[Kind]:
+    """The kind and all below it."""
+    yield kind
+    if isinstance(kind, ListKind):
+        yield from kinds(kind.item.kind)
+    elif isinstance(kind, MapKind):
+        yield from kinds(kind.key.kind)
+        yield from kinds(kind.value.kind)
+    elif isinstance(kind, StructKind | UnionKind):
+        for field in kind.fields if isinstance(kind, StructKind) else kind.branches:
+            yield from kinds(field.slot.kind)
+
+
+class Limits:
+    """Counts what a schema has while it is parsed; one for each schema."""
+
+    def __init__(self) -> None:
+        self._fields = 0
+        self._defaults = 0
+
+    def enter(self, place: Path, depth: int) -> None:
+        """A type, `depth` levels down (the record: 1). Raises InvalidValue."""
+        if depth > MAX_DEPTH:
+            raise InvalidValue(f"the schema is nested deeper than {MAX_DEPTH} levels, at {show(place)}")
+
+    def add_fields(self, count: int) -> None:
+        """Fields of one more struct. Raises InvalidValue."""
+        self._fields += count
+        if self._fields > MAX_FIELDS:
+            raise InvalidValue(f"the schema has more than {MAX_FIELDS:,} fields")
+
+    def add_default(self, size: int) -> None:
+        """One more default, of so many bytes. Raises InvalidValue."""
+        self._defaults += size
+        if self._defaults > MAX_DEFAULTS:
+            raise InvalidValue(f"the schema has defaults of more than {MAX_DEFAULTS:,} bytes")
+
+
+def _to_field(name: str, slot: Slot) -> pa.Field:
+    return pa.field(name, to_arrow(slot.kind), nullable=slot.nullable)
+
+
+def _number(parameter: object) -> int | None:
+    """Parameters are text in Connect, and sometimes numbers in what people write."""
+    if isinstance(parameter, int) and not isinstance(parameter, bool):
+        return parameter
+    if isinstance(parameter, str) and len(parameter) < 10 and parameter.isascii() and parameter.isdigit():
+        return int(parameter)
+    return None
