@@ -225,6 +225,21 @@ def test_a_run_never_divides_an_exploded_record() -> None:
     assert exploded(b'{"m":[{"a":9007199254740993},{"a":0.5}]}') == [([0], ["its elements cannot share columns"])]
 
 
+def test_an_exploded_record_without_its_key_has_no_row() -> None:
+    """Also when only a later element lacks the key: nothing of the record is given."""
+    shaper = DecodedShaper(replace(BARE, explode=True, primary_keys=("id",)), JsonTrees(anything=False))
+    values = [b'{"m":[{"id":1,"a":1}]}', b'{"m":[{"id":2,"a":2},{"a":"x"}]}']
+    rows: list[object] = []
+    with pytest.raises(InvalidRecord) as caught:
+        rows.extend(run.rows.to_pylist() for run in shaper.shape(Block.of("t", 3, [0, 1], [0, 0], values)))
+    assert caught.value.offset == 1
+    shaper = DecodedShaper(replace(BARE, explode=True, primary_keys=("id",)), JsonTrees(anything=False))
+    runs = shaper.shape(Block.of("t", 3, [0, 1], [0, 0], values))
+    assert next(runs).offsets.to_pylist() == [0]
+    with pytest.raises(InvalidRecord):
+        next(runs)
+
+
 def test_parts_never_divide_a_record() -> None:
     """Cut to at most one record each, an exploded record's rows stay together."""
     lines = pa.struct([("lines", pa.list_(A))])

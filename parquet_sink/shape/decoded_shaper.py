@@ -79,9 +79,8 @@ class DecodedShaper:
             columns, change = self._merged(sheet)
             reason = self._reason_against(columns)
             if reason is not None:
-                position = weave.position(row)
-                yield from self._ended(records, weave, row, walk)
-                return _Failure(position, reason)
+                yield from self._ended(records, weave, weave.begin(row), walk)
+                return _Failure(weave.position(row), reason)
             if change in (Change.WIDENED, Change.INCOMPATIBLE):
                 begin = weave.begin(row)
                 yield from self._ended(records, weave, begin, walk)
