@@ -407,13 +407,6 @@ WARNINGS = [
         "errors.deadletterqueue.context.headers.enable",
         "It has no effect unless errors.deadletterqueue.topic.name is set.",
     ),
-    (
-        "errors.retry.timeout",
-        (
-            f"It has no effect here: decoding the same bytes again gives the same error; uploads are retried by "
-            f"{E}error.policy=RETRY."
-        ),
-    ),
 ]
 
 

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -233,6 +234,24 @@ def test_restarts_are_bounded(running: Connector, launched: list[Query], clock: 
     fail_again(running, launched, clock)
     assert running.status is Status.FAILED
     assert len(launched) == RESTARTS + 1
+
+
+@pytest.mark.parametrize(("patience_ms", "goes_on"), [(3_600_000, True), (-1, True), (60_000, False)])
+def test_a_registry_is_waited_for_as_long_as_configured(
+    running: Connector, launched: list[Query], clock: Clock, patience_ms: int, goes_on: bool
+) -> None:
+    """With errors.retry.timeout a registry that is away does not use up the restarts; the pauses stay short of it."""
+    running.settings = replace(running.settings, registry_patience_ms=patience_ms, registry_pause_ms=5_000)
+    assert running.state is not None
+    running.state.watch([Watch("orders", 0, 0, 1, None)])
+    for _ in range(RESTARTS * 6):
+        running.state.fail(Failure("RegistryAway", "no answer"))
+        launched[-1].fail()
+        running.look(SPARK)
+        clock.sleep(5.0)
+        running.look(SPARK)
+    assert (running.status is Status.RUNNING) == goes_on
+    assert (len(launched) == RESTARTS * 6 + 1) == goes_on
 
 
 def test_restarts_long_ago_do_not_count(running: Connector, launched: list[Query], clock: Clock) -> None:

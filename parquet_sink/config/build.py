@@ -46,6 +46,8 @@ def build(values: Values, override: Mapping[str, client.Setting], worker: Worker
         push=_push(values, worker),
         value=_value(values, worker),
         key=build_converter("key", values, worker.converters, worker.machine),
+        registry_patience_ms=values.number("errors.retry.timeout") or 0,
+        registry_pause_ms=values.number("errors.retry.delay.max.ms") or 0,
     )
 
 

@@ -14,9 +14,27 @@ def _known(value: Value) -> str | None:
     return converters.refusal(str(value))
 
 
-def _key(name: str, type_: Type, doc: str, default: Value = None, *, needs: str = "", no_effect: str = "") -> Key:
-    origin = Origin.CONNECT
-    return Key(name, Group.CONNECT, type_, doc, default=default, origin=origin, needs=needs, no_effect=no_effect)
+def _key(
+    name: str,
+    type_: Type,
+    doc: str,
+    default: Value = None,
+    *,
+    minimum: int | None = None,
+    needs: str = "",
+    no_effect: str = "",
+) -> Key:
+    return Key(
+        name,
+        Group.CONNECT,
+        type_,
+        doc,
+        default=default,
+        minimum=minimum,
+        origin=Origin.CONNECT,
+        needs=needs,
+        no_effect=no_effect,
+    )
 
 
 _KNOWN = Check("a known converter, see below", _known)
@@ -117,17 +135,18 @@ CONNECT_KEYS = (
     _key(
         "errors.retry.timeout",
         Type.LONG,
-        "Retries of decoding, in milliseconds.",
+        "How long decoding is tried again while the schema registry is away, in milliseconds; `-1` without end. With 0 "
+        "it is tried for about a minute. Nothing else is: the same bytes give the same error, and uploads are retried "
+        "by `connect.ems.error.policy`.",
         default=0,
-        no_effect="decoding the same bytes again gives the same error; uploads are retried by "
-        "connect.ems.error.policy=RETRY.",
+        minimum=-1,
     ),
     _key(
         "errors.retry.delay.max.ms",
         Type.LONG,
-        "Pause between retries of decoding.",
+        "The longest pause between two such tries.",
         default=60_000,
-        no_effect="decoding is not retried.",
+        minimum=1_000,
     ),
     _key(
         "config.action.reload",

@@ -176,7 +176,10 @@ class PushSettings:
 
 @dataclass(frozen=True)
 class ConnectorSettings:
-    """One connector, ready to run."""
+    """One connector, ready to run.
+
+    registry_patience_ms: how long a registry may stay away, -1 for ever. registry_pause_ms: the longest between tries.
+    """
 
     name: str
     kafka: KafkaSettings
@@ -186,3 +189,5 @@ class ConnectorSettings:
     push: PushSettings
     value: ConverterSettings = field(default_factory=ConverterSettings)
     key: ConverterSettings | None = None
+    registry_patience_ms: int = 0
+    registry_pause_ms: int = 60_000

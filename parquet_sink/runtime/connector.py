@@ -34,7 +34,8 @@ RESTART_WINDOW_S: Final = 600.0
 RESTART_PAUSE_S: Final = 2.0
 STOP_S: Final = 300.0
 """How long a graceful stop waits for the flush in progress: one upload with all its retries fits in."""
-CURABLE: Final = frozenset({"BrokerAway", "KafkaFailed", "RegistryAway", DEFECT})
+REGISTRY_AWAY: Final = "RegistryAway"
+CURABLE: Final = frozenset({"BrokerAway", "KafkaFailed", REGISTRY_AWAY, DEFECT})
 """Failures that a new start of the query may cure."""
 
 
@@ -60,6 +61,7 @@ class Connector:
         self._query: StreamingQuery | None = None
         self._given: handoff.Handoff | None = None
         self._restarts: list[float] = []
+        self._registry_away: list[float] = []
         self._again_at: float | None = None
 
     def start(self, spark: SparkSession, *, slots: int = 1, warm_up: bool = False) -> None:
@@ -113,14 +115,15 @@ class Connector:
         self._commit_accepted()
         if failure is None:
             self.status = Status.DONE
-        elif self._curable(failure) and not self.state.stopping() and self._may_restart():
-            log.warning(
-                "connector %s: %s Starting again from the group's offsets.", self.settings.name, failure.message
-            )
-            self.state.forgive()
-            self._again_at = time.monotonic() + RESTART_PAUSE_S * len(self._restarts)
-        else:
+            return
+        may_help = self._curable(failure) and not self.state.stopping()
+        pause_s = self._pause_before_restart(failure) if may_help else None
+        if pause_s is None:
             self._fail(failure)
+            return
+        log.warning("connector %s: %s Starting again from the group's offsets.", self.settings.name, failure.message)
+        self.state.forgive()
+        self._again_at = time.monotonic() + pause_s
 
     def _reason(self, query: StreamingQuery) -> Failure | None:
         """Why a query ended, in our words where there are any; None when nothing failed."""
@@ -136,10 +139,21 @@ class Connector:
         assert self.state is not None
         return failure.kind in CURABLE and (failure.kind == DEFECT or bool(self.state.watches()))
 
-    def _may_restart(self) -> bool:
+    def _pause_before_restart(self, failure: Failure) -> float | None:
+        """Seconds; None: no more. The registry has a patience of its own, and does not use up the restarts."""
         now = time.monotonic()
+        if failure.kind == REGISTRY_AWAY and self._bears_with_the_registry(now):
+            return min(RESTART_PAUSE_S * len(self._registry_away), self.settings.registry_pause_ms / 1000)
         self._restarts = [at for at in self._restarts if now - at < RESTART_WINDOW_S] + [now]
-        return len(self._restarts) <= RESTARTS
+        return RESTART_PAUSE_S * len(self._restarts) if len(self._restarts) <= RESTARTS else None
+
+    def _bears_with_the_registry(self, now: float) -> bool:
+        """Whether `errors.retry.timeout` is not over; it begins anew when the registry was there for a while."""
+        if self._registry_away and now - self._registry_away[-1] >= RESTART_WINDOW_S:
+            self._registry_away.clear()
+        self._registry_away.append(now)
+        patience_ms = self.settings.registry_patience_ms
+        return patience_ms < 0 or 1000 * (now - self._registry_away[0]) < patience_ms
 
     def _commit_accepted(self) -> None:
         """What the target accepted in the micro-batch that failed is committed; nothing else is."""
