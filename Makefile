@@ -17,7 +17,7 @@ demo: jars ## see it work: broker, target, an order stream, the sink, and the pr
 	$(BIN)/parquet-sink demo $(ARGS)
 
 test: jars ## unit and integration tests
-	$(BIN)/python -m pytest tests integration $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup tests integration $(ARGS)
 
 bench: jars ## throughput, CPU, memory, freshness; sizes by RECORDS=
 	$(BIN)/python -m integration.bench $(ARGS)

@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from pathlib import Path
 from typing import Protocol
 
 import pytest
@@ -22,6 +23,14 @@ class TopicFactory(Protocol):
     def __call__(
         self, partitions: int = 1, *, prefix: str = "topic", config: Mapping[str, str] | None = None
     ) -> str: ...
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Under `pytest -n`: what shares the Spark session stays in one process, and else each file does."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            shares_spark = "spark" in getattr(item, "fixturenames", ())
+            item.add_marker(pytest.mark.xdist_group("spark" if shares_spark else item.path.name))
 
 
 @pytest.fixture(scope="session")
