@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # type: ignore[import-untyped]
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from integration.registry import RegistryServer
 from integration.wire import encode_avro, encode_json, encode_protobuf
@@ -131,7 +131,7 @@ message Order {
 @cache
 def message_class(text: str, name: str) -> Any:
     """The class of a message of a .proto file, by protoc."""
-    from grpc_tools import protoc  # type: ignore[import-untyped]
+    from grpc_tools import protoc
 
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "m.proto").write_text(text)

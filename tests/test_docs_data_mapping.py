@@ -18,7 +18,7 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 import pytest
-from google.protobuf import json_format, message_factory  # type: ignore[import-untyped]
+from google.protobuf import json_format, message_factory
 
 from parquet_sink.config.connector import load
 from parquet_sink.config.settings import ConnectorSettings, ConverterSettings

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from google.protobuf import descriptor_pb2  # type: ignore[import-untyped]
+from google.protobuf import descriptor_pb2
 
 from parquet_sink.config.settings import ConverterSettings
 from parquet_sink.convert.invalid import InvalidValue

@@ -102,9 +102,9 @@ def protobuf(url: str, count: int) -> list[bytes]:
     for number, name in enumerate(_FIELDS, 1):
         kind = _PROTO_TYPES.get(name, "string")
         lines.append(f"  {kind} {name} = {number};")
-        message.field.add(name=name, number=number, type=kinds[kind], label=1)  # type: ignore[arg-type]
+        message.field.add(name=name, number=number, type=kinds[kind], label=1)
     pool = descriptor_pool.DescriptorPool()
-    pool.Add(found)  # type: ignore[no-untyped-call]
+    pool.Add(found)
     order_class = message_factory.GetMessageClass(pool.FindMessageTypeByName("bench.Order"))
     text = 'syntax = "proto3";\npackage bench;\nmessage Order {\n' + "\n".join(lines) + "\n}\n"
     head = _header(_register(url, "protobuf-value", "PROTOBUF", text)) + b"\x00"

@@ -158,20 +158,17 @@ class Concealer:
         """
         return self._object(tree, self._places.root)
 
-    def columns(
-        self, names: Sequence[str], arrays: Mapping[str, pa.Array], *, lists_as_text: bool = False
-    ) -> dict[str, pa.Array] | None:
-        """The columns that have these names concealed, all others as they are.
+    def columns(self, arrays: Mapping[str, pa.Array], *, lists_as_text: bool = False) -> dict[str, pa.Array] | None:
+        """The columns that are named concealed, all others as they are.
 
-        arrays: as they were read, before flattening, because a flattened name does not tell whether an object is what
-        is named. names: those to look at; names that `arrays` lacks are passed over. lists_as_text: text that begins
-        with `[` comes from records that `tree` has passed, and may be a list's. None when something is for `tree` to
-        judge, record by record: it may not stand where it stands.
+        arrays: by name, as they were read, before flattening, because a flattened name does not tell whether an object
+        is what is named. lists_as_text: text that begins with `[` comes from records that `tree` has passed, and may be
+        a list's. None when something is for `tree` to judge, record by record: it may not stand where it stands.
         """
         found = dict(arrays)
-        for name in names:
+        for name in arrays:
             place = self._places.step(self._places.root, name)
-            if place is not None and name in found:
+            if place is not None:
                 try:
                     found[name] = self._column(found[name], place, lists_as_text)
                 except InvalidValue:

@@ -110,13 +110,7 @@ class DecodedShaper:
         """Why rows of these columns are none, if so."""
         if not columns and not self._reserved:
             return "every field is null or left out, and no column is known"
-        names = {column.name: column for column in columns}
-        missing = self._keys.missing(names)
-        try:
-            self._keys.check(names, dict.fromkeys(names, True))
-        except InvalidValue as error:
-            return str(error) if missing else None
-        return None
+        return self._keys.why_missing(column.name for column in columns)
 
     def _first_without_keys(self, sheets: list[Sheet], stop: int) -> "_Keyless | None":
         """Step 8: the first record before `stop` that has a null where none may be."""

@@ -128,7 +128,7 @@ class JsonShaper:
         if self._concealer is None:
             return batch
         read = dict(zip(batch.schema.names, batch.columns, strict=True))
-        done = self._concealer.columns(tuple(read), read, lists_as_text=bool(self._known.outline.lists))
+        done = self._concealer.columns(read, lists_as_text=bool(self._known.outline.lists))
         return None if done is None else pa.RecordBatch.from_arrays(list(done.values()), schema=batch.schema)
 
     def _take_columns(

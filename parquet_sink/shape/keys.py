@@ -23,13 +23,18 @@ class Keys:
         present = set(columns)
         return [name for name in self._names if name not in present]
 
+    def why_missing(self, columns: Iterable[str]) -> str | None:
+        """Why records of these columns have no row: it names all key columns that are not there. None: they are."""
+        missing = self.missing(columns)
+        return f"{_listed(missing)} missing, so it has no primary key" if missing else None
+
     def check(self, columns: Mapping[str, object], row: Mapping[str, object]) -> None:
         """Raise InvalidValue, naming all key columns at fault. columns: all of the topic; row: those with a value."""
         if not self._names:
             return
-        missing = [name for name in self._names if name not in columns]
-        if missing:
-            raise InvalidValue(f"{_listed(missing)} missing, so it has no primary key")
+        reason = self.why_missing(columns)
+        if reason is not None:
+            raise InvalidValue(reason)
         nulls = [name for name in self._names if row.get(name) is None]
         if nulls and not self._allow_null:
             raise InvalidValue(f"{_listed(nulls)} null, which a primary key may not be (connect.ems.allow.null.pk)")

@@ -58,8 +58,8 @@ class Shaper:
 
     def unmatched(self) -> tuple[str, ...]:
         """Paths of `obfuscation.fields` that match none of the columns learned so far."""
-        known, obfuscation = self.known, self._settings.obfuscation
-        if known is None or obfuscation is None or self._settings.chunks is not None:
+        obfuscation = self._settings.obfuscation
+        if obfuscation is None or self._settings.chunks is not None or (known := self.known) is None:
             return ()
         return Concealer(obfuscation, self._settings.flatten).unmatched(tuple(known), exploded=self._settings.explode)
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from google.protobuf.message import DecodeError
 
 from parquet_sink.config.settings import ConverterSettings
 from parquet_sink.convert.decoded import Decoded, Decoder, Typed

@@ -23,8 +23,8 @@ from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
-from google.protobuf import descriptor_pb2, message_factory  # type: ignore[import-untyped]
-from google.protobuf.descriptor import FieldDescriptor  # type: ignore[import-untyped]
+from google.protobuf import descriptor_pb2, message_factory
+from google.protobuf.descriptor import FieldDescriptor
 
 from parquet_sink.config.settings import ConverterSettings
 from parquet_sink.convert.invalid import InvalidValue, Path, show
