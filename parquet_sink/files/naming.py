@@ -13,6 +13,7 @@ from urllib.parse import quote
 LONGEST_COMPONENT: Final = 200  # characters, all ASCII; leaves room for what is added to a name
 MARKER_FILE: Final = ".parquet-sink"
 LOCK_FILE: Final = ".lock"
+CLAIM_FILE: Final = ".claim"
 STATE_FILE: Final = ".state.db"
 
 _OWN_NAME: Final = re.compile(r"parquet-sink-[0-9a-f]{32}-[0-9]{6}\.parquet\.part")
