@@ -21,8 +21,10 @@ from parquet_sink.files.rotation import Reason
 from parquet_sink.handoff import Instance
 from parquet_sink.kafka import stream
 from parquet_sink.kafka.admission import Range
+from parquet_sink.kafka.discovery import METADATA_S, named
 from parquet_sink.kafka.offsets import NO_PLANS, Committed, Key, Plan, metadata
-from parquet_sink.kafka.stream import CHECK_S, METADATA_S, PATIENCE_S, SIGN_S, Ticker, named
+from parquet_sink.kafka.stream import PATIENCE_S, Ticker
+from parquet_sink.kafka.vigil import CHECK_S, SIGN_S
 from parquet_sink.state import Known, State
 
 KEY = ("orders", 0)
