@@ -76,7 +76,7 @@ class PushWriter(DataSourceStreamArrowWriter):
         state = State(self._given.state_path)
         try:
             state.add_receipts([receipt for one in ranges for receipt in one.receipts])
-            state.accept([Accepted.of(one) for one in ranges])
+            state.accept([_accepted(one) for one in ranges])
             for topic, learned in _together(ranges).items():
                 state.learn(topic, learned)
             for failure in failures:
@@ -86,12 +86,19 @@ class PushWriter(DataSourceStreamArrowWriter):
         return failures[0] if failures else None
 
 
+def _accepted(one: RangeOutcome) -> Accepted:
+    planned = one.planned
+    return Accepted(
+        *(planned.topic, planned.partition, one.accepted_until, planned.start, planned.end, planned.reason), one.again
+    )
+
+
 def _together(ranges: Sequence[RangeOutcome]) -> dict[str, Known]:
     """What the ranges of one micro-batch taught about each topic."""
     together: dict[str, Known] = {}
     for one in ranges:
-        before = together.get(one.topic, Known())
-        together[one.topic] = Known(
+        before = together.get(one.planned.topic, Known())
+        together[one.planned.topic] = Known(
             _merged(before.schema, one.learned.schema),
             one.learned.bytes_per_row or before.bytes_per_row,
             one.learned.bytes_per_record or before.bytes_per_record,

@@ -1,9 +1,9 @@
 """One attempt at a time owns a topic-partition on a machine: a lock file in the folder of its local files.
 
 An attempt whose Spark task was given up may go on for a while (a worker that Spark lost sight of), and its successor
-must not send newer files while an older one may still be under way. So the newest attempt writes its name into the file,
-which ends the older one before its next request; then it waits for the lock, which the older one, or its death, lets go.
-On a cluster each machine has its own files: there Spark's killing of the lost task's worker is what ends it.
+must not send newer files while an older one may still be under way. So the newest attempt writes its name into the
+file, which ends the older one before its next request; then it waits for the lock, which the older one, or its death,
+lets go. On a cluster each machine has its own files: there Spark's killing of the lost task's worker is what ends it.
 """
 
 import fcntl

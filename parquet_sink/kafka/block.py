@@ -48,4 +48,3 @@ class Block:
         if isinstance(array, pa.ChunkedArray):
             raise ValueError(f"Block of topic {topic}, topic-partition {partition}: the values exceed 2 GiB.")
         return cls(topic, partition, pa.array(offsets, pa.int64()), pa.array(timestamps, pa.int64()), array)
-

@@ -56,6 +56,7 @@ class Discovery:
         for key in sorted(gone):
             log.warning("connector %s: topic %s, topic-partition %d is gone", self._context.settings.name, *key)
             standing.let_go(key)
+            self._planner.forget(key)
         self._context.ids.let_go(topics_of(standing.gone) - topics_of(standing.starts))
 
     def _take_in(self, fresh: list[Key]) -> None:

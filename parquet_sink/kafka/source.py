@@ -1,4 +1,4 @@
-"""The Spark data source `parquet_sink_kafka`: blocks of records of the topic-partitions that are due.
+"""The Spark data source `parquet_sink_kafka`: the ranges of the topic-partitions that are due, or their records.
 
 Its options come from `parquet_sink.handoff`; its rows are described in `kafka.rows`. Spark calls `initialOffset`,
 `latestOffset` and `partitions` in one long-lived process beside the driver, and `read` in workers.
@@ -7,17 +7,18 @@ Its options come from `parquet_sink.handoff`; its rows are described in `kafka.r
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
 from parquet_sink import handoff
-from parquet_sink.errors import ConnectorError, SinkError
+from parquet_sink.errors import SinkError
 from parquet_sink.kafka import rows
-from parquet_sink.kafka.rows import WARM_UP, Span
+from parquet_sink.kafka.rows import WARM_UP
 from parquet_sink.kafka.tasks import by_task
 from parquet_sink.logs import configure_worker
+from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.state import Failure, State
 
 if TYPE_CHECKING:
@@ -29,48 +30,51 @@ if TYPE_CHECKING:
 
 NAME = "parquet_sink_kafka"
 Offset = dict[str, dict[str, list[Any]]]
-"""topic -> topic-partition -> [next offset, reason of the range that ended there]"""
+"""topic -> topic-partition -> [next offset, reason of the range that ended there, its start, number of the micro-batch]
 
+The number makes a range that is tried again something new to Spark, which plans nothing where offsets are the same.
+"""
+STARTED: Final = "start"
+"""The reason that stands beside an offset where no range has ended yet."""
 
 FORM = "rows"
-"""The option that chooses between one row for each block and one row for each record."""
+"""The option that chooses between one row for each range and one row for each record."""
 
 
 class Form(StrEnum):
-    """What a row of the source is. The sink takes blocks."""
+    """What a row of the source is. The sink takes ranges."""
 
-    BLOCKS = "blocks"
+    RANGES = "ranges"
     RECORDS = "records"
 
 
 class Work(InputPartition):
-    """Ranges that one Spark task reads, one after the other, and the ids of the topics that they belong to."""
+    """Ranges that one Spark task takes, one after the other."""
 
-    def __init__(self, spans: Sequence[Span], topic_ids: Mapping[str, str]) -> None:
+    def __init__(self, ranges: Sequence[PlannedRange]) -> None:
         super().__init__(None)
-        self.spans = tuple(spans)
-        self.topic_ids = {span.topic: topic_ids.get(span.topic, "") for span in spans}
+        self.ranges = tuple(ranges)
 
 
-class KafkaBlocks(DataSource):
+class KafkaRanges(DataSource):
     """Readable by name once `parquet_sink.spark.register` was called."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.handoff = handoff.read(options)
-        self.form = Form(options.get(FORM, Form.BLOCKS))
+        self.form = Form(options.get(FORM, Form.RANGES))
 
     @classmethod
     def name(cls) -> str:
         return NAME
 
     def schema(self) -> str:
-        return rows.DDL if self.form is Form.BLOCKS else rows.RECORDS_DDL
+        return rows.DDL if self.form is Form.RANGES else rows.RECORDS_DDL
 
-    def streamReader(self, schema: "StructType") -> "BlockReader":
-        return BlockReader(self.handoff, self.form)
+    def streamReader(self, schema: "StructType") -> "RangeSource":
+        return RangeSource(self.handoff, self.form)
 
 
-class BlockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """One per query and process. What `read` needs is pickled with it; the rest is made where it is used."""
 
     def __init__(self, given: handoff.Handoff, form: "Form") -> None:
@@ -83,7 +87,7 @@ class BlockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with _told(self._opened()):
             start = self._begun().begin()
             self._opened().say("begun", True)
-        return _pack({}, [(*key, offset, "start") for key, offset in start.items()])
+        return _pack({}, {key: [offset, STARTED] for key, offset in start.items()})
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._draining = True
@@ -100,51 +104,33 @@ class BlockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if self._draining:
                 ticker.drain()
             due = ticker.tick(_flat(start))
-        return _pack(start, [(t, p, span.end, str(span.reason)) for t, p, span in due]) if due else start
+        ends = {(one.topic, one.partition): [one.end, one.reason, one.start, ticker.batch] for one in due}
+        return _pack(start, ends) if due else start
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if end.get("") != start.get(""):
             slots = int(self._opened().said("slots") or 1)
-            return [Work([Span("", index, 0, 0, WARM_UP)], {}) for index in range(slots)]
-        before = self._begun().position(_flat(start))
-        spans = [
-            Span(topic, int(partition), before[topic, int(partition)], offset, reason)
-            for topic, partitions in end.items()
-            for partition, (offset, reason) in partitions.items()
-            if topic and offset > before.get((topic, int(partition)), offset)  # absent: deleted since
-        ]
-        ids = self._begun().topic_ids
-        return [Work(pile, ids) for pile in by_task(spans, self._given.settings.kafka.tasks_max)]
+            return [Work([PlannedRange("", index, 0, 0, WARM_UP)]) for index in range(slots)]
+        ticker = self._begun()
+        changed = {key: entry for key, entry in _entries(end).items() if _entries(start).get(key) != entry}
+        ranges = [ticker.under_way.get(key) or _as_written(key, entry) for key, entry in changed.items()]
+        return [Work(pile) for pile in by_task([one for one in ranges if one.start < one.end], ticker.tasks())]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         assert isinstance(partition, Work)
-        for span in partition.spans:
-            topic_id = partition.topic_ids[span.topic]
-            yield from self._read(span, topic_id) if self._form is Form.BLOCKS else self._read_records(span, topic_id)
+        for planned in partition.ranges:
+            if self._form is Form.RANGES:
+                yield rows.of_range(planned)
+            elif planned.reason != WARM_UP:
+                yield from map(rows.of_records, self._reader(planned).blocks())
 
-    def _opened_range(self, span: Span, topic_id: str) -> "RangeReader":
+    def _reader(self, planned: PlannedRange) -> "RangeReader":
+        """For rows of records; what cannot be read is raised, since no sink of ours would hear of it."""
         from parquet_sink.kafka.reader import RangeReader  # only where records are read
 
         kafka = self._given.settings.kafka
-        return RangeReader(kafka, span.topic, span.partition, span.start, span.end, topic_id)
-
-    def _read(self, span: Span, topic_id: str) -> "Iterator[pa.RecordBatch]":
-        if span.reason == WARM_UP:
-            yield rows.at_end(span)
-            return
-        reader = self._opened_range(span, topic_id)
-        try:
-            for block in reader.blocks():
-                yield rows.with_block(span, reader.next_offset, block)
-        except ConnectorError as error:
-            yield rows.with_problem(span, reader.next_offset, error)
-        else:
-            yield rows.at_end(span)
-
-    def _read_records(self, span: Span, topic_id: str) -> "Iterator[pa.RecordBatch]":
-        """One row for each record; what cannot be read is raised, since no sink of ours would hear of it."""
-        if span.reason != WARM_UP:
-            yield from map(rows.of_records, self._opened_range(span, topic_id).blocks())
+        topic, partition, topic_id = planned.topic, planned.partition, planned.topic_id
+        return RangeReader(kafka, topic, partition, planned.start, planned.end, topic_id)
 
     def stop(self) -> None:
         if self._ticker is not None:
@@ -183,12 +169,22 @@ def _told(state: State) -> Iterator[None]:
         raise
 
 
+def _entries(offset: Mapping[str, Any]) -> dict[tuple[str, int], list[Any]]:
+    return {(t, int(p)): entry for t, partitions in offset.items() if t for p, entry in partitions.items()}
+
+
 def _flat(offset: Mapping[str, Any]) -> dict[tuple[str, int], int]:
-    return {(t, int(p)): entry[0] for t, partitions in offset.items() if t for p, entry in partitions.items()}
+    return {key: entry[0] for key, entry in _entries(offset).items()}
 
 
-def _pack(start: Mapping[str, Any], changes: Sequence[tuple[str, int, int, str]]) -> dict[str, Any]:
+def _as_written(key: tuple[str, int], entry: Sequence[Any]) -> PlannedRange:
+    """A range by Spark's offsets alone; empty where none was planned."""
+    end, reason, *rest = entry
+    return PlannedRange(*key, rest[0] if rest else end, end, reason)
+
+
+def _pack(start: Mapping[str, Any], changes: Mapping[tuple[str, int], list[Any]]) -> dict[str, Any]:
     packed = {topic: dict(partitions) for topic, partitions in start.items()}
-    for topic, partition, offset, reason in changes:
-        packed.setdefault(topic, {})[str(partition)] = [offset, reason]
+    for (topic, partition), entry in changes.items():
+        packed.setdefault(topic, {})[str(partition)] = entry
     return packed

@@ -44,6 +44,7 @@ from parquet_sink.kafka.standing import Context, Standing
 from parquet_sink.kafka.starts import TopicIds, topics_of
 from parquet_sink.kafka.vigil import Vigil
 from parquet_sink.kafka.watermarks import Watermarks
+from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.state import State
 
 log = logging.getLogger(__name__)
@@ -108,28 +109,42 @@ class Ticker:
         return dict(self._standing.starts)
 
     @property
-    def topic_ids(self) -> dict[str, str]:
-        """The ids of the topics that the ranges belong to."""
-        return dict(self._ids.known)
+    def under_way(self) -> dict[Key, PlannedRange]:
+        """The ranges of the micro-batch that was planned last."""
+        return dict(self._planner.under_way)
+
+    @property
+    def batch(self) -> int:
+        """The number of the micro-batch that was planned last."""
+        return self._planner.batch
+
+    def tasks(self) -> int | None:
+        """Spark tasks that the micro-batch may be dealt to; None: any number.
+
+        While uploads fail it is one: what waits for a dead target leaves the other slots to other connectors.
+        """
+        troubled = self._planner.owed or any(one.tries.attempts for one in self._planner.under_way.values())
+        return 1 if troubled else self._settings.kafka.tasks_max
 
     def drain(self) -> None:
         """From now on what is there at the next tick is due, and nothing that comes later."""
         self._draining = True
 
-    def position(self, start: Mapping[Key, int]) -> dict[Key, int]:
-        """`start`, with topic-partitions that were found since and without those that are gone."""
-        return self._standing.at(start)
-
-    def tick(self, start: Mapping[Key, int]) -> list[Candidate]:
-        """The ranges that are due, after committing `start` (exclusive offsets of what was accepted).
+    def tick(self, start: Mapping[Key, int]) -> list[PlannedRange]:
+        """The ranges that are due, after committing what was accepted. `start`: where the last micro-batch was to end.
 
         While the broker is away nothing is due; but who drains is told that nothing is left, so a drain waits for the
-        broker, for a bounded time. Raises ConnectorError for what waiting does not cure.
+        broker, for a bounded time, and for what must be tried again. Raises ConnectorError for what waiting does not
+        cure.
         """
         deadline = self._deadline()
         while True:
             try:
-                return self._tick(start)
+                due = self._tick(start)
+                if due or not self._draining or not self._planner.owed or self._state.stopping():
+                    return due
+                self._sleep(min(max(self._planner.waiting_s(), 0.05), 1.0))
+                deadline = self._deadline()
             except BrokerAway as error:
                 self._tell_away(error)
                 if self._state.stopping():
@@ -140,10 +155,10 @@ class Ticker:
                     raise KafkaFailed(str(error)) from None
                 self._sleep(1.0)
 
-    def _tick(self, start: Mapping[Key, int]) -> list[Candidate]:
+    def _tick(self, start: Mapping[Key, int]) -> list[PlannedRange]:
         standing = self._standing
-        standing.starts = standing.at(start)
-        self._planner.commit({key: offset for key, offset in start.items() if key not in standing.gone})
+        standing.starts = standing.at(self._planner.settle(start))
+        self._planner.commit({key: offset for key, offset in standing.starts.items() if key in start})
         self._vigil.keep()
         if self._state.stopping():
             self._state.say("drained", True)
@@ -151,14 +166,14 @@ class Ticker:
         self._discovery.look()
         return self._due()
 
-    def _due(self) -> list[Candidate]:
+    def _due(self) -> list[PlannedRange]:
         now_ms = int(self._now() * 1000)
         starts = self._standing.starts
         ends = self._watermarks.ends(list(starts))
         if self._draining and self._drain is None:
             self._guard.confirm(topics_of(ends))
             self._drain = ends
-        learned = {topic: known.bytes_per_record for topic, known in self._state.known().items()}
+        learned = self._state.bytes_per_record()
         found: list[tuple[int, Candidate]] = []
         for key, end in ends.items():
             start = starts[key]
@@ -167,6 +182,8 @@ class Ticker:
                 continue
             oldest = self._ages.oldest_ms(key, start, end, now_ms)
             high = end if self._drain is None else min(end, self._drain.get(key, start))
+            if self._planner.is_waiting(key):
+                continue
             per_record = learned.get(key[0])
             span = self._planner.again(key, start, end) or due(
                 start, high, oldest, per_record, self._settings.flush, now_ms, draining=self._draining

@@ -6,7 +6,7 @@ librdkafka and Arrow let go of Python's lock, so that reading and writing of one
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import Final, Self
 
 from parquet_sink.kafka.block import Block
 from parquet_sink.model.ranges import PlannedRange
@@ -33,7 +33,7 @@ class ReadAhead:
         self._skipped: set[PlannedRange] = set()
         self._thread = threading.Thread(target=self._run, name="read-ahead", daemon=True)
 
-    def __enter__(self) -> "ReadAhead":
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 

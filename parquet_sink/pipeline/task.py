@@ -1,4 +1,6 @@
-"""One Spark task, and the one place where the order of effects is written. For each range [start, end):
+"""One Spark task, and the one place where the order of effects is written.
+
+For each range [start, end):
 
   1. its blocks are read in offset order, some ahead of what is written   (`kafka.reader`, `pipeline.read_ahead`)
   2. records become rows; an invalid one ends the range before it         (`shape.shaper`)
@@ -7,11 +9,11 @@
   5. the accepted file is removed from the disk                           (`upload.deliver`)
   6. what the range taught and how far it got goes to the driver          (`RangeOutcome`)
   7. the driver notes receipts and accepted offsets, then any failure     (`PushWriter.commit`)
-  8. the next tick commits the accepted offsets to the group              (`kafka.stream`, or the program after a failure)
+  8. the next tick commits the accepted offsets to the group              (`kafka.plans`, or the program after a failure)
 
-A crash before 4 leaves nothing behind but local files, which the next attempt or start removes. A crash between 4 and 8
-sends the same files again, under the same names, with the same rows: a range is always repeated as a whole, from what
-was known when it was planned. Nothing is committed before 4 is done for all below.
+A crash before 4 leaves nothing behind but local files, which the next attempt or start removes. A crash between 4 and
+8 sends the same files again, under the same names, with the same rows: a range is always repeated as a whole, from
+what was known when it was planned. Nothing is committed before 4 is done for all below.
 """
 
 import logging

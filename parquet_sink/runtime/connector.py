@@ -167,7 +167,7 @@ class Connector:
             group.advance(
                 {(one.topic, one.partition): one.next_offset for one in accepted},
                 {
-                    (one.topic, one.partition): Plan(one.end, one.reason)
+                    (one.topic, one.partition): Plan(one.start, one.end, one.reason)
                     for one in accepted
                     if one.next_offset < one.end
                 },

@@ -96,9 +96,7 @@ def failure_receipt(connector: str, file: FinishedFile, error: ConnectorError) -
     return replace(_about(connector, file), status=status, failure=failure)
 
 
-def _receipt(
-    connector: str, file: FinishedFile, sent: Sent, accepted_at: float, seconds: dict[str, float]
-) -> Receipt:
+def _receipt(connector: str, file: FinishedFile, sent: Sent, accepted_at: float, seconds: dict[str, float]) -> Receipt:
     return replace(
         _about(connector, file),
         next_offset=file.last_offset + 1,
