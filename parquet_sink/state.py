@@ -158,15 +158,15 @@ class State:
                         r.start,
                         r.end,
                         r.reason,
-                        r.again and json.dumps(asdict(r.again)),
+                        _written(r.again),
                     )
                     for r in ranges
                 ],
             )
 
     def accepted(self) -> list[Accepted]:
-        rows = self._connection.execute("select * from accepted")
-        return [Accepted(*row, again=_again(again)) for *row, again in rows]
+        rows = self._connection.execute("select topic, partition, next_offset, start, end, reason, again from accepted")
+        return [Accepted(*row[:-1], _again(row[-1])) for row in rows]
 
     def forget(self, topic: str, partition: int) -> None:
         """Forgets how far a topic-partition is accepted: it was deleted and made anew."""
@@ -183,7 +183,8 @@ class State:
                     "insert into knowledge (topic, schema, bytes_per_row, bytes_per_record) values (?, ?, ?, ?)", row
                 )
                 db.execute(
-                    "delete from knowledge where topic = ? and id not in (select max(id) from knowledge group by topic) "
+                    "delete from knowledge where topic = ? "
+                    "and id not in (select max(id) from knowledge group by topic) "
                     "and id not in (select knowledge from planned where knowledge is not null)",
                     (topic,),
                 )
@@ -270,6 +271,10 @@ class State:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _written(again: Again | None) -> str | None:
+    return None if again is None else json.dumps(asdict(again))
 
 
 def _again(body: str | None) -> Again | None:

@@ -1,4 +1,4 @@
-"""One attempt at a time owns a topic-partition on a machine: a lock file in the folder of its local files.
+"""One attempt at a time owns a topic-partition on a machine: a lock file in the connector's folder below `tmp.dir`.
 
 An attempt whose Spark task was given up may go on for a while (a worker that Spark lost sight of), and its successor
 must not send newer files while an older one may still be under way. So the newest attempt writes its name into the
@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from parquet_sink.files import naming
 from parquet_sink.files.storage import storage_trouble
 
 PATIENCE_S: Final = 2.0
@@ -21,17 +20,20 @@ POLL_S: Final = 0.05
 
 
 class PartitionClaim:
-    """What one attempt holds of one topic-partition. attempt: 32 hexadecimal digits, fresh for each attempt."""
+    """What one attempt holds of one topic-partition.
+
+    path: the lock file, `naming.claim_file`. attempt: 32 hexadecimal digits, fresh for each attempt.
+    """
 
     def __init__(
         self,
-        folder: str,
+        path: str,
         attempt: str,
         *,
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._folder, self._attempt = folder, attempt.encode()
+        self._path, self._attempt = path, attempt.encode()
         self._monotonic, self._sleep = monotonic, sleep
         self._descriptor: int | None = None
 
@@ -40,10 +42,10 @@ class PartitionClaim:
 
         Raises StorageFailed.
         """
-        with storage_trouble(self._folder, "claim a topic-partition"):
-            os.makedirs(self._folder, mode=0o700, exist_ok=True)
-            path = os.path.join(self._folder, naming.CLAIM_FILE)
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        folder = os.path.dirname(self._path)
+        with storage_trouble(folder, "claim a topic-partition"):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             os.pwrite(descriptor, self._attempt, 0)
         self._descriptor = descriptor
         deadline = self._monotonic() + patience_s

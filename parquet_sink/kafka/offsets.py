@@ -74,7 +74,7 @@ class Committed:
     @property
     def plan(self) -> Plan | None:
         """The range that was being flushed when this offset was committed, if one was."""
-        found = self._who().get("plan")
+        found = self._who().get("plan") or {}
         try:
             plan = Plan(int(found.get("start", self.offset)), int(found["end"]), str(found["reason"]))
         except (AttributeError, KeyError, TypeError, ValueError):

@@ -249,7 +249,7 @@ class Filling:
 
 _offset: Callable[[Message], int] = Message.offset  # type: ignore[assignment]
 """Of a record: it always has one; only events may not."""
-_value: Callable[[Message], bytes | None] = Message.value  # type: ignore[assignment]
+_value: Callable[[Message], bytes | None] = Message.value
 
 
 def lost(topic: str, partition: int, start: int, low: int, high: int) -> OffsetsLost:

@@ -52,8 +52,7 @@ class RangeFlush:
         self._untried = True
         attempt = uuid.uuid4().hex
         base, name = settings.files.tmp_dir, settings.name
-        folder = naming.partition_folder(base, name, planned.topic, planned.partition)
-        self._claim = PartitionClaim(folder, attempt)
+        self._claim = PartitionClaim(naming.claim_file(base, name, planned.topic, planned.partition), attempt)
         limits = Limits(settings.flush.commit_size_bytes, settings.flush.commit_records)
         self._accumulator = Accumulator(
             Place(name, planned.topic, planned.partition, attempt),

@@ -47,8 +47,8 @@ class RetryPolicy:
 class Surroundings:
     """What the policy does not know itself.
 
-    elapsed: seconds since this task began with the upload. now: epoch seconds. jitter: a number from 0 to 1. sleep: waits so many
-    seconds, or less when stopped. stopped: whether to give up waiting.
+    elapsed: seconds since this task began with the upload. now: epoch seconds. jitter: a number from 0 to 1. sleep:
+    waits so many seconds, or less when stopped. stopped: whether to give up waiting.
     """
 
     elapsed: Callable[[], float]
