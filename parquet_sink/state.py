@@ -166,7 +166,10 @@ class State:
 
     def accepted(self) -> list[Accepted]:
         rows = self._connection.execute("select topic, partition, next_offset, start, end, reason, again from accepted")
-        return [Accepted(*row[:-1], _again(row[-1])) for row in rows]
+        return [
+            Accepted(t, p, offset, start, end, reason, _again(again))
+            for t, p, offset, start, end, reason, again in rows
+        ]
 
     def forget(self, topic: str, partition: int) -> None:
         """Forgets how far a topic-partition is accepted: it was deleted and made anew."""
