@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from parquet_sink.errors import ConnectorError
+from parquet_sink.errors import ConnectorError, UploadPostponed
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.cleanup import remove_unsent
 from parquet_sink.model.ranges import NO_TRIES, Tries
@@ -113,6 +113,8 @@ class OrderedUploader:
             return self._deliverer.deliver(upload.file, upload.earlier, upload.superseded)
         except ConnectorError as error:
             self._fail(lane)
+            if isinstance(error, UploadPostponed):
+                remove_unsent(upload.file.path)  # the next attempt makes it again
             return self._deliverer.failed(upload.file, error)
 
     def _record(self, receipt: Receipt) -> None:
