@@ -1,7 +1,7 @@
-"""The source as Spark sees it: offsets with reasons, ranges as tasks, rows of blocks and outcomes."""
+"""The source as Spark sees it: offsets with reasons, ranges as tasks, rows of ranges or of records."""
 
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,13 @@ from parquet_sink.config.settings import (
     PushSettings,
     ShapeSettings,
 )
-from parquet_sink.errors import KafkaFailed, OffsetsLost
-from parquet_sink.files.rotation import Reason
+from parquet_sink.errors import OffsetsLost
 from parquet_sink.kafka import reader, stream
-from parquet_sink.kafka.admission import Candidate, Range
-from parquet_sink.kafka.block import Block, decode
+from parquet_sink.kafka.block import Block
 from parquet_sink.kafka.offsets import Key
-from parquet_sink.kafka.rows import WARM_UP, Span, unpack
-from parquet_sink.kafka.source import BlockReader, KafkaBlocks, Work
+from parquet_sink.kafka.rows import WARM_UP, ranges_in
+from parquet_sink.kafka.source import KafkaRanges, RangeSource, Work
+from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.state import Failure, State
 
 SETTINGS = ConnectorSettings(
@@ -38,7 +37,6 @@ SETTINGS = ConnectorSettings(
     PushSettings("http://localhost/", Secret("AppKey k"), "t"),
 )
 LIMIT = ReadAllAvailable()
-IDS = {"orders": "id-of-orders", "items": "id-of-items"}
 
 
 class FakeTicker:
@@ -46,25 +44,31 @@ class FakeTicker:
 
     def __init__(self, starts: dict[Key, int]) -> None:
         self.starts = starts
-        self.next: list[Candidate] = []
+        self.next: list[PlannedRange] = []
+        self.batch = 0
         self.ticks: list[Mapping[Key, int]] = []
         self.error: Exception | None = None
         self.drained = self.closed = False
-        self.topic_ids = IDS
+        self.most_tasks: int | None = 2
 
     def begin(self) -> dict[Key, int]:
         if self.error is not None:
             raise self.error
         return dict(self.starts)
 
-    def tick(self, start: Mapping[Key, int]) -> list[Candidate]:
+    def tick(self, start: Mapping[Key, int]) -> list[PlannedRange]:
         self.ticks.append(start)
         if self.error is not None:
             raise self.error
+        self.batch += bool(self.next)
         return self.next
 
-    def position(self, start: Mapping[Key, int]) -> dict[Key, int]:
-        return {**self.starts, **start}
+    @property
+    def under_way(self) -> dict[Key, PlannedRange]:
+        return {(one.topic, one.partition): one for one in self.next}
+
+    def tasks(self) -> int | None:
+        return self.most_tasks
 
     def drain(self) -> None:
         self.drained = True
@@ -82,67 +86,79 @@ def ticker(monkeypatch: pytest.MonkeyPatch) -> FakeTicker:
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Iterator[BlockReader]:
+def source(tmp_path: Path) -> Iterator[RangeSource]:
     """The reader as Spark makes it."""
     settings = replace(SETTINGS, files=FileSettings(str(tmp_path / "tmp")))
     handoff.write(settings, tmp_path / "run")
-    made = KafkaBlocks({handoff.RUN_FOLDER: str(tmp_path / "run")}).streamReader(None)  # type: ignore[arg-type]
+    made = KafkaRanges({handoff.RUN_FOLDER: str(tmp_path / "run")}).streamReader(None)  # type: ignore[arg-type]
     yield made
     if made._state is not None:
         made._state.close()
 
 
-def spans(work: list[Any]) -> list[list[Span]]:
+def ranges(work: Sequence[Any]) -> list[list[PlannedRange]]:
     """The ranges of each task."""
-    return [list(one.spans) for one in work]
+    return [list(one.ranges) for one in work]
 
 
-def test_offsets_carry_the_reason(source: BlockReader, ticker: FakeTicker) -> None:
+def planned(topic: str, partition: int, start: int, end: int, reason: str = "interval") -> PlannedRange:
+    """As the ticker plans it."""
+    return PlannedRange(topic, partition, start, end, reason, accepted=start, topic_id=f"id-of-{topic}")
+
+
+def test_offsets_carry_the_reason(source: RangeSource, ticker: FakeTicker) -> None:
     """A range's reason travels inside the offsets, because planning and admission share no memory."""
     start = source.initialOffset()
     assert start == {"orders": {"0": [5, "start"], "1": [0, "start"]}}
-    ticker.next = [("orders", 0, Range(5, 9, Reason.INTERVAL))]
+    ticker.next = [planned("orders", 0, 5, 9)]
     end = source.latestOffset(start, LIMIT)
-    assert end == {"orders": {"0": [9, "interval"], "1": [0, "start"]}}
-    (work,) = source.partitions(start, end)
-    assert spans([work]) == [[Span("orders", 0, 5, 9, "interval")]]
-    assert work.topic_ids == {"orders": "id-of-orders"}  # type: ignore[attr-defined]
+    assert end == {"orders": {"0": [9, "interval", 5, 1], "1": [0, "start"]}}
+    assert ranges(source.partitions(start, end)) == [ticker.next]
 
 
-def test_nothing_due_is_no_micro_batch(source: BlockReader, ticker: FakeTicker) -> None:
+def test_a_range_that_comes_again_is_news(source: RangeSource, ticker: FakeTicker) -> None:
+    """Its offsets are those of the last time, yet Spark must plan it again, with what the ticker knows of it by now."""
+    ticker.next = [planned("orders", 0, 5, 9)]
+    first = source.latestOffset(source.initialOffset(), LIMIT)
+    ticker.next = [replace(planned("orders", 0, 5, 9), accepted=7)]
+    second = source.latestOffset(first, LIMIT)
+    assert second != first
+    assert ranges(source.partitions(first, second)) == [ticker.next]
+
+
+def test_a_micro_batch_that_spark_remembers_alone_is_read(source: RangeSource, ticker: FakeTicker) -> None:
+    """From a kept checkpoint Spark may ask for a range that this process never planned: its offsets suffice."""
+    start, end = {"orders": {"0": [5, "start"]}}, {"orders": {"0": [9, "interval", 5, 3], "1": [4, "start"]}}
+    assert ranges(source.partitions(start, end)) == [[PlannedRange("orders", 0, 5, 9, "interval")]]
+
+
+def test_nothing_due_is_no_micro_batch(source: RangeSource, ticker: FakeTicker) -> None:
     """When nothing is due the offsets stay equal, so that Spark starts nothing."""
     start = source.initialOffset()
     assert source.latestOffset(start, LIMIT) == start
     assert ticker.ticks == [{("orders", 0): 5, ("orders", 1): 0}]
 
 
-def test_tasks_are_bounded(source: BlockReader, ticker: FakeTicker) -> None:
+def test_tasks_are_bounded(source: RangeSource, ticker: FakeTicker) -> None:
     """`tasks.max` bounds the Spark tasks of a micro-batch, not the ranges."""
     ticker.starts = {("orders", p): 0 for p in range(5)}
     start = source.initialOffset()
-    ticker.next = [("orders", p, Range(0, 10, Reason.RECORDS)) for p in range(5)]
-    assert sorted(map(len, spans(list(source.partitions(start, source.latestOffset(start, LIMIT)))))) == [2, 3]
+    ticker.next = [planned("orders", p, 0, 10) for p in range(5)]
+    end = source.latestOffset(start, LIMIT)
+    assert sorted(map(len, ranges(source.partitions(start, end)))) == [2, 3]
+    ticker.most_tasks = 1
+    assert list(map(len, ranges(source.partitions(start, end)))) == [5]
 
 
-def test_a_new_topic_partition_is_read_from_where_the_ticker_says(source: BlockReader, ticker: FakeTicker) -> None:
+def test_a_new_topic_partition_is_read_from_where_the_ticker_says(source: RangeSource, ticker: FakeTicker) -> None:
     """What was found while running is in no earlier offset; its range begins where it was claimed."""
     start = source.initialOffset()
-    ticker.starts["items", 3] = 7
-    ticker.next = [("items", 3, Range(7, 9, Reason.INTERVAL))]
+    ticker.next = [planned("items", 3, 7, 9)]
     end = source.latestOffset(start, LIMIT)
-    assert spans(list(source.partitions(start, end))) == [[Span("items", 3, 7, 9, "interval")]]
+    assert ranges(source.partitions(start, end)) == [ticker.next]
 
 
-def test_a_deleted_topic_partition_is_not_planned(source: BlockReader, ticker: FakeTicker) -> None:
-    """Spark lists for ever what it once saw; what the ticker let go is no range."""
-    start = {"orders": {"0": [5, "start"]}, "gone": {"0": [3, "start"]}}
-    ticker.position = lambda start: {("orders", 0): 5}  # type: ignore[method-assign]
-    ticker.next = [("orders", 0, Range(5, 6, Reason.INTERVAL))]
-    end = source.latestOffset(start, LIMIT)
-    assert spans(list(source.partitions(start, end))) == [[Span("orders", 0, 5, 6, "interval")]]
-
-
-def test_a_trigger_available_now_drains(source: BlockReader, ticker: FakeTicker) -> None:
+def test_a_trigger_available_now_drains(source: RangeSource, ticker: FakeTicker) -> None:
     """`--until-caught-up` takes what is there whatever the thresholds say."""
     start = source.initialOffset()
     source.prepareForTriggerAvailableNow()
@@ -150,7 +166,7 @@ def test_a_trigger_available_now_drains(source: BlockReader, ticker: FakeTicker)
     assert ticker.drained
 
 
-def test_what_goes_wrong_is_left_for_the_program(source: BlockReader, ticker: FakeTicker) -> None:
+def test_what_goes_wrong_is_left_for_the_program(source: RangeSource, ticker: FakeTicker) -> None:
     """Spark turns exceptions into text, so the failure is left as a value, by name and words."""
     start = source.initialOffset()
     ticker.error = OffsetsLost("offsets 1 to 4")
@@ -161,7 +177,7 @@ def test_what_goes_wrong_is_left_for_the_program(source: BlockReader, ticker: Fa
     state.close()
 
 
-def test_it_travels_without_its_connections(source: BlockReader, ticker: FakeTicker) -> None:
+def test_it_travels_without_its_connections(source: RangeSource, ticker: FakeTicker) -> None:
     """What goes to workers is the settings, not a client or an open file."""
     source.initialOffset()
     back = pickle.loads(pickle.dumps(source))
@@ -170,7 +186,7 @@ def test_it_travels_without_its_connections(source: BlockReader, ticker: FakeTic
     assert back._given == source._given
 
 
-def test_stopping_closes_the_ticker(source: BlockReader, ticker: FakeTicker) -> None:
+def test_stopping_closes_the_ticker(source: RangeSource, ticker: FakeTicker) -> None:
     """At the end of the query the clients are closed; without any there is nothing to close."""
     source.stop()
     source.initialOffset()
@@ -178,49 +194,34 @@ def test_stopping_closes_the_ticker(source: BlockReader, ticker: FakeTicker) -> 
     assert ticker.closed
 
 
-class FakeRange:
-    """A range of two blocks, or of one and an error."""
+def test_a_task_is_its_ranges(source: RangeSource) -> None:
+    """A worker gives one row for each range, with all that the sink needs to know of it."""
+    work = Work([planned("orders", 0, 5, 7), planned("orders", 1, 0, 1)])
+    assert [one for batch in source.read(work) for one in ranges_in(batch)] == list(work.ranges)
+
+
+class FakeReader:
+    """A range of two blocks."""
 
     def __init__(self, kafka: KafkaSettings, topic: str, partition: int, start: int, end: int, topic_id: str) -> None:
-        assert topic_id == "id-of-orders"
-        self.next_offset, self._end, self._topic, self._partition = start, end, topic, partition
+        assert topic_id == f"id-of-{topic}"
+        self._made = [Block.of(topic, partition, [offset], [0], [b"{}"]) for offset in range(start, end)]
 
     def blocks(self) -> Iterator[Block]:
-        while self.next_offset < self._end:
-            self.next_offset += 1
-            if self.next_offset == 3:
-                raise KafkaFailed("away")
-            yield Block.of(self._topic, self._partition, [self.next_offset - 1], [0], [b"{}"])
+        yield from self._made
 
 
-def test_a_range_is_its_blocks_and_its_end(source: BlockReader, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker gives one row for each block with the offset after it, and a last one that says: to the end."""
-    monkeypatch.setattr(reader, "RangeReader", FakeRange)
-    work = Work([Span("orders", 0, 5, 7, "size"), Span("orders", 1, 0, 1, "size")], IDS)
-    rows = [arrived for batch in source.read(work) for arrived in unpack(batch)]
-    assert [(row.span.partition, row.next_offset, row.block is not None) for row in rows] == [
-        (0, 6, True),
-        (0, 7, True),
-        (0, 7, False),
-        (1, 1, True),
-        (1, 1, False),
-    ]
-    assert rows[0].block is not None
-    assert decode(rows[0].block).offsets.to_pylist() == [5]
+def test_records_are_rows_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For other sinks the source gives one row for each record."""
+    monkeypatch.setattr(reader, "RangeReader", FakeReader)
+    handoff.write(replace(SETTINGS, files=FileSettings(str(tmp_path / "tmp"))), tmp_path / "run")
+    options = {handoff.RUN_FOLDER: str(tmp_path / "run"), "rows": "records"}
+    source = KafkaRanges(options).streamReader(None)  # type: ignore[arg-type]
+    rows = [row for batch in source.read(Work([planned("orders", 0, 5, 7)])) for row in batch.to_pylist()]
+    assert [(row["topic"], row["offset"], row["value"]) for row in rows] == [("orders", 5, b"{}"), ("orders", 6, b"{}")]
 
 
-def test_an_error_of_a_range_is_a_row(source: BlockReader, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A range that cannot be read to its end says so in its last row; the next range of the task is read."""
-    monkeypatch.setattr(reader, "RangeReader", FakeRange)
-    work = Work([Span("orders", 0, 1, 9, "size"), Span("orders", 1, 5, 6, "size")], IDS)
-    rows = [arrived for batch in source.read(work) for arrived in unpack(batch)]
-    problem = rows[1].problem
-    assert problem is not None
-    assert (problem.kind, problem.message) == ("KafkaFailed", "away")
-    assert rows[-1].next_offset == rows[-1].span.end == 6
-
-
-def test_the_first_micro_batch_warms_up(source: BlockReader, ticker: FakeTicker) -> None:
+def test_the_first_micro_batch_warms_up(source: RangeSource, ticker: FakeTicker) -> None:
     """Asked to warm up, the source first gives each slot an empty task, once, and reads nothing for it."""
     state = State(source._given.state_path)
     for word in ("warm", "slots"):
@@ -229,8 +230,8 @@ def test_the_first_micro_batch_warms_up(source: BlockReader, ticker: FakeTicker)
     end = source.latestOffset(start, LIMIT)
     assert end != start
     work = list(source.partitions(start, end))
-    assert [span.reason for pile in spans(work) for span in pile] == [WARM_UP] * 3
-    assert [row.span.reason for batch in source.read(work[0]) for row in unpack(batch)] == [WARM_UP]
+    assert [one.reason for pile in ranges(work) for one in pile] == [WARM_UP] * 3
+    assert [batch.column("reason").to_pylist() for batch in source.read(work[0])] == [[WARM_UP]]
     assert ticker.ticks == []
     assert source.latestOffset(end, LIMIT) == end
     assert ticker.ticks == [{("orders", 0): 5, ("orders", 1): 0}]

@@ -74,7 +74,7 @@ class FakeReader:
     """Gives the blocks of a range, or raises where an error stands among them."""
 
     def __init__(self, feeds: dict[PlannedRange, Sequence[Block | BaseException]], *args: Any, **more: Any) -> None:
-        kafka, *where = args
+        _kafka, *where = args
         (self._items,) = (
             items for p, items in feeds.items() if [p.topic, p.partition, p.start, p.end, p.topic_id] == where
         )
@@ -92,7 +92,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
     def task(target: Target, *ranges: Feed, records: int = 1_000, push: PushSettings = ONCE) -> Any:
         monkeypatch.setattr(module, "client_for", lambda settings: target)
-        monkeypatch.setattr(module, "RangeReader", partial(FakeReader, {planned: items for planned, items in ranges}))
+        monkeypatch.setattr(module, "RangeReader", partial(FakeReader, dict(ranges)))
         found = TaskFlush(made(tmp_path, records, push)).run([planned for planned, _ in ranges])
         outcomes = {(one.planned.topic, one.planned.partition): one for one in found}
         assert len(outcomes) == len(found)
@@ -269,7 +269,7 @@ def test_other_ranges_of_the_task_go_on(run: Run) -> None:
 
 
 def test_a_range_that_was_not_read_to_its_end(run: Run, tmp_path: Path) -> None:
-    """Full files before Kafka failed count; what was begun is made again, because half of it would have another name."""
+    """Full files before Kafka failed count; what was begun is made again, for half of it would have another name."""
     target = Target()
     items = [block(SPAN, 100, good(10)), KafkaFailed("no record came")]
     outcome = run(target, (SPAN, items), records=4)["orders", 0]
