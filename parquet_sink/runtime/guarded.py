@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 class Guarded:
-    """An `Observer` around that of `make` (None: log lines). After the first error of that one, `LogLines` go on in its place.
+    """An `Observer` around that of `make` (None: log lines). After its first error `LogLines` go on in its place.
 
     An error of the log lines themselves (the state file, or the log's disk) is told once for each cause, and the next
     look tries again.
