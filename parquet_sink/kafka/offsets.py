@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import AnotherInstance, BrokerAway, ConnectorError, KafkaFailed
 from parquet_sink.handoff import Instance
-from parquet_sink.kafka import clients
+from parquet_sink.kafka import answers, clients
 from parquet_sink.kafka.pieces import TOO_LARGE, halves, pieces
 
 log = logging.getLogger(__name__)
@@ -207,14 +207,14 @@ class GroupOffsets:
         return next((tp.error for tp in done or () if tp.error), None)
 
     def _failed(self, what: str, error: KafkaError) -> ConnectorError:
-        if error.code() in clients.REFUSALS:
-            return KafkaFailed(f"Group {self._group}: {what}. {error.str()}. Check the credentials and rights.")
-        if error.code() in clients.MEMBERS_ONLY:
+        if error.code() in answers.MEMBERS_ONLY:
             return AnotherInstance(
                 f"Group {self._group}: {what}, because the group has active members: the connector still runs in Kafka "
                 f"Connect, or another consumer uses this group. Stop that first."
             )
-        return BrokerAway(f"Group {self._group}: {what}. {error.str()}.")
+        if error.code() in answers.UNKNOWN:
+            return BrokerAway(f"Group {self._group}: {what}. A topic is being made or deleted.")
+        return answers.failure(error, f"Group {self._group}: {what}")
 
     def close(self) -> None:
         self._consumer.close()
