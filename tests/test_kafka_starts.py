@@ -27,9 +27,11 @@ from parquet_sink.config.settings import (
 from parquet_sink.errors import BrokerAway, KafkaFailed, OffsetsLost
 from parquet_sink.handoff import Instance
 from parquet_sink.kafka import clients
+from parquet_sink.kafka.discovery import METADATA_S
 from parquet_sink.kafka.offsets import Committed, GroupOffsets, Key, Plan, metadata
 from parquet_sink.kafka.starts import other
-from parquet_sink.kafka.stream import CHECK_S, METADATA_S, SIGN_S, Ticker
+from parquet_sink.kafka.stream import Ticker
+from parquet_sink.kafka.vigil import CHECK_S, SIGN_S
 from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.state import Accepted, State
 
@@ -194,18 +196,18 @@ class Query:
         """A new start, until one succeeds: the broker may not have the topic just now."""
         self.ticker = Ticker(self.settings, self.state, ME, now=self.clock.now, sleep=self.clock.sleep)
         self.start = self.ticker.begin()
+        self.accepted: dict[Key, int] = {}
         self.state.say("begun", True)
         self.starts += 1
 
     def tick(self) -> list[Key]:
         """One tick and its micro-batch. Raises what the ticker raises, or KafkaFailed when a range cannot be read."""
         self.clock.sleep(1)
-        due = self.ticker.tick(self.start)
-        before = self.ticker.position(self.start)
+        due = self.ticker.tick(self.accepted)
+        self.accepted = {}
         for topic, partition, span in due:
-            assert span.start == before[topic, partition]
             self._read(topic, partition, span.start, span.end)
-            self.start[topic, partition] = span.end
+            self.accepted[topic, partition] = span.end
         return [(topic, partition) for topic, partition, _ in due]
 
     def _read(self, name: str, partition: int, start: int, end: int) -> None:
@@ -387,10 +389,10 @@ def test_made_anew_with_as_many_records(cluster: Cluster, query: Query) -> None:
 
 def test_made_anew_before_the_hourly_renewal(cluster: Cluster, query: Query) -> None:
     """Renewing all offsets does not write old ones beside a new topic."""
-    query.ticker._looked = query.clock.now() + SIGN_S
+    query.ticker._discovery._looked = query.clock.now() + SIGN_S
     cluster.remake(10)
     query.clock.sleep(SIGN_S)
-    query.ticker._checked = query.clock.now() + 1
+    query.ticker._vigil._checked = query.clock.now() + 1
     with pytest.raises(OffsetsLost, match="made anew"):
         query.tick()
     assert KEY not in cluster.offsets
@@ -468,17 +470,17 @@ def test_a_topic_that_is_gone_is_named(cluster: Cluster, query: Query) -> None:
 
 def test_an_idle_tick_asks_for_no_id(cluster: Cluster, query: Query) -> None:
     """One request when a range is taken, one when it is committed, one every few seconds, none otherwise."""
-    query.ticker._checked = query.clock.now()
+    query.ticker._vigil._checked = query.clock.now()
     cluster.calls.clear()
     query.tick()
     assert cluster.calls == ["ends"]
     cluster.topics["orders"].count = 30
     cluster.calls.clear()
     while KEY not in query.tick():
-        query.ticker._checked = query.clock.now()
+        query.ticker._vigil._checked = query.clock.now()
     query.tick()
     assert cluster.calls.count("ids") == 2
-    query.ticker._checked = query.ticker._looked = query.clock.now()
+    query.ticker._vigil._checked = query.ticker._discovery._looked = query.clock.now()
     cluster.calls.clear()
     query.clock.sleep(CHECK_S)
     query.tick()
