@@ -1,4 +1,4 @@
-"""The source as Spark sees it: offsets with reasons, ranges as tasks, rows of ranges or of records."""
+"""The source as Spark sees it: offsets with ranges, ranges as tasks, rows of ranges or of records."""
 
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,9 @@ from parquet_sink.config.settings import (
     ShapeSettings,
 )
 from parquet_sink.errors import OffsetsLost
+from parquet_sink.files.rotation import Reason
 from parquet_sink.kafka import reader, stream
+from parquet_sink.kafka.admission import Candidate, Range
 from parquet_sink.kafka.block import Block
 from parquet_sink.kafka.offsets import Key
 from parquet_sink.kafka.rows import WARM_UP, ranges_in
@@ -45,27 +47,31 @@ class FakeTicker:
     def __init__(self, starts: dict[Key, int]) -> None:
         self.starts = starts
         self.next: list[PlannedRange] = []
-        self.batch = 0
+        self.most_tasks: int | None = 2
+        self.put_down: list[Candidate] = []
+        self.begun = 0
         self.ticks: list[Mapping[Key, int]] = []
         self.error: Exception | None = None
         self.drained = self.closed = False
-        self.most_tasks: int | None = 2
 
     def begin(self) -> dict[Key, int]:
+        self.begun += 1
         if self.error is not None:
             raise self.error
         return dict(self.starts)
 
-    def tick(self, start: Mapping[Key, int]) -> list[PlannedRange]:
-        self.ticks.append(start)
+    def tick(self, read: Mapping[Key, int]) -> list[PlannedRange]:
+        self.ticks.append(read)
         if self.error is not None:
             raise self.error
-        self.batch += bool(self.next)
         return self.next
 
     @property
-    def under_way(self) -> dict[Key, PlannedRange]:
-        return {(one.topic, one.partition): one for one in self.next}
+    def under_way(self) -> list[PlannedRange]:
+        return self.next
+
+    def repeated(self, planned: Sequence[Candidate]) -> list[PlannedRange]:
+        return [SPAN for one in planned if one in self.put_down]
 
     def tasks(self) -> int | None:
         return self.most_tasks
@@ -106,56 +112,107 @@ def planned(topic: str, partition: int, start: int, end: int, reason: str = "int
     return PlannedRange(topic, partition, start, end, reason, accepted=start, topic_id=f"id-of-{topic}")
 
 
-def test_offsets_carry_the_reason(source: RangeSource, ticker: FakeTicker) -> None:
-    """A range's reason travels inside the offsets, because planning and admission share no memory."""
+def again(source: RangeSource) -> RangeSource:
+    """The reader of the next run, over the same checkpoint."""
+    return pickle.loads(pickle.dumps(source))
+
+
+FIVE_TO_NINE = ("orders", 0, Range(5, 9, Reason.INTERVAL))
+SPAN = planned("orders", 0, 5, 9)
+
+
+def test_offsets_carry_ranges_and_reasons(source: RangeSource, ticker: FakeTicker) -> None:
+    """A range with its reason travels inside the offset, because planning and admission share no memory."""
     start = source.initialOffset()
-    assert start == {"orders": {"0": [5, "start"], "1": [0, "start"]}}
-    ticker.next = [planned("orders", 0, 5, 9)]
+    ticker.next = [SPAN]
     end = source.latestOffset(start, LIMIT)
-    assert end == {"orders": {"0": [9, "interval", 5, 1], "1": [0, "start"]}}
-    assert ranges(source.partitions(start, end)) == [ticker.next]
-
-
-def test_a_range_that_comes_again_is_news(source: RangeSource, ticker: FakeTicker) -> None:
-    """Its offsets are those of the last time, yet Spark must plan it again, with what the ticker knows of it by now."""
-    ticker.next = [planned("orders", 0, 5, 9)]
-    first = source.latestOffset(source.initialOffset(), LIMIT)
-    ticker.next = [replace(planned("orders", 0, 5, 9), accepted=7)]
-    second = source.latestOffset(first, LIMIT)
-    assert second != first
-    assert ranges(source.partitions(first, second)) == [ticker.next]
-
-
-def test_a_micro_batch_that_spark_remembers_alone_is_read(source: RangeSource, ticker: FakeTicker) -> None:
-    """From a kept checkpoint Spark may ask for a range that this process never planned: its offsets suffice."""
-    start, end = {"orders": {"0": [5, "start"]}}, {"orders": {"0": [9, "interval", 5, 3], "1": [4, "start"]}}
-    assert ranges(source.partitions(start, end)) == [[PlannedRange("orders", 0, 5, 9, "interval")]]
+    (work,) = source.partitions(start, end)
+    assert ranges([work]) == [[SPAN]]
 
 
 def test_nothing_due_is_no_micro_batch(source: RangeSource, ticker: FakeTicker) -> None:
-    """When nothing is due the offsets stay equal, so that Spark starts nothing."""
+    """When nothing is due the offsets stay equal, so that Spark starts nothing; Spark's first one is empty."""
     start = source.initialOffset()
     assert source.latestOffset(start, LIMIT) == start
-    assert ticker.ticks == [{("orders", 0): 5, ("orders", 1): 0}]
+    assert source.partitions(start, start) == []
+    assert ticker.ticks == [{}]
+
+
+def test_it_begins_once(source: RangeSource, ticker: FakeTicker) -> None:
+    """Spark asks for the initial offset again before the first micro-batch; nothing is asked or signed again."""
+    start = source.initialOffset()
+    ticker.next = [SPAN]
+    end = source.latestOffset(start, LIMIT)
+    assert source.initialOffset() == start
+    assert ranges(source.partitions(start, end)) == [[SPAN]]
+    assert ticker.begun == 1
+
+
+def test_what_was_read_is_accepted_when_spark_asks_again(source: RangeSource, ticker: FakeTicker) -> None:
+    """Spark asks for more only after the micro-batch: then the ends of its ranges count, and nothing else does."""
+    start = source.initialOffset()
+    ticker.next = [SPAN]
+    end = source.latestOffset(start, LIMIT)
+    source.partitions(start, end)
+    ticker.next = []
+    assert source.latestOffset(end, LIMIT) == end
+    assert ticker.ticks == [{}, {("orders", 0): 9}]
+
+
+def test_a_range_that_comes_again_is_another_micro_batch(source: RangeSource, ticker: FakeTicker) -> None:
+    """Spark compares offsets only; the same range twice must not look like nothing new."""
+    start = source.initialOffset()
+    ticker.next = [SPAN]
+    end = source.latestOffset(start, LIMIT)
+    again = source.latestOffset(end, LIMIT)
+    assert again != end
+    assert ranges(source.partitions(end, again)) == [[SPAN]]
+
+
+def test_a_kept_checkpoint_is_no_position(source: RangeSource, ticker: FakeTicker) -> None:
+    """A new run over an earlier checkpoint begins where the group stands; what Spark kept is not committed."""
+    start = source.initialOffset()
+    ticker.next = [SPAN]
+    end = source.latestOffset(start, LIMIT)
+    ticker.begun, ticker.next = 0, []
+    following = again(source)
+    assert following.latestOffset(end, LIMIT) == end
+    assert (ticker.begun, ticker.ticks[-1]) == (1, {})
+
+
+@pytest.mark.parametrize("still", [True, False])
+def test_a_micro_batch_that_spark_repeats(source: RangeSource, ticker: FakeTicker, still: bool) -> None:
+    """What an earlier run planned and did not end is read again as far as the group has it put down."""
+    start = source.initialOffset()
+    ticker.next = [SPAN]
+    end = source.latestOffset(start, LIMIT)
+    ticker.begun = 0
+    ticker.put_down = [FIVE_TO_NINE] if still else []
+    following = again(source)
+    assert ranges(following.partitions(start, end)) == ([[SPAN]] if still else [])
+    assert ticker.begun == 1
+    following.latestOffset(end, LIMIT)
+    assert ticker.ticks[-1] == ({("orders", 0): 9} if still else {})
+
+
+@pytest.mark.parametrize("kept", [{"orders": {"0": [9, "interval"]}}, {"batch": {"0": [9, "interval"]}}, {}])
+def test_a_checkpoint_of_an_earlier_version(source: RangeSource, ticker: FakeTicker, kept: dict[str, Any]) -> None:
+    """Offsets that hold positions, whatever the topic's name, are no ranges; the group's offsets count."""
+    assert source.partitions({}, kept) == []
+    assert source.latestOffset(kept, LIMIT) == kept
+    ticker.next = [SPAN]
+    end = source.latestOffset(kept, LIMIT)
+    assert ranges(source.partitions(kept, end)) == [[SPAN]]
 
 
 def test_tasks_are_bounded(source: RangeSource, ticker: FakeTicker) -> None:
     """`tasks.max` bounds the Spark tasks of a micro-batch, not the ranges."""
-    ticker.starts = {("orders", p): 0 for p in range(5)}
     start = source.initialOffset()
     ticker.next = [planned("orders", p, 0, 10) for p in range(5)]
     end = source.latestOffset(start, LIMIT)
     assert sorted(map(len, ranges(source.partitions(start, end)))) == [2, 3]
     ticker.most_tasks = 1
     assert list(map(len, ranges(source.partitions(start, end)))) == [5]
-
-
-def test_a_new_topic_partition_is_read_from_where_the_ticker_says(source: RangeSource, ticker: FakeTicker) -> None:
-    """What was found while running is in no earlier offset; its range begins where it was claimed."""
-    start = source.initialOffset()
-    ticker.next = [planned("items", 3, 7, 9)]
-    end = source.latestOffset(start, LIMIT)
-    assert ranges(source.partitions(start, end)) == [ticker.next]
 
 
 def test_a_trigger_available_now_drains(source: RangeSource, ticker: FakeTicker) -> None:
@@ -201,7 +258,7 @@ def test_a_task_is_its_ranges(source: RangeSource) -> None:
 
 
 class FakeReader:
-    """A range of two blocks."""
+    """A range of a block for each record."""
 
     def __init__(self, kafka: KafkaSettings, topic: str, partition: int, start: int, end: int, topic_id: str) -> None:
         assert topic_id == f"id-of-{topic}"
@@ -234,5 +291,5 @@ def test_the_first_micro_batch_warms_up(source: RangeSource, ticker: FakeTicker)
     assert [batch.column("reason").to_pylist() for batch in source.read(work[0])] == [[WARM_UP]]
     assert ticker.ticks == []
     assert source.latestOffset(end, LIMIT) == end
-    assert ticker.ticks == [{("orders", 0): 5, ("orders", 1): 0}]
+    assert ticker.ticks == [{}]
     state.close()

@@ -46,18 +46,18 @@ class RangePlanner:
         self._batches = 0
         self._slots = int(context.state.said("slots") or 1)
 
-    def settle(self, start: Mapping[Key, int]) -> dict[Key, int]:
-        """Where topic-partitions stand after a micro-batch that was to bring them to `start`.
+    def settle(self, read: Mapping[Key, int]) -> dict[Key, int]:
+        """How far the ranges of the last micro-batch, which go to `read` (exclusive), are accepted.
 
-        A range that is owed stands where it was accepted to; without a word from the sink, `start` is right.
+        One that is owed is accepted in part; without a word from the sink a range that was read is done.
         """
         found = {(one.topic, one.partition): one for one in self._context.state.accepted()} if self.under_way else {}
         for key, planned in self.under_way.items():
-            owed = _owed(planned, found.get(key), self._context.now())
+            owed = _owed(planned, found.get(key), self._context.now()) if key in read else None
             if owed is not None:
                 self.owed[key] = owed
         self.under_way = {}
-        return {**start, **{key: owed.planned.accepted for key, owed in self.owed.items() if key in start}}
+        return {key: self.owed[key].planned.accepted if key in self.owed else end for key, end in read.items()}
 
     def commit(self, accepted: Mapping[Key, int]) -> None:
         """Everything below `accepted` was accepted. Raises OffsetsLost, AnotherInstance, KafkaFailed."""
@@ -72,11 +72,6 @@ class RangePlanner:
     def forget(self, key: Key) -> None:
         """This topic-partition is gone, and what was owed of it with it."""
         self.owed.pop(key, None)
-
-    @property
-    def batch(self) -> int:
-        """How many micro-batches were planned."""
-        return self._batches
 
     def last_taken(self, key: Key) -> int:
         """The number of the micro-batch that took a range of this topic-partition last; 0: none yet."""
@@ -111,13 +106,17 @@ class RangePlanner:
         work, fresh = self._work(candidates)
         plans = {key: _plan(planned) for key, planned in work.items()}
         self._guard.confirm(topics_of(plans))
-        group.check(list(plans))
         self._context.state.plan(fresh)
-        group.claim({key: starts[key] for key in plans}, plans)
+        group.renew({key: starts[key] for key in plans}, plans)
         self.planned = {key: plan for key, plan in self.planned.items() if key not in plans}
         self.owed = {key: owed for key, owed in self.owed.items() if key not in plans}
         self.under_way = work
         return list(work.values())
+
+    def repeat(self, candidates: list[Candidate]) -> list[PlannedRange]:
+        """Ranges that an earlier run put down, and that Spark repeats before the first tick."""
+        self.under_way, _ = self._work(candidates)
+        return list(self.under_way.values())
 
     def _work(self, candidates: list[Candidate]) -> tuple[dict[Key, PlannedRange], list[PlannedRange]]:
         """The ranges with all that a Spark task needs, and those that are taken for the first time.

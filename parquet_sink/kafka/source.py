@@ -7,14 +7,15 @@ Its options come from `parquet_sink.handoff`; its rows are described in `kafka.r
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
 from parquet_sink import handoff
 from parquet_sink.errors import SinkError
-from parquet_sink.kafka import rows
+from parquet_sink.kafka import batches, rows
+from parquet_sink.kafka.offsets import Key
 from parquet_sink.kafka.rows import WARM_UP
 from parquet_sink.kafka.tasks import by_task
 from parquet_sink.logs import configure_worker
@@ -29,14 +30,6 @@ if TYPE_CHECKING:
     from parquet_sink.kafka.stream import Ticker
 
 NAME = "parquet_sink_kafka"
-Offset = dict[str, dict[str, list[Any]]]
-"""topic -> topic-partition -> [next offset, reason of the range that ended there, its start, number of the micro-batch]
-
-The number makes a range that is tried again something new to Spark, which plans nothing where offsets are the same.
-"""
-STARTED: Final = "start"
-"""The reason that stands beside an offset where no range has ended yet."""
-
 FORM = "rows"
 """The option that chooses between one row for each range and one row for each record."""
 
@@ -82,12 +75,14 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._ticker: Ticker | None = None
         self._state: State | None = None
         self._draining = False
+        self._offered: dict[str, Any] | None = None
+        self._reading: dict[Key, int] = {}
 
     def initialOffset(self) -> dict[str, Any]:
+        """Spark asks when it has no checkpoint, up to twice before the first micro-batch ends."""
         with _told(self._opened()):
-            start = self._begun().begin()
-            self._opened().say("begun", True)
-        return _pack({}, {key: [offset, STARTED] for key, offset in start.items()})
+            self._begun()
+        return batches.first()
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._draining = True
@@ -96,25 +91,37 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """Asked at each tick, and only when the micro-batch before is done."""
         state = self._opened()
-        if not self._draining and state.said("warm") and not start.get(""):
-            return {**start, "": {"0": [1, WARM_UP]}}
+        if not self._draining and batches.is_first(start) and state.said("warm"):
+            return batches.warm_up(start)
         with _told(state):
             ticker = self._begun()
             if self._draining:
                 ticker.drain()
-            due = ticker.tick(_flat(start))
-        ends = {(one.topic, one.partition): [one.end, one.reason, one.start, ticker.batch] for one in due}
-        return _pack(start, ends) if due else start
+            due = ticker.tick(self._done(start))
+        self._offered = batches.after(start, due) if due else None
+        return self._offered or start
+
+    def _done(self, start: Mapping[str, Any]) -> dict[Key, int]:
+        """The ends of the ranges that were read in the micro-batch before, and by this process."""
+        ends = {(topic, partition): span.end for topic, partition, span in batches.ranges(start)}
+        return {key: end for key, end in self._reading.items() if ends.get(key) == end}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        if end.get("") != start.get(""):
+        """Asked when a micro-batch begins, and at once for one that an earlier run planned and did not end."""
+        if batches.is_warm_up(end):
             slots = int(self._opened().said("slots") or 1)
-            return [Work([PlannedRange("", index, 0, 0, WARM_UP)]) for index in range(slots)]
-        ticker = self._begun()
-        changed = {key: entry for key, entry in _entries(end).items() if _entries(start).get(key) != entry}
-        ranges = [ticker.under_way.get(key) or _as_written(key, entry) for key, entry in changed.items()]
-        return [Work(pile) for pile in by_task([one for one in ranges if one.start < one.end], ticker.tasks())]
+            return [Work([PlannedRange("", index, 0, 0, WARM_UP)]) for index in range(slots)] if end != start else []
+        due: Sequence[PlannedRange] = []
+        with _told(self._opened()):
+            ticker = self._begun()
+            if end == self._offered:
+                due = ticker.under_way
+            elif end != start:
+                due = ticker.repeated(batches.ranges(end))
+        self._reading = {(one.topic, one.partition): one.end for one in due}
+        return [Work(pile) for pile in by_task(due, ticker.tasks())]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         assert isinstance(partition, Work)
@@ -142,11 +149,15 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._state
 
     def _begun(self) -> "Ticker":
-        from parquet_sink.kafka.stream import Ticker  # only in the planner's process
-
+        """Begins where the group's offsets say, once for each query: Spark's checkpoint is no position."""
         if self._ticker is None:
+            from parquet_sink.kafka.stream import Ticker  # only in the planner's process
+
             configure_worker()
-            self._ticker = Ticker(self._given.settings, self._opened(), self._given.instance)
+            ticker = Ticker(self._given.settings, self._opened(), self._given.instance)
+            ticker.begin()
+            self._ticker = ticker
+            self._opened().say("begun", True)
         return self._ticker
 
     def __getstate__(self) -> dict[str, Any]:
@@ -156,6 +167,8 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
             "_ticker": None,
             "_state": None,
             "_draining": self._draining,
+            "_offered": None,
+            "_reading": {},
         }
 
 
@@ -167,24 +180,3 @@ def _told(state: State) -> Iterator[None]:
     except SinkError as error:
         state.fail(Failure(type(error).__name__, str(error)))
         raise
-
-
-def _entries(offset: Mapping[str, Any]) -> dict[tuple[str, int], list[Any]]:
-    return {(t, int(p)): entry for t, partitions in offset.items() if t for p, entry in partitions.items()}
-
-
-def _flat(offset: Mapping[str, Any]) -> dict[tuple[str, int], int]:
-    return {key: entry[0] for key, entry in _entries(offset).items()}
-
-
-def _as_written(key: tuple[str, int], entry: Sequence[Any]) -> PlannedRange:
-    """A range by Spark's offsets alone; empty where none was planned."""
-    end, reason, *rest = entry
-    return PlannedRange(*key, rest[0] if rest else end, end, reason)
-
-
-def _pack(start: Mapping[str, Any], changes: Mapping[tuple[str, int], list[Any]]) -> dict[str, Any]:
-    packed = {topic: dict(partitions) for topic, partitions in start.items()}
-    for (topic, partition), entry in changes.items():
-        packed.setdefault(topic, {})[str(partition)] = entry
-    return packed

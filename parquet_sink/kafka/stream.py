@@ -27,7 +27,7 @@ topic-partition, and 7, are what is left to notice it by.
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from parquet_sink.config.settings import ConnectorSettings
@@ -90,33 +90,29 @@ class Ticker:
         self._told_away = 0.0
 
     def begin(self) -> dict[Key, int]:
-        """Where each topic-partition starts: at its committed offset, else where `auto.offset.reset` says.
+        """Where each topic-partition starts: at its committed offset, else where `auto.offset.reset` says. Once.
 
         Waits for the broker for a bounded time. Raises KafkaFailed, OffsetsLost.
         """
         deadline = self._deadline()
         while True:
             try:
-                self._standing.starts = self._discovery.begin()
-                self._group.claim(self._standing.starts, self._planner.planned)
+                starts = self._discovery.begin()
+                self._group.take_over(starts, self._planner.planned)
                 break
             except BrokerAway as error:
                 if self._now() >= deadline:
                     raise KafkaFailed(str(error)) from None
                 log.warning("connector %s: %s Trying on.", self._settings.name, error)
                 self._sleep(1.0)
+        self._standing.starts = starts
         self._vigil.begin()
-        return dict(self._standing.starts)
+        return dict(starts)
 
     @property
-    def under_way(self) -> dict[Key, PlannedRange]:
+    def under_way(self) -> list[PlannedRange]:
         """The ranges of the micro-batch that was planned last."""
-        return dict(self._planner.under_way)
-
-    @property
-    def batch(self) -> int:
-        """The number of the micro-batch that was planned last."""
-        return self._planner.batch
+        return list(self._planner.under_way.values())
 
     def tasks(self) -> int | None:
         """Spark tasks that the micro-batch may be dealt to; None: any number.
@@ -130,8 +126,20 @@ class Ticker:
         """From now on what is there at the next tick is due, and nothing that comes later."""
         self._draining = True
 
-    def tick(self, start: Mapping[Key, int]) -> list[PlannedRange]:
-        """The ranges that are due, after committing what was accepted. `start`: where the last micro-batch was to end.
+    def repeated(self, planned: Sequence[Candidate]) -> list[PlannedRange]:
+        """Those of an earlier run's ranges that the group has put down, word for word: the others come by `tick`.
+
+        So a micro-batch that Spark repeats is the same if nothing happened, and passes over nothing if offsets were
+        set or a topic was made anew since. Raises KafkaFailed.
+        """
+        starts = self._standing.starts
+        held = {(topic, partition): span for topic, partition, span in planned if (topic, partition) in starts}
+        ends = self._watermarks.ends(list(held))
+        same = [(*key, span) for key, span in held.items() if self._planner.again(key, starts[key], ends[key]) == span]
+        return self._planner.repeat(same)
+
+    def tick(self, read: Mapping[Key, int]) -> list[PlannedRange]:
+        """The ranges that are due, after committing what was accepted. `read`: ends of the last micro-batch's ranges.
 
         While the broker is away nothing is due; but who drains is told that nothing is left, so a drain waits for the
         broker, for a bounded time, and for what must be tried again. Raises ConnectorError for what waiting does not
@@ -140,7 +148,7 @@ class Ticker:
         deadline = self._deadline()
         while True:
             try:
-                due = self._tick(start)
+                due = self._tick(read)
                 if due or not self._draining or not self._planner.owed or self._state.stopping():
                     return due
                 self._sleep(min(max(self._planner.waiting_s(), 0.05), 1.0))
@@ -155,10 +163,11 @@ class Ticker:
                     raise KafkaFailed(str(error)) from None
                 self._sleep(1.0)
 
-    def _tick(self, start: Mapping[Key, int]) -> list[PlannedRange]:
-        standing = self._standing
-        standing.starts = standing.at(self._planner.settle(start))
-        self._planner.commit({key: offset for key, offset in standing.starts.items() if key in start})
+    def _tick(self, read: Mapping[Key, int]) -> list[PlannedRange]:
+        starts = self._standing.starts
+        accepted = {key: offset for key, offset in self._planner.settle(read).items() if key in starts}
+        starts.update(accepted)
+        self._planner.commit(accepted)
         self._vigil.keep()
         if self._state.stopping():
             self._state.say("drained", True)
