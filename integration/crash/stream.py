@@ -16,6 +16,8 @@ from parquet_sink.target.client import TargetClient
 
 LARGE_RECORDS_PER_SECOND: Final = 600
 """About 2.5 MB/s: a file of LARGE_FILE_BYTES in ten seconds."""
+LARGE_RECORDS: Final = 15_000
+"""At least so many, for some files of that size whatever is killed."""
 LARGE_COMMIT_BYTES: Final = 24_000_000
 LARGE_FILE_BYTES: Final = 20_000_000
 SMALL: Final = {
@@ -41,7 +43,7 @@ class Kind:
     keys: dict[str, str]
     value: Callable[[int], bytes | None]
     per_second: float
-    at_least: int = 0
+    at_least: int
 
 
 def small(topic: str, per_second: float, at_least: int) -> Kind:
@@ -51,7 +53,7 @@ def small(topic: str, per_second: float, at_least: int) -> Kind:
 
 def large(topic: str) -> Kind:
     """Files of more than 20 MB: columns of many data pages, row groups that memory or size ends."""
-    return Kind(topic, f"{TABLE}_LARGE", 1, 1.0, LARGE, records.large_value_of, LARGE_RECORDS_PER_SECOND)
+    return Kind(topic, f"{TABLE}_LARGE", 1, 1.0, LARGE, records.large_value_of, LARGE_RECORDS_PER_SECOND, LARGE_RECORDS)
 
 
 class Stream:
