@@ -32,7 +32,7 @@ ROWS = [
     {"id": 2, "address": None, "tags": [None, {"zip-code": "2", "since": None}], "counts": None},
 ]
 
-METADATA_KEY = "connect.ems.embed.kafka.metadata"
+METADATA = "connect.ems.embed.kafka.metadata: column kafkaOffset"
 
 
 def test_flattening_makes_a_nullable_column_of_each_leaf() -> None:
@@ -128,7 +128,7 @@ def wide(count: int) -> pa.DataType:
         (pa.struct([("a", pa.null()), ("b", pa.struct([]))]), "the record has no field that can hold a value"),
         (
             pa.struct([("kafkaOffset", pa.int32())]),
-            f"{METADATA_KEY}: column kafkaOffset has the name of a Kafka metadata column; set it to false, or rename the field",
+            f"{METADATA} has the name of a Kafka metadata column; set it to false, or rename the field",
         ),
         (wide(2_501), "it has 2,501 columns, more than the limit of 2,500"),
         (pa.struct([("n" * 1_001, pa.int32())]), f"column {'n' * 200}... has a name longer than 1,000 characters"),
