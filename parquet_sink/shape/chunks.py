@@ -6,6 +6,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.config.key import ems
+from parquet_sink.config.keys_push import MOST_VARCHAR_BYTES
+from parquet_sink.config.keys_shape import MOST_CHUNKS
 
 _CONTINUES, _CONTINUATION = 0xC0, 0x80
 """A byte of UTF-8 that is not the first of its character is 10xxxxxx."""
@@ -95,7 +97,14 @@ class Chunks:
             if end <= start:
                 return f"{chunks} cannot hold, because a character has more; set {size} to {_WIDEST} at least"
             needed, start = needed + 1, end
-        return f"{chunks} ({size}) do not hold; set it to {needed:,}"
+        if needed <= MOST_CHUNKS:
+            return f"{chunks} ({size}) do not hold; set it to {needed:,}"
+        enough = -(-len(data) // self._count) + _WIDEST - 1
+        return (
+            f"{chunks} do not hold; set {size} to {enough:,}"
+            if enough <= MOST_VARCHAR_BYTES
+            else f"{chunks} do not hold"
+        )
 
     def _nulls(self, rows: int, columns: int) -> list[pa.Array]:
         return [pa.nulls(rows, pa.string())] * columns
