@@ -450,6 +450,48 @@ def test_decimals_are_equal(raws: list[bytes], precision: int) -> None:
         assert outcome(decode(TypedReader(slot), values)) == fast
 
 
+@st.composite
+def decimals_as_numbers(draw: st.DrawFn) -> tuple[DecimalKind, list[str]]:
+    """A kind of decimals, and numbers of about as many digits as it has."""
+    precision = draw(st.sampled_from([1, 2, 9, 18, 19, 38, 39, 64, 76]))
+    kind = DecimalKind(precision, draw(st.integers(0, precision)))
+    about = st.integers(max(kind.precision - kind.scale - 2, 0), kind.precision - kind.scale + 3)
+    whole = about.map(lambda digits: ("1357986424" * 9)[:digits] or "0")
+    fraction = st.tuples(st.integers(0, kind.scale), st.integers(0, 9)).map(lambda pair: "." + str(pair[1]) * pair[0])
+    number = st.tuples(st.sampled_from(["", "-"]), whole, fraction).map(lambda parts: "".join(parts).rstrip("."))
+    return kind, draw(st.lists(number, min_size=1, max_size=6))
+
+
+@settings(max_examples=200, deadline=None)
+@given(decimals_as_numbers(), st.booleans())
+def test_decimals_as_numbers_are_equal(case: tuple[DecimalKind, list[str]], within: bool) -> None:
+    """Numbers of about as many digits as the precision are the same number, or the same refusal, in both ways."""
+    kind, numbers = case
+    inner = struct(d=Slot(kind))
+    slot = struct(o=Slot(ListKind(inner)), x=scalar("int8")) if within else inner
+    frame = '{"x":1,"o":[{"d":0},{"d":%s}]}' if within else '{"d":%s}'
+    values = [(frame % number).encode() for number in numbers]
+    with eager():
+        fast = outcome(decode(TypedReader(slot), values))
+    with exact_only():
+        assert outcome(decode(TypedReader(slot), values)) == fast
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 1_000])
+def test_a_decimal_beyond_its_precision_is_refused_in_a_block_of_any_size(count: int) -> None:
+    """A number that Arrow's reader lets pass, or overflow into another, is refused, and its neighbours stay."""
+    slot = struct(p=Slot(DecimalKind(9, 2)), q=Slot(DecimalKind(38, 10)))
+    values = [b'{"p":1.25,"q":2.5}'] * count
+    values[count // 2] = b'{"p":123456789,"q":2.5}'
+    values.append(b'{"p":1,"q":999999999999999999999999999999}')
+    found = decode(TypedReader(slot), values)
+    assert found.invalid == {
+        count // 2: "field p has more than 9 digits",
+        count: "field q has more than 38 digits",
+    }
+    assert [len(piece.positions) for piece in found.pieces] == ([count - 1] if count > 1 else [])
+
+
 def test_bad_records_leave_their_neighbours_fast() -> None:
     """Few bad values in a block send only some hundred others the exact way, and all others keep their places."""
     slot = struct(a=scalar("int32"), b=scalar("string", optional=True))

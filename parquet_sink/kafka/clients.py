@@ -5,11 +5,9 @@ import logging
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final, TypeVar
 
-from confluent_kafka import Consumer, KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import KafkaError, KafkaException
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.settings import KafkaSettings
@@ -19,15 +17,6 @@ log = logging.getLogger(__name__)
 
 END_OF_PARTITION: Final = KafkaError._PARTITION_EOF  # noqa: SLF001 - the client's public names for its own events
 OUT_OF_RANGE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})  # noqa: SLF001
-PASSING: Final = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT})  # noqa: SLF001
-UNKNOWN: Final = frozenset(
-    {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}  # noqa: SLF001
-)
-
-MEMBERS_ONLY: Final = frozenset(
-    {KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION, KafkaError.REBALANCE_IN_PROGRESS}
-)
-"""Answers to a commit from outside to a group that has members."""
 
 RENAMED: Final[Mapping[str, str]] = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
@@ -62,19 +51,6 @@ NO_EFFECT: Final = frozenset(
     }
 )
 """Java consumer settings that this program sets itself, or that have no meaning without group membership."""
-
-REFUSALS: Final = frozenset(
-    {
-        KafkaError._AUTHENTICATION,  # noqa: SLF001
-        KafkaError.SASL_AUTHENTICATION_FAILED,
-        KafkaError.TOPIC_AUTHORIZATION_FAILED,
-        KafkaError.GROUP_AUTHORIZATION_FAILED,
-        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-        KafkaError.UNSUPPORTED_SASL_MECHANISM,
-        KafkaError._SSL,  # noqa: SLF001
-    }
-)
-"""Waiting does not cure these."""
 
 T = TypeVar("T")
 
@@ -211,28 +187,6 @@ class _NowAndThen(logging.Filter):
 
 _client_log = logging.getLogger(f"{__name__}.librdkafka")
 _client_log.addFilter(_NowAndThen())
-
-
-_offline_log = logging.getLogger(f"{__name__}.offline")
-_offline_log.addFilter(lambda record: "No `bootstrap.servers` configured" not in record.getMessage())
-
-
-def validate(kafka: KafkaSettings) -> None:
-    """Raises InvalidConfiguration for settings that the Kafka client would refuse.
-
-    Connects to nothing: a client connects as soon as it is made, so these are told of no broker.
-    """
-    offline = replace(
-        kafka, client={name: value for name, value in kafka.client.items() if name != "bootstrap.servers"}
-    )
-    for settings in (coordinating(offline), reading(offline)):
-        build(Consumer, settings).close()
-    build(_offline_admin, administering(offline))
-
-
-def _offline_admin(settings: dict[str, Any]) -> AdminClient:
-    quiet: dict[str, Any] = {**settings, "logger": _offline_log}
-    return AdminClient(quiet)
 
 
 def build(make: Callable[[dict[str, Any]], T], settings: dict[str, Any]) -> T:

@@ -27,29 +27,27 @@ topic-partition, and 7, are what is left to notice it by.
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import BrokerAway, KafkaFailed
-from parquet_sink.files.rotation import Reason
 from parquet_sink.handoff import Instance
-from parquet_sink.kafka import clients, reader
-from parquet_sink.kafka.admission import Arrivals, Candidate, Range, due, together
-from parquet_sink.kafka.offsets import GroupOffsets, Key, Plan
-from parquet_sink.kafka.starts import Starts, TopicIds, topics_of
+from parquet_sink.kafka import clients
+from parquet_sink.kafka.admission import Candidate, due
+from parquet_sink.kafka.ages import Ages
+from parquet_sink.kafka.discovery import Discovery
+from parquet_sink.kafka.guard import TopicGuard
+from parquet_sink.kafka.offsets import GroupOffsets, Key
+from parquet_sink.kafka.plans import RangePlanner
+from parquet_sink.kafka.standing import Context, Standing
+from parquet_sink.kafka.starts import TopicIds, topics_of
+from parquet_sink.kafka.vigil import Vigil
 from parquet_sink.kafka.watermarks import Watermarks
-from parquet_sink.state import State, Watch
+from parquet_sink.state import State
 
 log = logging.getLogger(__name__)
 
-CHECK_S: Final = 5.0
-"""How often an idle connector looks whether another instance took its group over, or a topic was made anew."""
-SIGN_S: Final = 3_600.0
-"""How often all offsets are committed again, moved or not: Kafka forgets those of a group without members, each by its
-own age (`offsets.retention.minutes`, a week by default)."""
-METADATA_S: Final = 10.0
-"""How often new topics and topic-partitions are looked for, unless `metadata.max.age.ms` says otherwise."""
 PATIENCE_S: Final = 60.0
 """How long the broker may stay away at the start, unless `default.api.timeout.ms` says otherwise."""
 AWAY_LOG_S: Final = 30.0
@@ -79,42 +77,36 @@ class Ticker:
         self._watermarks = Watermarks(settings.kafka)
         self._ids = TopicIds(self._watermarks)
         self._group = GroupOffsets(settings.kafka, instance, self._ids.known)
-        self._resolver = Starts(settings, self._watermarks, self._group, self._ids)
-        self._starts: dict[Key, int] = {}
-        self._arrivals: dict[Key, Arrivals] = {}
-        self._gone: set[Key] = set()
-        self._planned: dict[Key, Plan] = {}
+        self._standing = Standing()
+        context = Context(settings, state, self._watermarks, self._group, self._ids, self._standing, now)
+        self._guard = TopicGuard(context)
+        self._planner = RangePlanner(context, self._guard)
+        self._discovery = Discovery(context, self._guard, self._planner)
+        self._vigil = Vigil(context, self._guard, self._planner)
+        self._ages = Ages(context)
         self._draining = False
         self._drain: dict[Key, int] | None = None
-        self._looked = self._checked = self._signed = self._told_away = 0.0
-        self._shown: dict[Key, Watch] = {}
-        self._taken: dict[Key, int] = {}
-        self._batches = 0
-        self._slots = int(state.said("slots") or 1)
+        self._told_away = 0.0
 
     def begin(self) -> dict[Key, int]:
-        """Where each topic-partition starts: at its committed offset, else where `auto.offset.reset` says.
+        """Where each topic-partition starts: at its committed offset, else where `auto.offset.reset` says. Once.
 
         Waits for the broker for a bounded time. Raises KafkaFailed, OffsetsLost.
         """
-        deadline = self._now() + self._client_s("default.api.timeout.ms", PATIENCE_S)
+        deadline = self._deadline()
         while True:
             try:
-                self._starts = self._resolve(self._watermarks.topic_partitions(), self._first_reset())
-                self._group.claim(self._starts, self._planned)
+                starts = self._discovery.begin()
+                self._group.take_over(starts, self._planner.planned)
                 break
             except BrokerAway as error:
                 if self._now() >= deadline:
                     raise KafkaFailed(str(error)) from None
                 log.warning("connector %s: %s Trying on.", self._settings.name, error)
                 self._sleep(1.0)
-        self._looked = self._checked = self._signed = self._now()
-        return dict(self._starts)
-
-    def _first_reset(self) -> str:
-        """What `auto.offset.reset` says; but when the query starts again, what has no offset is new since it began."""
-        reset = self._settings.kafka.offset_reset
-        return "earliest" if reset == "latest" and self._state.said("begun") else reset
+        self._standing.starts = starts
+        self._vigil.begin()
+        return dict(starts)
 
     @property
     def topic_ids(self) -> dict[str, str]:
@@ -125,21 +117,27 @@ class Ticker:
         """From now on what is there at the next tick is due, and nothing that comes later."""
         self._draining = True
 
-    def position(self, start: Mapping[Key, int]) -> dict[Key, int]:
-        """`start`, with topic-partitions that were found since and without those that are gone."""
-        known = {**self._starts, **start}
-        return {key: offset for key, offset in known.items() if key not in self._gone}
+    def repeated(self, planned: Sequence[Candidate]) -> list[Candidate]:
+        """Those of an earlier run's ranges that the group has put down, word for word: the others come by `tick`.
 
-    def tick(self, start: Mapping[Key, int]) -> list[Candidate]:
-        """The ranges that are due, after committing `start` (exclusive offsets of what was accepted).
+        So a micro-batch that Spark repeats is the same if nothing happened, and passes over nothing if offsets were
+        set or a topic was made anew since. Raises KafkaFailed.
+        """
+        starts = self._standing.starts
+        held = {(topic, partition): span for topic, partition, span in planned if (topic, partition) in starts}
+        ends = self._watermarks.ends(list(held))
+        return [(*key, span) for key, span in held.items() if self._planner.again(key, starts[key], ends[key]) == span]
+
+    def tick(self, accepted: Mapping[Key, int]) -> list[Candidate]:
+        """The ranges that are due, after committing how far those of the last micro-batch were accepted (exclusive).
 
         While the broker is away nothing is due; but who drains is told that nothing is left, so a drain waits for the
         broker, for a bounded time. Raises ConnectorError for what waiting does not cure.
         """
-        deadline = self._now() + self._client_s("default.api.timeout.ms", PATIENCE_S)
+        deadline = self._deadline()
         while True:
             try:
-                return self._tick(start)
+                return self._tick(accepted)
             except BrokerAway as error:
                 self._tell_away(error)
                 if self._state.stopping():
@@ -150,175 +148,45 @@ class Ticker:
                     raise KafkaFailed(str(error)) from None
                 self._sleep(1.0)
 
-    def _tick(self, start: Mapping[Key, int]) -> list[Candidate]:
-        self._starts = self.position(start)
-        self._commit({key: offset for key, offset in start.items() if key not in self._gone})
+    def _tick(self, accepted: Mapping[Key, int]) -> list[Candidate]:
+        starts = self._standing.starts
+        still_there = {key: offset for key, offset in accepted.items() if key in starts}
+        starts.update(still_there)
+        self._planner.commit(still_there)
+        self._vigil.keep()
         if self._state.stopping():
             self._state.say("drained", True)
             return []
-        self._look_around()
+        self._discovery.look()
         return self._due()
-
-    def _commit(self, start: Mapping[Key, int]) -> None:
-        self._confirm(topics_of(self._group.ahead(start)))
-        self._group.commit(start)
-        self._state.settle()
-        if self._now() - self._checked >= CHECK_S:
-            self._confirm(topics_of(self._starts))
-            self._group.check()
-            self._checked = self._now()
-        if self._now() - self._signed >= SIGN_S:
-            self._confirm(topics_of(self._starts))
-            self._group.claim(self._starts, self._planned)
-            self._signed = self._now()
-
-    def _confirm(self, topics: Iterable[str]) -> None:
-        """Goes on only if these are still the topics that our offsets belong to. Raises OffsetsLost, KafkaFailed."""
-        remade = self._ids.remade(topics)
-        if remade:
-            self._begin_anew(remade)
-
-    def _begin_anew(self, topics: list[str]) -> None:
-        """These topics were deleted and made anew. With CONTINUE the query starts again at their first records."""
-        held = [key for key in sorted(self._starts) if key[0] in topics]
-        error = reader.made_anew(*held[0], self._starts[held[0]])
-        if self._settings.kafka.lost_offsets == "STOP":
-            raise error
-        self._ids.adopt(topics)
-        first = self._watermarks.starts([key for key in self._watermarks.topic_partitions() if key[0] in topics])
-        self._start_again(first, f"{error} Going on at the first record.")
-
-    def _start_again(self, starts: Mapping[Key, int], why: str) -> None:
-        """Ends the query, which then starts again from the group's offsets: these ones. Raises KafkaFailed."""
-        self._group.claim(starts, {})
-        topics = topics_of(starts)
-        for topic, partition in self._starts.keys() | starts.keys():
-            if topic in topics:
-                self._state.forget(topic, partition)
-        raise KafkaFailed(why)
-
-    def _look_around(self) -> None:
-        """Takes in topics and topic-partitions that are new; reads them from their first record."""
-        if self._now() - self._looked < self._client_s("metadata.max.age.ms", METADATA_S):
-            return
-        keys = self._watermarks.topic_partitions()
-        self._looked = self._now()
-        self._let_go(self._starts.keys() - set(keys))
-        fresh = [key for key in keys if key not in self._starts]
-        if fresh:
-            self._take_in(fresh)
-
-    def _let_go(self, gone: Iterable[Key]) -> None:
-        for key in sorted(gone):
-            log.warning("connector %s: topic %s, topic-partition %d is gone", self._settings.name, *key)
-            self._gone.add(key)
-            del self._starts[key]
-        self._ids.let_go(topics_of(self._gone) - topics_of(self._starts))
-
-    def _take_in(self, fresh: list[Key]) -> None:
-        joined = self._resolve(fresh, "earliest")
-        back = sorted(self._gone.intersection(fresh))
-        if back:
-            topic, partition = back[0]
-            why = (
-                f"Topic {topic}, topic-partition {partition} was deleted and made anew; going on at {joined[back[0]]}."
-            )
-            self._start_again(joined, why)
-        self._group.claim(joined, {})
-        self._starts.update(joined)
-        log.info("connector %s: new topic-partitions %s", self._settings.name, named(joined))
 
     def _due(self) -> list[Candidate]:
         now_ms = int(self._now() * 1000)
-        ends = self._watermarks.ends(list(self._starts))
+        starts = self._standing.starts
+        ends = self._watermarks.ends(list(starts))
         if self._draining and self._drain is None:
-            self._confirm(topics_of(ends))
+            self._guard.confirm(topics_of(ends))
             self._drain = ends
         learned = {topic: known.bytes_per_record for topic, known in self._state.known().items()}
         found: list[tuple[int, Candidate]] = []
         for key, end in ends.items():
-            start = self._starts[key]
+            start = starts[key]
             if end < start:
-                self._fell_back(key, start, end)
+                self._guard.fell_back(key, start, end)
                 continue
-            arrivals = self._seen(key, start, end, now_ms)
+            oldest = self._ages.oldest_ms(key, start, end, now_ms)
             high = end if self._drain is None else min(end, self._drain.get(key, start))
-            oldest = arrivals.oldest_ms(start)
             per_record = learned.get(key[0])
-            span = self._again(key, start, end) or due(
+            span = self._planner.again(key, start, end) or due(
                 start, high, oldest, per_record, self._settings.flush, now_ms, draining=self._draining
             )
             if span is not None:
-                found.append((self._taken.get(key, 0), (*key, span)))
-        self._show(ends)
-        return self._take(found)
+                found.append((self._planner.last_taken(key), (*key, span)))
+        self._ages.show(ends)
+        return self._planner.take(found)
 
-    def _take(self, found: list[tuple[int, Candidate]]) -> list[Candidate]:
-        """As much as fits into one micro-batch, put down beside the offsets before it begins."""
-        candidates = together(found, self._settings.flush, self._slots)
-        self._batches += bool(candidates)
-        self._taken.update({(topic, partition): self._batches for topic, partition, _ in candidates})
-        plans = {(topic, partition): Plan(span.end, str(span.reason)) for topic, partition, span in candidates}
-        if plans:
-            self._confirm(topics_of(plans))
-            self._group.check(list(plans))
-        self._group.claim({key: self._starts[key] for key in plans}, plans)
-        self._planned = {key: plan for key, plan in self._planned.items() if key not in plans}
-        return candidates
-
-    def _again(self, key: Key, start: int, end: int) -> Range | None:
-        """The range that an earlier run was flushing from here when it ended, so that its files come out the same."""
-        plan = self._planned.get(key)
-        if plan is None or not start < plan.end <= end:
-            return None
-        return Range(start, plan.end, Reason(plan.reason))
-
-    def _seen(self, key: Key, start: int, end: int, now_ms: int) -> Arrivals:
-        """Arrivals, kept up to date. What waited before we looked for the first time counts as old enough."""
-        first = key not in self._arrivals
-        arrivals = self._arrivals.get(key, Arrivals()).after(start)
-        seen_ms = now_ms - self._settings.flush.commit_interval_ms if first else now_ms
-        if end > start:
-            arrivals = arrivals.seen(end, seen_ms)
-        self._arrivals[key] = arrivals
-        return arrivals
-
-    def _fell_back(self, key: Key, start: int, end: int) -> None:
-        """The topic-partition ends below where we stand: deleted and made anew, or truncated.
-
-        With CONTINUE the group is set to its beginning and the query starts again from there. No harm when only the
-        last stable offset lies below: someone read further with read_uncommitted.
-        """
-        if self._watermarks.highs([key])[key] >= start:
-            return
-        self._confirm([key[0]])
-        first = self._watermarks.starts([key])
-        error = reader.lost(*key, start, first[key], end)
-        if self._settings.kafka.lost_offsets == "STOP":
-            raise error
-        self._start_again(first, f"{error} Going on at {first[key]}.")
-
-    def _show(self, ends: Mapping[Key, int]) -> None:
-        """Tells the other processes how things stand, when that changed."""
-        watches = {
-            key: Watch(*key, self._starts[key], end, self._arrivals[key].oldest_ms(self._starts[key]))
-            for key, end in ends.items()
-            if key in self._arrivals
-        }
-        changed = [watch for key, watch in watches.items() if self._shown.get(key) != watch]
-        if changed:
-            self._state.watch(changed)
-            self._shown.update(watches)
-
-    def _resolve(self, keys: list[Key], reset: str) -> dict[Key, int]:
-        """The start of each: its committed offset if Kafka still has it, else by `reset`."""
-        self._ids.adopt(topics_of(keys) - topics_of(self._starts))
-        starts, plans = self._resolver.resolve(keys, reset)
-        self._planned.update(plans)
-        return starts
-
-    def _client_s(self, name: str, default_s: float) -> float:
-        return clients.seconds(self._settings.kafka, name, default_s)
+    def _deadline(self) -> float:
+        return self._now() + clients.seconds(self._settings.kafka, "default.api.timeout.ms", PATIENCE_S)
 
     def _tell_away(self, error: KafkaFailed) -> None:
         if self._now() - self._told_away >= AWAY_LOG_S:
@@ -327,8 +195,3 @@ class Ticker:
 
     def close(self) -> None:
         self._group.close()
-
-
-def named(keys: Mapping[Key, object]) -> str:
-    """Topic-partitions for a log line."""
-    return ", ".join(f"{topic} {partition}" for topic, partition in sorted(keys))

@@ -6,7 +6,6 @@ many Python objects.
 """
 
 from itertools import accumulate, chain, islice
-from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
@@ -63,13 +62,9 @@ def _member(member: Member, messages: list[Any], holes: bool) -> pa.Array:
 
 def _values(member: Member, messages: list[Any], holes: bool) -> tuple[list[Any], bool]:
     """One field of each message, and whether some are None: for no message, and for an absent field that can be."""
-    name = member.source
-    get = attrgetter(name)
-    if member.read == "oneof":
-        chosen = [message if message is not None and message.WhichOneof(name) else None for message in messages]
-        return chosen, True
-    if member.read == "present":
-        there = [message is not None and message.HasField(name) for message in messages]
+    get, has, name = member.get, member.has, member.source
+    if has is not None:
+        there = [message is not None and has(message, name) for message in messages]
         if not all(there):
             return [get(message) if has else None for message, has in zip(messages, there, strict=True)], True
     elif holes:

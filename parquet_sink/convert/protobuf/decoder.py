@@ -109,7 +109,8 @@ class _Reading:
 
     def _chunk(self, positions: Sequence[int], payloads: Sequence[bytes]) -> None:
         """Parse; what is legible goes on together."""
-        parse, required = self._plan.message.FromString, self._plan.required
+        made, required = self._plan.message, self._plan.required
+        parse, is_complete = made.FromString, made.IsInitialized
         kept, messages = [], []
         growth = self._plan.growth
         counts = growth.counts
@@ -122,7 +123,7 @@ class _Reading:
             except DecodeError:
                 self.invalid[position] = f"the value is not a Protobuf message {self._plan.name}"
                 continue
-            if required and not message.IsInitialized():
+            if required and not is_complete(message):
                 self.invalid[position] = f"the value lacks a required field of the Protobuf message {self._plan.name}"
                 continue
             kept.append(position)
@@ -133,7 +134,7 @@ class _Reading:
         """Read all at once, or else each half."""
         if not messages:
             return
-        if len(messages) <= _FEW and sum(message.ByteSize() for message in messages) <= _SMALL_BYTES:
+        if len(messages) <= _FEW and sum(map(self._plan.message.ByteSize, messages)) <= _SMALL_BYTES:
             self._alone(positions, messages)
             return
         try:

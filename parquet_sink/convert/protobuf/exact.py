@@ -34,11 +34,9 @@ def entries(shape: Table, value: Any) -> list[tuple[Any, Any]]:
 
 
 def _member(member: Member, message: Any) -> object:
-    if member.read == "oneof":
-        return None if message.WhichOneof(member.source) is None else _below(member.name, member.shape, message)
-    if member.read == "present" and not message.HasField(member.source):
+    if member.has is not None and not member.has(message, member.source):
         return None
-    return _below(member.name, member.shape, getattr(message, member.source))
+    return _below(member.name, member.shape, member.get(message))
 
 
 def _below(step: str | int, shape: Shape, value: Any) -> object:

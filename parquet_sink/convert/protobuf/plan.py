@@ -5,6 +5,9 @@ themselves), then the other fields in their order. Everything is optional, unles
 wrapper.for.nullables says that scalars are not; fields that can be absent are optional in any case. Groups, extensions
 and unknown fields are left out.
 
+A field hides what the library offers under its name: `message.HasField` may be a field of the schema. So nothing but
+fields is asked of a message; methods are those of its class, where no name of a schema gets in their way.
+
     int32, sint32, sfixed32                 int32
     uint32, fixed32, int64, sint64,
     sfixed64, uint64, fixed64               int64; a larger value is invalid
@@ -143,12 +146,16 @@ class _Planner:
         return self._alone[message.full_name]
 
     def _oneof(self, oneof: Any, options: list[Any]) -> Iterator[Member]:
-        members = tuple(Member(field.name, self._field(field), True, field.name, "present") for field in options)
+        made = message_factory.GetMessageClass(oneof.containing_type)
+        members = tuple(
+            Member(field.name, self._field(field), True, field.name, attrgetter(field.name), made.HasField)
+            for field in options
+        )
         if self._settings.flatten_unions:
             yield from members
             return
         name = f"{oneof.name}_{oneof.index}" if self._settings.index_for_unions else oneof.name
-        yield Member(name, Struct(_struct_type(members), members), True, oneof.name, "oneof")
+        yield Member(name, Struct(_struct_type(members), members), True, oneof.name, _itself, made.WhichOneof)
 
     def _member(self, field: Any, proto3_optional: bool) -> Member:
         self.required |= field.is_required
@@ -161,7 +168,8 @@ class _Planner:
             shape,
             absent or self._is_optional(field, keyword),
             field.name,
-            "present" if absent else "always",
+            attrgetter(field.name),
+            message_factory.GetMessageClass(field.containing_type).HasField if absent else None,
         )
 
     def _is_proto2_optional(self, field: Any) -> bool:
@@ -236,6 +244,11 @@ class _Planner:
             return dict(options.FromString(field.GetOptions().SerializeToString()).Extensions[extension].params)
         except (KeyError, AttributeError):
             return {}
+
+
+def _itself(message: Any) -> Any:
+    """A oneof is no object of its own: its fields are those of the message."""
+    return message
 
 
 def _unwrapped(message: Any) -> Scalar:

@@ -1,7 +1,8 @@
 """How the values of a Protobuf message are read, as a tree that follows its columns. Pure."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 
@@ -49,13 +50,17 @@ Shape = Scalar | Many | Table | Struct
 
 @dataclass(frozen=True)
 class Member:
-    """A field of a struct. source: the field or oneof of the message; read: always, or null where it is absent."""
+    """A field of a struct. source: the field or oneof of the message.
+
+    get: its value in a message. has: whether a message has the field or oneof of that name; None: it always has.
+    """
 
     name: str
     shape: Shape
     nullable: bool
     source: str
-    read: Literal["always", "present", "oneof"]
+    get: Callable[[Any], Any]
+    has: Callable[[Any, str], object] | None
 
 
 @dataclass(frozen=True)

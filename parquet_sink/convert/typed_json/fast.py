@@ -145,7 +145,7 @@ class _Visit:
         if array.null_count:
             missing = array.is_null() if inside is None else pc.and_(array.is_null(), inside)
         if self._numbers and isinstance(slot.kind, DecimalKind):
-            self._doubt_texts(array.is_valid(), rows, rf'{_start_of(name)}"|\\|[0-9][eE]')
+            self._doubt_texts(array.is_valid(), rows, _odd_decimal(name, slot.kind))
         converted = self._convert(array, slot.kind, rows)
         if missing is not None and pc.any(missing).as_py():
             if slot.default is not None:
@@ -157,8 +157,8 @@ class _Visit:
     def _doubt_texts(self, mask: pa.BooleanArray, rows: Rows, pattern: str) -> None:
         """Doubt the values in which an element of the mask is true, as far as their text matches.
 
-        So those are found that have null where a field may be left out and not be null; and those that have text, or
-        an exponent, which Arrow follows beyond its own limits, where a decimal should be a number.
+        So those are found that have null where a field may be left out and not be null; and decimals that are not
+        numbers of few enough digits (see `_odd_decimal`).
         """
         positions = _rows_of(mask, rows)
         matches = pc.match_substring_regex(self._values.take(positions), pattern)
@@ -223,6 +223,15 @@ class _Visit:
 def _start_of(name: str) -> str:
     """A pattern for all that comes before the value of a field, unless its name is escaped; else for nothing."""
     return f'"{name}"[ \t\r\n]*:[ \t\r\n]*' if _PLAIN_NAME.fullmatch(name) else ""
+
+
+def _odd_decimal(name: str, kind: DecimalKind) -> str:
+    """A pattern for what Arrow's reader makes of a field what it is not: decimals as text, or with an exponent.
+
+    So it does with more digits before the point than the type has room for: it counts the digits that are written, and
+    then multiplies by the scale, past the precision and past 128 bits.
+    """
+    return rf'{_start_of(name)}("|-?[1-9][0-9]{{{kind.precision - kind.scale},}})|\\|[0-9][eE]'
 
 
 def _rows_of(mask: pa.BooleanArray, rows: Rows) -> pa.Int64Array:
