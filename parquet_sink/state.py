@@ -172,8 +172,9 @@ class State:
         ]
 
     def forget(self, topic: str, partition: int) -> None:
-        """Forgets how far a topic-partition is accepted: it was deleted and made anew."""
+        """Forgets how far a topic-partition is accepted, and how it stands: it was deleted."""
         self._connection.execute("delete from accepted where topic = ? and partition = ?", (topic, partition))
+        self._connection.execute("delete from watch where topic = ? and partition = ?", (topic, partition))
 
     def learn(self, topic: str, known: Known) -> None:
         """Notes what a range taught of a topic. What is known already stays where nothing new was learned."""

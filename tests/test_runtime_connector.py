@@ -168,7 +168,7 @@ def test_two_connectors_of_one_name_and_folder_do_not_run(
 def test_a_query_that_ends_well_is_done(running: Connector, launched: list[Query]) -> None:
     """After --until-caught-up the connector is done, and what was accepted is committed."""
     assert running.state is not None
-    running.state.accept([Accepted("orders", 0, 100, 100, "records")])
+    running.state.accept([Accepted("orders", 0, 100, 0, 100, "records")])
     launched[0].isActive = False
     running.look(SPARK)
     assert running.status is Status.DONE
@@ -178,13 +178,13 @@ def test_a_query_that_ends_well_is_done(running: Connector, launched: list[Query
 def test_a_refusal_ends_the_connector(running: Connector, launched: list[Query]) -> None:
     """What a new start does not cure fails at once, in our words, and what was accepted before it is committed."""
     assert running.state is not None
-    running.state.accept([Accepted("orders", 0, 40, 100, "records")])
+    running.state.accept([Accepted("orders", 0, 40, 0, 100, "records")])
     running.state.fail(Failure("UploadRefused", "the target answered 403"))
     launched[0].fail()
     running.look(SPARK)
     assert running.status is Status.FAILED
     assert running.failure == Failure("UploadRefused", "the target answered 403")
-    assert Group.advanced == [({("orders", 0): 40}, {("orders", 0): Plan(100, "records")})]
+    assert Group.advanced == [({("orders", 0): 40}, {("orders", 0): Plan(0, 100, "records")})]
 
 
 @pytest.mark.parametrize("kind", ["BrokerAway", "KafkaFailed"])
@@ -267,7 +267,7 @@ def test_offsets_that_cannot_be_committed_are_told(
 ) -> None:
     """When the last commit fails the connector still ends, and the log says that files are sent again."""
     assert running.state is not None
-    running.state.accept([Accepted("orders", 0, 100, 100, "records")])
+    running.state.accept([Accepted("orders", 0, 100, 0, 100, "records")])
     Group.error = AnotherInstance("committed by another; it stays.")
     launched[0].isActive = False
     running.look(SPARK)

@@ -21,6 +21,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from parquet_sink.errors import KafkaFailed, SetupError
+from parquet_sink.kafka import tools
 from parquet_sink.kafka.jars import Report, fetch, say
 
 HOST: Final = "127.0.0.1"
@@ -31,10 +32,9 @@ START_ATTEMPTS: Final = 3
 START_TIMEOUT_S: Final = 60.0
 STOP_TIMEOUT_S: Final = 20.0
 REQUEST_TIMEOUT_S: Final = 30.0
-CONSUMER_GROUPS: Final = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 
 # The quick compiler and the serial collector: half the start-up (2 s) and 210 MB, and no slower at these loads.
-_JAVA_LIGHT: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
+_JAVA_LIGHT: Final = tools.JAVA
 _JAVA_SERVER: Final = ("-Xms128m", "-Xmx512m", "-XX:+ExitOnOutOfMemoryError", "-Djava.awt.headless=true")
 # Waits for a line. At the end of its input, which is the end of the process that holds the other side of the pipe, it
 # ends the broker, and removes the folder that nobody else can remove any more.
@@ -58,13 +58,6 @@ appender.file.policies.type = SizeBasedTriggeringPolicy
 appender.file.policies.size = 10MB
 appender.file.strategy.type = DefaultRolloverStrategy
 appender.file.strategy.max = 2
-"""
-_TOOL_LOGGING: Final = """\
-status = error
-rootLogger = error, console
-appender.console.type = Console
-appender.console.name = console
-appender.console.target = SYSTEM_ERR
 """
 
 
@@ -229,7 +222,7 @@ class Broker:
 
         `--bootstrap-server` is added. Raises KafkaFailed with what the tool said when it fails or takes too long.
         """
-        command = [*self._java_with_logging("tools", _TOOL_LOGGING), main_class]
+        command = [*self._java, f"-Dlog4j2.configurationFile={tools.LOGGING.as_uri()}", main_class]
         command += ["--bootstrap-server", self.bootstrap_servers, *arguments]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
@@ -241,7 +234,7 @@ class Broker:
 
     def consumer_groups(self, *arguments: str) -> str:
         """What `kafka-consumer-groups` prints, as for `--describe --group NAME`. Raises KafkaFailed."""
-        return self.run_tool(CONSUMER_GROUPS, *arguments)
+        return self.run_tool(tools.CONSUMER_GROUPS, *arguments)
 
     def _admin(self) -> AdminClient:
         return AdminClient({"bootstrap.servers": self.bootstrap_servers, **_QUIET_CLIENT})

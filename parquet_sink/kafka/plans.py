@@ -45,12 +45,21 @@ class RangePlanner:
         self._taken: dict[Key, int] = {}
         self._batches = 0
         self._slots = int(context.state.said("slots") or 1)
+        self._void: set[Key] = set()
 
-    def settle(self, read: Mapping[Key, int]) -> dict[Key, int]:
+    def accept(self, read: Mapping[Key, int]) -> dict[Key, int]:
         """How far the ranges of the last micro-batch, which go to `read` (exclusive), are accepted.
 
-        One that is owed is accepted in part; without a word from the sink a range that was read is done.
+        Not those of topics that went away since: Spark goes on naming that micro-batch until the next one, when a topic
+        of that name may be there again.
         """
+        starts, settled = self._context.standing.starts, self._settle(read)
+        accepted = {key: offset for key, offset in settled.items() if key in starts and key not in self._void}
+        starts.update(accepted)
+        return accepted
+
+    def _settle(self, read: Mapping[Key, int]) -> dict[Key, int]:
+        """A range that is owed is accepted in part; without a word from the sink one that was read is done."""
         found = {(one.topic, one.partition): one for one in self._context.state.accepted()} if self.under_way else {}
         for key, planned in self.under_way.items():
             owed = _owed(planned, found.get(key), self._context.now()) if key in read else None
@@ -70,8 +79,13 @@ class RangePlanner:
         return {**self.planned, **{key: _plan(owed.planned) for key, owed in self.owed.items()}}
 
     def forget(self, key: Key) -> None:
-        """This topic-partition is gone, and what was owed of it with it."""
+        """This topic-partition is not there any more."""
+        self.planned.pop(key, None)
         self.owed.pop(key, None)
+        self._taken.pop(key, None)
+        self._void.add(key)
+        self._context.group.forget(key)
+        self._context.state.forget(*key)
 
     def last_taken(self, key: Key) -> int:
         """The number of the micro-batch that took a range of this topic-partition last; 0: none yet."""
@@ -102,6 +116,7 @@ class RangePlanner:
         if not candidates:
             return []
         self._batches += 1
+        self._void = set()
         self._taken.update({(topic, partition): self._batches for topic, partition, _ in candidates})
         work, fresh = self._work(candidates)
         plans = {key: _plan(planned) for key, planned in work.items()}
