@@ -202,7 +202,7 @@ def shaped(config: ShapeSettings, records: Sequence[Json], cuts: Sequence[int], 
 
 
 def shown(row: Json) -> str:
-    """A row to compare: 1 is not 1.0, nulls and the order of columns do not count, an empty map is what `{}` becomes."""
+    """A row to compare: 1 is not 1.0, nulls and the order of columns do not count, an empty map is `{}`."""
     return repr(ordered(row))
 
 
