@@ -222,9 +222,9 @@ def ends(broker: Broker, topic: str, partitions: int = 1) -> list[int]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The Spark session that all tests share, as `run` starts it."""
-    shared = session.start(None, tmp_path_factory.mktemp("spark"))
-    yield shared
-    shared.stop()
+    shared = session.Session(None, tmp_path_factory.mktemp("run"))
+    yield shared.start()
+    shared.close()
 
 
 @pytest.fixture

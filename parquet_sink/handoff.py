@@ -20,9 +20,12 @@ from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files import naming
 from parquet_sink.files.cleanup import prepare_connector
+from parquet_sink.files.storage import storage_trouble
 
 RUN_FOLDER: Final = "run.folder"
 """The one option of both data sources: the folder that `write` made."""
+SETTINGS_FILE: Final = "settings.json"
+INSTANCE_FILE: Final = "instance.json"
 
 
 @dataclass(frozen=True)
@@ -54,15 +57,24 @@ class Handoff:
         base = naming.connector_folder(self.settings.files.tmp_dir, self.settings.name)
         return Path(base) / naming.STATE_FILE
 
+    @property
+    def files(self) -> tuple[Path, Path]:
+        """What `write` put into the folder: the settings and the instance."""
+        return Path(self.folder, SETTINGS_FILE), Path(self.folder, INSTANCE_FILE)
 
-def write(settings: ConnectorSettings, folder: Path) -> Handoff:
-    """Puts the settings into `folder`, readable by this user alone. Raises StorageFailed when tmp.dir is of no use."""
+
+def write(settings: ConnectorSettings, folder: Path, instance: Instance | None = None) -> Handoff:
+    """Puts the settings into `folder`, readable by this user alone. instance: of a folder that was lost; else a new one.
+
+    Raises StorageFailed when tmp.dir or the folder is of no use.
+    """
     prepare_connector(settings.files.tmp_dir, settings.name)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    instance = Instance.new()
-    _private(folder / "settings.json", dump_with_secrets(settings))
-    _private(folder / "instance.json", json.dumps(asdict(instance)))
-    return Handoff(settings, instance, str(folder))
+    given = Handoff(settings, instance or Instance.new(), str(folder))
+    with storage_trouble(str(folder), "make the run folder"):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path, text in zip(given.files, (dump_with_secrets(settings), json.dumps(asdict(given.instance))), strict=True):
+            _private(path, text)
+    return given
 
 
 def read(options: Mapping[str, str]) -> Handoff:
@@ -74,8 +86,8 @@ def read(options: Mapping[str, str]) -> Handoff:
         )
     folder = Path(given)
     try:
-        settings = load_with_secrets((folder / "settings.json").read_text(encoding="utf-8"))
-        instance = Instance(**json.loads((folder / "instance.json").read_text(encoding="utf-8")))
+        settings = load_with_secrets((folder / SETTINGS_FILE).read_text(encoding="utf-8"))
+        instance = Instance(**json.loads((folder / INSTANCE_FILE).read_text(encoding="utf-8")))
     except OSError as error:
         raise InvalidConfiguration([f"Invalid [{RUN_FOLDER}]. {given} cannot be read: {error.strerror}"]) from None
     return Handoff(settings, instance, given)
