@@ -12,7 +12,8 @@
         ├── OffsetsLost          Kafka deleted records before they were read
         ├── AnotherInstance      the same connector runs elsewhere
         ├── KafkaFailed          the broker refused or stayed away
-        │   └── BrokerAway       no answer in time; it may come back
+        │   ├── BrokerAway       no answer in time; it may come back
+        │   └── KafkaRefused     the broker says no, and would say so again: fix the cause, start again
         ├── RegistryFailed       the schema registry refused or stayed away
         │   └── RegistryAway     no answer in time, or trouble of its own; it may come back
         └── StorageFailed        the folder for temporary files cannot be used
@@ -106,6 +107,10 @@ class KafkaFailed(ConnectorError):
 
 class BrokerAway(KafkaFailed):
     """No broker answered in time; it may come back, and nothing is lost meanwhile."""
+
+
+class KafkaRefused(KafkaFailed):
+    """A broker refused a request, and would refuse it again: rights, versions, limits."""
 
 
 class RegistryFailed(ConnectorError):

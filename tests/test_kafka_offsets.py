@@ -7,10 +7,11 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from parquet_sink.config.settings import KafkaSettings
-from parquet_sink.errors import AnotherInstance, BrokerAway, KafkaFailed
+from parquet_sink.errors import AnotherInstance, BrokerAway, KafkaFailed, KafkaRefused
 from parquet_sink.handoff import Instance
 from parquet_sink.kafka import offsets
 from parquet_sink.kafka.offsets import NO_IDS, Committed, GroupOffsets, Key, Plan, metadata
+from parquet_sink.kafka.pieces import TOO_LARGE
 
 KAFKA = KafkaSettings(topics=("orders",), group="connect-orders", client={"bootstrap.servers": "localhost:9092"})
 ME = Instance("me", "host-a", 1, "2026-01-01T00:00:00Z")
@@ -25,6 +26,8 @@ class Group:
         self.commits: list[dict[Key, int]] = []
         self.error: KafkaError | None = None
         self.answer_lost = False
+        self.most_bytes = 10**9
+        self.too_large = KafkaError.INVALID_COMMIT_OFFSET_SIZE
 
     def committed(self, asked: list[TopicPartition], timeout: float) -> list[TopicPartition]:
         self._fail()
@@ -37,6 +40,8 @@ class Group:
     def commit(self, offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition]:
         assert not asynchronous
         self._fail()
+        if sum(len(tp.metadata or "") for tp in offsets) > self.most_bytes:
+            raise KafkaException(KafkaError(self.too_large))
         self.commits.append({(tp.topic, tp.partition): tp.offset for tp in offsets})
         self.committed_offsets |= {(tp.topic, tp.partition): (tp.offset, tp.metadata) for tp in offsets}
         if self.answer_lost:
@@ -234,7 +239,7 @@ def test_refusals_are_final(group: Group, make: Callable[..., GroupOffsets], cod
     """What waiting does not cure is not taken for a broker that is away, and names the cure."""
     group.error = KafkaError(code)
     for act in (lambda: make().read([("orders", 0)]), lambda: make().claim({("orders", 0): 1}, {})):
-        with pytest.raises(KafkaFailed, match="connect-orders.*Check the credentials") as found:
+        with pytest.raises(KafkaRefused, match="connect-orders.*Check") as found:
             act()
         assert not isinstance(found.value, BrokerAway)
 
@@ -265,3 +270,52 @@ def test_an_error_of_one_topic_partition_is_an_error(group: Group, make: Callabl
         make().read([("orders", 0)])
     with pytest.raises(KafkaFailed, match="cannot be committed"):
         make().claim({("orders", 0): 7}, {})
+
+
+MANY = {("orders", partition): partition for partition in range(3_000)}
+
+
+def test_many_offsets_are_committed_in_pieces(group: Group, make: Callable[..., GroupOffsets]) -> None:
+    """One commit stays well below a broker's limit of a message, and all offsets arrive, each once."""
+    group.most_bytes = 1_000_000
+    make(ids={"orders": "A" * 22}).claim(MANY)
+    assert {key: offset for key, (offset, _) in group.committed_offsets.items()} == MANY
+    assert sum(map(len, group.commits)) == len(MANY)
+    assert len(group.commits) == 3
+
+
+@pytest.mark.parametrize("too_large", sorted(TOO_LARGE))
+def test_a_broker_with_a_smaller_limit_gets_smaller_pieces(
+    too_large: int, group: Group, make: Callable[..., GroupOffsets]
+) -> None:
+    """A commit that the broker finds too large is sent again in halves, whatever it calls that."""
+    group.most_bytes, group.too_large = 10_000, too_large
+    make().claim(MANY)
+    assert {key: offset for key, (offset, _) in group.committed_offsets.items()} == MANY
+
+
+def test_an_offset_that_alone_is_too_large_is_a_failure(group: Group, make: Callable[..., GroupOffsets]) -> None:
+    """Halving ends with a single offset; then the broker's answer is told."""
+    group.most_bytes = 10
+    with pytest.raises(KafkaFailed, match="offsets cannot be committed"):
+        make().claim(MANY)
+    assert group.commits == []
+
+
+def test_pieces_before_a_failure_are_ours(group: Group, make: Callable[..., GroupOffsets]) -> None:
+    """When the broker goes away between two pieces, a later look finds no other hand in the first."""
+    mine, send = make(), group.commit
+
+    def once(offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition]:
+        done = send(offsets, asynchronous)
+        group.error = KafkaError(KafkaError._TIMED_OUT)
+        return done
+
+    group.commit = once  # type: ignore[method-assign]
+    with pytest.raises(BrokerAway):
+        mine.commit(MANY)
+    group.error = None
+    mine.check()
+    group.commit = send  # type: ignore[method-assign]
+    mine.commit(MANY)
+    assert {key: offset for key, (offset, _) in group.committed_offsets.items()} == MANY

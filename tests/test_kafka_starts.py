@@ -196,18 +196,18 @@ class Query:
         """A new start, until one succeeds: the broker may not have the topic just now."""
         self.ticker = Ticker(self.settings, self.state, ME, now=self.clock.now, sleep=self.clock.sleep)
         self.start = self.ticker.begin()
+        self.accepted: dict[Key, int] = {}
         self.state.say("begun", True)
         self.starts += 1
 
     def tick(self) -> list[Key]:
         """One tick and its micro-batch. Raises what the ticker raises, or KafkaFailed when a range cannot be read."""
         self.clock.sleep(1)
-        due = self.ticker.tick(self.start)
-        before = self.ticker.position(self.start)
+        due = self.ticker.tick(self.accepted)
+        self.accepted = {}
         for topic, partition, span in due:
-            assert span.start == before[topic, partition]
             self._read(topic, partition, span.start, span.end)
-            self.start[topic, partition] = span.end
+            self.accepted[topic, partition] = span.end
         return [(topic, partition) for topic, partition, _ in due]
 
     def _read(self, name: str, partition: int, start: int, end: int) -> None:

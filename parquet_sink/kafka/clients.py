@@ -19,15 +19,6 @@ log = logging.getLogger(__name__)
 
 END_OF_PARTITION: Final = KafkaError._PARTITION_EOF  # noqa: SLF001 - the client's public names for its own events
 OUT_OF_RANGE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})  # noqa: SLF001
-PASSING: Final = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT})  # noqa: SLF001
-UNKNOWN: Final = frozenset(
-    {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}  # noqa: SLF001
-)
-
-MEMBERS_ONLY: Final = frozenset(
-    {KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION, KafkaError.REBALANCE_IN_PROGRESS}
-)
-"""Answers to a commit from outside to a group that has members."""
 
 RENAMED: Final[Mapping[str, str]] = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
@@ -62,19 +53,6 @@ NO_EFFECT: Final = frozenset(
     }
 )
 """Java consumer settings that this program sets itself, or that have no meaning without group membership."""
-
-REFUSALS: Final = frozenset(
-    {
-        KafkaError._AUTHENTICATION,  # noqa: SLF001
-        KafkaError.SASL_AUTHENTICATION_FAILED,
-        KafkaError.TOPIC_AUTHORIZATION_FAILED,
-        KafkaError.GROUP_AUTHORIZATION_FAILED,
-        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-        KafkaError.UNSUPPORTED_SASL_MECHANISM,
-        KafkaError._SSL,  # noqa: SLF001
-    }
-)
-"""Waiting does not cure these."""
 
 T = TypeVar("T")
 

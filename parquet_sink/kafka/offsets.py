@@ -17,7 +17,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import AnotherInstance, BrokerAway, ConnectorError, KafkaFailed
 from parquet_sink.handoff import Instance
-from parquet_sink.kafka import clients
+from parquet_sink.kafka import answers, clients
+from parquet_sink.kafka.pieces import TOO_LARGE, halves, pieces
 
 log = logging.getLogger(__name__)
 
@@ -183,24 +184,37 @@ class GroupOffsets:
             TopicPartition(*key, offset, metadata(self._instance, plans.get(key), ids[key]))
             for key, offset in next_offsets.items()
         ]
+        for piece in pieces(self._group, wanted):
+            self._send_piece(piece)
+
+    def _send_piece(self, piece: list[TopicPartition]) -> None:
+        """One commit; in halves if the broker finds it too large. What was sent before a failure stays."""
+        error = self._refusal(piece)
+        if error is not None and error.code() in TOO_LARGE and len(piece) > 1:
+            for half in halves(piece):
+                self._send_piece(half)
+        elif error is not None:
+            raise self._failed("offsets cannot be committed", error)
+        else:
+            self._ours.update({(tp.topic, tp.partition): tp.offset for tp in piece})
+
+    def _refusal(self, piece: list[TopicPartition]) -> KafkaError | None:
         try:
-            done = self._consumer.commit(offsets=wanted, asynchronous=False)
+            done = self._consumer.commit(offsets=piece, asynchronous=False)
         except KafkaException as error:
-            raise self._failed("offsets cannot be committed", error.args[0]) from None
-        bad = next((tp for tp in done or () if tp.error), None)
-        if bad is not None and bad.error is not None:
-            raise self._failed("offsets cannot be committed", bad.error)
-        self._ours.update(next_offsets)
+            said: KafkaError = error.args[0]
+            return said
+        return next((tp.error for tp in done or () if tp.error), None)
 
     def _failed(self, what: str, error: KafkaError) -> ConnectorError:
-        if error.code() in clients.REFUSALS:
-            return KafkaFailed(f"Group {self._group}: {what}. {error.str()}. Check the credentials and rights.")
-        if error.code() in clients.MEMBERS_ONLY:
+        if error.code() in answers.MEMBERS_ONLY:
             return AnotherInstance(
                 f"Group {self._group}: {what}, because the group has active members: the connector still runs in Kafka "
                 f"Connect, or another consumer uses this group. Stop that first."
             )
-        return BrokerAway(f"Group {self._group}: {what}. {error.str()}.")
+        if error.code() in answers.UNKNOWN:
+            return BrokerAway(f"Group {self._group}: {what}. A topic is being made or deleted.")
+        return answers.failure(error, f"Group {self._group}: {what}")
 
     def close(self) -> None:
         self._consumer.close()

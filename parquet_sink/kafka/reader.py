@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import KafkaFailed, OffsetsLost
-from parquet_sink.kafka import clients
+from parquet_sink.kafka import answers, clients
 from parquet_sink.kafka.block import Block
 from parquet_sink.memory import give_back
 
@@ -125,11 +125,9 @@ class RangeReader:
             return offset >= self.end
         if code in clients.OUT_OF_RANGE:
             return self._overtaken(position)
-        if error.retriable() or code in clients.PASSING:
+        if error.retriable() or code in answers.PASSING:
             return False
-        raise KafkaFailed(
-            f"Topic {self.topic}, topic-partition {self.partition}, offset {self.next_offset}: {error.str()}"
-        )
+        raise answers.failure(error, f"Topic {self.topic}, topic-partition {self.partition}, offset {self.next_offset}")
 
     def _overtaken(self, position: _Position) -> bool:
         """Retention deleted the next offset: stop, or go on behind the gap when the settings accept the loss.

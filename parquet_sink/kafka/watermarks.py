@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any, Final
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription, TopicMetadata  # type: ignore[attr-defined]
 
 from parquet_sink.config.settings import KafkaSettings
-from parquet_sink.errors import BrokerAway, KafkaFailed
-from parquet_sink.kafka import clients
+from parquet_sink.errors import KafkaFailed
+from parquet_sink.kafka import answers, clients
 from parquet_sink.kafka.offsets import Key
 
 log = logging.getLogger(__name__)
@@ -19,11 +19,6 @@ log = logging.getLogger(__name__)
 TIMEOUT_S: Final = 10.0
 NO_ID: Final = "A" * 22
 """Zero, in the text form of Kafka's ids: before Kafka 2.8 topics have none."""
-UNTOLD: Final = clients.REFUSALS | {
-    KafkaError._UNSUPPORTED_FEATURE,  # noqa: SLF001 - the client's public name
-    KafkaError.UNSUPPORTED_VERSION,
-}
-"""Answers to a question for a topic's id that asking again does not change."""
 
 
 class Watermarks:
@@ -77,9 +72,9 @@ class Watermarks:
             found = str(about.result().topic_id)
         except KafkaException as error:
             code = error.args[0].code()
-            if code in clients.UNKNOWN:
+            if code in answers.UNKNOWN:
                 return None
-            if code in UNTOLD:
+            if code in answers.REFUSALS:
                 return ""
             raise self._failed(error.args[0], f"Topic {topic}") from None
         return "" if found == NO_ID else found.translate(_URL_SAFE)
@@ -133,16 +128,12 @@ class Watermarks:
 
     def _failed(self, error: Any, what: str) -> KafkaFailed:
         code = error.code()
-        if code in clients.UNKNOWN:
+        if code in answers.UNKNOWN:
             return KafkaFailed(
                 f"{what} does not exist on {self._servers}. Create the topic, or correct [topics]. If it was deleted "
                 f"while the connector ran: what was not delivered is lost with it."
             )
-        if code in clients.REFUSALS:
-            return KafkaFailed(f"{what}: {self._servers} refuses us. {error.str()}. Check the credentials and rights.")
-        return BrokerAway(
-            f"{what}: no answer from {self._servers}. {error.str()}. Check [bootstrap.servers] and the broker."
-        )
+        return answers.failure(error, what, asked=self._servers, away="Check [bootstrap.servers] and the broker")
 
 
 _URL_SAFE: Final = str.maketrans("+/", "-_")
