@@ -20,7 +20,6 @@ from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files import naming
 from parquet_sink.files.cleanup import prepare_connector
-from parquet_sink.files.storage import storage_trouble
 
 RUN_FOLDER: Final = "run.folder"
 """The one option of both data sources: the folder that `write` made."""
@@ -64,16 +63,16 @@ class Handoff:
 
 
 def write(settings: ConnectorSettings, folder: Path, instance: Instance | None = None) -> Handoff:
-    """Puts the settings into `folder`, readable by this user alone. instance: of a folder that was lost; else a new one.
+    """Puts the settings into `folder`, readable by this user alone. instance: whose folder was lost; else a new one.
 
-    Raises StorageFailed when tmp.dir or the folder is of no use.
+    Raises StorageFailed when tmp.dir is of no use, OSError when the folder is.
     """
     prepare_connector(settings.files.tmp_dir, settings.name)
     given = Handoff(settings, instance or Instance.new(), str(folder))
-    with storage_trouble(str(folder), "make the run folder"):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for path, text in zip(given.files, (dump_with_secrets(settings), json.dumps(asdict(given.instance))), strict=True):
-            _private(path, text)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    settings_file, instance_file = given.files
+    _private(settings_file, dump_with_secrets(settings))
+    _private(instance_file, json.dumps(asdict(given.instance)))
     return given
 
 

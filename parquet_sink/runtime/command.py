@@ -79,6 +79,7 @@ def run(args: argparse.Namespace) -> int:
         spark_conf=dict(args.conf),
         until_caught_up=args.until_caught_up,
         observer=observer,
+        wish=args.wish,
     )
     return worker.run()
 

@@ -109,7 +109,7 @@ class Connector:
             self._query = self._started(spark)
         except (ConnectionError, EOFError):  # Java is gone, and with it all connectors
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, the other connectors go on
+        except Exception as error:  # whatever it is, the other connectors go on
             log.debug("connector %s", self.settings.name, exc_info=True)
             self._ended(failure_of(error, self.settings.files.tmp_dir))
 

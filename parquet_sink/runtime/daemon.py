@@ -27,4 +27,4 @@ class _Deaf:
 if __name__ == "__main__":
     os.environ[DEAF] = "1"
     vars(daemon)["signal"] = _Deaf()
-    daemon.manager()  # type: ignore[no-untyped-call]
+    daemon.manager()

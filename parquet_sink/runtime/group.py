@@ -73,8 +73,4 @@ def told(settings: ConnectorSettings, behind: dict[Key, tuple[int, int]], most: 
     places = [f"{topic} {partition} from offset {at}" for (topic, partition), (at, _) in sorted(behind.items())]
     rest = [f"and {len(places) - most} more"] if len(places) > most else []
     where = ", ".join([*places[:most], *rest])
-    plural = ("", "s")[records != 1], ("", "s")[len(behind) != 1]
-    return (
-        f"connector {settings.name}: stopped; {records:,} record{plural[0]} of {len(behind)} topic-partition{plural[1]} "
-        f"wait in Kafka ({where}); the next start goes on there"
-    )
+    return f"connector {settings.name}: stopped with lag {records:,} ({where}); the next start goes on there"

@@ -43,7 +43,7 @@ class Java:
     def launch(self, conf: SparkConf) -> Any:
         """Starts it and waits until it answers; PySpark's gateway to it. Raises SetupError when it ends instead."""
         told = self._folder / "gateway"
-        command = [str(Path(_find_spark_home(), "bin", "spark-submit"))]  # type: ignore[no-untyped-call]
+        command = [str(Path(_find_spark_home(), "bin", "spark-submit"))]
         for key, value in conf.getAll():
             command += ["--conf", f"{key}={value}"]
         self._start([*command, "pyspark-shell"], told)
@@ -81,8 +81,8 @@ class Java:
                 raise SetupError(f"Spark's Java process ended with exit status {status} before it was up.")
             time.sleep(LOOK_S)
 
-    def gone(self, patience_s: float = 2.0) -> bool:
-        """Whether it has ended; waits for that a moment, since its sockets close before it is gone."""
+    def gone(self, patience_s: float) -> bool:
+        """Whether it has ended; waits so long for that, since its sockets close before it is gone."""
         if self._process is None:
             return False
         try:

@@ -15,6 +15,7 @@ class LogLines:
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
         self._status: dict[str, Status] = {}
+        log.info("Spark is starting; this takes some seconds")
 
     def look(self, connectors: Sequence[Connector]) -> None:
         for connector in connectors:

@@ -23,6 +23,7 @@ LONGEST_TOPIC: Final = 20
 STYLES: Final = {
     Status.STARTING: "yellow",
     Status.RUNNING: "green",
+    Status.STOPPING: "yellow",
     Status.DONE: "dim",
     Status.FAILED: "bold red",
 }

@@ -43,7 +43,7 @@ class Restarts:
     def pause_s(self, now_s: float, message: str, standing: Standing) -> float | None:
         """Seconds until the next start; None: no more of them."""
         blamed = [key for key in _blamed(message, standing) if key in standing.positions]
-        failures = max(map(lambda key: self._failed_again(key, standing.positions[key]), blamed), default=0)
+        failures = max((self._failed_again(key, standing.positions[key]) for key in blamed), default=0)
         if not blamed:
             failures = self._failed_idle(now_s, standing)
         self._positions = dict(standing.positions)

@@ -1,7 +1,9 @@
-"""The private folder of one run, for checkpoints, state and Spark's own files: in memory where there is such a place.
+"""The private folder of one run, for settings, checkpoints and the temporary files of Spark and Java.
 
-A run that is killed cannot remove its folder, and memory is dear: the next run on the machine does. Each holds a lock
-on its folder, which the operating system releases however the process ends.
+It is in memory where that lasts: at the end of a user's last session systemd removes what it has in shared memory, but
+nothing of system users. A run that is killed at once cannot remove its folder, so the next run on the machine does.
+Each holds a lock on its folder, which the operating system releases however the process ends; cleaners of temporary
+files respect it.
 """
 
 import contextlib
@@ -15,15 +17,16 @@ from pathlib import Path
 from typing import Final
 
 MEMORY_FOLDER: Final = Path("/dev/shm")
+LAST_SYSTEM_USER: Final = 999
+"""Whose shared memory no logout clears (`RemoveIPC` of systemd's logind)."""
 PREFIX: Final = "parquet-sink-run-"
 
 
 @contextmanager
 def scratch_folder(base: Path | None = None) -> Iterator[Path]:
     """A fresh folder (mode 0700) below `base`, removed at the end. base: None chooses."""
-    base = base or _base()
     sweep(base)
-    folder, lock = _make(base)
+    folder, lock = _make(base or _base())
     try:
         yield folder
     finally:
@@ -32,7 +35,8 @@ def scratch_folder(base: Path | None = None) -> Iterator[Path]:
 
 
 def _base() -> Path:
-    return MEMORY_FOLDER if os.access(MEMORY_FOLDER, os.W_OK) else Path(tempfile.gettempdir())
+    lasts = os.getuid() <= LAST_SYSTEM_USER and os.access(MEMORY_FOLDER, os.W_OK)
+    return MEMORY_FOLDER if lasts else Path(tempfile.gettempdir())
 
 
 def _make(base: Path) -> tuple[Path, int]:
@@ -47,8 +51,9 @@ def _make(base: Path) -> tuple[Path, int]:
 
 
 def sweep(base: Path | None = None) -> None:
-    """Removes this user's folders whose process is gone."""
-    for left in (base or _base()).glob(f"{PREFIX}*"):
+    """Removes this user's folders whose process is gone. base: None for every place where there may be some."""
+    bases = [base] if base is not None else [MEMORY_FOLDER, Path(tempfile.gettempdir())]
+    for left in (left for folder in bases for left in folder.glob(f"{PREFIX}*")):
         try:
             descriptor = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except OSError:  # another user's, or removed meanwhile

@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Final, Protocol
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+PROMISE: Final = "; the flush in progress is finished first, for at most {:g} s; a second signal ends it at once"
 LOOK_S: Final = 0.25
 BEGIN_S: Final = 10.0
 GIVE_UP_S: Final = 5.0
@@ -56,15 +58,13 @@ class Worker:
         self._spark_conf, self._observer = spark_conf, observer
         self._wish = wish or StopWish()
         self._connectors: list[Connector] = []
-        self._session: Session
+        self._session: Session | None = None
 
     def run(self) -> int:
         """0 when all are done, or stopped on a wish; 1 when a connector failed. Raises SetupError, ConnectorError."""
         with self._wish.heard():
             longest_s = max((one.stop_timeout_ms / 1000 for one in self._settings), default=0.0)
-            self._wish.promise = (
-                f"; the flush in progress is finished first, for at most {longest_s:g} s; a second signal ends it at once"
-            )
+            self._wish.promise = PROMISE.format(longest_s)
             try:
                 find_java()
                 with scratch_folder() as folder:
@@ -77,9 +77,7 @@ class Worker:
     def _host(self, folder: Path) -> int:
         """Locks first: a connector that runs already is told before Spark takes its time to start."""
         for index, settings in enumerate(self._settings):
-            self._connectors.append(
-                Connector(settings, folder / str(index), until_caught_up=self._until_caught_up)
-            )
+            self._connectors.append(Connector(settings, folder / str(index), until_caught_up=self._until_caught_up))
         try:
             for connector in self._connectors:
                 self._guarded(connector, connector.prepare)
@@ -94,23 +92,23 @@ class Worker:
     def _run_on_spark(self, folder: Path) -> None:
         from parquet_sink.runtime.session import Session  # takes a second to import
 
-        self._session = Session(self._master, folder, self._spark_conf)
+        session = self._session = Session(self._master, folder, self._spark_conf)
         try:
-            spark = self._started()
+            spark = self._started(session)
             if spark is not None:
                 self._start(spark)
                 self._supervise(spark)
         finally:
-            self._session.close()
+            session.close()
 
-    def _started(self) -> "SparkSession | None":
+    def _started(self, session: "Session") -> "SparkSession | None":
         """Spark, or None when a stop was wished for before it was up. In a thread, so that it can be given up."""
         started: list[SparkSession] = []
         errors: list[Exception] = []
 
         def start() -> None:
             try:
-                started.append(self._session.start())
+                started.append(session.start())
             except Exception as error:  # noqa: BLE001 - told below, in the main thread
                 errors.append(error)
 
@@ -119,14 +117,13 @@ class Worker:
         while starter.is_alive() and not self._wish:
             starter.join(0.05)
         if self._wish:
-            self._session.java.kill()
+            session.java.kill()
             starter.join(GIVE_UP_S)
             for connector in self._connectors:
                 connector.ask_to_stop()
             return None
         if errors:
-            master = self._session.master
-            raise SetupError(f"Spark did not start with master {master}: {errors[0]}") from errors[0]
+            raise SetupError(f"Spark did not start with master {session.master}: {errors[0]}") from errors[0]
         return started[0]
 
     def _start(self, spark: "SparkSession") -> None:
@@ -140,7 +137,7 @@ class Worker:
         for index, connector in enumerate(c for c in self._connectors if c.status is Status.STARTING):
             if self._wish:
                 return
-            self._guarded(connector, lambda c=connector, i=index: c.start(spark, slots=found, warm_up=i == 0))
+            self._guarded(connector, partial(connector.start, spark, slots=found, warm_up=index == 0))
             deadline = time.monotonic() + BEGIN_S
             while connector.status is Status.RUNNING and not connector.has_begun() and not self._wish:
                 self._look(spark)
@@ -152,16 +149,16 @@ class Worker:
         while not self._wish and any(connector.active for connector in self._connectors):
             self._look(spark)
         for connector in self._connectors:
-            self._guarded(connector, lambda c=connector: c.ask_to_stop(self._wish.asked_at))
+            self._guarded(connector, partial(connector.ask_to_stop, self._wish.asked_at))
         while any(connector.active for connector in self._connectors):
             self._look(spark)
 
     def _look(self, spark: "SparkSession") -> None:
         """One look after all connectors, and a pause."""
-        if self._session.java.gone(0):
+        if self._java_gone(0.0):
             raise ConnectorError(JAVA_ENDED)
         for connector in self._connectors:
-            self._guarded(connector, lambda c=connector: c.look(spark))
+            self._guarded(connector, partial(connector.look, spark))
         self._shown(self._observer.look)
         time.sleep(LOOK_S)
 
@@ -170,9 +167,12 @@ class Worker:
         try:
             act()
         except Exception as error:
-            if self._session.java.gone():
+            if self._java_gone(2.0):
                 raise ConnectorError(JAVA_ENDED) from error
             connector.crash(error)
+
+    def _java_gone(self, patience_s: float) -> bool:
+        return self._session is not None and self._session.java.gone(patience_s)
 
     def _shown(self, show: Callable[[Sequence[Connector]], None]) -> None:
         """What shows the connectors may break, with its terminal or by itself; log lines take its place."""
@@ -180,7 +180,7 @@ class Worker:
 
         try:
             show(self._connectors)
-        except Exception as error:  # noqa: BLE001 - no view is worth a run
+        except Exception as error:  # no view is worth a run
             if isinstance(self._observer, LogLines):
                 log.debug("log lines", exc_info=True)
                 return
