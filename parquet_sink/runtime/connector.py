@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Final
 
+from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -107,7 +108,7 @@ class Connector:
         try:
             self._make_lost_folders()
             self._query = self._started(spark)
-        except (ConnectionError, EOFError):  # Java is gone, and with it all connectors
+        except (ConnectionError, Py4JNetworkError):  # Java is gone, and with it all connectors
             raise
         except Exception as error:  # whatever it is, the other connectors go on
             log.debug("connector %s", self.settings.name, exc_info=True)

@@ -68,14 +68,23 @@ class Session:
         self._spark: SparkSession | None = None
 
     def start(self) -> SparkSession:
-        """The session, both data sources registered. From the main thread PySpark takes SIGINT for itself."""
+        """The session, both data sources registered."""
+        self.connect()
+        return self.open()
+
+    def connect(self) -> None:
+        """Starts Java and Spark, which takes seconds. In the main thread PySpark takes SIGINT for itself here."""
         local = self.master.startswith("local")
         _set_environment(local)
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         conf = SparkConf(loadDefaults=False).setMaster(self.master)
         for key, value in self._settings(local).items():
             conf.set(key, value)
-        SparkContext(conf=conf, gateway=self.java.launch(conf))
+        context = SparkContext(conf=conf, gateway=self.java.launch(conf))
+        vars(context._accumulatorServer)["handle_error"] = _said_elsewhere  # noqa: SLF001 - prints a trace otherwise
+
+    def open(self) -> SparkSession:
+        """The session; it is known to the thread that asks, in which queries are to be started."""
         self._spark = SparkSession.builder.getOrCreate()
         register(self._spark)
         return self._spark
@@ -92,6 +101,10 @@ class Session:
             stopping.start()
             stopping.join(STOP_S)
         self.java.end()
+
+
+def _said_elsewhere(request: object, address: object) -> None:
+    """The end of Java is noticed by whoever talks to it."""
 
 
 def _stopped(spark: SparkSession) -> None:

@@ -103,12 +103,11 @@ class Worker:
 
     def _started(self, session: "Session") -> "SparkSession | None":
         """Spark, or None when a stop was wished for before it was up. In a thread, so that it can be given up."""
-        started: list[SparkSession] = []
         errors: list[Exception] = []
 
         def start() -> None:
             try:
-                started.append(session.start())
+                session.connect()
             except Exception as error:  # noqa: BLE001 - told below, in the main thread
                 errors.append(error)
 
@@ -124,7 +123,7 @@ class Worker:
             return None
         if errors:
             raise SetupError(f"Spark did not start with master {session.master}: {errors[0]}") from errors[0]
-        return started[0]
+        return session.open()
 
     def _start(self, spark: "SparkSession") -> None:
         """Starts one after the other; the first one warms Spark up for all.
