@@ -89,11 +89,22 @@ class Cluster:
         signed = {key: metadata(ME, self.plans.get(key)) for key in keys}
         return {key: Committed(self.group[key], signed[key]) for key in keys if key in self.group}
 
-    def claim(self, offsets: Mapping[Key, int], plans: Mapping[Key, Plan] = NO_PLANS) -> None:
+    def take_over(self, offsets: Mapping[Key, int], plans: Mapping[Key, Plan] = NO_PLANS) -> None:
+        self._signed("take_over", offsets, plans)
+
+    def renew(self, offsets: Mapping[Key, int], plans: Mapping[Key, Plan] = NO_PLANS) -> None:
+        self.check(list(offsets))
+        self._signed("renew", offsets, plans)
+
+    def set_back(self, offsets: Mapping[Key, int]) -> None:
+        self._signed("set_back", offsets, NO_PLANS)
+
+    def _signed(self, name: str, offsets: Mapping[Key, int], plans: Mapping[Key, Plan]) -> None:
         if offsets:
-            self._called("claim")
+            self._called(name)
         self.group |= offsets
-        self.plans = {key: plan for key, plan in self.plans.items() if key not in offsets} | dict(plans)
+        self.plans = {key: plan for key, plan in self.plans.items() if key not in offsets}
+        self.plans |= {key: plan for key, plan in plans.items() if key in offsets}
 
     def ahead(self, offsets: Mapping[Key, int]) -> dict[Key, int]:
         return {key: offset for key, offset in offsets.items() if offset > self.group.get(key, -1)}
@@ -162,7 +173,7 @@ def test_it_begins_at_the_committed_offset(cluster: Cluster, make: Callable[...,
     """The group's offset is where reading goes on, and it is signed at the start."""
     cluster.logs[KEY], cluster.group[KEY] = (0, 90), 40
     assert make().begin() == {KEY: 40}
-    assert "claim" in cluster.calls
+    assert "take_over" in cluster.calls
 
 
 @pytest.mark.parametrize(("reset", "start"), [("earliest", 5), ("latest", 90)])
@@ -304,7 +315,7 @@ def test_another_instance_is_noticed_before_a_range_is_put_down(cluster: Cluster
     cluster.calls.clear()
     with pytest.raises(AnotherInstance):
         ticker.tick(start)
-    assert "claim" not in cluster.calls
+    assert "renew" not in cluster.calls
 
 
 def test_one_request_tells_all_ends(cluster: Cluster, make: Callable[..., Ticker]) -> None:
@@ -443,7 +454,7 @@ def test_offsets_of_idle_topics_are_kept_alive(cluster: Cluster, make: Callable[
     for _ in range(8):
         clock.sleep(SIGN_S / 4)
         ticker.tick(start)
-    assert cluster.calls.count("claim") == 2
+    assert cluster.calls.count("renew") == 2
     assert cluster.group == start
 
 

@@ -96,16 +96,17 @@ class Ticker:
         deadline = self._deadline()
         while True:
             try:
-                self._standing.starts = self._discovery.begin()
-                self._group.claim(self._standing.starts, self._planner.planned)
+                starts = self._discovery.begin()
+                self._group.take_over(starts, self._planner.planned)
                 break
             except BrokerAway as error:
                 if self._now() >= deadline:
                     raise KafkaFailed(str(error)) from None
                 log.warning("connector %s: %s Trying on.", self._settings.name, error)
                 self._sleep(1.0)
+        self._standing.starts = starts
         self._vigil.begin()
-        return dict(self._standing.starts)
+        return dict(starts)
 
     @property
     def topic_ids(self) -> dict[str, str]:

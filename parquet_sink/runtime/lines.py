@@ -2,11 +2,16 @@
 
 import logging
 from collections.abc import Sequence
+from typing import Final
 
 from parquet_sink.runtime.connector import Connector, Status
 from parquet_sink.upload.receipts import Receipt
 
 log = logging.getLogger(__name__)
+
+
+WORDS: Final = {Status.STARTING: "starting; it waits for Java and Spark, which take some seconds to load"}
+"""Of a status that says too little by itself."""
 
 
 class LogLines:
@@ -15,17 +20,24 @@ class LogLines:
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
         self._status: dict[str, Status] = {}
-        log.info("Spark is starting; this takes some seconds")
 
     def look(self, connectors: Sequence[Connector]) -> None:
         for connector in connectors:
             self._receipts(connector)
             if self._status.get(connector.settings.name) is not connector.status:
                 self._status[connector.settings.name] = connector.status
-                log.info("connector %s: %s", connector.settings.name, connector.status)
+                log.info("connector %s: %s", connector.settings.name, WORDS.get(connector.status, connector.status))
 
     def close(self, connectors: Sequence[Connector]) -> None:
         self.look(connectors)
+
+    def pass_over(self, connectors: Sequence[Connector]) -> None:
+        """Takes what there is as told already: another view did."""
+        for connector in connectors:
+            self._status[connector.settings.name] = connector.status
+            if connector.state is not None:
+                for number, _ in connector.state.receipts_after(0):
+                    self._seen[connector.settings.name] = number
 
     def _receipts(self, connector: Connector) -> None:
         if connector.state is None:

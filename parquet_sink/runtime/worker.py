@@ -7,7 +7,6 @@ at once (`parquet_sink.signals`). What goes wrong with one connector, or with wh
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -28,6 +27,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PROMISE: Final = "; the flush in progress is finished first, for at most {:g} s; a second signal ends it at once"
+JAVA_ENDED: Final = (
+    "Spark's Java process ended while connectors ran: it was killed, or ran out of memory. "
+    "What was not committed is sent again at the next start."
+)
 LOOK_S: Final = 0.25
 BEGIN_S: Final = 10.0
 GIVE_UP_S: Final = 5.0
@@ -84,7 +87,7 @@ class Worker:
             if any(connector.status is Status.STARTING for connector in self._connectors):
                 self._run_on_spark(folder)
         finally:
-            self._shown(self._observer.close)
+            self._observer.close(self._connectors)
             for connector in self._connectors:
                 connector.close()
         return int(any(connector.status is Status.FAILED for connector in self._connectors))
@@ -114,7 +117,8 @@ class Worker:
         starter = Thread(target=start, name="spark-start", daemon=True)
         starter.start()
         while starter.is_alive() and not self._wish:
-            starter.join(0.05)
+            self._observer.look(self._connectors)
+            starter.join(LOOK_S)
         if self._wish:
             session.java.kill()
             starter.join(GIVE_UP_S)
@@ -158,7 +162,7 @@ class Worker:
             raise ConnectorError(JAVA_ENDED)
         for connector in self._connectors:
             self._guarded(connector, partial(connector.look, spark))
-        self._shown(self._observer.look)
+        self._observer.look(self._connectors)
         time.sleep(LOOK_S)
 
     def _guarded(self, connector: Connector, act: Callable[[], None]) -> None:
@@ -172,24 +176,3 @@ class Worker:
 
     def _java_gone(self, patience_s: float) -> bool:
         return self._session is not None and self._session.java.gone(patience_s)
-
-    def _shown(self, show: Callable[[Sequence[Connector]], None]) -> None:
-        """What shows the connectors may break, with its terminal or by itself; log lines take its place."""
-        from parquet_sink.runtime.lines import LogLines
-
-        try:
-            show(self._connectors)
-        except Exception as error:  # no view is worth a run
-            if isinstance(self._observer, LogLines):
-                log.debug("log lines", exc_info=True)
-                return
-            with suppress(Exception):
-                self._observer.close(())
-            self._observer = LogLines()
-            log.warning("the view ended, log lines take its place: %s: %s", type(error).__name__, error)
-
-
-JAVA_ENDED: Final = (
-    "Spark's Java process ended while connectors ran: it was killed, or ran out of memory. "
-    "What was not committed is sent again at the next start."
-)
