@@ -5,10 +5,9 @@ when it is asked for, so that `--help` is quick.
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from importlib import import_module
 from typing import Final, Protocol, cast
 
@@ -16,6 +15,7 @@ from parquet_sink import __version__
 from parquet_sink.errors import InvalidConfiguration, SinkError
 from parquet_sink.logs import configure_program
 from parquet_sink.signals import StopWish
+from parquet_sink.streams import forgiving_streams
 
 COMMANDS: Final = {
     "run": ("parquet_sink.runtime.command", "run connectors: Kafka Connect's standalone form"),
@@ -56,14 +56,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; returns the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
     wish = StopWish()
-    _open_closed_streams()
-    try:
-        with wish.heard() if "run" in words[:1] else nullcontext():
-            args = parser_for(words).parse_args(words)
-            args.wish = wish
-            return _run(args)
-    finally:
-        _flush()
+    with forgiving_streams(), wish.heard() if "run" in words[:1] else nullcontext():
+        args = parser_for(words).parse_args(words)
+        args.wish = wish
+        return _run(args)
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -71,40 +67,14 @@ def _run(args: argparse.Namespace) -> int:
         configure_program()
         return int(args.run(args))
     except InvalidConfiguration as error:
-        _tell(*error.problems)
+        for problem in error.problems:
+            print(problem, file=sys.stderr)
         return error.exit_status
     except SinkError as error:
-        _tell(f"parquet-sink: {error}")
+        print(f"parquet-sink: {error}", file=sys.stderr)
         return error.exit_status
     except KeyboardInterrupt:
         return 130
-
-
-def _tell(*lines: str) -> None:
-    """On standard error, if it takes them: that it does not changes no exit status."""
-    with suppress(OSError):
-        for line in lines:
-            print(line, file=sys.stderr)
-
-
-def _open_closed_streams() -> None:
-    """A program that was started with closed standard streams would write its words into the next file it opens."""
-    for descriptor in range(3):
-        try:
-            os.fstat(descriptor)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest that is free
-
-
-def _flush() -> None:
-    """What standard streams still hold is written or thrown away, else Python ends with a status of its own."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            if stream is not None:
-                stream.flush()
-        except OSError:
-            with suppress(OSError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 if __name__ == "__main__":

@@ -73,6 +73,8 @@ class Java:
         self._tether = Tether(self._process.pid, self._run_folder)
         assert self._process.stdout is not None
         logs.relay(self._process.stdout)
+        if self._given_up:  # meanwhile
+            self._process.kill()
 
     def _wait_for(self, told: Path) -> None:
         assert self._process is not None
