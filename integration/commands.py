@@ -7,12 +7,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from signal import SIGKILL, SIGTERM, Signals
+from signal import SIGTERM, Signals
 from typing import IO, Final
 from uuid import uuid4
 
+from integration.crash import processes
+from integration.crash.processes import Process
+
 TIMEOUT_S: Final = 120.0
-MARK: Final = "PARQUET_SINK_TEST_MARK"
 
 
 class Command:
@@ -31,18 +33,16 @@ class Command:
         err: IO[bytes] | None = None,
         out: IO[bytes] | None = None,
     ) -> None:
-        self.mark = f"{MARK}={uuid4().hex}".encode()
-        self.log = folder / f"said-{self.mark[-8:].decode()}.log"
-        self.tmp = folder / f"tmp-{self.mark[-8:].decode()}"
+        self._mark = uuid4().hex
+        self.log, self.tmp = folder / f"said-{self._mark}.log", folder / f"tmp-{self._mark}"
         self.tmp.mkdir()
-        name, _, value = self.mark.decode().partition("=")
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [*before, sys.executable, "-m", "parquet_sink", *words],
                 stdin=subprocess.DEVNULL,
                 stdout=out or log,
                 stderr=err or log,
-                env={**os.environ, **environment, name: value, "TMPDIR": str(self.tmp)},
+                env={**os.environ, **environment, processes.MARK: self._mark, "TMPDIR": str(self.tmp)},
                 cwd=folder,
                 start_new_session=True,
             )
@@ -72,23 +72,16 @@ class Command:
 
     def signal_all(self, number: Signals = SIGTERM) -> None:
         """To each of its processes, as a service manager does."""
-        for pid in self.alive():
+        for process in self.alive():
             with suppress(ProcessLookupError):
-                os.kill(pid, number)
+                os.kill(process.pid, number)
 
     def ended(self, timeout_s: float = TIMEOUT_S) -> int:
         return self.process.wait(timeout_s)
 
-    def alive(self) -> dict[int, str]:
-        """Its processes that live, children of children included: process id and command line."""
-        found = {}
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
-                with suppress(OSError):
-                    if self.mark in (entry / "environ").read_bytes().split(b"\0"):
-                        command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                        found[int(entry.name)] = command
-        return found
+    def alive(self) -> list[Process]:
+        """Its processes that live, children of children included."""
+        return processes.of_run(self._mark)
 
     def gone_within(self, seconds: float) -> bool:
         """Whether no process of it is left within so many seconds."""
@@ -102,8 +95,7 @@ class Command:
     def close(self) -> None:
         """Ends whatever is left of it."""
         while alive := self.alive():
-            for pid in alive:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, SIGKILL)
+            for process in alive:
+                processes.kill(process)
             time.sleep(0.05)
         self.process.wait()

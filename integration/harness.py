@@ -106,7 +106,7 @@ class Run:
         """What the first SIGTERM does; no harm when it was stopped before."""
         if not self._closed:
             self._connector.ask_to_stop()
-            self._connector.finish()
+            self._connector.finish(self._spark)
             self._collect()
             self._connector.close()
             self._closed = True

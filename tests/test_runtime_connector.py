@@ -381,7 +381,7 @@ def test_connectors_stop_side_by_side(make: Callable[..., Connector], launched: 
     for connector in connectors:
         connector.start(SPARK)
         assert connector.state is not None
-        connector.state.say("begun", True)
+        connector.state.watch([Watch("orders", 0, 7, 12, None)])
     for connector in connectors:
         connector.ask_to_stop(clock.seconds)
     while any(connector.active for connector in connectors):

@@ -247,10 +247,10 @@ class Connector:
             self._settle()
 
     def _in_flight(self) -> bool:
-        """Whether a flush may be in progress: not before the query began, and not once the source says so."""
+        """Whether a flush may be in progress: not before the source looked for the first time, nor once it says so."""
         assert self.state is not None
         running = self._again_at is None and self._query is not None and self._query.isActive
-        return running and self.has_begun() and not self.state.said("drained")
+        return running and bool(self.state.watches()) and not self.state.said("drained")
 
     def _end_query(self) -> None:
         assert self.state is not None

@@ -94,6 +94,12 @@ class Session:
         settings["spark.driver.extraJavaOptions"] += f' "-Djava.io.tmpdir={self._folder}"'
         return settings
 
+    def hush(self) -> None:
+        """Spark says no more: tasks that are killed when their time is over fill pages, and say nothing new."""
+        if self._spark is not None:
+            with suppress(Exception):
+                self._spark.sparkContext.setLogLevel("OFF")
+
     def close(self) -> None:
         """Ends Spark and Java, within a bounded time. Nothing that was running is waited for."""
         if self._spark is not None:

@@ -59,7 +59,7 @@ class Worker:
     ) -> None:
         self._settings, self._master, self._until_caught_up = connectors, master, until_caught_up
         self._spark_conf, self._observer = spark_conf, observer
-        self._wish = wish or StopWish()
+        self._wish = StopWish() if wish is None else wish
         self._connectors: list[Connector] = []
         self._session: Session | None = None
 
@@ -151,6 +151,8 @@ class Worker:
     def _supervise(self, spark: "SparkSession") -> None:
         while not self._wish and any(connector.active for connector in self._connectors):
             self._look(spark)
+        if self._wish and self._session is not None:
+            self._session.hush()
         for connector in self._connectors:
             self._guarded(connector, partial(connector.ask_to_stop, self._wish.asked_at))
         while any(connector.active for connector in self._connectors):
