@@ -13,7 +13,8 @@
         ├── AnotherInstance      the same connector runs elsewhere
         ├── KafkaFailed          the broker refused or stayed away
         │   ├── BrokerAway       no answer in time; it may come back
-        │   └── KafkaRefused     the broker says no, and would say so again: fix the cause, start again
+        │   ├── KafkaRefused     the broker says no, and would say so again: fix the cause, start again
+        │   └── TopicGone        a topic is not there, or not any more: make it, or correct the connector's topics
         ├── RegistryFailed       the schema registry refused or stayed away
         │   └── RegistryAway     no answer in time, or trouble of its own; it may come back
         └── StorageFailed        the folder for temporary files cannot be used
@@ -111,6 +112,10 @@ class BrokerAway(KafkaFailed):
 
 class KafkaRefused(KafkaFailed):
     """A broker refused a request, and would refuse it again: rights, versions, limits."""
+
+
+class TopicGone(KafkaFailed):
+    """A topic or topic-partition is not there; while a connector runs it is let go of, and the others go on."""
 
 
 class RegistryFailed(ConnectorError):

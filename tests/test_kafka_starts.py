@@ -24,10 +24,10 @@ from parquet_sink.config.settings import (
     PushSettings,
     ShapeSettings,
 )
-from parquet_sink.errors import AnotherInstance, BrokerAway, KafkaFailed, OffsetsLost
+from parquet_sink.errors import AnotherInstance, BrokerAway, KafkaFailed, OffsetsLost, TopicGone
 from parquet_sink.handoff import Instance
 from parquet_sink.kafka import clients
-from parquet_sink.kafka.discovery import METADATA_S
+from parquet_sink.kafka.discovery import METADATA_S, MISSING_LOG_S
 from parquet_sink.kafka.offsets import Committed, GroupOffsets, Key, Plan, metadata
 from parquet_sink.kafka.starts import other
 from parquet_sink.kafka.stream import Ticker
@@ -204,7 +204,7 @@ class Query:
         """One tick and its micro-batch. Raises what the ticker raises, or KafkaFailed when a range cannot be read."""
         self.clock.sleep(1)
         due = self.ticker.tick(self.accepted)
-        self.accepted = {}
+        self.accepted = {} if due else self.accepted
         for topic, partition, span in due:
             self._read(topic, partition, span.start, span.end)
             self.accepted[topic, partition] = span.end
@@ -408,18 +408,17 @@ def test_a_drain_looks_before_it_says_that_nothing_is_left(cluster: Cluster, que
 
 @pytest.mark.parametrize("reset", ["earliest", "latest"])
 def test_seen_gone_and_there_again(cluster: Cluster, state: State, reset: Any) -> None:
-    """Spark's offsets still have the old position: the query starts again, at the new topic's first record."""
+    """A topic that comes back is read from its first record, without a new start of the query."""
     cluster.make("items", 0)
     query = Query(cluster, state, Clock(), **WATCHFUL, offset_reset=reset)
+    due_and_committed(query)
     cluster.delete("orders")
     query.tick()
     assert "orders" not in query.ticker.topic_ids
     cluster.make("orders", 20)
-    with pytest.raises(KafkaFailed, match="was deleted and made anew; going on at 0"):
-        query.tick()
-    query.again()
-    due(query)
+    due_and_committed(query)
     assert {(cluster.topics["orders"].number, offset) for offset in range(20)} <= query.delivered
+    assert (cluster.stands().offset, cluster.stands().topic_id) == (20, cluster.id())
 
 
 def test_seen_gone_and_there_again_with_its_old_offset(cluster: Cluster, state: State) -> None:
@@ -460,12 +459,98 @@ def test_a_topic_that_is_being_made_is_waited_for(cluster: Cluster, state: State
     assert clock.now() == before + 1
 
 
-def test_a_topic_that_is_gone_is_named(cluster: Cluster, query: Query) -> None:
-    """What was flushed of a topic that was deleted meanwhile is not committed, and the failure says so."""
-    cluster.topics["orders"].count = 30
-    cluster.between["fetch"] = lambda: cluster.between.update(ids=lambda: cluster.delete("orders"))
-    with pytest.raises(KafkaFailed, match="the offset of topic orders, topic-partition 0 was 10 and is gone"):
-        due(query)
+def busy(cluster: Cluster, state: State, **kafka: Any) -> Query:
+    """A query of two topics, which just got 20 records each."""
+    cluster.offsets.clear()
+    for name in ("orders", "items"):
+        cluster.make(name, 10)
+    query = Query(cluster, state, Clock(), **{**WATCHFUL, **kafka})
+    due_and_committed(query)
+    for name in ("orders", "items"):
+        cluster.topics[name].count = 30
+    cluster.calls.clear()
+    return query
+
+
+NAMED: dict[str, Any] = {"topics": ("orders", "items"), "topics_regex": None}
+
+
+@pytest.mark.parametrize("forget", [True, False])
+@pytest.mark.parametrize("kafka", [{}, NAMED])
+def test_a_topic_that_is_deleted_is_let_go(
+    cluster: Cluster, state: State, caplog: pytest.LogCaptureFixture, forget: bool, kafka: dict[str, Any]
+) -> None:
+    """Before whichever request it goes, the others go on without a new start, and the log says once what went."""
+    query = busy(cluster, state, **kafka)
+    calls = calls_of(cluster, lambda: due_and_committed(query))
+    for number in (number for number, name in enumerate(calls, 1) if name != "fetch"):
+        query = busy(cluster, state, **kafka)
+        caplog.clear()
+        cluster.at_call = {number: lambda: cluster.delete("items", forget=forget)}
+        due_and_committed(query)
+        due_and_committed(query)
+        orders = cluster.topics["orders"].number
+        assert {(orders, offset) for offset in range(30)} <= query.delivered
+        assert cluster.stands().offset == 30
+        assert caplog.text.count("topic items, topic-partition 0 is gone") == 1
+        assert query.starts == 1
+
+
+def test_what_goes_with_a_topic_is_said(cluster: Cluster, state: State, caplog: pytest.LogCaptureFixture) -> None:
+    """Offsets that were seen and not delivered are named; of what is delivered nothing is."""
+    query = busy(cluster, state)
+    query.tick()
+    cluster.delete("items")
+    query.tick()
+    assert "not delivered, and lost if it was deleted: 0 offsets 10 to 29." in caplog.text
+    caplog.clear()
+    due_and_committed(query)
+    cluster.delete("orders")
+    query.tick()
+    assert "all that was seen of it is delivered" in caplog.text
+
+
+def test_a_topic_that_the_connector_names_is_waited_for(
+    cluster: Cluster, state: State, caplog: pytest.LogCaptureFixture
+) -> None:
+    """While it is away the log says so now and then, and a start of the query does not fail for it."""
+    query = busy(cluster, state, **NAMED)
+    cluster.delete("items")
+    due_and_committed(query)
+    query.clock.sleep(MISSING_LOG_S)
+    due_and_committed(query)
+    assert caplog.text.count("topics that are not there: items. It waits for them") == 2
+    query.again()
+    cluster.make("items", 7)
+    due_and_committed(query)
+    assert {(cluster.topics["items"].number, offset) for offset in range(7)} <= query.delivered
+
+
+def test_a_first_start_wants_all_topics_that_it_names(cluster: Cluster, state: State) -> None:
+    """A topic that never was there is an error in the configuration."""
+    with pytest.raises(TopicGone, match=r"Topic items does not exist on localhost:9092. Create the topic, or correct"):
+        Query(cluster, state, Clock(), **NAMED)
+
+
+def test_an_offset_that_is_gone_without_its_topic(cluster: Cluster, query: Query) -> None:
+    """When only the group's offset was deleted the query starts again: it may be meant to be read anew."""
+    cluster.forget("orders")
+    with pytest.raises(KafkaFailed, match="was 10 and is gone") as found:
+        due_and_committed(query)
+    assert not isinstance(found.value, TopicGone)
+
+
+def test_back_where_no_ids_are_told(cluster: Cluster, state: State) -> None:
+    """An offset that was there before its topic went away is not believed if nobody can say whose it is."""
+    cluster.make("items", 0)
+    cluster.answer = lambda name: done(code=KafkaError.TOPIC_AUTHORIZATION_FAILED)
+    query = Query(cluster, state, Clock(), **WATCHFUL, lost_offsets="CONTINUE")
+    due_and_committed(query)
+    cluster.delete("orders", forget=False)
+    query.tick()
+    cluster.make("orders", 20)
+    due_and_committed(query)
+    assert {(cluster.topics["orders"].number, offset) for offset in range(20)} <= query.delivered
 
 
 def test_an_idle_tick_asks_for_no_id(cluster: Cluster, query: Query) -> None:

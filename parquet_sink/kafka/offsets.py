@@ -15,7 +15,7 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from parquet_sink.config.settings import KafkaSettings
-from parquet_sink.errors import AnotherInstance, BrokerAway, ConnectorError, KafkaFailed
+from parquet_sink.errors import AnotherInstance, BrokerAway, ConnectorError, TopicGone
 from parquet_sink.handoff import Instance
 from parquet_sink.kafka import answers, clients
 from parquet_sink.kafka.pieces import TOO_LARGE, halves, pieces
@@ -25,6 +25,10 @@ log = logging.getLogger(__name__)
 TIMEOUT_S: Final = 15.0
 Key = tuple[str, int]
 """topic, partition"""
+
+
+class OffsetGone(TopicGone):
+    """An offset of ours is not there any more; with its topic, or by itself."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +157,11 @@ class GroupOffsets:
                 raise self._taken(key, found)
         self._send(starts, NO_PLANS, self._ids_of(starts))
 
+    def forget(self, key: Key) -> None:
+        """Its topic is gone: what is committed for it is no concern of ours any more."""
+        self._ours.pop(key, None)
+        self._found.pop(key, None)
+
     def ahead(self, next_offsets: Mapping[Key, int]) -> dict[Key, int]:
         """Those that are higher than what we committed before: what `commit` would send."""
         return {key: offset for key, offset in next_offsets.items() if offset > self._ours.get(key, -1)}
@@ -184,14 +193,14 @@ class GroupOffsets:
         """Looks whether the offsets are still as we left them. Raises AnotherInstance when they are not.
 
         The signature tells, not the offset: a commit whose answer never came may have been made all the same. Offsets
-        that are gone went with their topic, and ours would pass over records of a new one: KafkaFailed.
+        that are gone went with their topic, and ours would pass over records of a new one: OffsetGone.
         """
         known = [key for key in (keys if keys is not None else list(self._ours)) if key in self._ours]
         committed = self.read(known)
         for topic, partition in known:
             ours, found = self._ours[topic, partition], committed.get((topic, partition))
             if found is None:
-                raise KafkaFailed(
+                raise OffsetGone(
                     f"Group {self._group}: the offset of topic {topic}, topic-partition {partition} was {ours} and is "
                     f"gone: the topic was deleted, or the group's offsets were."
                 )

@@ -15,8 +15,8 @@ records of the new one. Each topic has an id that no other topic ever has; the r
   4. it is asked for again after the flush, before a commit, since the reader may have met the new topic
   5. and every few seconds, since a new topic that ends where the old one did has nothing due
   6. a reader forgets where it stood, and what it had fetched ahead, when a range belongs to another id
-  7. a topic-partition that was seen to be gone and is there again ends the query, which starts again at its first
-     record: Spark's own offsets still have the old position, and cannot be set back
+  7. a topic-partition that was seen to be gone is let go of; when it is there again it starts as a new one, and an
+     offset that Kafka kept for it is believed only if it names the topic that is there
 
 So asking costs one request when ranges are taken, one when they are committed, and one every five seconds; an idle
 tick asks nothing. What follows a change is said by `lost.offsets.policy`: STOP ends the connector, CONTINUE begins at
@@ -31,14 +31,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from parquet_sink.config.settings import ConnectorSettings
-from parquet_sink.errors import BrokerAway, KafkaFailed
+from parquet_sink.errors import BrokerAway, KafkaFailed, TopicGone
 from parquet_sink.handoff import Instance
 from parquet_sink.kafka import clients
 from parquet_sink.kafka.admission import Candidate, due
 from parquet_sink.kafka.ages import Ages
 from parquet_sink.kafka.discovery import Discovery
 from parquet_sink.kafka.guard import TopicGuard
-from parquet_sink.kafka.offsets import GroupOffsets, Key
+from parquet_sink.kafka.offsets import GroupOffsets, Key, OffsetGone
 from parquet_sink.kafka.plans import RangePlanner
 from parquet_sink.kafka.standing import Context, Standing
 from parquet_sink.kafka.starts import TopicIds, topics_of
@@ -81,9 +81,9 @@ class Ticker:
         context = Context(settings, state, self._watermarks, self._group, self._ids, self._standing, now)
         self._guard = TopicGuard(context)
         self._planner = RangePlanner(context, self._guard)
-        self._discovery = Discovery(context, self._guard, self._planner)
-        self._vigil = Vigil(context, self._guard, self._planner)
         self._ages = Ages(context)
+        self._discovery = Discovery(context, self._planner, self._ages)
+        self._vigil = Vigil(context, self._guard, self._planner)
         self._draining = False
         self._drain: dict[Key, int] | None = None
         self._told_away = 0.0
@@ -149,10 +149,17 @@ class Ticker:
                 self._sleep(1.0)
 
     def _tick(self, accepted: Mapping[Key, int]) -> list[Candidate]:
-        starts = self._standing.starts
-        still_there = {key: offset for key, offset in accepted.items() if key in starts}
-        starts.update(still_there)
-        self._planner.commit(still_there)
+        """Goes on without topics that are gone; each time round there are fewer."""
+        while True:
+            try:
+                return self._ticked(accepted)
+            except TopicGone as error:
+                if self._discovery.let_go():
+                    continue
+                raise KafkaFailed(str(error)) if isinstance(error, OffsetGone) else BrokerAway(str(error)) from None
+
+    def _ticked(self, accepted: Mapping[Key, int]) -> list[Candidate]:
+        self._planner.commit(self._planner.accept(accepted))
         self._vigil.keep()
         if self._state.stopping():
             self._state.say("drained", True)
@@ -164,6 +171,7 @@ class Ticker:
         now_ms = int(self._now() * 1000)
         starts = self._standing.starts
         ends = self._watermarks.ends(list(starts))
+        self._standing.ends.update(ends)
         if self._draining and self._drain is None:
             self._guard.confirm(topics_of(ends))
             self._drain = ends

@@ -10,7 +10,7 @@ from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, Top
 from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription, TopicMetadata  # type: ignore[attr-defined]
 
 from parquet_sink.config.settings import KafkaSettings
-from parquet_sink.errors import KafkaFailed
+from parquet_sink.errors import KafkaFailed, TopicGone
 from parquet_sink.kafka import answers, clients
 from parquet_sink.kafka.offsets import Key
 
@@ -34,12 +34,14 @@ class Watermarks:
         self._isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         self._told_untold = False
 
-    def topic_partitions(self) -> list[Key]:
-        """All topic-partitions of the connector's topics, in order. Raises KafkaFailed for an unknown topic."""
+    def topic_partitions(self, *, missing_too: bool = False) -> list[Key]:
+        """All topic-partitions of the connector's topics, in order; of topics that are not there it has none.
+
+        Raises TopicGone when a topic that the connector names is not there, unless `missing_too` may be; KafkaFailed.
+        """
         if self._pattern is None:
-            return sorted(
-                key for topic, about in self._described(self._kafka.topics).items() for key in self._of(topic, about)
-            )
+            named = self._described(self._kafka.topics).items()
+            return sorted(key for topic, about in named for key in self._of(topic, about, missing_too))
         pattern = self._pattern
         return sorted(
             (topic, partition)
@@ -86,10 +88,12 @@ class Watermarks:
         )
         return described
 
-    def _of(self, topic: str, about: "Future[TopicDescription]") -> list[Key]:
+    def _of(self, topic: str, about: "Future[TopicDescription]", missing_too: bool) -> list[Key]:
         try:
             return [(topic, info.id) for info in about.result().partitions]
         except KafkaException as error:
+            if missing_too and error.args[0].code() in answers.UNKNOWN:
+                return []
             raise self._failed(error.args[0], f"Topic {topic}") from None
 
     def _all_topics(self) -> "dict[str, TopicMetadata]":
@@ -129,10 +133,7 @@ class Watermarks:
     def _failed(self, error: Any, what: str) -> KafkaFailed:
         code = error.code()
         if code in answers.UNKNOWN:
-            return KafkaFailed(
-                f"{what} does not exist on {self._servers}. Create the topic, or correct [topics]. If it was deleted "
-                f"while the connector ran: what was not delivered is lost with it."
-            )
+            return TopicGone(f"{what} does not exist on {self._servers}. Create the topic, or correct [topics].")
         return answers.failure(error, what, asked=self._servers, away="Check [bootstrap.servers] and the broker")
 
 
