@@ -24,6 +24,10 @@ No message ever holds a secret. All errors survive pickling, because they cross 
 """
 
 from collections.abc import Sequence
+from typing import Final
+
+RESET_TOOL: Final = "kafka-consumer-groups (or: parquet-sink kafka --tool consumer-groups)"
+"""What moves a group's offsets, for messages."""
 
 
 class SinkError(Exception):
@@ -71,7 +75,7 @@ class InvalidRecord(ConnectorError):
             f"topic {self.topic}, topic-partition {self.partition}, offset {self.offset}: {self.reason}. "
             "Everything before this record is delivered and committed. Correct the connector file if it asks for "
             "something else than the record has; otherwise correct the producer, then pass the record by resetting "
-            f"the group's offset to {self.offset + 1} with kafka-consumer-groups."
+            f"the group's offset to {self.offset + 1} with {RESET_TOOL}."
         )
 
 

@@ -21,6 +21,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from parquet_sink.errors import KafkaFailed, SetupError
+from parquet_sink.kafka import tools
 from parquet_sink.kafka.jars import Report, fetch, say
 from parquet_sink.tether import Tether
 
@@ -32,10 +33,9 @@ START_ATTEMPTS: Final = 3
 START_TIMEOUT_S: Final = 60.0
 STOP_TIMEOUT_S: Final = 20.0
 REQUEST_TIMEOUT_S: Final = 30.0
-CONSUMER_GROUPS: Final = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 
 # The quick compiler and the serial collector: half the start-up (2 s) and 210 MB, and no slower at these loads.
-_JAVA_LIGHT: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
+_JAVA_LIGHT: Final = tools.JAVA
 _JAVA_SERVER: Final = ("-Xms128m", "-Xmx512m", "-XX:+ExitOnOutOfMemoryError", "-Djava.awt.headless=true")
 _QUIET_CLIENT: Final[dict[str, str | int | float | bool]] = {"log_level": 0, "log.connection.close": False}
 _QUICK_PRODUCER: Final[dict[str, str | int | float | bool]] = {
@@ -56,13 +56,6 @@ appender.file.policies.type = SizeBasedTriggeringPolicy
 appender.file.policies.size = 10MB
 appender.file.strategy.type = DefaultRolloverStrategy
 appender.file.strategy.max = 2
-"""
-_TOOL_LOGGING: Final = """\
-status = error
-rootLogger = error, console
-appender.console.type = Console
-appender.console.name = console
-appender.console.target = SYSTEM_ERR
 """
 
 
@@ -227,7 +220,7 @@ class Broker:
 
         `--bootstrap-server` is added. Raises KafkaFailed with what the tool said when it fails or takes too long.
         """
-        command = [*self._java_with_logging("tools", _TOOL_LOGGING), main_class]
+        command = [*self._java, f"-Dlog4j2.configurationFile={tools.LOGGING.as_uri()}", main_class]
         command += ["--bootstrap-server", self.bootstrap_servers, *arguments]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
@@ -239,7 +232,7 @@ class Broker:
 
     def consumer_groups(self, *arguments: str) -> str:
         """What `kafka-consumer-groups` prints, as for `--describe --group NAME`. Raises KafkaFailed."""
-        return self.run_tool(CONSUMER_GROUPS, *arguments)
+        return self.run_tool(tools.CONSUMER_GROUPS, *arguments)
 
     def _admin(self) -> AdminClient:
         return AdminClient({"bootstrap.servers": self.bootstrap_servers, **_QUIET_CLIENT})
