@@ -22,16 +22,47 @@ LAST_SYSTEM_USER: Final = 999
 PREFIX: Final = "parquet-sink-run-"
 
 
+class RunFolder:
+    """A fresh folder (mode 0700) below `base`, ours by a lock. base: None chooses."""
+
+    def __init__(self, base: Path | None = None) -> None:
+        sweep(base)
+        self.path, self._lock = _make(base or _base())
+        self._below: list[Path] = []
+
+    def remember(self) -> None:
+        """What folders there are now is what `mend` makes anew."""
+        self._below = [path for path in self.path.rglob("*") if path.is_dir()]
+
+    def mend(self) -> None:
+        """Makes the folder anew when somebody removed it, with the folders below that were remembered, empty.
+
+        Processes that have temporary files there go on with new ones. Raises OSError.
+        """
+        if self.path.exists():
+            return
+        self.path.mkdir(mode=0o700)
+        lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        _locked(lock)
+        os.close(self._lock)
+        self._lock = lock
+        for folder in self._below:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def remove(self) -> None:
+        """With all its content; the lock goes last."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._lock)
+
+
 @contextmanager
-def scratch_folder(base: Path | None = None) -> Iterator[Path]:
-    """A fresh folder (mode 0700) below `base`, removed at the end. base: None chooses."""
-    sweep(base)
-    folder, lock = _make(base or _base())
+def run_folder(base: Path | None = None) -> Iterator[RunFolder]:
+    """A run folder that is removed at the end."""
+    folder = RunFolder(base)
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(lock)
+        folder.remove()
 
 
 def _base() -> Path:

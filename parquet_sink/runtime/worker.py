@@ -7,8 +7,8 @@ at once (`parquet_sink.signals`). What goes wrong with one connector, or with wh
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -16,7 +16,7 @@ from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import ConnectorError, SetupError
 from parquet_sink.kafka.jars import find_java
 from parquet_sink.runtime.connector import Connector, Status
-from parquet_sink.runtime.scratch import scratch_folder
+from parquet_sink.runtime.scratch import RunFolder, run_folder
 from parquet_sink.signals import StopWish
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class Worker:
         self._wish = StopWish() if wish is None else wish
         self._connectors: list[Connector] = []
         self._session: Session | None = None
+        self._mend: Callable[[], None] = lambda: None
 
     def run(self) -> int:
         """0 when all are done, or stopped on a wish; 1 when a connector failed. Raises SetupError, ConnectorError."""
@@ -70,17 +71,19 @@ class Worker:
             self._wish.promise = PROMISE.format(longest_s)
             try:
                 find_java()
-                with scratch_folder() as folder:
+                with run_folder() as folder:
                     return self._host(folder)
             except SetupError:
                 if self._wish:  # whoever signals a whole group ends what was asked for here
                     return 0
                 raise
 
-    def _host(self, folder: Path) -> int:
+    def _host(self, folder: RunFolder) -> int:
         """Locks first: a connector that runs already is told before Spark takes its time to start."""
         for index, settings in enumerate(self._settings):
-            self._connectors.append(Connector(settings, folder / str(index), until_caught_up=self._until_caught_up))
+            self._connectors.append(
+                Connector(settings, folder.path / str(index), until_caught_up=self._until_caught_up)
+            )
         try:
             for connector in self._connectors:
                 self._guarded(connector, connector.prepare)
@@ -92,13 +95,15 @@ class Worker:
                 connector.close()
         return int(any(connector.status is Status.FAILED for connector in self._connectors))
 
-    def _run_on_spark(self, folder: Path) -> None:
+    def _run_on_spark(self, folder: RunFolder) -> None:
         from parquet_sink.runtime.session import Session  # takes a second to import
 
-        session = self._session = Session(self._master, folder, self._spark_conf)
+        session = self._session = Session(self._master, folder.path, self._spark_conf)
         try:
             spark = self._started(session)
             if spark is not None:
+                folder.remember()
+                self._mend = folder.mend
                 self._start(spark)
                 self._supervise(spark)
         finally:
@@ -162,6 +167,8 @@ class Worker:
         """One look after all connectors, and a pause."""
         if self._java_gone(0.0):
             raise ConnectorError(JAVA_ENDED)
+        with suppress(OSError):  # who needs it will tell
+            self._mend()
         for connector in self._connectors:
             self._guarded(connector, partial(connector.look, spark))
         self._observer.look(self._connectors)
