@@ -3,6 +3,8 @@
 from parquet_sink.config import checks
 from parquet_sink.config.key import Group, Key, NotBuilt, Origin, Type, ems, is_set
 
+MOST_VARCHAR_BYTES = 65_000
+
 TARGET_KEYS = (
     Key(
         ems("endpoint"),
@@ -56,7 +58,7 @@ TARGET_KEYS = (
         "Length in bytes that the target gives to its text columns; sent with every file when set.",
         default_text="the target's",
         minimum=1,
-        maximum=65_000,
+        maximum=MOST_VARCHAR_BYTES,
     ),
 )
 
