@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +16,7 @@ from integration.crash.processes import Process
 TABLE: Final = "CRASH"
 
 
-def connector(topic: str, endpoint: str, tmp_dir: Path) -> dict[str, str]:
+def connector(topic: str, endpoint: str, tmp_dir: Path, table: str = TABLE) -> dict[str, str]:
     """A connector, named as its topic, with small files and quick flushes."""
     return {
         "name": topic,
@@ -26,7 +26,7 @@ def connector(topic: str, endpoint: str, tmp_dir: Path) -> dict[str, str]:
         "value.converter.schemas.enable": "false",
         "connect.ems.endpoint": endpoint,
         "connect.ems.authorization.key": "AppKey demo",
-        "connect.ems.target.table": TABLE,
+        "connect.ems.target.table": table,
         "connect.ems.commit.size.bytes": "100000",
         "connect.ems.commit.records": "500",
         "connect.ems.commit.interval.ms": "1000",
@@ -39,16 +39,17 @@ def connector(topic: str, endpoint: str, tmp_dir: Path) -> dict[str, str]:
 
 
 class SinkProcess:
-    """One connector in one `parquet-sink run`. All starts write to one log.
+    """Connectors in one `parquet-sink run`. All starts write to one log.
 
-    connector: the settings of the connector file, written to `folder`. environment: above our own.
+    connectors: the settings of each connector file, written to `folder`. environment: above our own.
     """
 
     def __init__(
-        self, connector: Mapping[str, str], folder: Path, environment: Mapping[str, str] | None = None
+        self, connectors: Sequence[Mapping[str, str]], folder: Path, environment: Mapping[str, str] | None = None
     ) -> None:
-        self._file = folder / "connector.properties"
-        self._file.write_text("".join(f"{key}={value}\n" for key, value in connector.items()), encoding="utf-8")
+        self._files = [folder / f"{connector['name']}.properties" for connector in connectors]
+        for path, connector in zip(self._files, connectors, strict=True):
+            path.write_text("".join(f"{key}={value}\n" for key, value in connector.items()), encoding="utf-8")
         self._environment = {**os.environ, **(environment or {})}
         self._process: subprocess.Popen[bytes] | None = None
         self._marks: list[str] = []
@@ -62,7 +63,7 @@ class SinkProcess:
 
     def start(self, *options: str) -> None:
         """Starts it; `ended` tells when it is over."""
-        command = [sys.executable, "-m", "parquet_sink", "run", *options, str(self._file)]
+        command = [sys.executable, "-m", "parquet_sink", "run", *options, *map(str, self._files)]
         self._marks.append(uuid.uuid4().hex)
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
