@@ -12,6 +12,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from parquet_sink.convert.invalid import InvalidValue, show
+from parquet_sink.shape.metadata import why_reserved
 
 MAX_COLUMNS = 2_500
 """Columns of one record, and of one topic; beyond, a record is invalid, and a topic's schema starts anew."""
@@ -193,7 +194,7 @@ def check(own: Kinds, reserved: frozenset[str]) -> None:
         raise InvalidValue(f"it has {columns:,} columns, more than the limit of {MAX_COLUMNS:,}")
     for name in own:
         if name in reserved:
-            raise InvalidValue(f"column {show((name,))} has the name of a Kafka metadata or order column")
+            raise InvalidValue(why_reserved(name))
     _check_names(own)
 
 
