@@ -1,5 +1,6 @@
 """What a Spark task says of its ranges, in every way a flush can end. Files are real, the target is a fake."""
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -529,3 +530,16 @@ def test_an_attempt_that_was_given_up_sends_nothing_more(run: Run, tmp_path: Pat
     assert target.files == []
     assert target.outcomes == []
     assert outcome.accepted_until == 100
+
+
+def test_a_topic_that_changes_its_types_all_the_time_is_told(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+    """Each such file is accepted all the same; one line names the column, and what the files hold."""
+    span = PlannedRange("churning", 0, 100, 200, "interval")
+    values = [b'{"code":%s}' % (b'"x"' if number % 2 else b"1") for number in range(100)]
+    target = Target()
+    with caplog.at_level(logging.WARNING):
+        run(target, (span, [block(span, 100, values)]))
+    assert target.offsets == list(range(100, 200))
+    (record,) = [record for record in caplog.records if "churning" in record.message]
+    assert "Column code is a string in some records and a whole number (int64) in others" in record.message
+    assert "at 1.0 rows per file" in record.message

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -51,7 +52,7 @@ class SinkProcess:
             path.write_text("".join(f"{key}={value}\n" for key, value in connector.items()), encoding="utf-8")
         self._environment = {**os.environ, **(environment or {})}
         self._process: subprocess.Popen[bytes] | None = None
-        self._sessions: list[int] = []
+        self._marks: list[str] = []
         self.log = folder / "sink.log"
         self.starts = 0
 
@@ -63,16 +64,16 @@ class SinkProcess:
     def start(self, *options: str) -> None:
         """Starts it; `ended` tells when it is over."""
         command = [sys.executable, "-m", "parquet_sink", "run", *options, *map(str, self._files)]
+        self._marks.append(uuid.uuid4().hex)
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=self._environment,
+                env={**self._environment, processes.MARK: self._marks[-1]},
                 start_new_session=True,
             )
-        self._sessions.append(self._process.pid)
         self.starts += 1
 
     def ended(self) -> int | None:
@@ -93,18 +94,18 @@ class SinkProcess:
 
     def processes(self) -> list[Process]:
         """The program with all its children, as long as one of them lives."""
-        return processes.of_session(self._sessions[-1])
+        return processes.of_run(self._marks[-1])
 
     def left_over(self) -> list[Process]:
         """Processes of earlier starts, and of this one if it has ended."""
-        over = self._sessions if self.ended() is not None else self._sessions[:-1]
-        return [one for session in over for one in processes.of_session(session)]
+        over = self._marks if self.ended() is not None else self._marks[:-1]
+        return [one for mark in over for one in processes.of_run(mark)]
 
     def end_all(self) -> None:
         """Ends whatever lives of any start."""
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline:
-            alive = [one for session in self._sessions for one in processes.of_session(session)]
+            alive = [one for mark in self._marks for one in processes.of_run(mark)]
             for one in alive:
                 processes.kill(one)
             if not alive:

@@ -56,6 +56,8 @@ class RangePlanner:
         starts, settled = self._context.standing.starts, self._settle(read)
         accepted = {key: offset for key, offset in settled.items() if key in starts and key not in self._void}
         starts.update(accepted)
+        for key in accepted:
+            self._context.epochs.accept(key)
         return accepted
 
     def _settle(self, read: Mapping[Key, int]) -> dict[Key, int]:
@@ -84,6 +86,7 @@ class RangePlanner:
         self.owed.pop(key, None)
         self._taken.pop(key, None)
         self._void.add(key)
+        self._context.epochs.forget(key)
         self._context.group.forget(key)
         self._context.state.forget(*key)
 
@@ -115,6 +118,8 @@ class RangePlanner:
         candidates = together(found, self._context.settings.flush, self._slots)
         if not candidates:
             return []
+        for topic, partition, _ in candidates:
+            self._context.epochs.take((topic, partition))
         self._batches += 1
         self._void = set()
         self._taken.update({(topic, partition): self._batches for topic, partition, _ in candidates})

@@ -18,6 +18,7 @@ from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.kafka.block import Block
 from parquet_sink.model.ranges import NO_TRIES, Again, Known, PlannedRange
 from parquet_sink.pipeline.outcome import RangeOutcome
+from parquet_sink.shape.churn import ChurnWatch
 from parquet_sink.shape.shaper import Shaper
 from parquet_sink.state import Failure
 from parquet_sink.upload.receipts import Receipt
@@ -60,6 +61,7 @@ class RangeFlush:
             settings.files,
             bytes_per_row=planned.known.bytes_per_row,
         )
+        self._churn = ChurnWatch(name, planned.topic)
         schema = planned.known.schema
         known = None if schema is None else pa.ipc.read_schema(pa.py_buffer(schema))
         self.shaper = Shaper(settings.shape, known, decoder)
@@ -80,7 +82,9 @@ class RangeFlush:
         try:
             for run in self.shaper.shape(block):
                 for part in run.parts(self._commit_records):
-                    self._send(self._accumulator.add(part, oldest))
+                    files = self._accumulator.add(part, oldest)
+                    self._churn.added(part.rows.schema, (f.rows for f in files if f.reason is Reason.SCHEMA))
+                    self._send(files)
                     if self.ended:
                         return
                     self.reached = part.last_offset + 1
