@@ -44,12 +44,12 @@ LIMITS = {
 }
 
 _REGISTRY = RegistrySettings(urls=("http://registry",))
+_REFERRED = references.MOST_CHARACTERS // _MI
 SENTENCES = [
     ("data-mapping.md", f"bring the topic to more than {MAX_COLUMNS:,} columns"),
     (
         "schema-registry.md",
-        f"are more than {references.MOST_REFERENCES:,}, deeper than {references.DEEPEST} or larger than "
-        f"{references.MOST_CHARACTERS // _MI} Mi characters",
+        f"more than {references.MOST_REFERENCES:,}, deeper than {references.DEEPEST} or larger than {_REFERRED} Mi characters",
     ),
     ("schema-registry.md", f"an answer of more than {http.MOST_ANSWER_BYTES // _MI} MiB"),
     ("schema-registry.md", f"| {http.MOST_ANSWER_BYTES // _MI} MiB, not compressed |"),
