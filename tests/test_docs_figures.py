@@ -49,7 +49,7 @@ SENTENCES = [
     ("data-mapping.md", f"bring the topic to more than {MAX_COLUMNS:,} columns"),
     (
         "schema-registry.md",
-        f"more than {references.MOST_REFERENCES:,}, deeper than {references.DEEPEST} or larger than {_REFERRED} Mi characters",
+        f"more than {references.MOST_REFERENCES:,}, deeper than {references.DEEPEST} or larger than {_REFERRED} Mi",
     ),
     ("schema-registry.md", f"an answer of more than {http.MOST_ANSWER_BYTES // _MI} MiB"),
     ("schema-registry.md", f"| {http.MOST_ANSWER_BYTES // _MI} MiB, not compressed |"),
