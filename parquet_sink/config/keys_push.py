@@ -104,6 +104,17 @@ ERROR_KEYS = (
         minimum=1,
     ),
     Key(
+        ems("stop.timeout.ms"),
+        Group.ERRORS,
+        Type.LONG,
+        "How long a stop waits for the flush in progress, in milliseconds; connectors of a process stop side by side. "
+        "Then it is given up: what the target accepted is committed, and the rest is sent again at the next start, "
+        "under the same names.",
+        default=30_000,
+        minimum=0,
+        origin=Origin.OWN,
+    ),
+    Key(
         ems("error.policy.continue.on.invalid.input"),
         Group.ERRORS,
         Type.BOOLEAN,

@@ -78,6 +78,7 @@ def run(args: argparse.Namespace) -> int:
         spark_conf=dict(args.conf),
         until_caught_up=args.until_caught_up,
         observer=Guarded(_live_view) if not args.no_live and draws(sys.stderr) else Guarded(),
+        wish=args.wish,
     )
     return worker.run()
 

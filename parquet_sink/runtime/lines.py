@@ -2,11 +2,16 @@
 
 import logging
 from collections.abc import Sequence
+from typing import Final
 
 from parquet_sink.runtime.connector import Connector, Status
 from parquet_sink.upload.receipts import Receipt
 
 log = logging.getLogger(__name__)
+
+
+WORDS: Final = {Status.STARTING: "starting; it waits for Java and Spark, which take some seconds to load"}
+"""Of a status that says too little by itself."""
 
 
 class LogLines:
@@ -21,7 +26,7 @@ class LogLines:
             self._receipts(connector)
             if self._status.get(connector.settings.name) is not connector.status:
                 self._status[connector.settings.name] = connector.status
-                log.info("connector %s: %s", connector.settings.name, connector.status)
+                log.info("connector %s: %s", connector.settings.name, WORDS.get(connector.status, connector.status))
 
     def close(self, connectors: Sequence[Connector]) -> None:
         self.look(connectors)
