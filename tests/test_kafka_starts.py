@@ -61,6 +61,7 @@ class Topic:
     number: int
     count: int
     first: int = 0
+    epoch: int | None = None
 
 
 def done(value: Any = None, code: int | None = None) -> "Future[Any]":
@@ -79,6 +80,7 @@ class Cluster:
 
     topics: dict[str, Topic] = field(default_factory=dict)
     offsets: dict[Key, tuple[int, str]] = field(default_factory=dict)
+    epochs: dict[Key, int | None] = field(default_factory=dict)
     lives: int = 0
     calls: list[str] = field(default_factory=list)
     between: dict[str, Callable[[], object]] = field(default_factory=dict)
@@ -142,19 +144,24 @@ class Cluster:
         topic = self.topics.get(name)
         if topic is None:
             return done(code=KafkaError.UNKNOWN_TOPIC_OR_PART)
-        return done(SimpleNamespace(offset=topic.first if spec is EARLIEST else topic.count))
+        return done(SimpleNamespace(offset=topic.first if spec is EARLIEST else topic.count, leader_epoch=topic.epoch))
 
     # the group's client
     def committed(self, asked: list[TopicPartition], timeout: float) -> list[TopicPartition]:
         self._called("read")
         found = [(tp.topic, tp.partition, *self.offsets.get((tp.topic, tp.partition), (-1001, ""))) for tp in asked]
-        return [TopicPartition(*one) for one in found]
+        epochs = [self.epochs.get((name, partition)) for name, partition, *_ in found]
+        return [
+            TopicPartition(*one, leader_epoch=-1 if epoch is None else epoch)
+            for one, epoch in zip(found, epochs, strict=True)
+        ]
 
     def commit(self, offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition]:
         self._called("commit")
         if any(tp.topic not in self.topics for tp in offsets):
             raise KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
         self.offsets |= {(tp.topic, tp.partition): (tp.offset, tp.metadata) for tp in offsets}
+        self.epochs |= {(tp.topic, tp.partition): tp.leader_epoch for tp in offsets}
         return offsets
 
     def close(self) -> None:
@@ -601,6 +608,43 @@ def test_no_answer_is_no_id(cluster: Cluster) -> None:
 def test_ids_that_are_not_told_are_no_difference(before: str, now: str, expected: bool) -> None:
     """Only two different ids are two topics."""
     assert other(before, now) is expected
+
+
+def test_offsets_are_committed_with_their_epoch(cluster: Cluster, state: State) -> None:
+    """It is the one that was told with the end of the range: an offset keeps it when it is signed again."""
+    cluster.topics["orders"].epoch = 3
+    query = Query(cluster, state, Clock())
+    assert cluster.epochs[KEY] is None
+    query.tick()
+    cluster.topics["orders"].epoch = 5
+    query.tick()
+    assert (cluster.stands().offset, cluster.epochs[KEY]) == (10, 3)
+    query.clock.sleep(SIGN_S)
+    query.tick()
+    cluster.topics["orders"].count = 20
+    while KEY not in query.tick():
+        pass
+    assert (cluster.stands().offset, cluster.epochs[KEY]) == (10, 3)
+    query.tick()
+    assert (cluster.stands().offset, cluster.epochs[KEY]) == (20, 5)
+    again = Query(cluster, state, Clock())
+    assert (cluster.epochs[KEY], again.ticker._epochs.held) == (5, {KEY: 5})
+
+
+def test_an_epoch_is_of_its_offset(cluster: Cluster, state: State) -> None:
+    """What an operator sets has none; nor has the start of a topic made anew, nor one that begins after a loss."""
+    cluster.topics["orders"].epoch = 3
+    query = Query(cluster, state, Clock(), lost_offsets="CONTINUE")
+    due_and_committed(query)
+    assert cluster.epochs[KEY] == 3
+    cluster.offsets[KEY], cluster.epochs[KEY] = (4, ""), None
+    assert Query(cluster, state, Clock()).ticker._epochs.held == {}
+    query = Query(cluster, state, Clock(), lost_offsets="CONTINUE")
+    due_and_committed(query)
+    cluster.remake(30, forget=False)
+    with pytest.raises(KafkaFailed, match="Going on"):
+        due(query)
+    assert (cluster.stands().offset, cluster.epochs[KEY]) == (0, None)
 
 
 OPERATOR = ""

@@ -51,6 +51,7 @@ class Cluster:
         self.group: dict[Key, int] = {}
         self.plans: dict[Key, Plan] = {}
         self.calls: list[str] = []
+        self.epochs: dict[Key, int] = {}
         self.away = 0
         self.foreign = False
 
@@ -163,7 +164,7 @@ def state(tmp_path: Path) -> Iterator[State]:
 def make(cluster: Cluster, clock: Clock, state: State, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ticker]:
     """Makes tickers of the cluster, with other Kafka settings if given."""
     monkeypatch.setattr(stream, "Watermarks", lambda kafka: cluster)
-    monkeypatch.setattr(stream, "GroupOffsets", lambda kafka, instance, ids: cluster)
+    monkeypatch.setattr(stream, "GroupOffsets", lambda kafka, instance, ids, epochs: cluster)
 
     def made(**kafka: object) -> Ticker:
         settings = replace(SETTINGS, kafka=replace(SETTINGS.kafka, **kafka))

@@ -24,7 +24,7 @@ class Discovery:
 
     def __init__(self, context: Context, planner: RangePlanner, ages: Ages) -> None:
         self._context, self._planner, self._ages = context, planner, ages
-        self._resolver = Starts(context.settings, context.cluster, context.group, context.ids)
+        self._resolver = Starts(context.settings, context.cluster, context.group, context.ids, context.epochs)
         self._looked = self._reminded = 0.0
 
     def begin(self) -> dict[Key, int]:

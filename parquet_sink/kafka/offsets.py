@@ -44,6 +44,9 @@ class Plan:
 
 NO_PLANS: Final[Mapping[Key, Plan]] = MappingProxyType({})
 NO_IDS: Final[Mapping[str, str]] = MappingProxyType({})
+NO_EPOCHS: Final[Mapping[Key, int]] = MappingProxyType({})
+UNTOLD: Final = -1
+"""The leader epoch of an offset whose epoch is not known."""
 
 
 def metadata(instance: Instance, plan: Plan | None = None, topic_id: str = "") -> str:
@@ -57,10 +60,11 @@ def metadata(instance: Instance, plan: Plan | None = None, topic_id: str = "") -
 
 @dataclass(frozen=True)
 class Committed:
-    """One committed offset, and the metadata found beside it."""
+    """One committed offset, and the metadata found beside it. epoch: of the leader, None where none was committed."""
 
     offset: int
     signed: str
+    epoch: int | None = None
 
     def by(self) -> str:
         """Who made it, for an operator."""
@@ -102,11 +106,18 @@ class GroupOffsets:
 
     Each write looks first, in the request before it: Kafka knows no commit on condition. Commits never go backwards.
     Offsets that changed behind our back end this instance: the newer hand wins.
-    ids: topic -> id of the topic that our offsets belong to, looked up at each commit; its owner keeps it true.
+    ids: topic -> id of the topic that our offsets belong to, looked up at each commit; its owner keeps it true. epochs:
+    the leader epochs that belong to our offsets, in the same way.
     """
 
-    def __init__(self, kafka: KafkaSettings, instance: Instance, ids: Mapping[str, str] = NO_IDS) -> None:
-        self._group, self._instance, self._ids = kafka.group, instance, ids
+    def __init__(
+        self,
+        kafka: KafkaSettings,
+        instance: Instance,
+        ids: Mapping[str, str] = NO_IDS,
+        epochs: Mapping[Key, int] = NO_EPOCHS,
+    ) -> None:
+        self._group, self._instance, self._ids, self._epochs = kafka.group, instance, ids, epochs
         self._consumer: Consumer = clients.build(Consumer, clients.coordinating(kafka))
         self._ours: dict[Key, int] = {}
         self._found: dict[Key, Committed | None] = {}
@@ -122,7 +133,7 @@ class GroupOffsets:
         bad = next((tp for tp in found if tp.error), None)
         if bad is not None and bad.error is not None:
             raise self._failed("its offsets cannot be read", bad.error)
-        there = {(tp.topic, tp.partition): Committed(tp.offset, tp.metadata or "") for tp in found if tp.offset >= 0}
+        there = {(tp.topic, tp.partition): _committed(tp) for tp in found if tp.offset >= 0}
         self._found.update({key: there.get(key) for key in keys})
         return there
 
@@ -140,7 +151,7 @@ class GroupOffsets:
                 f"Group {self._group}: the offset of topic {moved[0]}, topic-partition {moved[1]} was set by another "
                 f"hand while it was looked up."
             )
-        self._send(starts, plans, self._ids_of(starts))
+        self._send(starts, plans, self._ids_of(starts), self._epochs)
 
     def renew(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, Plan] = NO_PLANS) -> None:
         """Signs offsets of ours again, as they are: so that Kafka keeps them, or to put down a range that begins there.
@@ -148,7 +159,7 @@ class GroupOffsets:
         Each plan belongs to one of the offsets. Raises AnotherInstance, KafkaFailed.
         """
         self.check(list(next_offsets))
-        self._send(next_offsets, plans, self._ids_of(next_offsets))
+        self._send(next_offsets, plans, self._ids_of(next_offsets), self._epochs)
 
     def set_back(self, starts: Mapping[Key, int]) -> None:
         """Sets offsets of ours anew, lower ones too; they may be gone by now. Raises AnotherInstance, KafkaFailed."""
@@ -171,12 +182,13 @@ class GroupOffsets:
         higher = self.ahead(next_offsets)
         if higher:
             self.check(list(higher))
-            self._send(higher, NO_PLANS, self._ids_of(higher))
+            self._send(higher, NO_PLANS, self._ids_of(higher), self._epochs)
 
     def advance(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, Plan] = NO_PLANS) -> None:
         """As `commit`, from another process of the same instance, if this instance made the last commit.
 
-        An offset goes on belonging to the topic that the last one belonged to. Raises AnotherInstance, KafkaFailed.
+        An offset goes on belonging to the topic that the last one belonged to; its epoch is not known here. Raises
+        AnotherInstance, KafkaFailed.
         """
         found = self.read(list(next_offsets))
         foreign = next((key for key, committed in found.items() if not committed.is_by(self._instance)), None)
@@ -218,11 +230,19 @@ class GroupOffsets:
     def _ids_of(self, keys: Iterable[Key]) -> dict[Key, str]:
         return {key: self._ids.get(key[0], "") for key in keys}
 
-    def _send(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, Plan], ids: Mapping[Key, str]) -> None:
+    def _send(
+        self,
+        next_offsets: Mapping[Key, int],
+        plans: Mapping[Key, Plan],
+        ids: Mapping[Key, str],
+        epochs: Mapping[Key, int] = NO_EPOCHS,
+    ) -> None:
         if not next_offsets:
             return
         wanted = [
-            TopicPartition(*key, offset, metadata(self._instance, plans.get(key), ids[key]))
+            TopicPartition(
+                *key, offset, metadata(self._instance, plans.get(key), ids[key]), leader_epoch=epochs.get(key, UNTOLD)
+            )
             for key, offset in next_offsets.items()
         ]
         for piece in pieces(self._group, wanted):
@@ -259,3 +279,7 @@ class GroupOffsets:
 
     def close(self) -> None:
         self._consumer.close()
+
+
+def _committed(tp: TopicPartition) -> Committed:
+    return Committed(tp.offset, tp.metadata or "", tp.leader_epoch)

@@ -32,6 +32,8 @@ class RangePlanner:
         starts = self._context.standing.starts
         accepted = {key: end for key, end in ends.items() if key in starts and key not in self._void}
         starts.update(accepted)
+        for key in accepted:
+            self._context.epochs.accept(key)
         return accepted
 
     def commit(self, start: Mapping[Key, int]) -> None:
@@ -46,6 +48,7 @@ class RangePlanner:
         self.planned.pop(key, None)
         self._taken.pop(key, None)
         self._void.add(key)
+        self._context.epochs.forget(key)
         self._context.group.forget(key)
         self._context.state.forget(*key)
 
@@ -64,6 +67,8 @@ class RangePlanner:
         """As much as fits into one micro-batch, put down beside the offsets before it begins."""
         group, starts = self._context.group, self._context.standing.starts
         candidates = together(found, self._context.settings.flush, self._slots)
+        for topic, partition, _ in candidates:
+            self._context.epochs.take((topic, partition))
         self._batches += bool(candidates)
         self._void = set() if candidates else self._void
         self._taken.update({(topic, partition): self._batches for topic, partition, _ in candidates})

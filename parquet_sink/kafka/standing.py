@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from parquet_sink.config.settings import ConnectorSettings
+from parquet_sink.kafka.epochs import Epochs
 from parquet_sink.kafka.offsets import GroupOffsets, Key
 from parquet_sink.kafka.starts import TopicIds
 from parquet_sink.kafka.watermarks import Watermarks
@@ -43,4 +44,5 @@ class Context:
     group: GroupOffsets
     ids: TopicIds
     standing: Standing
+    epochs: Epochs
     now: Callable[[], float]

@@ -7,6 +7,7 @@ from typing import Protocol
 from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import BrokerAway, ConnectorError, OffsetsLost, TopicGone
 from parquet_sink.kafka import reader
+from parquet_sink.kafka.epochs import Epochs
 from parquet_sink.kafka.offsets import Committed, Key, Plan
 
 log = logging.getLogger(__name__)
@@ -69,9 +70,11 @@ def other(before: str, now: str) -> bool:
 class Starts:
     """Finds where topic-partitions start, by the group's offsets and by what Kafka still has."""
 
-    def __init__(self, settings: ConnectorSettings, cluster: Cluster, group: Group, ids: TopicIds) -> None:
+    def __init__(
+        self, settings: ConnectorSettings, cluster: Cluster, group: Group, ids: TopicIds, epochs: Epochs
+    ) -> None:
         self._name, self._kafka = settings.name, settings.kafka
-        self._cluster, self._group, self._ids = cluster, group, ids
+        self._cluster, self._group, self._ids, self._epochs = cluster, group, ids, epochs
 
     def resolve(
         self, keys: Sequence[Key], reset: str, back: Collection[Key] = ()
@@ -88,12 +91,14 @@ class Starts:
         plans: dict[Key, Plan] = {}
         for key in keys:
             found = committed.get(key)
+            self._epochs.hold(key, None)
             if found is None:
                 starts[key] = self._reset(key, reset, first[key], last[key])
             elif self._of_another(found, key, back):
                 starts[key] = self._lost(reader.made_anew(*key, found.offset), first[key])
             elif first[key] <= found.offset <= self._high(key, found.offset, last[key]):
                 starts[key] = found.offset
+                self._epochs.hold(key, found.epoch)
                 plans |= {key: found.plan} if found.plan is not None else {}
             else:
                 starts[key] = self._lost(reader.lost(*key, found.offset, first[key], last[key]), first[key])

@@ -37,6 +37,7 @@ from parquet_sink.kafka import clients
 from parquet_sink.kafka.admission import Candidate, due
 from parquet_sink.kafka.ages import Ages
 from parquet_sink.kafka.discovery import Discovery
+from parquet_sink.kafka.epochs import Epochs
 from parquet_sink.kafka.guard import TopicGuard
 from parquet_sink.kafka.offsets import GroupOffsets, Key, OffsetGone
 from parquet_sink.kafka.plans import RangePlanner
@@ -76,9 +77,11 @@ class Ticker:
         self._settings, self._state, self._now, self._sleep = settings, state, now, sleep
         self._watermarks = Watermarks(settings.kafka)
         self._ids = TopicIds(self._watermarks)
-        self._group = GroupOffsets(settings.kafka, instance, self._ids.known)
+        self._epochs = Epochs(self._watermarks.epochs)
+        self._group = GroupOffsets(settings.kafka, instance, self._ids.known, self._epochs.held)
         self._standing = Standing()
-        context = Context(settings, state, self._watermarks, self._group, self._ids, self._standing, now)
+        clients_of = (self._watermarks, self._group, self._ids)
+        context = Context(settings, state, *clients_of, self._standing, self._epochs, now)
         self._guard = TopicGuard(context)
         self._planner = RangePlanner(context, self._guard)
         self._ages = Ages(context)

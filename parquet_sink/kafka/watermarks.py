@@ -22,7 +22,10 @@ NO_ID: Final = "A" * 22
 
 
 class Watermarks:
-    """Asks the cluster for topic-partitions, and for their first and last offsets, through one admin client."""
+    """Asks the cluster for topic-partitions, and for their first and last offsets, through one admin client.
+
+    `epochs`: of the leaders, as they were told with the ends that were asked for last.
+    """
 
     def __init__(self, kafka: KafkaSettings) -> None:
         self._kafka = kafka
@@ -33,6 +36,7 @@ class Watermarks:
         committed = kafka.isolation_level == "read_committed"
         self._isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         self._told_untold = False
+        self.epochs: dict[Key, int] = {}
 
     def topic_partitions(self, *, missing_too: bool = False) -> list[Key]:
         """All topic-partitions of the connector's topics, in order; of topics that are not there it has none.
@@ -107,25 +111,31 @@ class Watermarks:
 
         The last stable offset; the high watermark when uncommitted records are read.
         """
-        return self._list(keys, OffsetSpec.latest(), self._isolation)  # type: ignore[no-untyped-call]
+        found = self._list(keys, OffsetSpec.latest(), self._isolation)  # type: ignore[no-untyped-call]
+        self.epochs.update({key: epoch for key, (_, epoch) in found.items() if epoch is not None})
+        return {key: offset for key, (offset, _) in found.items()}
 
     def highs(self, keys: Sequence[Key]) -> dict[Key, int]:
         """The high watermarks, whatever is read. One request. Raises BrokerAway, KafkaFailed."""
-        return self._list(keys, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)  # type: ignore[no-untyped-call]
+        found = self._list(keys, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)  # type: ignore[no-untyped-call]
+        return {key: offset for key, (offset, _) in found.items()}
 
     def starts(self, keys: Sequence[Key]) -> dict[Key, int]:
         """The first offset that Kafka still holds. One request. Raises BrokerAway, KafkaFailed."""
-        return self._list(keys, OffsetSpec.earliest(), self._isolation)  # type: ignore[no-untyped-call]
+        found = self._list(keys, OffsetSpec.earliest(), self._isolation)  # type: ignore[no-untyped-call]
+        return {key: offset for key, (offset, _) in found.items()}
 
-    def _list(self, keys: Sequence[Key], spec: Any, isolation: IsolationLevel) -> dict[Key, int]:
+    def _list(self, keys: Sequence[Key], spec: Any, isolation: IsolationLevel) -> dict[Key, tuple[int, int | None]]:
+        """Offset and leader epoch of each."""
         if not keys:
             return {}
         asked = {TopicPartition(t, p): spec for t, p in keys}
         futures = self._admin.list_offsets(asked, isolation_level=isolation, request_timeout=self._timeout_s)
-        out: dict[Key, int] = {}
+        out: dict[Key, tuple[int, int | None]] = {}
         for tp, future in futures.items():
             try:
-                out[tp.topic, tp.partition] = future.result().offset
+                told = future.result()
+                out[tp.topic, tp.partition] = told.offset, told.leader_epoch
             except KafkaException as error:
                 raise self._failed(error.args[0], f"Topic {tp.topic}, topic-partition {tp.partition}") from None
         return out
