@@ -89,7 +89,7 @@ class Connector:
     def start(self, spark: SparkSession, *, slots: int = 1, warm_up: bool = False) -> None:
         """Starts the query; prepares what is not prepared yet. What goes wrong is noted, not raised.
 
-        slots: Spark tasks that can run at once. warm_up: begin with a micro-batch that loads and compiles everything.
+        slots: Spark tasks that it may run at once. warm_up: begin with a micro-batch that loads everything.
         """
         if self._given is None:
             self.prepare()
@@ -120,6 +120,7 @@ class Connector:
         options = {handoff.RUN_FOLDER: str(self.folder)}
         stream = spark.readStream.format(source.NAME).options(**options).load().writeStream.format(SINK)
         stream = stream.options(**options, checkpointLocation=str(checkpoint)).queryName(self.settings.name)
+        spark.sparkContext.setLocalProperty("spark.scheduler.pool", self.settings.name)  # its own turn at the slots
         trigger = {"availableNow": True} if self._until_caught_up else {"processingTime": self._tick()}
         return stream.trigger(**trigger).start()
 
