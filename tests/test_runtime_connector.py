@@ -20,6 +20,7 @@ from parquet_sink.config.settings import (
     ShapeSettings,
 )
 from parquet_sink.errors import AnotherInstance
+from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.handoff import Instance
 from parquet_sink.kafka.offsets import Committed, Plan, metadata
 from parquet_sink.runtime import connector as module
@@ -478,7 +479,25 @@ def test_files_that_were_removed_are_made_anew(
     assert handoff.read({handoff.RUN_FOLDER: str(running.folder)}).instance == instance
     assert running.state is not None
     assert running.state.said("slots") == 4
+    with pytest.raises(AnotherInstance):
+        ConnectorLock(running.settings.files.tmp_dir, "orders").acquire()
     assert "was removed while it was in use" in caplog.text
+
+
+def test_a_query_that_does_not_stop_keeps_nothing_from_being_committed(
+    begun: Connector, launched: list[Query], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark may give up on a query; what the target accepted is committed all the same."""
+
+    def stuck() -> None:
+        raise TimeoutError("the query did not stop within 10 s")
+
+    monkeypatch.setattr(launched[0], "stop", stuck)
+    assert begun.state is not None
+    begun.state.accept([Accepted("orders", 0, 9, 12, "records")])
+    stop(begun, clock, drained_s=0)
+    assert begun.status is Status.DONE
+    assert Group.advanced == [({("orders", 0): 9}, {("orders", 0): Plan(12, "records")})]
 
 
 def test_a_crash_ends_one_connector(running: Connector, launched: list[Query]) -> None:

@@ -140,6 +140,8 @@ class Connector:
             return
         self._given = handoff.write(self.settings, self.folder, self._given.instance)
         if not self._given.state_path.exists():
+            self._lock.release()  # it may be of a file that is gone as well
+            self._lock.acquire()
             self.state.close()
             self.state = State.for_new_run(self._given.state_path)
             self.state.say("slots", self._slots)
@@ -170,9 +172,7 @@ class Connector:
 
     def _ended(self, failure: Failure | None) -> None:
         """The query ended by itself, or did not start."""
-        assert self.state is not None
-        assert self._given is not None
-        group.commit_accepted(self._given, self.state)
+        self._commit_accepted()
         if failure is None:
             self.status = Status.DONE
             return
@@ -253,14 +253,20 @@ class Connector:
         return running and bool(self.state.watches()) and not self.state.said("drained")
 
     def _end_query(self) -> None:
-        assert self.state is not None
-        assert self._given is not None
-        try:
-            if self._query is not None and self._query.isActive:
-                self._query.stop()
+        """Whatever goes wrong here: what is not committed is sent again."""
+        for step in (self._stop_query, self._commit_accepted):
+            try:
+                step()
+            except Exception as error:  # noqa: BLE001 - see above
+                log.warning("connector %s: it did not stop in order: %s", self.settings.name, error)
+
+    def _stop_query(self) -> None:
+        if self._query is not None and self._query.isActive:
+            self._query.stop()
+
+    def _commit_accepted(self) -> None:
+        if self._given is not None and self.state is not None:
             group.commit_accepted(self._given, self.state)
-        except Exception as error:  # noqa: BLE001 - what is not committed is sent again
-            log.warning("connector %s: it did not stop in order: %s", self.settings.name, error)
 
     def _settle(self) -> None:
         """After the query ended on our request: done, unless somebody's hand is needed. What waits is told."""
