@@ -26,6 +26,7 @@ from parquet_sink.kafka.offsets import Committed, Plan, metadata
 from parquet_sink.runtime import connector as module
 from parquet_sink.runtime import group
 from parquet_sink.runtime.connector import Connector, Status
+from parquet_sink.runtime.query import tick
 from parquet_sink.runtime.restarts import MOST, PAUSE_S, WINDOW_S
 from parquet_sink.state import Accepted, Failure, Watch
 
@@ -508,12 +509,10 @@ def test_a_crash_ends_one_connector(running: Connector, launched: list[Query]) -
     assert "No space left on device" in running.failure.message
 
 
-@pytest.mark.parametrize(("interval", "tick"), [(1_000, "250"), (2_000, "500"), (60_000, "1000")])
-def test_ticks_follow_the_interval(tmp_path: Path, interval: int, tick: str) -> None:
+@pytest.mark.parametrize(("interval", "expected"), [(1_000, "250"), (2_000, "500"), (60_000, "1000")])
+def test_ticks_follow_the_interval(interval: int, expected: str) -> None:
     """A short commit interval is looked at more often, a long one once a second."""
-    made = settings(tmp_path)
-    object.__setattr__(made, "flush", FlushSettings(1_000_000, 100, interval))
-    assert Connector(made, tmp_path / "run")._tick() == f"{tick} milliseconds"
+    assert tick(FlushSettings(1_000_000, 100, interval)) == f"{expected} milliseconds"
 
 
 def test_failures_are_logged_once(running: Connector, launched: list[Query], caplog: pytest.LogCaptureFixture) -> None:
