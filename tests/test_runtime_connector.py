@@ -20,11 +20,13 @@ from parquet_sink.config.settings import (
     ShapeSettings,
 )
 from parquet_sink.errors import AnotherInstance
+from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.handoff import Instance
 from parquet_sink.kafka.offsets import Committed, Plan, metadata
 from parquet_sink.runtime import connector as module
 from parquet_sink.runtime import group
 from parquet_sink.runtime.connector import Connector, Status
+from parquet_sink.runtime.query import tick
 from parquet_sink.runtime.restarts import MOST, PAUSE_S, WINDOW_S
 from parquet_sink.state import Accepted, Failure, Watch
 
@@ -189,7 +191,7 @@ def test_two_connectors_of_one_name_and_folder_do_not_run(
 def test_a_query_that_ends_well_is_done(running: Connector, launched: list[Query]) -> None:
     """After --until-caught-up the connector is done, and what was accepted is committed."""
     assert running.state is not None
-    running.state.accept([Accepted("orders", 0, 100, 100, "records")])
+    running.state.accept([Accepted("orders", 0, 100, 0, 100, "records")])
     launched[0].isActive = False
     running.look(SPARK)
     assert running.status is Status.DONE
@@ -199,13 +201,13 @@ def test_a_query_that_ends_well_is_done(running: Connector, launched: list[Query
 def test_a_refusal_ends_the_connector(running: Connector, launched: list[Query]) -> None:
     """What a new start does not cure fails at once, in our words, and what was accepted before it is committed."""
     assert running.state is not None
-    running.state.accept([Accepted("orders", 0, 40, 100, "records")])
+    running.state.accept([Accepted("orders", 0, 40, 0, 100, "records")])
     running.state.fail(Failure("UploadRefused", "the target answered 403"))
     launched[0].fail()
     running.look(SPARK)
     assert running.status is Status.FAILED
     assert running.failure == Failure("UploadRefused", "the target answered 403")
-    assert Group.advanced == [({("orders", 0): 40}, {("orders", 0): Plan(100, "records")})]
+    assert Group.advanced == [({("orders", 0): 40}, {("orders", 0): Plan(0, 100, "records")})]
 
 
 @pytest.mark.parametrize("kind", ["BrokerAway", "KafkaFailed"])
@@ -266,7 +268,7 @@ def test_a_slow_failure_does_not_go_on_for_ever(
     running.state.watch([Watch("orders", 0, 7, 100, None), Watch("orders", 1, 0, 100, None)])
     for times in range(MOST + 1):
         assert running.status is Status.RUNNING
-        Group.committed = {("orders", 0): (7, Plan(50, "records")), ("orders", 1): (times * 10, None)}
+        Group.committed = {("orders", 0): (7, Plan(0, 50, "records")), ("orders", 1): (times * 10, None)}
         clock.sleep(WINDOW_S)
         named = f"Topic orders, topic-partition 0: {words}" if "record" in words else words
         running.state.fail(Failure("KafkaFailed", named))
@@ -279,7 +281,7 @@ def test_progress_begins_the_count_anew(running: Connector, launched: list[Query
     assert running.state is not None
     running.state.watch([Watch("orders", 0, 7, 100, None)])
     for times in range(MOST * 3):
-        Group.committed = {("orders", 0): (7 + times // 2, Plan(50, "records"))}
+        Group.committed = {("orders", 0): (7 + times // 2, Plan(0, 50, "records"))}
         fail_again(running, launched, clock)
     assert running.status is Status.RUNNING
 
@@ -315,7 +317,7 @@ def test_offsets_that_cannot_be_committed_are_told(
 ) -> None:
     """When the last commit fails the connector still ends, and the log says that files are sent again."""
     assert running.state is not None
-    running.state.accept([Accepted("orders", 0, 100, 100, "records")])
+    running.state.accept([Accepted("orders", 0, 100, 0, 100, "records")])
     Group.error = AnotherInstance("committed by another; it stays.")
     launched[0].isActive = False
     running.look(SPARK)
@@ -366,11 +368,11 @@ def test_a_stop_is_bounded_and_tells_what_waits(
     """A flush that does not end is given up; what was accepted is committed, the rest is told, and nothing failed."""
     assert begun.state is not None
     begun.settings = replace(begun.settings, stop_timeout_ms=20_000)
-    begun.state.accept([Accepted("orders", 0, 9, 12, "records")])
+    begun.state.accept([Accepted("orders", 0, 9, 0, 12, "records")])
     stop(begun, clock)
     assert (begun.status, launched[0].stopped) == (Status.DONE, True)
     assert clock.seconds == pytest.approx(20, abs=0.5)
-    assert Group.advanced == [({("orders", 0): 9}, {("orders", 0): Plan(12, "records")})]
+    assert Group.advanced == [({("orders", 0): 9}, {("orders", 0): Plan(0, 12, "records")})]
     assert "given up, 20 s after the stop was asked for (connect.ems.stop.timeout.ms)" in caplog.text
     assert "connector orders: stopped with lag 3 (orders 0 from offset 9); the next start goes on there" in caplog.text
 
@@ -478,7 +480,25 @@ def test_files_that_were_removed_are_made_anew(
     assert handoff.read({handoff.RUN_FOLDER: str(running.folder)}).instance == instance
     assert running.state is not None
     assert running.state.said("slots") == 4
+    with pytest.raises(AnotherInstance):
+        ConnectorLock(running.settings.files.tmp_dir, "orders").acquire()
     assert "was removed while it was in use" in caplog.text
+
+
+def test_a_query_that_does_not_stop_keeps_nothing_from_being_committed(
+    begun: Connector, launched: list[Query], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark may give up on a query; what the target accepted is committed all the same."""
+
+    def stuck() -> None:
+        raise TimeoutError("the query did not stop within 10 s")
+
+    monkeypatch.setattr(launched[0], "stop", stuck)
+    assert begun.state is not None
+    begun.state.accept([Accepted("orders", 0, 9, 12, "records")])
+    stop(begun, clock, drained_s=0)
+    assert begun.status is Status.DONE
+    assert Group.advanced == [({("orders", 0): 9}, {("orders", 0): Plan(12, "records")})]
 
 
 def test_a_crash_ends_one_connector(running: Connector, launched: list[Query]) -> None:
@@ -489,12 +509,10 @@ def test_a_crash_ends_one_connector(running: Connector, launched: list[Query]) -
     assert "No space left on device" in running.failure.message
 
 
-@pytest.mark.parametrize(("interval", "tick"), [(1_000, "250"), (2_000, "500"), (60_000, "1000")])
-def test_ticks_follow_the_interval(tmp_path: Path, interval: int, tick: str) -> None:
+@pytest.mark.parametrize(("interval", "expected"), [(1_000, "250"), (2_000, "500"), (60_000, "1000")])
+def test_ticks_follow_the_interval(interval: int, expected: str) -> None:
     """A short commit interval is looked at more often, a long one once a second."""
-    made = settings(tmp_path)
-    object.__setattr__(made, "flush", FlushSettings(1_000_000, 100, interval))
-    assert Connector(made, tmp_path / "run")._tick() == f"{tick} milliseconds"
+    assert tick(FlushSettings(1_000_000, 100, interval)) == f"{expected} milliseconds"
 
 
 def test_failures_are_logged_once(running: Connector, launched: list[Query], caplog: pytest.LogCaptureFixture) -> None:
