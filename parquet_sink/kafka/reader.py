@@ -104,10 +104,10 @@ class RangeReader:
             if records:
                 wanted = self._next_poll(records, wanted)
                 filling.add(records)
-                yield from map(self._block, filling.full())
+                yield from (self._block(*taken) for taken in filling.full())
             heard = time.monotonic()  # only now: whoever takes the blocks may have waited long for the target
         if filling.messages:
-            yield self._block(filling.rest())
+            yield self._block(*filling.rest())
 
     def _acquire(self) -> _Position:
         settings = clients.reading(self._kafka)
@@ -192,11 +192,11 @@ class RangeReader:
                 f"offset {self._received}, although the range goes to {self.end}. Check the broker."
             )
 
-    def _block(self, records: list[Message]) -> Block:
+    def _block(self, records: list[Message], values: list[bytes | None]) -> Block:
         offsets: list[int] = list(map(_offset, records))
         stamps = [ms if kind else 0 for kind, ms in map(Message.timestamp, records)]
         self.next_offset = offsets[-1] + 1
-        return Block.of(self.topic, self.partition, offsets, stamps, list(map(_value, records)))
+        return Block.of(self.topic, self.partition, offsets, stamps, values)
 
     @staticmethod
     def _next_poll(records: list[Message], wanted: int) -> int:
@@ -214,7 +214,7 @@ class Filling:
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
-        self._sizes: list[int] = []
+        self._values: list[bytes | None] = []
         self._bytes = 0
 
     @property
@@ -223,25 +223,28 @@ class Filling:
         return BLOCK_RECORDS - len(self.messages)
 
     def add(self, messages: list[Message]) -> None:
-        sizes = [len(value) if value else 0 for value in map(_value, messages)]
+        values = list(map(_value, messages))
         self.messages += messages
-        self._sizes += sizes
-        self._bytes += sum(sizes)
+        self._values += values
+        self._bytes += sum(map(len, filter(None, values)))
 
-    def full(self) -> Iterator[list[Message]]:
-        """Takes out the records of each block that is full."""
+    def full(self) -> Iterator[tuple[list[Message], list[bytes | None]]]:
+        """Takes out the records of each block that is full, with their values."""
         while self._bytes > BLOCK_BYTES or len(self.messages) >= BLOCK_RECORDS:
-            fitting = bisect_right(list(accumulate(self._sizes)), BLOCK_BYTES)
-            yield self._take(min(max(fitting, 1), BLOCK_RECORDS))
+            yield self._take(self._fitting() if self._bytes > BLOCK_BYTES else BLOCK_RECORDS)
 
-    def rest(self) -> list[Message]:
+    def rest(self) -> tuple[list[Message], list[bytes | None]]:
         """Takes out what is left: the range has ended."""
         return self._take(len(self.messages))
 
-    def _take(self, count: int) -> list[Message]:
-        taken = self.messages[:count]
-        self._bytes -= sum(self._sizes[:count])
-        del self.messages[:count], self._sizes[:count]
+    def _fitting(self) -> int:
+        ends = list(accumulate(len(value) if value else 0 for value in self._values))
+        return min(max(bisect_right(ends, BLOCK_BYTES), 1), BLOCK_RECORDS)
+
+    def _take(self, count: int) -> tuple[list[Message], list[bytes | None]]:
+        taken = self.messages[:count], self._values[:count]
+        self._bytes -= sum(map(len, filter(None, taken[1])))
+        del self.messages[:count], self._values[:count]
         return taken
 
 
