@@ -233,7 +233,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     """A cluster with one topic of 10 records."""
     made = Cluster()
     made.make("orders", 10)
-    monkeypatch.setattr(clients, "build", lambda kind, settings: made)
+    monkeypatch.setattr(clients, "build", lambda kind, settings, heard=None: made)
     return made
 
 

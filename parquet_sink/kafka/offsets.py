@@ -8,6 +8,7 @@ topic that the offset belongs to, so that it is never taken for one of a topic m
 import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any, Final
@@ -18,11 +19,14 @@ from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import AnotherInstance, BrokerAway, ConnectorError, KafkaFailed
 from parquet_sink.handoff import Instance
 from parquet_sink.kafka import answers, clients
+from parquet_sink.kafka.bounded import Bounded
+from parquet_sink.kafka.heard import Heard
 from parquet_sink.kafka.pieces import TOO_LARGE, halves, pieces
 
 log = logging.getLogger(__name__)
 
 TIMEOUT_S: Final = 15.0
+CLOSE_S: Final = 2.0
 Key = tuple[str, int]
 """topic, partition"""
 
@@ -98,11 +102,16 @@ class GroupOffsets:
 
     Commits never go backwards. Offsets that changed behind our back end this instance: the newer hand wins.
     ids: topic -> id of the topic that our offsets belong to, looked up at each commit; its owner keeps it true.
+    heard: takes what the client says of itself.
     """
 
-    def __init__(self, kafka: KafkaSettings, instance: Instance, ids: Mapping[str, str] = NO_IDS) -> None:
+    def __init__(
+        self, kafka: KafkaSettings, instance: Instance, ids: Mapping[str, str] = NO_IDS, heard: Heard | None = None
+    ) -> None:
         self._group, self._instance, self._ids = kafka.group, instance, ids
-        self._consumer: Consumer = clients.build(Consumer, clients.coordinating(kafka))
+        self._heard = heard or Heard(kafka.group)
+        self._consumer: Consumer = clients.build(Consumer, clients.coordinating(kafka), self._heard)
+        self._commits = Bounded(TIMEOUT_S)
         self._ours: dict[Key, int] = {}
 
     def read(self, keys: Sequence[Key]) -> dict[Key, Committed]:
@@ -200,10 +209,12 @@ class GroupOffsets:
 
     def _refusal(self, piece: list[TopicPartition]) -> KafkaError | None:
         try:
-            done = self._consumer.commit(offsets=piece, asynchronous=False)
+            done = self._commits.run(lambda: self._consumer.commit(offsets=piece, asynchronous=False))
         except KafkaException as error:
             said: KafkaError = error.args[0]
             return said
+        except TimeoutError:
+            return KafkaError(KafkaError._TIMED_OUT)  # noqa: SLF001 - the client's public name
         return next((tp.error for tp in done or () if tp.error), None)
 
     def _failed(self, what: str, error: KafkaError) -> ConnectorError:
@@ -214,7 +225,13 @@ class GroupOffsets:
             )
         if error.code() in answers.UNKNOWN:
             return BrokerAway(f"Group {self._group}: {what}. A topic is being made or deleted.")
-        return answers.failure(error, f"Group {self._group}: {what}")
+        why, cure = self._heard.why()
+        return answers.failure(error, f"Group {self._group}: {what}", why=why, away=cure or "Nothing is lost")
+
+    def poll(self) -> None:
+        """Takes what the client says of itself; there are no records for one that is assigned to nothing."""
+        self._consumer.poll(0)
 
     def close(self) -> None:
-        self._consumer.close()
+        with suppress(TimeoutError):  # a broker that hangs holds it, and the commits before it
+            Bounded(CLOSE_S).run(self._consumer.close)
