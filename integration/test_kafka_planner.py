@@ -28,7 +28,7 @@ def test_a_thousand_offsets_are_committed_whatever_the_brokers_limit(strict: Bro
     wanted = {("many", partition): 0 for partition in range(1_000)}
     group = GroupOffsets(kafka(strict, "many"), Instance.new())
     try:
-        group.claim(wanted)
+        group.take_over(wanted)
         assert {key: found.offset for key, found in group.read(list(wanted)).items()} == wanted
     finally:
         group.close()

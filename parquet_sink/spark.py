@@ -13,7 +13,8 @@
 The source alone, with `.option("rows", "records")`, gives one row for each record (topic, partition, offset, timestamp
 in epoch milliseconds, value), for any sink. The sink takes the rows of the source as they are, one for each block: a
 program may filter them by topic or topic-partition, and may not change them. Offsets are committed to the connector's
-group when the micro-batch after them begins, so the checkpoint may be a new folder at each start.
+group when the micro-batch after them begins, and these offsets alone say where a query goes on: the checkpoint may be
+kept from run to run, or be a new folder at each start.
 """
 
 import tempfile

@@ -17,6 +17,7 @@ NAME = "parquet_sink"
 PURE_MODULES = (
     "parquet_sink.errors",
     "parquet_sink.kafka.admission",
+    "parquet_sink.kafka.batches",
     "parquet_sink.kafka.tasks",
     "parquet_sink.files.rotation",
     "parquet_sink.files.naming",

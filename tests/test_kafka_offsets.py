@@ -94,7 +94,7 @@ def test_a_commit_names_its_topic(group: Group, make: Callable[..., GroupOffsets
     """Beside each offset stands the id of its topic, as it is known when the offset is sent."""
     ids = {"orders": "first"}
     mine = make(ids=ids)
-    mine.claim({("orders", 0): 7, ("items", 0): 3})
+    mine.take_over({("orders", 0): 7, ("items", 0): 3})
     ids["items"] = "late"
     mine.commit({("items", 0): 4})
     found = mine.read([("orders", 0), ("items", 0)])
@@ -129,7 +129,9 @@ def test_another_instance_is_named(group: Group, make: Callable[..., GroupOffset
     """When another instance took the group over, this one stops, and says who, where and what to do."""
     mine = make()
     mine.commit({("orders", 0): 7})
-    make(OTHER).claim({("orders", 0): 7}, {})
+    other = make(OTHER)
+    other.read([("orders", 0)])
+    other.take_over({("orders", 0): 7}, {})
     with pytest.raises(AnotherInstance) as found:
         mine.commit({("orders", 0): 9})
     for words in (
@@ -144,11 +146,42 @@ def test_another_instance_is_named(group: Group, make: Callable[..., GroupOffset
     assert group.committed_offsets["orders", 0] == (7, metadata(OTHER))
 
 
+def test_what_changed_since_it_was_read_is_not_taken_over(group: Group, make: Callable[..., GroupOffsets]) -> None:
+    """Offsets that another hand set, or that vanished, while a start was looked up must be looked up again."""
+    mine = make()
+    for before, now in [(None, (3, "")), ((7, ""), (3, "")), ((7, ""), (7, metadata(OTHER))), ((7, ""), None)]:
+        group.committed_offsets = {} if before is None else {("orders", 0): before}
+        mine.read([("orders", 0)])
+        group.committed_offsets = {} if now is None else {("orders", 0): now}
+        with pytest.raises(BrokerAway, match="topic orders, topic-partition 0 was set by another hand"):
+            mine.take_over({("orders", 0): 7})
+        assert group.commits == []
+        mine.read([("orders", 0)])
+        mine.take_over({("orders", 0): 7})
+        group.commits.clear()
+
+
+def test_offsets_of_others_are_neither_renewed_nor_set_back(group: Group, make: Callable[..., GroupOffsets]) -> None:
+    """Only what still carries our signature is written again; what is gone may be set anew, not renewed."""
+    mine = make()
+    mine.commit({("orders", 0): 7})
+    group.committed_offsets["orders", 0] = (3, "")
+    for act in (mine.renew, mine.set_back):
+        with pytest.raises(AnotherInstance, match="was 7 and is now 3"):
+            act({("orders", 0): 7})
+    del group.committed_offsets["orders", 0]
+    with pytest.raises(KafkaFailed, match="is gone"):
+        mine.renew({("orders", 0): 7})
+    mine.set_back({("orders", 0): 0})
+    assert group.committed_offsets["orders", 0] == (0, metadata(ME))
+
+
 def test_the_newer_hand_wins(group: Group, make: Callable[..., GroupOffsets]) -> None:
     """An instance that starts later claims the group and goes on committing while the older one ends."""
     older, newer = make(), make(OTHER)
     older.commit({("orders", 0): 7})
-    newer.claim({("orders", 0): 7}, {})
+    newer.read([("orders", 0)])
+    newer.take_over({("orders", 0): 7}, {})
     newer.commit({("orders", 0): 9})
     with pytest.raises(AnotherInstance):
         older.check()
@@ -158,7 +191,7 @@ def test_the_newer_hand_wins(group: Group, make: Callable[..., GroupOffsets]) ->
 def test_offsets_reset_by_an_operator_are_noticed(group: Group, make: Callable[..., GroupOffsets]) -> None:
     """A reset while the connector runs is not fought: the connector stops and says so."""
     mine = make()
-    mine.claim({("orders", 0): 7}, {})
+    mine.take_over({("orders", 0): 7}, {})
     group.committed_offsets["orders", 0] = (0, "")
     with pytest.raises(AnotherInstance, match="was 7 and is now 0, committed by an operator or another program"):
         mine.check()
@@ -182,7 +215,7 @@ def test_a_commit_whose_answer_was_lost_is_not_another_instance(
 def test_a_range_under_way_is_put_down(group: Group, make: Callable[..., GroupOffsets]) -> None:
     """Beside the offset stands the range that begins there, and once that is done it is gone."""
     mine = make()
-    mine.claim({("orders", 0): 7, ("orders", 1): 3}, {("orders", 0): Plan(20, "records")})
+    mine.take_over({("orders", 0): 7, ("orders", 1): 3}, {("orders", 0): Plan(20, "records")})
     found = mine.read([("orders", 0), ("orders", 1)])
     assert {key: one.plan for key, one in found.items()} == {("orders", 0): Plan(20, "records"), ("orders", 1): None}
     mine.check()
@@ -238,7 +271,7 @@ def test_advance_leaves_the_offsets_of_others_alone(group: Group, make: Callable
 def test_refusals_are_final(group: Group, make: Callable[..., GroupOffsets], code: int) -> None:
     """What waiting does not cure is not taken for a broker that is away, and names the cure."""
     group.error = KafkaError(code)
-    for act in (lambda: make().read([("orders", 0)]), lambda: make().claim({("orders", 0): 1}, {})):
+    for act in (lambda: make().read([("orders", 0)]), lambda: make().take_over({("orders", 0): 1}, {})):
         with pytest.raises(KafkaRefused, match="connect-orders.*Check") as found:
             act()
         assert not isinstance(found.value, BrokerAway)
@@ -264,12 +297,12 @@ def test_an_error_of_one_topic_partition_is_an_error(group: Group, make: Callabl
         topic, partition, offset, metadata = "orders", 0, -1001, None
         error = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
 
-    group.committed = lambda asked, timeout: [Bad()]  # type: ignore[method-assign,assignment,misc,return-value,list-item]
     group.commit = lambda offsets, asynchronous: [Bad()]  # type: ignore[method-assign,assignment,misc,return-value,list-item]
+    with pytest.raises(KafkaFailed, match="cannot be committed"):
+        make().take_over({("orders", 0): 7}, {})
+    group.committed = lambda asked, timeout: [Bad()]  # type: ignore[method-assign,assignment,misc,return-value,list-item]
     with pytest.raises(KafkaFailed, match="cannot be read"):
         make().read([("orders", 0)])
-    with pytest.raises(KafkaFailed, match="cannot be committed"):
-        make().claim({("orders", 0): 7}, {})
 
 
 MANY = {("orders", partition): partition for partition in range(3_000)}
@@ -278,7 +311,7 @@ MANY = {("orders", partition): partition for partition in range(3_000)}
 def test_many_offsets_are_committed_in_pieces(group: Group, make: Callable[..., GroupOffsets]) -> None:
     """One commit stays well below a broker's limit of a message, and all offsets arrive, each once."""
     group.most_bytes = 1_000_000
-    make(ids={"orders": "A" * 22}).claim(MANY)
+    make(ids={"orders": "A" * 22}).take_over(MANY)
     assert {key: offset for key, (offset, _) in group.committed_offsets.items()} == MANY
     assert sum(map(len, group.commits)) == len(MANY)
     assert len(group.commits) == 3
@@ -290,7 +323,7 @@ def test_a_broker_with_a_smaller_limit_gets_smaller_pieces(
 ) -> None:
     """A commit that the broker finds too large is sent again in halves, whatever it calls that."""
     group.most_bytes, group.too_large = 10_000, too_large
-    make().claim(MANY)
+    make().take_over(MANY)
     assert {key: offset for key, (offset, _) in group.committed_offsets.items()} == MANY
 
 
@@ -298,7 +331,7 @@ def test_an_offset_that_alone_is_too_large_is_a_failure(group: Group, make: Call
     """Halving ends with a single offset; then the broker's answer is told."""
     group.most_bytes = 10
     with pytest.raises(KafkaFailed, match="offsets cannot be committed"):
-        make().claim(MANY)
+        make().take_over(MANY)
     assert group.commits == []
 
 

@@ -1,7 +1,7 @@
 """The source as Spark sees it: offsets with reasons, ranges as tasks, rows of blocks and outcomes."""
 
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,12 +47,15 @@ class FakeTicker:
     def __init__(self, starts: dict[Key, int]) -> None:
         self.starts = starts
         self.next: list[Candidate] = []
+        self.put_down: list[Candidate] = []
+        self.begun = 0
         self.ticks: list[Mapping[Key, int]] = []
         self.error: Exception | None = None
         self.drained = self.closed = False
         self.topic_ids = IDS
 
     def begin(self) -> dict[Key, int]:
+        self.begun += 1
         if self.error is not None:
             raise self.error
         return dict(self.starts)
@@ -63,8 +66,8 @@ class FakeTicker:
             raise self.error
         return self.next
 
-    def position(self, start: Mapping[Key, int]) -> dict[Key, int]:
-        return {**self.starts, **start}
+    def repeated(self, planned: Sequence[Candidate]) -> list[Candidate]:
+        return [one for one in planned if one in self.put_down]
 
     def drain(self) -> None:
         self.drained = True
@@ -97,49 +100,105 @@ def spans(work: list[Any]) -> list[list[Span]]:
     return [list(one.spans) for one in work]
 
 
-def test_offsets_carry_the_reason(source: BlockReader, ticker: FakeTicker) -> None:
-    """A range's reason travels inside the offsets, because planning and admission share no memory."""
+def again(source: BlockReader) -> BlockReader:
+    """The reader of the next run, over the same checkpoint."""
+    return pickle.loads(pickle.dumps(source))
+
+
+FIVE_TO_NINE = ("orders", 0, Range(5, 9, Reason.INTERVAL))
+SPAN = Span("orders", 0, 5, 9, "interval")
+
+
+def test_offsets_carry_ranges_and_reasons(source: BlockReader, ticker: FakeTicker) -> None:
+    """A range with its reason travels inside the offset, because planning and admission share no memory."""
     start = source.initialOffset()
-    assert start == {"orders": {"0": [5, "start"], "1": [0, "start"]}}
-    ticker.next = [("orders", 0, Range(5, 9, Reason.INTERVAL))]
+    ticker.next = [FIVE_TO_NINE]
     end = source.latestOffset(start, LIMIT)
-    assert end == {"orders": {"0": [9, "interval"], "1": [0, "start"]}}
     (work,) = source.partitions(start, end)
-    assert spans([work]) == [[Span("orders", 0, 5, 9, "interval")]]
+    assert spans([work]) == [[SPAN]]
     assert work.topic_ids == {"orders": "id-of-orders"}  # type: ignore[attr-defined]
 
 
 def test_nothing_due_is_no_micro_batch(source: BlockReader, ticker: FakeTicker) -> None:
-    """When nothing is due the offsets stay equal, so that Spark starts nothing."""
+    """When nothing is due the offsets stay equal, so that Spark starts nothing; Spark's first one is empty."""
     start = source.initialOffset()
     assert source.latestOffset(start, LIMIT) == start
-    assert ticker.ticks == [{("orders", 0): 5, ("orders", 1): 0}]
+    assert source.partitions(start, start) == []
+    assert ticker.ticks == [{}]
+
+
+def test_it_begins_once(source: BlockReader, ticker: FakeTicker) -> None:
+    """Spark asks for the initial offset again before the first micro-batch; nothing is asked or signed again."""
+    start = source.initialOffset()
+    ticker.next = [FIVE_TO_NINE]
+    end = source.latestOffset(start, LIMIT)
+    assert source.initialOffset() == start
+    assert spans(list(source.partitions(start, end))) == [[SPAN]]
+    assert ticker.begun == 1
+
+
+def test_what_was_read_is_accepted_when_spark_asks_again(source: BlockReader, ticker: FakeTicker) -> None:
+    """Spark asks for more only after the micro-batch: then the ends of its ranges count, and nothing else does."""
+    start = source.initialOffset()
+    ticker.next = [FIVE_TO_NINE]
+    end = source.latestOffset(start, LIMIT)
+    source.partitions(start, end)
+    ticker.next = []
+    assert source.latestOffset(end, LIMIT) == end
+    assert ticker.ticks == [{}, {("orders", 0): 9}]
+
+
+def test_a_range_that_comes_again_is_another_micro_batch(source: BlockReader, ticker: FakeTicker) -> None:
+    """Spark compares offsets only; the same range twice must not look like nothing new."""
+    start = source.initialOffset()
+    ticker.next = [FIVE_TO_NINE]
+    end = source.latestOffset(start, LIMIT)
+    again = source.latestOffset(end, LIMIT)
+    assert again != end
+    assert spans(list(source.partitions(end, again))) == [[SPAN]]
+
+
+def test_a_kept_checkpoint_is_no_position(source: BlockReader, ticker: FakeTicker) -> None:
+    """A new run over an earlier checkpoint begins where the group stands; what Spark kept is not committed."""
+    start = source.initialOffset()
+    ticker.next = [FIVE_TO_NINE]
+    end = source.latestOffset(start, LIMIT)
+    ticker.begun, ticker.next = 0, []
+    following = again(source)
+    assert following.latestOffset(end, LIMIT) == end
+    assert (ticker.begun, ticker.ticks[-1]) == (1, {})
+
+
+@pytest.mark.parametrize("still", [True, False])
+def test_a_micro_batch_that_spark_repeats(source: BlockReader, ticker: FakeTicker, still: bool) -> None:
+    """What an earlier run planned and did not end is read again as far as the group has it put down."""
+    start = source.initialOffset()
+    ticker.next = [FIVE_TO_NINE]
+    end = source.latestOffset(start, LIMIT)
+    ticker.begun = 0
+    ticker.put_down = [FIVE_TO_NINE] if still else []
+    following = again(source)
+    assert spans(list(following.partitions(start, end))) == ([[SPAN]] if still else [])
+    assert ticker.begun == 1
+    following.latestOffset(end, LIMIT)
+    assert ticker.ticks[-1] == ({("orders", 0): 9} if still else {})
+
+
+@pytest.mark.parametrize("kept", [{"orders": {"0": [9, "interval"]}}, {"batch": {"0": [9, "interval"]}}, {}])
+def test_a_checkpoint_of_an_earlier_version(source: BlockReader, ticker: FakeTicker, kept: dict[str, Any]) -> None:
+    """Offsets that hold positions, whatever the topic's name, are no ranges; the group's offsets count."""
+    assert source.partitions({}, kept) == []
+    assert source.latestOffset(kept, LIMIT) == kept
+    ticker.next = [FIVE_TO_NINE]
+    end = source.latestOffset(kept, LIMIT)
+    assert spans(list(source.partitions(kept, end))) == [[SPAN]]
 
 
 def test_tasks_are_bounded(source: BlockReader, ticker: FakeTicker) -> None:
     """`tasks.max` bounds the Spark tasks of a micro-batch, not the ranges."""
-    ticker.starts = {("orders", p): 0 for p in range(5)}
     start = source.initialOffset()
     ticker.next = [("orders", p, Range(0, 10, Reason.RECORDS)) for p in range(5)]
     assert sorted(map(len, spans(list(source.partitions(start, source.latestOffset(start, LIMIT)))))) == [2, 3]
-
-
-def test_a_new_topic_partition_is_read_from_where_the_ticker_says(source: BlockReader, ticker: FakeTicker) -> None:
-    """What was found while running is in no earlier offset; its range begins where it was claimed."""
-    start = source.initialOffset()
-    ticker.starts["items", 3] = 7
-    ticker.next = [("items", 3, Range(7, 9, Reason.INTERVAL))]
-    end = source.latestOffset(start, LIMIT)
-    assert spans(list(source.partitions(start, end))) == [[Span("items", 3, 7, 9, "interval")]]
-
-
-def test_a_deleted_topic_partition_is_not_planned(source: BlockReader, ticker: FakeTicker) -> None:
-    """Spark lists for ever what it once saw; what the ticker let go is no range."""
-    start = {"orders": {"0": [5, "start"]}, "gone": {"0": [3, "start"]}}
-    ticker.position = lambda start: {("orders", 0): 5}  # type: ignore[method-assign]
-    ticker.next = [("orders", 0, Range(5, 6, Reason.INTERVAL))]
-    end = source.latestOffset(start, LIMIT)
-    assert spans(list(source.partitions(start, end))) == [[Span("orders", 0, 5, 6, "interval")]]
 
 
 def test_a_trigger_available_now_drains(source: BlockReader, ticker: FakeTicker) -> None:
@@ -233,5 +292,5 @@ def test_the_first_micro_batch_warms_up(source: BlockReader, ticker: FakeTicker)
     assert [row.span.reason for batch in source.read(work[0]) for row in unpack(batch)] == [WARM_UP]
     assert ticker.ticks == []
     assert source.latestOffset(end, LIMIT) == end
-    assert ticker.ticks == [{("orders", 0): 5, ("orders", 1): 0}]
+    assert ticker.ticks == [{}]
     state.close()

@@ -24,7 +24,7 @@ from parquet_sink.config.settings import (
     PushSettings,
     ShapeSettings,
 )
-from parquet_sink.errors import BrokerAway, KafkaFailed, OffsetsLost
+from parquet_sink.errors import AnotherInstance, BrokerAway, KafkaFailed, OffsetsLost
 from parquet_sink.handoff import Instance
 from parquet_sink.kafka import clients
 from parquet_sink.kafka.discovery import METADATA_S
@@ -196,18 +196,18 @@ class Query:
         """A new start, until one succeeds: the broker may not have the topic just now."""
         self.ticker = Ticker(self.settings, self.state, ME, now=self.clock.now, sleep=self.clock.sleep)
         self.start = self.ticker.begin()
+        self.accepted: dict[Key, int] = {}
         self.state.say("begun", True)
         self.starts += 1
 
     def tick(self) -> list[Key]:
         """One tick and its micro-batch. Raises what the ticker raises, or KafkaFailed when a range cannot be read."""
         self.clock.sleep(1)
-        due = self.ticker.tick(self.start)
-        before = self.ticker.position(self.start)
+        due = self.ticker.tick(self.accepted)
+        self.accepted = {}
         for topic, partition, span in due:
-            assert span.start == before[topic, partition]
             self._read(topic, partition, span.start, span.end)
-            self.start[topic, partition] = span.end
+            self.accepted[topic, partition] = span.end
         return [(topic, partition) for topic, partition, _ in due]
 
     def _read(self, name: str, partition: int, start: int, end: int) -> None:
@@ -516,6 +516,117 @@ def test_no_answer_is_no_id(cluster: Cluster) -> None:
 def test_ids_that_are_not_told_are_no_difference(before: str, now: str, expected: bool) -> None:
     """Only two different ids are two topics."""
     assert other(before, now) is expected
+
+
+OPERATOR = ""
+"""What kafka-consumer-groups writes beside an offset: nothing."""
+YOUNGER = metadata(Instance("younger", "host-b", 2, "later"))
+
+
+def calls_of(cluster: Cluster, act: Callable[[], object]) -> list[str]:
+    """The requests that something makes."""
+    cluster.calls.clear()
+    act()
+    return list(cluster.calls)
+
+
+def hand(cluster: Cluster, signed: str, offset: int = 3) -> Callable[[], None]:
+    """Another hand sets the group's offset."""
+    return lambda: cluster.offsets.update({KEY: (offset, signed)})
+
+
+def before_each(calls: Sequence[str]) -> list[int]:
+    """Numbers of requests before which another hand must be noticed: between the last look and its commit none can."""
+    return [number for number, name in enumerate(calls, 1) if name != "commit"]
+
+
+@pytest.mark.parametrize("signed", [OPERATOR, YOUNGER])
+def test_a_start_does_not_write_over_another_hand(cluster: Cluster, state: State, signed: str) -> None:
+    """What an operator or another instance sets while a start is looked up is where it starts."""
+    cluster.stand(8)
+    calls = calls_of(cluster, lambda: Query(cluster, state, Clock()))
+    for number in before_each(calls):
+        cluster.stand(8)
+        cluster.calls.clear()
+        cluster.at_call = {number: hand(cluster, signed)}
+        assert Query(cluster, state, Clock()).start == {KEY: 3}, (number, calls)
+        assert (cluster.stands().offset, cluster.stands().is_by(ME)) == (3, True)
+
+
+@pytest.mark.parametrize("signed", [OPERATOR, YOUNGER])
+def test_the_hourly_renewal_does_not_write_over_another_hand(cluster: Cluster, state: State, signed: str) -> None:
+    """It looks at once before it signs, whenever it looked last."""
+
+    def hour() -> Query:
+        query = Query(cluster, state, Clock())
+        due_and_committed(query)
+        query.clock.sleep(SIGN_S)
+        query.ticker._vigil._checked = query.clock.now() + 1
+        query.ticker._discovery._looked = query.clock.now() + 1
+        cluster.calls.clear()
+        return query
+
+    query = hour()
+    calls = calls_of(cluster, query.tick)
+    assert "commit" in calls
+    for number in before_each(calls[: calls.index("commit")]):
+        query = hour()
+        cluster.at_call = {number: hand(cluster, signed)}
+        with pytest.raises(AnotherInstance):
+            query.tick()
+        assert cluster.stands() == Committed(3, signed)
+
+
+@pytest.mark.parametrize("signed", [OPERATOR, YOUNGER])
+def test_taking_in_does_not_write_over_another_hand(cluster: Cluster, state: State, signed: str) -> None:
+    """The same for a topic that is found while the connector runs: what was set meanwhile is where it starts."""
+
+    def found() -> Query:
+        cluster.delete("orders")
+        if "items" not in cluster.topics:
+            cluster.make("items", 0)
+        query = Query(cluster, state, Clock(), **WATCHFUL)
+        query.ticker._vigil._checked = query.clock.now() + 5
+        cluster.make("orders", 10)
+        cluster.calls.clear()
+        return query
+
+    query = found()
+    calls = calls_of(cluster, query.tick)
+    for number in before_each(calls[: calls.index("commit")]):
+        query = found()
+        cluster.at_call = {number: hand(cluster, signed)}
+        due_and_committed(query)
+        assert query.delivered == {(cluster.topics["orders"].number, offset) for offset in range(3, 10)}
+        assert (cluster.stands().offset, cluster.stands().is_by(ME)) == (10, True)
+
+
+@pytest.mark.parametrize("signed", [OPERATOR, YOUNGER])
+@pytest.mark.parametrize("count", [3, 40])
+def test_going_on_after_a_loss_does_not_write_over_another_hand(
+    cluster: Cluster, state: State, signed: str, count: int
+) -> None:
+    """With CONTINUE the group is set to the new topic's start, unless somebody else has set it since."""
+
+    def remade() -> Query:
+        cluster.remake(10)
+        query = Query(cluster, state, Clock(), lost_offsets="CONTINUE")
+        due_and_committed(query)
+        cluster.remake(count, forget=False)
+        query.ticker._vigil._checked = 0.0
+        cluster.calls.clear()
+        return query
+
+    query = remade()
+    with pytest.raises(KafkaFailed, match="Going on"):
+        due(query)
+    calls = list(cluster.calls)
+    for number in before_each(calls[: calls.index("commit")]):
+        query = remade()
+        cluster.at_call = {number: hand(cluster, signed)}
+        with pytest.raises(AnotherInstance):
+            due(query)
+        assert cluster.stands() == Committed(3, signed)
 
 
 ACTIONS = st.one_of(

@@ -1,19 +1,29 @@
 """The view on a terminal, drawn from made-up state to text."""
 
+import contextlib
+import fcntl
 import io
 import logging
+import os
+import pty
+import struct
+import subprocess
 import sys
+import termios
+import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from parquet_sink.runtime import live
+from parquet_sink.runtime import picture
+from parquet_sink.runtime import tally as sums
 from parquet_sink.runtime.connector import Connector, Status
 from parquet_sink.runtime.live import LiveView
 from parquet_sink.runtime.tally import Standing, Tally
@@ -48,12 +58,12 @@ def connector(
 
 
 class Terminal:
-    """A console whose text can be read. height: lines."""
+    """A console whose text can be read. height: lines. width: characters."""
 
-    def __init__(self, height: int = 40) -> None:
+    def __init__(self, height: int = 40, width: int = 120) -> None:
         self.written = io.StringIO()
         self.console = Console(
-            file=self.written, force_terminal=True, color_system=None, width=120, height=height, highlight=False
+            file=self.written, force_terminal=True, color_system=None, width=width, height=height, highlight=False
         )
 
     @property
@@ -118,7 +128,7 @@ def test_a_failure_is_shown_first_and_in_the_summary(state: State) -> None:
     drawing = terminal.last_drawing()
     assert drawing.index("late  failed") < drawing.index("Target said 403. Check the key.") < drawing.index("orders")
     shown.close([failed])
-    assert terminal.text.endswith("connector late: failed; no file yet; 0 s\n  Target said 403. Check the key.\n")
+    assert terminal.text.endswith("connector late: failed; no file sent; 0 s\n  Target said 403. Check the key.\n")
 
 
 def test_markup_in_names_and_messages_is_text(state: State) -> None:
@@ -194,7 +204,7 @@ def standing(lag: int, partition: int = 0) -> Standing:
 def test_splitting_loses_no_topic_partition(lags: list[int], most: int) -> None:
     """Shown and rest are all of them, with a line left for the rest."""
     standings = [standing(lag, number) for number, lag in enumerate(lags)]
-    shown, rest = live.split(standings, most)
+    shown, rest = picture.split(standings, most)
     assert sorted(shown + rest, key=lambda one: one.partition) == standings
     assert len(shown) + bool(rest) <= most
     if shown and rest:
@@ -224,7 +234,7 @@ def test_a_refused_file_does_not_count() -> None:
 )
 def test_ages_stay_short(seconds: float | None, text: str) -> None:
     """Seconds, then minutes, then hours."""
-    assert live.age(seconds) == text
+    assert picture.age(seconds) == text
 
 
 @pytest.mark.parametrize(
@@ -233,4 +243,113 @@ def test_ages_stay_short(seconds: float | None, text: str) -> None:
 )
 def test_sizes_have_a_unit_that_fits(size_bytes: int, text: str) -> None:
     """Steps of a thousand."""
-    assert live.size(int(size_bytes)) == text
+    assert sums.size(int(size_bytes)) == text
+
+
+def drawn(seen: list[picture.Seen], width: int, height: int) -> list[str]:
+    """The lines of a drawing on a terminal of that size."""
+    console = Console(file=io.StringIO(), force_terminal=True, color_system=None, width=width, height=height)
+    with console.capture() as captured:
+        console.print(picture.draw(seen, width, height))
+    return captured.get().splitlines()
+
+
+def seen(partitions: int, failure: str | None = None, name: str = "orders") -> picture.Seen:
+    """A connector with so many topic-partitions, as the view sees it."""
+    status = "running" if failure is None else "failed"
+    return picture.Seen(name, status, "no file yet", failure, [standing(one, one) for one in range(partitions)])
+
+
+SIZES = st.one_of(st.integers(1, 12), st.integers(1, 200))
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    width=SIZES,
+    height=st.one_of(st.integers(1, 12), st.integers(1, 60)),
+    connectors=st.lists(
+        st.builds(seen, st.one_of(st.integers(0, 6), st.integers(0, 300)), st.none() | st.text(max_size=300)),
+        max_size=8,
+    ),
+    many=st.integers(0, 300),
+)
+def test_a_drawing_fits_any_terminal(width: int, height: int, connectors: list[picture.Seen], many: int) -> None:
+    """From 1x1 to 200x60, with no connector or hundreds: it is drawn, and from 8 lines on it fits."""
+    one_line = [replace(one, failure=one.failure.replace("\n", "") if one.failure else None) for one in connectors]
+    lines = drawn(one_line + [seen(number % 3, name=f"c{number}") for number in range(many)], width, height)
+    assert height < 8 or width < 80 or any(one.failure for one in connectors) or len(lines) <= height
+
+
+@pytest.mark.parametrize(("connectors", "height"), [(6, 24), (1, 6), (1, 4), (40, 24), (300, 10)])
+def test_small_terminals_show_the_connectors_before_their_topic_partitions(connectors: int, height: int) -> None:
+    """Where there is no room for tables the connectors are listed, and those that are left out are counted."""
+    lines = drawn([seen(4, name=f"c{number}") for number in range(connectors)], 80, height)
+    headings = sum("running" in line for line in lines)
+    more = next((int(line.split()[1]) for line in lines if line.startswith("and ")), 0)
+    assert headings >= 1
+    assert headings + more == connectors
+    assert len(lines) <= height
+
+
+def test_failed_connectors_are_the_last_to_be_left_out() -> None:
+    """On a small terminal the one that failed is there, with its message."""
+    running = [seen(4, name=f"c{number}") for number in range(50)]
+    lines = drawn([*running, seen(4, "the target said 403", "late")], 80, 12)
+    assert any("late  failed" in line for line in lines)
+    assert any("the target said 403" in line for line in lines)
+
+
+RESIZED = """
+import os, sys
+from pathlib import Path
+from types import SimpleNamespace
+from parquet_sink.runtime.connector import Status
+from parquet_sink.runtime.live import LiveView
+from parquet_sink.state import State, Watch
+
+state = State(Path(sys.argv[1]))
+state.watch([Watch("orders", number, 0, number * 10, None) for number in range(30)])
+made = [
+    SimpleNamespace(settings=SimpleNamespace(name=f"c{number}"), status=Status.RUNNING, failure=None, state=state)
+    for number in range(6)
+]
+view = LiveView()
+for line in sys.stdin:
+    view.look(made)
+    os.write(1, b"looked\\n")
+view.close(made)
+"""
+
+
+def test_a_window_may_change_its_size_while_it_is_drawn(tmp_path: Path) -> None:
+    """On a real terminal, made smaller and larger between looks: each look is drawn, and the end has its summary."""
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-c", RESIZED, str(tmp_path / "state.db")]
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=theirs, env={**environment, "TERM": "xterm"}
+    ) as process:
+        os.close(theirs)
+        text: list[bytes] = []
+        reading = threading.Thread(target=_read_all, args=(ours, text))
+        reading.start()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for rows, columns in [(40, 120), (24, 80), (6, 80), (1, 1), (2, 200), (60, 20), (3, 3), (24, 80)]:
+            fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+            process.stdin.write(b"look\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == b"looked\n", b"".join(text)[-3000:]
+        process.stdin.close()
+        status = process.wait(60)
+        reading.join(60)
+    os.close(ours)
+    said = b"".join(text).decode()
+    assert status == 0, said[-3000:]
+    assert said.count("no file sent") == 6
+
+
+def _read_all(descriptor: int, into: list[bytes]) -> None:
+    with contextlib.suppress(OSError):  # how Linux says that the other side is closed
+        while data := os.read(descriptor, 65_536):
+            into.append(data)

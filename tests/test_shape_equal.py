@@ -109,9 +109,7 @@ shape_settings = st.builds(
     order_field=st.sampled_from([None, "a"]),
     lowercase=st.booleans(),
     obfuscation=st.sampled_from([None, None, None, HIDDEN, replace(HIDDEN, method="sha256"), ABOVE]),
-).map(
-    lambda made: replace(made, lowercase=made.lowercase and made.flatten and made.obfuscation is None)
-)  # nested: see shape.shaper
+)
 
 
 @contextmanager

@@ -16,6 +16,8 @@ from parquet_sink.shape.shaper import Run, Shaper
 
 BARE = ShapeSettings(embed_metadata=False)
 
+LOWER_KEY = "connect.ems.convert.lowercase.fields"
+
 
 def block(values: list[bytes | None], start: int = 0) -> Block:
     """Values at contiguous offsets of topic-partition 3."""
@@ -347,9 +349,9 @@ def test_lower_case_names() -> None:
 def test_names_that_differ_in_case_alone_clash() -> None:
     """Two fields that become one column have no row, on both paths."""
     settings = ShapeSettings(lowercase=True)
-    assert refused(settings, b'{"A":1,"a":2}') == (0, "fields A and a would both become column a")
+    assert refused(settings, b'{"A":1,"a":2}') == (0, f"{LOWER_KEY}: fields A and a would both become field a")
     offset, reason = refused(settings, *[b'{"A":1}'] * 200, b'{"A":1,"a":2}')
-    assert (offset, reason) == (200, "fields A and a would both become column a")
+    assert (offset, reason) == (200, f"{LOWER_KEY}: fields A and a would both become field a")
 
 
 def test_columns_of_other_case_settings_are_forgotten() -> None:
@@ -386,5 +388,5 @@ def test_lower_case_reaches_into_lists() -> None:
     assert run.rows.slice(0, 1).to_pylist() == [{"l": '[{"a":0,"b":{"c":[]}}]'}]
     assert run.rows.column("l").to_pylist()[299] == '[{"a":299,"b":{"c":[]}}]'
     values = [b'{"L":[]}'] * 200 + [b'{"L":[{"A":1,"a":2}]}']
-    reason = "fields L[0].A and L[0].a would both become field L[0].a"
+    reason = f"{LOWER_KEY}: fields L[0].A and L[0].a would both become field L[0].a"
     assert refused(ShapeSettings(lowercase=True), *values) == (200, reason)

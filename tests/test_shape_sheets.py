@@ -533,7 +533,9 @@ def test_trees_in_lower_case() -> None:
     way = replace(PLAIN, lowercase=True)
     (sheet,) = of(way, trees({"A": {"B": [{"C": "D"}]}}, {"x": [{"a": 1, "A": 2}]}))
     assert rows(sheet) == [{"a_b": '[{"c":"D"}]'}]
-    assert sheet.invalid == {1: "fields x[0].a and x[0].A would both become field x[0].a"}
+    assert sheet.invalid == {
+        1: "connect.ems.convert.lowercase.fields: fields x[0].a and x[0].A would both become field x[0].a"
+    }
 
 
 def test_a_tree_of_nulls_is_a_row_without_columns() -> None:

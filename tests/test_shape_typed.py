@@ -11,7 +11,7 @@ from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.relabelled import relabelled
 from parquet_sink.shape import typed
 from parquet_sink.shape.typed_arrays import conformed
-from parquet_sink.shape.typed_types import check_depth, doubled, lowercased, name, storable
+from parquet_sink.shape.typed_types import check_depth, distinct, doubled, lowercased, name, storable
 
 NOTHING: frozenset[str] = frozenset()
 INNER = pa.struct([pa.field("zip-code", pa.string(), nullable=False), pa.field("since", pa.date32())])
@@ -177,6 +177,7 @@ def test_lower_case_reaches_every_field() -> None:
             pa.field("Map", pa.map_(pa.struct([("K", pa.int32())]), pa.struct([("V", pa.int32())]))),
         ]
     )
+    assert distinct(arrow) == arrow
     lower = lowercased(arrow)
     assert lower == pa.struct(
         [
@@ -192,9 +193,12 @@ def test_lower_case_reaches_every_field() -> None:
 
 def test_lower_case_may_not_make_two_fields_one() -> None:
     """The message names both, wherever they are."""
-    arrow = pa.struct([("X", pa.list_(pa.struct([("a", pa.int32()), ("A", pa.null())])))])
-    with pytest.raises(InvalidValue, match=r"^fields X\.a and X\.A would both become field X\.a$"):
-        lowercased(arrow)
+    arrow = pa.struct([("X", pa.list_(pa.struct([("a", pa.int32()), ("A", pa.int32())])))])
+    said = r"^connect\.ems\.convert\.lowercase\.fields: fields X\.a and X\.A would both become field X\.a$"
+    with pytest.raises(InvalidValue, match=said):
+        distinct(arrow)
+    assert distinct(arrow, discard=True) == arrow
+    assert lowercased(arrow, discard=True) == pa.struct([("x", arrow.field(0).type)])
 
 
 @settings(max_examples=150, deadline=None)

@@ -45,11 +45,11 @@ class Discovery:
         if now() - self._looked < clients.seconds(settings.kafka, "metadata.max.age.ms", METADATA_S):
             return
         keys = self._context.cluster.topic_partitions()
-        self._looked = now()
         self._let_go(starts.keys() - set(keys))
         fresh = [key for key in keys if key not in starts]
         if fresh:
             self._take_in(fresh)
+        self._looked = now()
 
     def _let_go(self, gone: Iterable[Key]) -> None:
         standing = self._context.standing
@@ -68,7 +68,7 @@ class Discovery:
                 f"Topic {topic}, topic-partition {partition} was deleted and made anew; going on at {joined[back[0]]}."
             )
             self._guard.start_again(joined, why)
-        self._context.group.claim(joined, {})
+        self._context.group.take_over(joined, self._planner.planned)
         standing.starts.update(joined)
         log.info("connector %s: new topic-partitions %s", self._context.settings.name, named(joined))
 
@@ -76,7 +76,7 @@ class Discovery:
         """The start of each: its committed offset if Kafka still has it, else by `reset`."""
         self._context.ids.adopt(topics_of(keys) - topics_of(self._context.standing.starts))
         starts, plans = self._resolver.resolve(keys, reset)
-        self._planner.planned.update(plans)
+        self._planner.planned = {key: plan for key, plan in self._planner.planned.items() if key not in keys} | plans
         return starts
 
 

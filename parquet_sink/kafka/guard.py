@@ -29,12 +29,12 @@ class TopicGuard:
         if self._context.settings.kafka.lost_offsets == "STOP":
             raise error
         self._context.ids.adopt(topics)
-        first = cluster.starts([key for key in cluster.topic_partitions() if key[0] in topics])
+        first = cluster.starts([key for key in cluster.topic_partitions() if key in held])
         self.start_again(first, f"{error} Going on at the first record.")
 
     def start_again(self, starts: Mapping[Key, int], why: str) -> None:
         """Ends the query, which then starts again from the group's offsets: these ones. Raises KafkaFailed."""
-        self._context.group.claim(starts, {})
+        self._context.group.set_back(starts)
         topics = topics_of(starts)
         for topic, partition in self._context.standing.starts.keys() | starts.keys():
             if topic in topics:

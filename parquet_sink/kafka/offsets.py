@@ -100,7 +100,8 @@ class Committed:
 class GroupOffsets:
     """Reads and commits the offsets of one group, without being a member of it.
 
-    Commits never go backwards. Offsets that changed behind our back end this instance: the newer hand wins.
+    Each write looks first, in the request before it: Kafka knows no commit on condition. Commits never go backwards.
+    Offsets that changed behind our back end this instance: the newer hand wins.
     ids: topic -> id of the topic that our offsets belong to, looked up at each commit; its owner keeps it true.
     heard: takes what the client says of itself.
     """
@@ -113,6 +114,7 @@ class GroupOffsets:
         self._consumer: Consumer = clients.build(Consumer, clients.coordinating(kafka), self._heard)
         self._commits = Bounded(TIMEOUT_S)
         self._ours: dict[Key, int] = {}
+        self._found: dict[Key, Committed | None] = {}
 
     def read(self, keys: Sequence[Key]) -> dict[Key, Committed]:
         """What is committed for these topic-partitions; those without a commit are absent. Raises KafkaFailed."""
@@ -125,14 +127,40 @@ class GroupOffsets:
         bad = next((tp for tp in found if tp.error), None)
         if bad is not None and bad.error is not None:
             raise self._failed("its offsets cannot be read", bad.error)
-        return {(tp.topic, tp.partition): Committed(tp.offset, tp.metadata or "") for tp in found if tp.offset >= 0}
+        there = {(tp.topic, tp.partition): Committed(tp.offset, tp.metadata or "") for tp in found if tp.offset >= 0}
+        self._found.update({key: there.get(key) for key in keys})
+        return there
 
-    def claim(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, Plan] = NO_PLANS) -> None:
+    def take_over(self, starts: Mapping[Key, int], plans: Mapping[Key, Plan] = NO_PLANS) -> None:
         """Signs these offsets as ours, so that an older instance that still runs stops at its next look.
 
-        Also how a range is put down before its flush begins; each plan belongs to one of the offsets.
+        Each plan belongs to one of the offsets. Raises BrokerAway, and signs nothing, if one of them is not any more
+        what `read` found: they must be looked up again. Raises KafkaFailed.
         """
+        before = {key: self._found.get(key) for key in starts}
+        now = self.read(list(starts))
+        moved = next((key for key, found in before.items() if now.get(key) != found), None)
+        if moved is not None:
+            raise BrokerAway(
+                f"Group {self._group}: the offset of topic {moved[0]}, topic-partition {moved[1]} was set by another "
+                f"hand while it was looked up."
+            )
+        self._send(starts, plans, self._ids_of(starts))
+
+    def renew(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, Plan] = NO_PLANS) -> None:
+        """Signs offsets of ours again, as they are: so that Kafka keeps them, or to put down a range that begins there.
+
+        Each plan belongs to one of the offsets. Raises AnotherInstance, KafkaFailed.
+        """
+        self.check(list(next_offsets))
         self._send(next_offsets, plans, self._ids_of(next_offsets))
+
+    def set_back(self, starts: Mapping[Key, int]) -> None:
+        """Sets offsets of ours anew, lower ones too; they may be gone by now. Raises AnotherInstance, KafkaFailed."""
+        for key, found in self.read(list(starts)).items():
+            if not found.is_by(self._instance):
+                raise self._taken(key, found)
+        self._send(starts, NO_PLANS, self._ids_of(starts))
 
     def ahead(self, next_offsets: Mapping[Key, int]) -> dict[Key, int]:
         """Those that are higher than what we committed before: what `commit` would send."""
@@ -177,11 +205,15 @@ class GroupOffsets:
                     f"gone: the topic was deleted, or the group's offsets were."
                 )
             if not found.is_by(self._instance):
-                raise AnotherInstance(
-                    f"Group {self._group}: the offset of topic {topic}, topic-partition {partition} was {ours} and is "
-                    f"now {found.offset}, committed by {found.by()}. This instance stops and commits nothing more. "
-                    f"Run each connector once, and reset offsets only while it is stopped."
-                )
+                raise self._taken((topic, partition), found)
+
+    def _taken(self, key: Key, found: Committed) -> AnotherInstance:
+        ours = self._ours.get(key)
+        return AnotherInstance(
+            f"Group {self._group}: the offset of topic {key[0]}, topic-partition {key[1]} was {ours} and is now "
+            f"{found.offset}, committed by {found.by()}. This instance stops and commits nothing more. "
+            f"Run each connector once, and reset offsets only while it is stopped."
+        )
 
     def _ids_of(self, keys: Iterable[Key]) -> dict[Key, str]:
         return {key: self._ids.get(key[0], "") for key in keys}

@@ -48,9 +48,7 @@ class RangePlanner:
         self._batches += bool(candidates)
         self._taken.update({(topic, partition): self._batches for topic, partition, _ in candidates})
         plans = {(topic, partition): Plan(span.end, str(span.reason)) for topic, partition, span in candidates}
-        if plans:
-            self._guard.confirm(topics_of(plans))
-            group.check(list(plans))
-        group.claim({key: starts[key] for key in plans}, plans)
+        self._guard.confirm(topics_of(plans))
+        group.renew({key: starts[key] for key in plans}, plans)
         self.planned = {key: plan for key, plan in self.planned.items() if key not in plans}
         return candidates

@@ -14,7 +14,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, Suppor
 
 from parquet_sink import handoff
 from parquet_sink.errors import ConnectorError, SinkError
-from parquet_sink.kafka import rows
+from parquet_sink.kafka import batches, rows
+from parquet_sink.kafka.offsets import Key
 from parquet_sink.kafka.rows import WARM_UP, Span
 from parquet_sink.kafka.tasks import by_task
 from parquet_sink.logs import configure_worker
@@ -28,10 +29,6 @@ if TYPE_CHECKING:
     from parquet_sink.kafka.stream import Ticker
 
 NAME = "parquet_sink_kafka"
-Offset = dict[str, dict[str, list[Any]]]
-"""topic -> topic-partition -> [next offset, reason of the range that ended there]"""
-
-
 FORM = "rows"
 """The option that chooses between one row for each block and one row for each record."""
 
@@ -78,12 +75,14 @@ class BlockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._ticker: Ticker | None = None
         self._state: State | None = None
         self._draining = False
+        self._offered: dict[str, Any] | None = None
+        self._reading: dict[Key, int] = {}
 
     def initialOffset(self) -> dict[str, Any]:
+        """Spark asks when it has no checkpoint, up to twice before the first micro-batch ends."""
         with _told(self._opened()):
-            start = self._begun().begin()
-            self._opened().say("begun", True)
-        return _pack({}, [(*key, offset, "start") for key, offset in start.items()])
+            self._begun()
+        return batches.first()
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._draining = True
@@ -92,28 +91,36 @@ class BlockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """Asked at each tick, and only when the micro-batch before is done."""
         state = self._opened()
-        if not self._draining and state.said("warm") and not start.get(""):
-            return {**start, "": {"0": [1, WARM_UP]}}
+        if not self._draining and batches.is_first(start) and state.said("warm"):
+            return batches.warm_up(start)
         with _told(state):
             ticker = self._begun()
             if self._draining:
                 ticker.drain()
-            due = ticker.tick(_flat(start))
-        return _pack(start, [(t, p, span.end, str(span.reason)) for t, p, span in due]) if due else start
+            due = ticker.tick(self._done(start))
+        self._offered = batches.after(start, due) if due else None
+        return self._offered or start
+
+    def _done(self, start: Mapping[str, Any]) -> dict[Key, int]:
+        """The ends of the ranges that were read in the micro-batch before, and by this process."""
+        ends = {(topic, partition): span.end for topic, partition, span in batches.ranges(start)}
+        return {key: end for key, end in self._reading.items() if ends.get(key) == end}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        if end.get("") != start.get(""):
+        """Asked when a micro-batch begins, and at once for one that an earlier run planned and did not end."""
+        if batches.is_warm_up(end):
             slots = int(self._opened().said("slots") or 1)
-            return [Work([Span("", index, 0, 0, WARM_UP)], {}) for index in range(slots)]
-        before = self._begun().position(_flat(start))
-        spans = [
-            Span(topic, int(partition), before[topic, int(partition)], offset, reason)
-            for topic, partitions in end.items()
-            for partition, (offset, reason) in partitions.items()
-            if topic and offset > before.get((topic, int(partition)), offset)  # absent: deleted since
-        ]
-        ids = self._begun().topic_ids
+            return [Work([Span("", index, 0, 0, WARM_UP)], {}) for index in range(slots)] if end != start else []
+        due = batches.ranges(end) if end != start else []
+        with _told(self._opened()):
+            ticker = self._begun()
+            if end != self._offered:
+                due = ticker.repeated(due)
+        self._reading = {(topic, partition): span.end for topic, partition, span in due}
+        spans = [Span(topic, partition, span.start, span.end, str(span.reason)) for topic, partition, span in due]
+        ids = ticker.topic_ids
         return [Work(pile, ids) for pile in by_task(spans, self._given.settings.kafka.tasks_max)]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
@@ -156,11 +163,15 @@ class BlockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._state
 
     def _begun(self) -> "Ticker":
-        from parquet_sink.kafka.stream import Ticker  # only in the planner's process
-
+        """Begins where the group's offsets say, once for each query: Spark's checkpoint is no position."""
         if self._ticker is None:
+            from parquet_sink.kafka.stream import Ticker  # only in the planner's process
+
             configure_worker()
-            self._ticker = Ticker(self._given.settings, self._opened(), self._given.instance)
+            ticker = Ticker(self._given.settings, self._opened(), self._given.instance)
+            ticker.begin()
+            self._ticker = ticker
+            self._opened().say("begun", True)
         return self._ticker
 
     def __getstate__(self) -> dict[str, Any]:
@@ -170,6 +181,8 @@ class BlockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             "_ticker": None,
             "_state": None,
             "_draining": self._draining,
+            "_offered": None,
+            "_reading": {},
         }
 
 
@@ -181,14 +194,3 @@ def _told(state: State) -> Iterator[None]:
     except SinkError as error:
         state.fail(Failure(type(error).__name__, str(error)))
         raise
-
-
-def _flat(offset: Mapping[str, Any]) -> dict[tuple[str, int], int]:
-    return {(t, int(p)): entry[0] for t, partitions in offset.items() if t for p, entry in partitions.items()}
-
-
-def _pack(start: Mapping[str, Any], changes: Sequence[tuple[str, int, int, str]]) -> dict[str, Any]:
-    packed = {topic: dict(partitions) for topic, partitions in start.items()}
-    for topic, partition, offset, reason in changes:
-        packed.setdefault(topic, {})[str(partition)] = [offset, reason]
-    return packed

@@ -27,7 +27,7 @@ topic-partition, and 7, are what is left to notice it by.
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from parquet_sink.config.settings import ConnectorSettings
@@ -89,23 +89,24 @@ class Ticker:
         self._told_away = 0.0
 
     def begin(self) -> dict[Key, int]:
-        """Where each topic-partition starts: at its committed offset, else where `auto.offset.reset` says.
+        """Where each topic-partition starts: at its committed offset, else where `auto.offset.reset` says. Once.
 
         Waits for the broker for a bounded time. Raises KafkaFailed, OffsetsLost.
         """
         deadline = self._deadline()
         while True:
             try:
-                self._standing.starts = self._discovery.begin()
-                self._group.claim(self._standing.starts, self._planner.planned)
+                starts = self._discovery.begin()
+                self._group.take_over(starts, self._planner.planned)
                 break
             except BrokerAway as error:
                 if self._now() >= deadline:
                     raise KafkaFailed(str(error)) from None
                 log.warning("connector %s: %s Trying on.", self._settings.name, error)
                 self._sleep(1.0)
+        self._standing.starts = starts
         self._vigil.begin()
-        return dict(self._standing.starts)
+        return dict(starts)
 
     @property
     def topic_ids(self) -> dict[str, str]:
@@ -116,12 +117,19 @@ class Ticker:
         """From now on what is there at the next tick is due, and nothing that comes later."""
         self._draining = True
 
-    def position(self, start: Mapping[Key, int]) -> dict[Key, int]:
-        """`start`, with topic-partitions that were found since and without those that are gone."""
-        return self._standing.at(start)
+    def repeated(self, planned: Sequence[Candidate]) -> list[Candidate]:
+        """Those of an earlier run's ranges that the group has put down, word for word: the others come by `tick`.
 
-    def tick(self, start: Mapping[Key, int]) -> list[Candidate]:
-        """The ranges that are due, after committing `start` (exclusive offsets of what was accepted).
+        So a micro-batch that Spark repeats is the same if nothing happened, and passes over nothing if offsets were
+        set or a topic was made anew since. Raises KafkaFailed.
+        """
+        starts = self._standing.starts
+        held = {(topic, partition): span for topic, partition, span in planned if (topic, partition) in starts}
+        ends = self._watermarks.ends(list(held))
+        return [(*key, span) for key, span in held.items() if self._planner.again(key, starts[key], ends[key]) == span]
+
+    def tick(self, accepted: Mapping[Key, int]) -> list[Candidate]:
+        """The ranges that are due, after committing how far those of the last micro-batch were accepted (exclusive).
 
         While the broker is away nothing is due; but who drains is told that nothing is left, so a drain waits for the
         broker, for a bounded time. Raises ConnectorError for what waiting does not cure.
@@ -129,7 +137,7 @@ class Ticker:
         deadline = self._deadline()
         while True:
             try:
-                return self._tick(start)
+                return self._tick(accepted)
             except BrokerAway as error:
                 self._tell_away(error)
                 if self._state.stopping():
@@ -140,10 +148,11 @@ class Ticker:
                     raise KafkaFailed(str(error)) from None
                 self._sleep(1.0)
 
-    def _tick(self, start: Mapping[Key, int]) -> list[Candidate]:
-        standing = self._standing
-        standing.starts = standing.at(start)
-        self._planner.commit({key: offset for key, offset in start.items() if key not in standing.gone})
+    def _tick(self, accepted: Mapping[Key, int]) -> list[Candidate]:
+        starts = self._standing.starts
+        still_there = {key: offset for key, offset in accepted.items() if key in starts}
+        starts.update(still_there)
+        self._planner.commit(still_there)
         self._vigil.keep()
         if self._state.stopping():
             self._state.say("drained", True)

@@ -3,10 +3,14 @@
 import argparse
 import logging
 import sys
+from typing import TYPE_CHECKING, TextIO
 
 from parquet_sink.config.check import check_files
 from parquet_sink.config.docs import help_text
 from parquet_sink.kafka.clients import validate
+
+if TYPE_CHECKING:
+    from parquet_sink.runtime.worker import Observer
 
 log = logging.getLogger(__name__)
 
@@ -62,25 +66,32 @@ def run(args: argparse.Namespace) -> int:
     settings = checked.require()
     for one in settings:
         validate(one.kafka)
-    from parquet_sink.runtime.worker import Observer, Worker  # after the files were found right: it takes a second
+    from parquet_sink.runtime.guarded import Guarded  # after the files were found right: it takes a second
+    from parquet_sink.runtime.worker import Worker
 
-    observer: Observer
-    if sys.stderr.isatty() and not args.no_live:
-        from parquet_sink.runtime.live import LiveView
-
-        observer = LiveView()
-    else:
-        from parquet_sink.runtime.lines import LogLines
-
-        observer = LogLines()
     worker = Worker(
         settings,
         master=args.master,
         spark_conf=dict(args.conf),
         until_caught_up=args.until_caught_up,
-        observer=observer,
+        observer=Guarded(_live_view) if not args.no_live and draws(sys.stderr) else Guarded(),
     )
     return worker.run()
+
+
+def _live_view() -> "Observer":
+    from parquet_sink.runtime.live import LiveView
+
+    return LiveView()
+
+
+def draws(stream: TextIO) -> bool:
+    """Whether the live view can be drawn there: a terminal that has the characters it is drawn with."""
+    try:
+        "…".encode(stream.encoding)
+    except (LookupError, TypeError, UnicodeEncodeError):
+        return False
+    return stream.isatty()
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -26,6 +26,14 @@ class LogLines:
     def close(self, connectors: Sequence[Connector]) -> None:
         self.look(connectors)
 
+    def pass_over(self, connectors: Sequence[Connector]) -> None:
+        """Takes what there is as told already: another view did."""
+        for connector in connectors:
+            self._status[connector.settings.name] = connector.status
+            if connector.state is not None:
+                for number, _ in connector.state.receipts_after(0):
+                    self._seen[connector.settings.name] = number
+
     def _receipts(self, connector: Connector) -> None:
         if connector.state is None:
             return

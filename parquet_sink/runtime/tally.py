@@ -66,3 +66,20 @@ class Tally:
         waits = lag > 0 and watch.oldest_ms is not None and accepted <= watch.start
         oldest_s = max(now_s - watch.oldest_ms / 1000, 0.0) if waits and watch.oldest_ms is not None else None
         return Standing(*key, lag, oldest_s, self.last.get(key), self.rate(key, now_s))
+
+
+def sums(tally: Tally) -> str:
+    """What was accepted so far."""
+    if not tally.files:
+        return "no file yet"
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in tally.reasons.most_common())
+    plural = "" if tally.files == 1 else "s"
+    return f"{tally.files:,} file{plural} ({reasons}), {tally.rows:,} rows, {size(tally.size_bytes)}"
+
+
+def size(size_bytes: int) -> str:
+    """Bytes in a unit that fits, 1,000 by 1,000."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size_bytes >= scale:
+            return f"{size_bytes / scale:,.1f} {unit}"
+    return f"{size_bytes:,} bytes"

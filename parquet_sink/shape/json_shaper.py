@@ -4,7 +4,7 @@ The exact path (`convert.json.exact`, `rows`, `kinds`) is the definition; the fa
 must give the same runs, and property tests hold it to that. Pure.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,7 +22,7 @@ from parquet_sink.shape.assembly import Assembly, Records, Run
 from parquet_sink.shape.conceal import Concealer
 from parquet_sink.shape.keys import Keys
 from parquet_sink.shape.kinds import Change, Kinds, Row, evolve, fits
-from parquet_sink.shape.lower import lists_lowercased
+from parquet_sink.shape.lower import lowercased
 from parquet_sink.shape.outline import Form
 from parquet_sink.shape.pace import Pace
 from parquet_sink.shape.schema import Known
@@ -44,9 +44,6 @@ class JsonShaper:
         self._concealer: Concealer | None = None
         if settings.obfuscation is not None:
             self._concealer = Concealer(settings.obfuscation, settings.flatten)
-        self._prepare: Callable[[Tree], Tree] | None = lists_lowercased if settings.lowercase else None
-        if self._concealer is not None:
-            self._prepare = self._concealer.tree
         self._pace = Pace()
 
     @property
@@ -103,7 +100,7 @@ class JsonShaper:
         known = self._known
         values = self._readable(records.values.slice(position, count))
         batch = None if values is None else json_fast.read(values, known.reading)
-        batch = None if batch is None else self._concealed(batch)
+        batch = None if batch is None else self._concealed(known.named(batch))
         if batch is None:
             return 0
         found = vectors.to_columns(
@@ -121,7 +118,9 @@ class JsonShaper:
         lists = self._known.outline.lists
         if not lists:
             return values
-        return json_lists.with_lists_as_text(values, lists, self._settings.discard_collections, self._prepare)
+        discard, lower = self._settings.discard_collections, self._settings.lowercase
+        is_needed = self._concealer is not None or (lower and not discard)
+        return json_lists.with_lists_as_text(values, lists, discard, self._prepared if is_needed else None, lower=lower)
 
     def _concealed(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
         """What was read, obfuscated before it becomes columns; None when a record must be judged by itself."""
@@ -158,7 +157,7 @@ class JsonShaper:
         known = self._known
         try:
             tree = parse(value)
-            row, kinds, change = self._fitted(tree if self._prepare is None else self._prepare(tree))
+            row, kinds, change = self._fitted(self._prepared(tree))
         except InvalidValue as error:
             raise InvalidRecord(records.topic, records.partition, records.offset(index), str(error)) from None
         if change in (Change.WIDENED, Change.INCOMPATIBLE):
@@ -167,6 +166,12 @@ class JsonShaper:
             known.change(kinds, afresh=change is Change.INCOMPATIBLE)
         assembly.add_row(row)
         return known.learn(tree) or change is not Change.NONE
+
+    def _prepared(self, tree: Tree) -> Tree:
+        """Names in lower case, then obfuscated, as far as the settings say. Raises InvalidValue."""
+        if self._settings.lowercase:
+            tree = lowercased(tree, discard=self._settings.discard_collections)
+        return tree if self._concealer is None else self._concealer.tree(tree)
 
     def _fitted(self, tree: Tree) -> tuple[Row, Kinds, Change]:
         """The row, the kinds that it fits, and how they differ from those known. Raises InvalidValue."""
@@ -182,9 +187,7 @@ class JsonShaper:
 
     def _row(self, tree: Tree) -> Row:
         discard = self._settings.discard_collections
-        if self._settings.flatten:
-            return rows.flatten(tree, discard, lower=self._settings.lowercase)
-        return rows.nest(tree, discard)
+        return rows.flatten(tree, discard) if self._settings.flatten else rows.nest(tree, discard)
 
 
 def _slice(arrays: dict[str, pa.Array], start: int, end: int) -> dict[str, pa.Array]:

@@ -1,48 +1,46 @@
-"""Names of fields in lower case, for records without a schema. Pure."""
+"""Names of fields in lower case, for records without a schema, and which of two fields that become one counts. Pure.
+
+Null counts as if its field were not there; so does what discarding leaves out: lists, and objects without fields.
+Two fields of one object that count and become one make a record invalid. For records with a schema `typed_types`
+has the same rule.
+"""
 
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue, Path
 from parquet_sink.shape.typed_types import clash
 
 
-def lowercased(tree: Tree) -> Tree:
+def lowercased(tree: Tree, *, discard: bool = False) -> Tree:
     """The tree with the names of all fields in lower case, at every depth, inside lists too.
 
-    Raises InvalidValue when two fields of one object become one.
+    discard: lists are left out later, and not looked into. Raises InvalidValue when two fields become one.
     """
-    return _object(tree, ())
+    return _object(tree, (), discard)
 
 
-def lists_lowercased(tree: Tree) -> Tree:
-    """The same for what is inside lists only: the names outside become those of columns, in lower case, later."""
-    return _outside(tree, ())
-
-
-def _outside(tree: Tree, path: Path) -> Tree:
-    return {key: _value_outside(value, (*path, key)) for key, value in tree.items()}
-
-
-def _value_outside(value: object, path: Path) -> object:
-    if isinstance(value, dict):
-        return _outside(value, path)
-    return _value(value, path) if isinstance(value, list) else value
-
-
-def _object(tree: Tree, path: Path) -> Tree:
+def _object(tree: Tree, path: Path, discard: bool) -> Tree:
     found: Tree = {}
     origin: dict[str, str] = {}
     for key, value in tree.items():
         lower = key.lower()
         if lower in found:
-            raise InvalidValue(clash((*path, origin[lower]), (*path, key), (*path, lower)))
+            if _is_left_out(value, discard):
+                continue
+            if not _is_left_out(found.pop(lower), discard):
+                raise InvalidValue(clash((*path, origin[lower]), (*path, key), (*path, lower)))
         origin[lower] = key
-        found[lower] = _value(value, (*path, key))
+        is_plain = type(value) is not dict and type(value) is not list
+        found[lower] = value if is_plain else _below(value, (*path, key), discard)
     return found
 
 
-def _value(value: object, path: Path) -> object:
+def _below(value: object, path: Path, discard: bool) -> object:
     if isinstance(value, dict):
-        return _object(value, path)
-    if isinstance(value, list):
-        return [_value(element, (*path, index)) for index, element in enumerate(value)]
+        return _object(value, path, discard)
+    if isinstance(value, list) and not discard:
+        return [_below(element, (*path, index), discard) for index, element in enumerate(value)]
     return value
+
+
+def _is_left_out(value: object, discard: bool) -> bool:
+    return value is None or (discard and (isinstance(value, list) or value == {}))

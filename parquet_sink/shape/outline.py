@@ -14,7 +14,7 @@ import pyarrow as pa
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.json.lists import Lists
 from parquet_sink.shape.kinds import MAX_COLUMNS, MAX_NAME, EmptyMap, Kind, Kinds, to_arrow
-from parquet_sink.shape.rows import SEPARATOR, column_name, lower_column_name
+from parquet_sink.shape.rows import SEPARATOR, column_name
 
 MAX_FIELDS = 2 * MAX_COLUMNS
 
@@ -44,7 +44,11 @@ class Form(NamedTuple):
 
 
 class Outline:
-    """The fields, and for flattened columns which path each is read from: one column, one path, the first seen."""
+    """The fields, and for flattened columns which path each is read from: one column, one path, the first seen.
+
+    Where names become lower case, fields stand here as they are in JSON, and paths of columns are in lower case. Of
+    fields that become one, only the first that was more than null is more than NULL here.
+    """
 
     def __init__(self, form: Form) -> None:
         self.fields: Fields = {}
@@ -53,6 +57,7 @@ class Outline:
         self._flat = form.flat
         self._size = 0
         self._claims: dict[str, Names] = {}
+        self._sources: dict[Names, str] = {}
 
     @classmethod
     def restore(cls, form: Form, fields: Fields, kinds: Kinds, lists: Lists) -> "Outline":
@@ -67,13 +72,12 @@ class Outline:
         return self._learn(self.fields, tree, ())
 
     def owns(self, path: Names) -> bool:
-        """Whether this path is the one that its flattened column is read from."""
+        """Whether this path (as columns are named) is the one that its flattened column is read from."""
         return self._claims.get(self.column(path)) == path
 
     def column(self, path: Names) -> str:
-        """The flattened column of a path."""
-        joined = SEPARATOR.join(path)
-        return lower_column_name(joined) if self._form.lower else column_name(joined)
+        """The flattened column of a path (as columns are named)."""
+        return column_name(SEPARATOR.join(path))
 
     def to_schema(self, kinds: Kinds) -> pa.Schema:
         """What the fast path reads: int64, float64, bool, string, null, and structs of these."""
@@ -117,10 +121,12 @@ class Outline:
 
     def _add(self, fields: Fields, path: Names, node: Node) -> bool:
         """Put a node at the end of the path, unless a limit or another path's claim forbids it."""
-        key = path[-1]
+        key, named = path[-1], self._named(path)
         if key not in fields and (self._size >= MAX_FIELDS or len(key) > MAX_NAME):
             return False
-        if node is LEAF and self._flat and self._claims.get(self.column(path), path) != path:
+        if node is LEAF and self._flat and self._claims.get(self.column(named), named) != named:
+            return False
+        if node is not NULL and self._form.lower and self._sources.setdefault(named, key) != key:
             return False
         if node is LEAF:
             self._claim(path)
@@ -130,10 +136,15 @@ class Outline:
 
     def _claim(self, path: Names) -> bool:
         """Make the path the source of its column; whether that was new."""
-        if not self._flat or self.column(path) in self._claims:
+        named = self._named(path)
+        if not self._flat or self.column(named) in self._claims:
             return False
-        self._claims[self.column(path)] = path
+        self._claims[self.column(named)] = named
         return True
+
+    def _named(self, path: Names) -> Names:
+        """A path in JSON, as columns are named."""
+        return tuple(map(str.lower, path)) if self._form.lower else path
 
     def _restore(self, fields: Fields, saved: Fields, path: Names, kinds: Kinds) -> None:
         for key, node in saved.items():
@@ -148,10 +159,11 @@ class Outline:
                 self._add(fields, here, Mark(node))
 
     def _kind(self, path: Names, kinds: Kinds) -> Kind | None:
+        named = self._named(path)
         if self._flat:
-            return kinds.get(self.column(path))
+            return kinds.get(self.column(named))
         kind: Kind | None = kinds
-        for key in path:
+        for key in named:
             kind = kind.get(key) if isinstance(kind, dict) else None
         return kind
 

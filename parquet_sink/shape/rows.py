@@ -1,7 +1,6 @@
 """A parsed record to a row: names and values of its columns, nulls left out. Pure."""
 
 import re
-from collections.abc import Callable
 from functools import lru_cache
 
 import orjson
@@ -21,24 +20,17 @@ def column_name(joined: str) -> str:
     return _ODD.sub("_", joined)
 
 
-@lru_cache(maxsize=8192)
-def lower_column_name(joined: str) -> str:
-    """As `column_name`, in lower case: what it would be if the fields' names were."""
-    return column_name(joined.lower())
-
-
-def flatten(tree: Tree, discard_collections: bool, *, lower: bool = False) -> Row:
+def flatten(tree: Tree, discard_collections: bool) -> Row:
     """One value per leaf: int, float, bool or str; lists and empty objects as JSON text, or dropped.
 
-    lower: names of columns in lower case. Raises InvalidValue for an empty key and for two fields that become one
-    column.
+    Raises InvalidValue for an empty key and for two fields that become one column.
     """
     row: Row = {}
-    _flatten(row, tree, "", discard_collections, tree, lower_column_name if lower else column_name)
+    _flatten(row, tree, "", discard_collections, tree)
     return row
 
 
-def _flatten(row: Row, below: Tree, prefix: str, discard: bool, tree: Tree, naming: Callable[[str], str]) -> None:
+def _flatten(row: Row, below: Tree, prefix: str, discard: bool, tree: Tree) -> None:
     for key, value in below.items():
         if not key:
             raise InvalidValue(_empty_key(tree))
@@ -46,17 +38,17 @@ def _flatten(row: Row, below: Tree, prefix: str, discard: bool, tree: Tree, nami
             continue
         kind = type(value)
         if kind is dict and value:
-            _flatten(row, value, prefix + key + SEPARATOR, discard, tree, naming)  # type: ignore[arg-type]
+            _flatten(row, value, prefix + key + SEPARATOR, discard, tree)  # type: ignore[arg-type]
             continue
         is_collection = kind is dict or kind is list
         if is_collection and discard:
             continue
         joined = prefix + key
         if len(joined) > MAX_NAME:  # before it is made, kept, or made for a hundred thousand fields below it
-            raise InvalidValue(too_long(naming(joined[:MAX_NAME])))
-        name = naming(joined)
+            raise InvalidValue(too_long(column_name(joined[:MAX_NAME])))
+        name = column_name(joined)
         if name in row:
-            raise InvalidValue(_duplicate(tree, name, discard, naming))
+            raise InvalidValue(_duplicate(tree, name, discard))
         row[name] = orjson.dumps(value).decode() if is_collection else value
 
 
@@ -95,10 +87,10 @@ def _empty_key(tree: Tree) -> str:
     raise AssertionError("no empty key")
 
 
-def _duplicate(tree: Tree, name: str, discard: bool, naming: Callable[[str], str]) -> str:
+def _duplicate(tree: Tree, name: str, discard: bool) -> str:
     leaves = (path for path, value in walk(tree) if _is_leaf(path, value, discard))
     joined = ((path, SEPARATOR.join(map(str, path))) for path in leaves)
-    paths = [show(path) for path, text in joined if len(text) <= MAX_NAME and naming(text) == name]
+    paths = [show(path) for path, text in joined if len(text) <= MAX_NAME and column_name(text) == name]
     return f"fields {' and '.join(paths[:2])} would both become column {name}"
 
 

@@ -10,9 +10,12 @@ import orjson
 import pyarrow as pa
 
 from parquet_sink.convert.json.lists import Lists
+from parquet_sink.convert.relabelled import relabelled
+from parquet_sink.shape import typed_types
 from parquet_sink.shape.evolve import merged
 from parquet_sink.shape.kinds import Kinds, from_fields, to_fields, unite
 from parquet_sink.shape.outline import Fields, Form, Outline
+from parquet_sink.shape.typed_arrays import conformed
 
 _KEY = b"parquet_sink.outline"
 
@@ -25,6 +28,7 @@ class Known:
         self.kinds: Kinds = {}
         self.outline = Outline(form)
         self._reading: pa.Schema | None = None
+        self._names: tuple[pa.DataType, pa.DataType] | None = None
 
     @classmethod
     def of(cls, schema: pa.Schema | None, form: Form, reserved: frozenset[str]) -> "Known":
@@ -51,7 +55,7 @@ class Known:
     def change(self, kinds: Kinds, afresh: bool) -> None:
         """Take new kinds; afresh: forget the outline, too."""
         self.kinds = kinds
-        self._reading = None
+        self._reading = self._names = None
         if afresh:
             self.outline = Outline(self.form)
 
@@ -59,7 +63,7 @@ class Known:
         """Take a valid record's fields in; whether the fast path may now cover more."""
         news = self.outline.learn(tree)
         if news:
-            self._reading = None
+            self._reading = self._names = None
         return news
 
     @property
@@ -68,6 +72,17 @@ class Known:
         if self._reading is None:
             self._reading = self.outline.to_schema(self.kinds)
         return self._reading
+
+    def named(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """What was read with `reading`, its fields named as those of columns are."""
+        if not self.form.lower:
+            return batch
+        rows = batch.to_struct_array()
+        if self._names is None:
+            distinct = typed_types.distinct(rows.type)
+            self._names = distinct, typed_types.lowercased(distinct)
+        distinct, lower = self._names
+        return pa.RecordBatch.from_struct_array(relabelled(conformed(rows, distinct), lower))
 
 
 def merge(first: pa.Schema | None, second: pa.Schema | None) -> pa.Schema | None:

@@ -66,5 +66,4 @@ class Shaper:
 
 def _needs_trees(settings: ShapeSettings) -> bool:
     """Whether JSON without a schema must be looked at record by record."""
-    lower = settings.lowercase and not (settings.flatten and settings.obfuscation is None)
-    return settings.chunks is not None or settings.explode or lower
+    return settings.chunks is not None or settings.explode

@@ -51,6 +51,8 @@ class Sheets:
         self._chunks: Chunks | None = None
         if settings.chunks is not None and settings.chunk_bytes is not None:
             self._chunks = Chunks(settings.chunks, settings.chunk_bytes)
+        self._discard = settings.discard_collections and settings.chunks is None
+        self._checked = lru_cache(_SCHEMAS)(typed_types.check_depth)
         self._renamed = lru_cache(_SCHEMAS)(self._work_out_names)
         self._layout = lru_cache(_SCHEMAS)(self._work_out_layout)
 
@@ -64,9 +66,10 @@ class Sheets:
 
     def _typed(self, piece: Typed) -> list[Sheet]:
         try:
-            rows = self._typed_named(piece.rows)
-            positions, found = self._typed_exploded(piece.positions, rows)
-            found = self._typed_concealed(found, rows.type)
+            self._checked(piece.rows.type)
+            positions, rows = self._typed_exploded(piece.positions, piece.rows)
+            wrapper = None if rows.type == piece.rows.type else piece.rows.type.field(0).name
+            found = self._typed_concealed(self._typed_named(rows), wrapper)
             return self._typed_columns(positions, found)
         except InvalidValue as error:
             return [_nothing(dict.fromkeys(piece.positions.to_pylist(), str(error)))]
@@ -76,20 +79,20 @@ class Sheets:
         invalid: dict[int, str] = {}
         for position, tree in zip(piece.positions.to_pylist(), piece.trees, strict=True):
             try:
-                named = self._tree_named(tree)
-                found = self._tree_exploded(named)
-                found = self._trees_concealed(found, named)
-                taking.add(position, found)
+                found = self._tree_exploded(tree)
+                wrapper = None if found and found[0] is tree else next(iter(tree))
+                found = [self._tree_named(each) for each in found]
+                taking.add(position, self._trees_concealed(found, wrapper))
             except InvalidValue as error:
                 invalid[position] = str(error)
         return taking.sheets(invalid)
 
     def _typed_named(self, rows: pa.Array) -> pa.Array:
-        lower, changed = self._renamed(rows.type)
-        return conformed(relabelled(rows, lower) if self._settings.lowercase else rows, changed)
+        distinct, lower, changed = self._renamed(rows.type)
+        return conformed(relabelled(conformed(rows, distinct), lower) if self._settings.lowercase else rows, changed)
 
     def _tree_named(self, tree: Tree) -> Tree:
-        return lowercased(tree) if self._settings.lowercase else tree
+        return lowercased(tree, discard=self._discard) if self._settings.lowercase else tree
 
     def _typed_exploded(self, positions: pa.Int64Array, rows: pa.Array) -> tuple[pa.Int64Array, pa.Array]:
         return explode.rows(positions, rows) if self._settings.explode else (positions, rows)
@@ -97,20 +100,19 @@ class Sheets:
     def _tree_exploded(self, tree: Tree) -> Sequence[Tree]:
         return explode.trees(tree) if self._settings.explode else (tree,)
 
-    def _typed_concealed(self, rows: pa.Array, record: pa.DataType) -> pa.Array:
-        """record: the type before records were exploded, if they were."""
-        if self._concealer is None or not pa.types.is_struct(rows.type):
-            return rows
-        exploded = rows.type != record
-        return (self._concealer.inside(record.field(0).name) if exploded else self._concealer).rows(rows)
+    def _typed_concealed(self, rows: pa.Array, wrapper: str | None) -> pa.Array:
+        concealer = self._concealer_for(wrapper)
+        return rows if concealer is None or not pa.types.is_struct(rows.type) else concealer.rows(rows)
 
-    def _trees_concealed(self, trees: Sequence[Tree], record: Tree) -> Sequence[Tree]:
-        """record: what the trees were before they were exploded, if they were."""
-        if self._concealer is None or not trees:
-            return trees
-        exploded = trees[0] is not record
-        concealer = self._concealer.inside(next(iter(record))) if exploded else self._concealer
-        return [concealer.tree(tree) for tree in trees]
+    def _trees_concealed(self, trees: Sequence[Tree], wrapper: str | None) -> Sequence[Tree]:
+        concealer = self._concealer_for(wrapper)
+        return trees if concealer is None else [concealer.tree(tree) for tree in trees]
+
+    def _concealer_for(self, wrapper: str | None) -> Concealer | None:
+        """wrapper: the field that held the records before they were exploded, None where they were not."""
+        if self._concealer is None or wrapper is None:
+            return self._concealer
+        return self._concealer.inside(wrapper.lower() if self._settings.lowercase else wrapper)
 
     def _typed_columns(self, positions: pa.Int64Array, rows: pa.Array) -> list[Sheet]:
         sheets = list(self._in_parts(positions, rows))
@@ -142,11 +144,13 @@ class Sheets:
         texts = rows if pa.types.is_string(rows.type) else json_text.texts(rows)
         return _chunked(self._chunks, positions, texts)
 
-    def _work_out_names(self, arrow: pa.DataType) -> tuple[pa.DataType, pa.DataType]:
-        """The type after lower case, and after decimals are doubles, too. Raises InvalidValue."""
-        typed_types.check_depth(arrow)
-        lower = typed_types.lowercased(arrow) if self._settings.lowercase else arrow
-        return lower, typed_types.doubled(lower) if self._settings.decimals_to_double else lower
+    def _work_out_names(self, arrow: pa.DataType) -> tuple[pa.DataType, pa.DataType, pa.DataType]:
+        """The type without fields that do not count, then in lower case, then without decimals. Raises InvalidValue."""
+        distinct = lower = arrow
+        if self._settings.lowercase:
+            distinct = typed_types.distinct(arrow, discard=self._discard)
+            lower = typed_types.lowercased(distinct, discard=self._discard)
+        return distinct, lower, typed_types.doubled(lower) if self._settings.decimals_to_double else lower
 
     def _work_out_layout(self, arrow: pa.DataType) -> typed.Layout:
         if self._settings.flatten:

@@ -1,6 +1,7 @@
 """How the Arrow type of typed records changes on its way to columns: on types only, once for each schema. Pure."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -39,12 +40,24 @@ def check_depth(arrow: pa.DataType) -> None:
     _check_depth(arrow, (), 1)
 
 
-def lowercased(arrow: pa.DataType) -> pa.DataType:
-    """The type with the names of all fields in lower case, at every depth, inside lists and maps too.
+def distinct(arrow: pa.DataType, *, discard: bool = False) -> pa.DataType:
+    """The type without fields that lower case would make one with another, and that do not count.
 
-    Keys of maps are data and stay. Raises InvalidValue when two fields of one record become one.
+    Those are fields that can only be null, and lists and maps where these are discarded, which are not looked into
+    either. Raises InvalidValue when two that count become one.
     """
-    return _lowercased(arrow, ())
+    return _distinct(arrow, (), discard)
+
+
+def lowercased(arrow: pa.DataType, *, discard: bool = False) -> pa.DataType:
+    """A type that `distinct` gave, with the names of all fields in lower case, at every depth, in lists and maps too.
+
+    Keys of maps are data and stay. discard: names in lists and maps stay, too.
+    """
+    lower = partial(lowercased, discard=discard)
+    if not pa.types.is_struct(arrow):
+        return arrow if discard else _below(arrow, lower)
+    return pa.struct([pa.field(one.name.lower(), lower(one.type), nullable=one.nullable) for one in fields(arrow)])
 
 
 def doubled(arrow: pa.DataType) -> pa.DataType:
@@ -109,20 +122,27 @@ def _below(arrow: pa.DataType, change: _Change) -> pa.DataType | None:
     return arrow
 
 
-def _lowercased(arrow: pa.DataType, path: _Names) -> pa.DataType:
+def _distinct(arrow: pa.DataType, path: _Names, discard: bool) -> pa.DataType:
     if not pa.types.is_struct(arrow):
-        return _below(arrow, lambda below: _lowercased(below, path))
+        return arrow if discard else _below(arrow, lambda below: _distinct(below, path, discard))
     found: dict[str, pa.Field] = {}
-    origin: dict[str, str] = {}
     for field in fields(arrow):
         here, lower = (*path, field.name), field.name.lower()
         if lower in found:
-            raise InvalidValue(clash((*path, origin[lower]), here, (*path, lower)))
-        origin[lower] = field.name
-        found[lower] = pa.field(lower, _lowercased(field.type, here), nullable=field.nullable)
+            if _does_not_count(field.type, discard):
+                continue
+            other = found.pop(lower)
+            if not _does_not_count(other.type, discard):
+                raise InvalidValue(clash((*path, other.name), here, (*path, lower)))
+        found[lower] = field.with_type(_distinct(field.type, here, discard))
     return pa.struct(list(found.values()))
+
+
+def _does_not_count(arrow: pa.DataType, discard: bool) -> bool:
+    return bool(pa.types.is_null(arrow) or (discard and (pa.types.is_list(arrow) or pa.types.is_map(arrow))))
 
 
 def clash(first: Path, second: Path, becomes: Path) -> str:
     """The message for two fields that lower case makes one."""
-    return f"fields {show(first)} and {show(second)} would both become field {show(becomes)}"
+    both = f"fields {show(first)} and {show(second)}"
+    return f"connect.ems.convert.lowercase.fields: {both} would both become field {show(becomes)}"

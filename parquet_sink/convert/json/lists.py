@@ -23,23 +23,29 @@ _BRACKET = r"\[|\\u005[bB]"
 
 
 def with_lists_as_text(
-    values: pa.BinaryArray, lists: Lists, discard: bool, prepare: Callable[[Tree], Tree] | None
+    values: pa.BinaryArray,
+    lists: Lists,
+    discard: bool,
+    prepare: Callable[[Tree], Tree] | None,
+    *,
+    lower: bool = False,
 ) -> pa.BinaryArray | None:
     """The values, those with lists written anew; None when one of them is for the exact path.
 
     values: no nulls. lists: where lists are looked for; elsewhere they stay. discard: lists are left out. prepare:
-    gives the tree that lists are taken from, with the same fields outside of them.
+    gives the tree that lists are taken from, with the same fields outside of them; lower: their names in lower case.
     """
     mask = pc.match_substring_regex(values, _BRACKET)
     count = mask.true_count
     if not count:
         return values
     written = []
+    naming = str.lower if lower and prepare is not None else str
     try:
         for value in values.filter(mask).to_pylist():
             tree = orjson.loads(value)
             prepared = tree if prepare is None or type(tree) is not dict else prepare(tree)
-            if type(tree) is not dict or not _replace(tree, prepared, lists, discard, 1):
+            if type(tree) is not dict or not _replace(tree, prepared, lists, discard, 1, naming):
                 return None
             written.append(orjson.dumps(tree))
     except (InvalidValue, orjson.JSONDecodeError, RecursionError):
@@ -48,8 +54,8 @@ def with_lists_as_text(
     return replacements if count == len(values) else pc.replace_with_mask(values, mask, replacements)
 
 
-def _replace(tree: Tree, prepared: Tree, lists: Lists, discard: bool, depth: int) -> bool:
-    """Lists to text, in place; False where the exact path must look."""
+def _replace(tree: Tree, prepared: Tree, lists: Lists, discard: bool, depth: int, naming: Callable[[str], str]) -> bool:
+    """Lists to text, in place; False where the exact path must look. naming: of fields in `prepared`."""
     for key, below in lists.items():
         value = tree.get(key)
         kind = type(value)
@@ -59,7 +65,9 @@ def _replace(tree: Tree, prepared: Tree, lists: Lists, discard: bool, depth: int
             if discard:
                 del tree[key]
             else:
-                tree[key] = orjson.dumps(prepared[key]).decode()
-        elif kind is dict and below and not _replace(value, prepared[key], below, discard, depth + 1):  # type: ignore[arg-type]
-            return False
+                tree[key] = orjson.dumps(prepared[naming(key)]).decode()
+        elif kind is dict and below:
+            inner = prepared[naming(key)]
+            if not _replace(value, inner, below, discard, depth + 1, naming):  # type: ignore[arg-type]
+                return False
     return True

@@ -1,7 +1,6 @@
 """JSON without a schema, one tree for each record: for what needs the tree itself. Pure.
 
-That is exploding, chunks, and lower case where names are not those of flattened columns alone; all else reads this JSON
-in `shape.json_shaper`, many at once.
+That is exploding and chunks; all else reads this JSON in `shape.json_shaper`, many at once.
 """
 
 from collections.abc import Sequence
