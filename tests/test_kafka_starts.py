@@ -119,6 +119,10 @@ class Cluster:
             if happens is not None:
                 happens()
 
+    # both clients
+    def poll(self, timeout: float) -> None:
+        """Nothing is said."""
+
     # the admin client
     def describe_topics(self, asked: Any, request_timeout: float) -> "dict[str, Future[Any]]":
         self._called("ids")
@@ -703,7 +707,7 @@ def test_whatever_happens_to_a_topic_its_records_arrive(
     cluster, clock = Cluster(), Clock()
     cluster.make("orders", 0)
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr(clients, "build", lambda kind, settings: cluster)
+        patch.setattr(clients, "build", lambda kind, settings, heard=None: cluster)
         with closing(State(Path(folder) / "state.db")) as state:
             query = Query(cluster, state, clock, lost_offsets=policy, offset_reset=reset, **more)
             for ticks, call, action in steps:

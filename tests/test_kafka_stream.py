@@ -51,7 +51,9 @@ class Cluster:
         self.group: dict[Key, int] = {}
         self.plans: dict[Key, Plan] = {}
         self.calls: list[str] = []
+        self.polls = 0
         self.away = 0
+        self.leaderless: set[Key] = set()
         self.foreign = False
 
     def _called(self, name: str) -> None:
@@ -67,11 +69,27 @@ class Cluster:
 
     def starts(self, keys: Sequence[Key]) -> dict[Key, int]:
         self._called("starts")
-        return {key: self.logs[key][0] for key in keys}
+        return self._led({key: self.logs[key][0] for key in keys})
 
     def ends(self, keys: Sequence[Key]) -> dict[Key, int]:
         self._called("ends")
-        return {key: self.logs[key][1] for key in keys}
+        return self._led({key: self.logs[key][1] for key in keys})
+
+    def back(self, keys: Sequence[Key]) -> dict[Key, int]:
+        self._called("back")
+        return {key: self.logs[key][1] for key in keys if key not in self.leaderless}
+
+    def why_away(self, key: Key) -> str:
+        return "no leader"
+
+    def _led(self, found: dict[Key, int]) -> dict[Key, int]:
+        led = {key: offset for key, offset in found.items() if key not in self.leaderless}
+        if found and not led:
+            raise BrokerAway("no leader.")
+        return led
+
+    def poll(self) -> None:
+        self.polls += 1
 
     def highs(self, keys: Sequence[Key]) -> dict[Key, int]:
         self._called("highs")
@@ -159,8 +177,8 @@ def state(tmp_path: Path) -> Iterator[State]:
 @pytest.fixture
 def make(cluster: Cluster, clock: Clock, state: State, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ticker]:
     """Makes tickers of the cluster, with other Kafka settings if given."""
-    monkeypatch.setattr(stream, "Watermarks", lambda kafka: cluster)
-    monkeypatch.setattr(stream, "GroupOffsets", lambda kafka, instance, ids: cluster)
+    monkeypatch.setattr(stream, "Watermarks", lambda *args: cluster)
+    monkeypatch.setattr(stream, "GroupOffsets", lambda *args: cluster)
 
     def made(**kafka: object) -> Ticker:
         settings = replace(SETTINGS, kafka=replace(SETTINGS.kafka, **kafka))

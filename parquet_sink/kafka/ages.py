@@ -1,6 +1,7 @@
 """How old the oldest undelivered record of each topic-partition is, and how they all stand, for the view."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from parquet_sink.kafka.admission import Arrivals
 from parquet_sink.kafka.offsets import Key
@@ -37,6 +38,9 @@ class Ages:
             for key, end in ends.items()
             if key in self._arrivals
         }
+        for key in self._context.away:
+            last = self._shown.get(key, Watch(*key, 0, 0, None))
+            watches[key] = replace(last, away=True)
         changed = [watch for key, watch in watches.items() if self._shown.get(key) != watch]
         if changed:
             self._context.state.watch(changed)

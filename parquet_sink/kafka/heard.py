@@ -49,7 +49,9 @@ def trouble(words: str) -> Trouble:
     if "SSL" in words or "ertificate" in words:
         return Trouble(f"TLS failed: {words}", "Check security.protocol and the ssl.* settings")
     if words.startswith(("Disconnected", "Receive failed", "ApiVersionRequest failed")):
-        return Trouble(f"it does not answer as a Kafka broker: {words}", "Check [bootstrap.servers] and security.protocol")
+        return Trouble(
+            f"it does not answer as a Kafka broker: {words}", "Check [bootstrap.servers] and security.protocol"
+        )
     return Trouble(words, "Check [bootstrap.servers] and the broker")
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from parquet_sink.config.settings import ConnectorSettings
+from parquet_sink.kafka.away import Away
 from parquet_sink.kafka.offsets import GroupOffsets, Key
 from parquet_sink.kafka.starts import TopicIds
 from parquet_sink.kafka.watermarks import Watermarks
@@ -39,3 +40,4 @@ class Context:
     ids: TopicIds
     standing: Standing
     now: Callable[[], float]
+    away: Away

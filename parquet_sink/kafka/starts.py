@@ -73,13 +73,16 @@ class Starts:
         """The start of each, and the ranges that were being flushed from there when an earlier run ended.
 
         A start is the committed offset if it belongs to the topic as it is now and Kafka still has it, else what
-        `reset` says. The ids of the topics must have been asked for before. Raises OffsetsLost, KafkaFailed.
+        `reset` says; those that are away have none. The ids of the topics must have been asked for before. Raises
+        OffsetsLost, KafkaFailed.
         """
         committed = self._group.read(keys)
         first, last = self._cluster.starts(keys), self._cluster.ends(keys)
         starts: dict[Key, int] = {}
         plans: dict[Key, Plan] = {}
         for key in keys:
+            if key not in first or key not in last:
+                continue  # away
             found = committed.get(key)
             if found is None:
                 starts[key] = self._reset(key, reset, first[key], last[key])
@@ -94,7 +97,7 @@ class Starts:
 
     def _high(self, key: Key, offset: int, last: int) -> int:
         """Where the topic-partition ends, also beyond its last stable offset if `offset` lies there."""
-        return last if offset <= last else self._cluster.highs([key])[key]
+        return last if offset <= last else self._cluster.highs([key]).get(key, last)
 
     def _reset(self, key: Key, reset: str, first: int, last: int) -> int:
         if reset == "none":

@@ -9,7 +9,13 @@ from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription, TopicMetadata  # type: ignore[attr-defined]
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ListOffsetsResultInfo,
+    OffsetSpec,
+    TopicDescription,
+    TopicMetadata,
+)
 
 from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import KafkaFailed
@@ -153,9 +159,7 @@ class Watermarks:
         """Why the last request got no answer for a topic-partition."""
         return self._why.get(key, "its leader does not answer")
 
-    def _list(
-        self, keys: Sequence[Key], spec: Any, isolation: IsolationLevel, *, tell: bool = True
-    ) -> dict[Key, int]:
+    def _list(self, keys: Sequence[Key], spec: Any, isolation: IsolationLevel, *, tell: bool = True) -> dict[Key, int]:
         if not keys:
             return {}
         asked = {TopicPartition(t, p): spec for t, p in keys}
@@ -164,21 +168,26 @@ class Watermarks:
         first: KafkaFailed | None = None
         for tp, future in futures.items():
             key = (tp.topic, tp.partition)
-            try:
-                offset = self._answer(future, tell=tell).offset
-                if offset < 0:  # what the client says for a leader that kept silent while others answered
-                    raise KafkaException(_SILENT)
-            except KafkaException as error:
-                failed = self._failed(error.args[0], f"Topic {tp.topic}, topic-partition {tp.partition}")
-                if error.args[0].code() not in AWAY:
-                    raise failed from None
-                self._why[key] = error.args[0].str()
-                first = first or failed
-            else:
-                out[key] = offset
+            found = self._offset(future, tell=tell)
+            if isinstance(found, int):
+                out[key] = found
+                continue
+            failed = self._failed(found, f"Topic {tp.topic}, topic-partition {tp.partition}")
+            if found.code() not in AWAY:
+                raise failed
+            self._why[key] = found.str()
+            first = first or failed
         if first is not None and not out:
             raise first
         return out
+
+    def _offset(self, future: "Future[ListOffsetsResultInfo]", *, tell: bool) -> int | KafkaError:
+        try:
+            offset = self._answer(future, tell=tell).offset
+        except KafkaException as error:
+            said: KafkaError = error.args[0]
+            return said
+        return offset if offset >= 0 else _SILENT  # of a leader that kept silent while others answered: no error, -1001
 
     def _answer(self, future: "Future[T]", *, tell: bool = True) -> T:
         """What a request gets. Hears what the client says meanwhile, and tells who waits when it takes long."""
