@@ -243,7 +243,7 @@ PROBLEMS = [
     (
         f"{E}error.policy",
         "RETRYY",
-        '"RETRYY" is not one of THROW, RETRY, CONTINUE; write one of them. Did you mean RETRY?',
+        '"RETRYY" is not one of THROW, RETRY; write one of them. Did you mean RETRY?',
     ),
     (
         f"{E}parquet.compression.codec",

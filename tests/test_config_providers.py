@@ -79,3 +79,19 @@ def test_a_placeholder_that_cannot_be_filled_is_a_problem(text: str, reason: str
     assert report.problems == [f"Invalid [k]. {reason}"]
     assert resolved.failed == {"k"}
     assert CANARY not in repr(resolved) + str(report.problems)
+
+
+@pytest.mark.parametrize(("text", "name"), [("${EMS_KEY}", "EMS_KEY"), ("AppKey ${EMS_KEY}", "EMS_KEY")])
+def test_a_variable_without_its_provider_is_the_slip_it_is(text: str, name: str) -> None:
+    """`${NAME}`, as a shell has it, would be sent as it stands: it is told with what to write."""
+    resolved, report = _resolve(text)
+    assert "k" in resolved.failed
+    [problem] = report.problems
+    assert f"write ${{env:{name}}}." in problem
+
+
+def test_a_group_of_a_regular_expression_is_no_slip() -> None:
+    """Transforms have `${NAME}` for what a pattern matched."""
+    report = Report()
+    resolve({"transforms.route.replacement": "${TOPIC}"}, MACHINE, report)
+    assert report.problems == []

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from parquet_sink.config.settings import FileSettings, ShapeSettings
 from parquet_sink.errors import StorageFailed
 from parquet_sink.files import accumulator as module
+from parquet_sink.files import open_file
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.kafka.block import Block
@@ -292,6 +293,20 @@ def test_an_integer_too_large_for_a_double_rotates(make: Callable[..., Accumulat
     assert read(closed) == [{"a": 2**53 + 1}]
 
 
+def test_many_late_columns_do_not_multiply_what_waits_in_memory(make: Callable[..., Accumulator]) -> None:
+    """A record with two thousand columns after a hundred thousand narrow ones: one array of nulls serves them all."""
+    accumulator = make()
+    narrow = pa.table({"id": pa.array(range(100_000), pa.int64())})
+    accumulator.add(with_offsets(narrow, list(range(100_000))))
+    before = pa.total_allocated_bytes()
+    wide: dict[str, object] = {"id": 1, **{f"c{n}": float(n) for n in range(2_000)}}
+    assert accumulator.add(run(100_000, [wide])) == []
+    assert pa.total_allocated_bytes() - before < 32 << 20
+    file = finish(accumulator)
+    assert (file.rows, pq.read_schema(file.path).names[-1]) == (100_001, "c1999")
+    assert pq.read_table(file.path, columns=["c7"])["c7"].null_count == 100_000
+
+
 def test_abandon_removes_the_open_file(make: Callable[..., Accumulator], monkeypatch: pytest.MonkeyPatch) -> None:
     """Abandoning leaves no file that was not finished, and can be repeated."""
     monkeypatch.setattr(module, "GROUP_ROWS", 1)
@@ -307,9 +322,9 @@ def test_a_failure_leaves_no_file_that_was_not_handed_out(
 ) -> None:
     """Files finished in the same call that then fails are removed by abandoning: a full disk gets its space back."""
     accumulator = make(Limits(10**9, 2))
-    true = module.footer_rows
+    true = open_file.footer_rows
     counts = iter([2, 1])
-    monkeypatch.setattr(module, "footer_rows", lambda path: true(path) if next(counts) == 2 else 0)
+    monkeypatch.setattr(open_file, "footer_rows", lambda path: true(path) if next(counts) == 2 else 0)
     with pytest.raises(StorageFailed):
         accumulator.add(ids(0, 4))
     accumulator.abandon()
@@ -330,7 +345,7 @@ def test_it_takes_what_shaping_gives(make: Callable[..., Accumulator]) -> None:
 
 def test_a_wrong_footer_is_never_handed_out(make: Callable[..., Accumulator], monkeypatch: pytest.MonkeyPatch) -> None:
     """A file whose footer states other rows than were written is not handed out."""
-    monkeypatch.setattr(module, "footer_rows", lambda path: 4)
+    monkeypatch.setattr(open_file, "footer_rows", lambda path: 4)
     accumulator = make()
     accumulator.add(ids(0, 5))
     with pytest.raises(StorageFailed, match=r"topic-partition 3 has 4 rows by its footer, 5 were written"):
@@ -350,7 +365,7 @@ def test_an_unwritable_folder_is_named(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_named(make: Callable[..., Accumulator], monkeypatch: pytest.MonkeyPatch) -> None:
     """A device without space is a storage failure that says so and what to do."""
-    monkeypatch.setattr(module.os.path, "join", lambda *_: "/dev/full")
+    monkeypatch.setattr(open_file.os.path, "join", lambda *_: "/dev/full")
     accumulator = make()
     accumulator.add(ids(0, 5))
     with pytest.raises(StorageFailed, match=r"No space left on device; .* bytes free\. Free space"):

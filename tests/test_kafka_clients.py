@@ -1,7 +1,6 @@
 """Kafka's Java names become librdkafka's; what has no counterpart is said, and secrets stay secret."""
 
 import logging
-import socket
 
 import pytest
 from confluent_kafka import Consumer, KafkaException
@@ -199,20 +198,6 @@ def test_what_the_client_refuses_is_an_invalid_configuration() -> None:
     """An unknown setting or a wrong value is told as a key to correct, in the client's words."""
     with pytest.raises(InvalidConfiguration, match="Invalid \\[consumer.override.\\*\\].*no.such.setting"):
         clients.build(Consumer, coordinating(kafka(no_such_setting="1")))
-
-
-def test_settings_are_tried_without_a_connection(caplog: pytest.LogCaptureFixture) -> None:
-    """No broker hears of it when settings are tried, be they right or wrong, and nobody is told that none is named."""
-    with socket.create_server(("127.0.0.1", 0)) as broker:
-        broker.setblocking(False)
-        address = f"127.0.0.1:{broker.getsockname()[1]}"
-        for _ in range(5):
-            clients.validate(kafka(bootstrap_servers=address))
-        with pytest.raises(InvalidConfiguration, match="no.such"):
-            clients.validate(kafka(bootstrap_servers=address, no_such="1"))
-        with pytest.raises(BlockingIOError):
-            broker.accept()
-    assert caplog.messages == []
 
 
 def test_settings_that_differ_have_fingerprints_that_differ() -> None:

@@ -99,7 +99,7 @@ def test_sending_trouble_is_not_storage_trouble(tmp_path: Path) -> None:
 )
 def test_ca_sources_have_an_order(ca_file: str | None, environment: dict[str, str], source: str) -> None:
     """The first source that is set is used, and named when it cannot be read."""
-    with pytest.raises(InvalidConfiguration, match=rf"Invalid \[{source}\]\. absent is not a readable file"):
+    with pytest.raises(InvalidConfiguration, match=rf"Invalid \[{source}\]\. absent cannot be used: no such file"):
         tls_context(ca_file, environment)
 
 

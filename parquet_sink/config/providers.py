@@ -13,6 +13,9 @@ from parquet_sink.config.report import Report, printable
 from parquet_sink.errors import InvalidConfiguration
 
 _PLACEHOLDER = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
+_SLIP = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_NOT_OURS = ("transforms.", "predicates.")
+"""Keys in whose values `${name}` is a group of a regular expression."""
 KNOWN = ("env", "file", "directory")
 
 
@@ -35,6 +38,10 @@ def resolve(properties: Mapping[str, str], machine: Machine, report: Report) -> 
     values: dict[str, str] = {}
     provided, failed = set(), set()
     for name, text in properties.items():
+        if (slip := _slip(name, text, machine)) is not None:
+            failed.add(name)
+            report.problem(name, slip)
+            continue
         if _PLACEHOLDER.search(text) is None:
             values[name] = text
             continue
@@ -45,6 +52,19 @@ def resolve(properties: Mapping[str, str], machine: Machine, report: Report) -> 
             failed.add(name)
             report.problem(name, str(error.args[0]))
     return Resolved(values, dict(properties), frozenset(provided), frozenset(failed))
+
+
+def _slip(name: str, text: str, machine: Machine) -> str | None:
+    """`${EMS_KEY}`, as a shell has it: a variable's name without the provider that would look it up."""
+    if name.startswith(_NOT_OURS):
+        return None
+    for found in _SLIP.finditer(text):
+        if found[1].isupper() or found[1] in machine.environ:
+            return (
+                f"{found[0]} names no config provider, so it would be taken as it stands; for the environment variable "
+                f"write ${{env:{found[1]}}}."
+            )
+    return None
 
 
 def _ask(found: re.Match[str], machine: Machine) -> str:

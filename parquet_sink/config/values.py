@@ -162,7 +162,9 @@ def _choice(key: Key, text: str, shown: str) -> str:
     by_lower = {choice.lower(): choice for choice in key.choices}
     if text.lower() in by_lower:
         return by_lower[text.lower()]
-    hint = did_you_mean(text.lower(), by_lower, cutoff=0.6) if shown == quoted(text) else ""
-    only = f"{key.choices[0]}; write it, or remove the key"
-    cure = only if len(key.choices) == 1 else f"one of {', '.join(key.choices)}; write one of them"
+    built = [choice for choice in key.choices if key.not_built is None or not key.not_built.when(choice)]
+    near = {choice.lower(): choice for choice in built}
+    hint = did_you_mean(text.lower(), near, cutoff=0.6) if shown == quoted(text) else ""
+    only = f"{built[0]}; write it, or remove the key"
+    cure = only if len(built) == 1 else f"one of {', '.join(built)}; write one of them"
     raise ValueError(f"{shown} is not {cure}.{hint}")

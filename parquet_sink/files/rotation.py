@@ -37,11 +37,19 @@ class Limits:
 
 @dataclass(frozen=True)
 class GroupLimits:
-    """Bounds of one row group: Arrow bytes held in memory, rows, and (when configured) Parquet bytes."""
+    """Bounds of one row group: bytes held in memory, rows, and (when configured) Parquet bytes."""
 
     memory_bytes: int
     rows: int
     size_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class GroupEnd:
+    """A row group is complete with the record that brings it to so many rows, or bytes in memory."""
+
+    rows: int
+    memory_bytes: float
 
 
 @dataclass(frozen=True)
@@ -75,23 +83,18 @@ def should_rotate(fill: Fill, limits: Limits, *, same_schema: bool = True) -> Re
     return None
 
 
-def rows_of_next_group(
-    fill: Fill,
-    limits: Limits,
-    group: GroupLimits,
-    *,
-    footer_bytes: int,
-    arrow_bytes_per_row: float,
-    parquet_bytes_per_row: float | None,
-) -> int:
-    """Rows to gather before the next row group is written, at least 1; `footer_bytes` is what the group adds there.
+def next_group(
+    fill: Fill, limits: Limits, group: GroupLimits, *, footer_bytes: int, parquet_bytes_per_row: float | None
+) -> GroupEnd:
+    """What the row group to come is gathered up to; `footer_bytes` is what it adds there.
 
-    The rows of a record that was begun come on top. Without an estimate of Parquet bytes, Arrow bytes stand in: they
-    are larger in practice, so the first row group of an unknown topic comes out too small rather than too large.
+    The rows of a record that was begun come on top. Without an estimate of Parquet bytes, the bytes in memory stand in:
+    they are more in practice, so the first row group of an unknown topic comes out too small rather than too large.
     """
     least_share = LEAST_SHARE_FOR_ROWS if fill.size_bytes == 0 else 1 - NEARLY_FULL
     room = max(limits.size_bytes - fill.size_bytes - footer_bytes, least_share * limits.size_bytes)
     wanted = room if group.size_bytes is None else min(room, group.size_bytes)
-    by_size = wanted / max(parquet_bytes_per_row or arrow_bytes_per_row, 0.01)
-    by_memory = group.memory_bytes / max(arrow_bytes_per_row, 0.01)
-    return max(1, int(min(by_size, by_memory, group.rows)))
+    if parquet_bytes_per_row is None:
+        return GroupEnd(group.rows, min(group.memory_bytes, wanted))
+    by_size = wanted / max(parquet_bytes_per_row, 0.01)
+    return GroupEnd(max(1, int(min(by_size, group.rows))), group.memory_bytes)

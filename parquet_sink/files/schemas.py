@@ -39,18 +39,22 @@ def aligned(rows: pa.Table, schema: pa.Schema) -> pa.Table | None:
     """`rows` with exactly the columns of `schema`, None when a value cannot be kept exactly."""
     if rows.schema.equals(schema):
         return rows
+    nulls: dict[pa.DataType, pa.Array] = {}
     try:
-        columns = [_column(rows, field) for field in schema]
+        columns = [_column(rows, field, nulls) for field in schema]
     except pa.ArrowInvalid:
         return None
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _column(rows: pa.Table, field: pa.Field) -> pa.ChunkedArray | pa.Array:
+def _column(rows: pa.Table, field: pa.Field, nulls: dict[pa.DataType, pa.Array]) -> pa.ChunkedArray | pa.Array:
+    """One array of nulls serves all columns of a type that the rows lack: they may be thousands."""
     position = rows.schema.get_field_index(field.name)
-    if position < 0:
-        return pa.nulls(rows.num_rows, field.type)
-    return evolve.aligned(rows.column(position), field.type)
+    if position >= 0:
+        return evolve.aligned(rows.column(position), field.type)
+    if field.type not in nulls:
+        nulls[field.type] = pa.nulls(rows.num_rows, field.type)
+    return nulls[field.type]
 
 
 def _same_columns(one: pa.Schema, other: pa.Schema) -> bool:

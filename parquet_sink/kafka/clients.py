@@ -1,14 +1,11 @@
 """Client options: Kafka's Java names, which operators write, to librdkafka's, which we run on."""
 
 import json
-import logging
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final, TypeVar
 
-from confluent_kafka import Consumer, KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import KafkaError, KafkaException
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.settings import KafkaSettings
@@ -162,28 +159,6 @@ def seconds(kafka: KafkaSettings, name: str, default_s: float) -> float:
 def fingerprint(settings: Mapping[str, Any]) -> int:
     """A key for process-wide caches of clients; not stable between processes."""
     return hash(json.dumps(dict(settings), sort_keys=True, default=str))
-
-
-_offline_log = logging.getLogger(f"{__name__}.offline")
-_offline_log.addFilter(lambda record: "No `bootstrap.servers` configured" not in record.getMessage())
-
-
-def validate(kafka: KafkaSettings) -> None:
-    """Raises InvalidConfiguration for settings that the Kafka client would refuse.
-
-    Connects to nothing: a client connects as soon as it is made, so these are told of no broker.
-    """
-    offline = replace(
-        kafka, client={name: value for name, value in kafka.client.items() if name != "bootstrap.servers"}
-    )
-    for settings in (coordinating(offline), reading(offline)):
-        build(Consumer, settings).close()
-    build(_offline_admin, administering(offline))
-
-
-def _offline_admin(settings: dict[str, Any]) -> AdminClient:
-    quiet: dict[str, Any] = {**settings, "logger": _offline_log}
-    return AdminClient(quiet)
 
 
 def build(make: Callable[[dict[str, Any]], T], settings: dict[str, Any], heard: Heard | None = None) -> T:

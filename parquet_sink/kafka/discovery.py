@@ -54,6 +54,7 @@ class Discovery:
             return
         keys = self._context.cluster.topic_partitions()
         self._let_go(starts.keys() - set(keys))
+        self._context.away.forget([key for key in self._context.away if key not in keys])
         fresh = [key for key in keys if key not in starts and key not in self._context.away]
         if fresh:
             self._take_in(fresh)

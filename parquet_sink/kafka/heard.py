@@ -24,7 +24,7 @@ MOST_NAMED: Final = 3
 """Addresses whose trouble is told in one message."""
 
 _THREAD: Final = re.compile(r"^\[thrd:[^\]]*\]: ")
-_TIMES: Final = re.compile(r" \(after \d+ms[^)]*\)")
+_TIMES: Final = re.compile(r" \(after \d+ms.*", re.DOTALL)
 _ADDRESS: Final = re.compile(r"^(?:\w+://)?(?P<address>[^/\s]+:\d+)/\S+: (?P<words>.+)$", re.DOTALL)
 _REFUSED: Final = re.compile(r"Connect to ipv\d#(\S+) failed: (.+)", re.DOTALL)
 _NO_NAME: Final = re.compile(r"Failed to resolve '[^']*': (.+)", re.DOTALL)

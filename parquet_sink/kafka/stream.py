@@ -202,7 +202,7 @@ class Ticker:
             return
         if self._drain is None:
             self._guard.confirm(topics_of(ends))
-            self._drain = dict.fromkeys(self._standing.starts, -1)
+            self._drain = dict.fromkeys([*self._standing.starts, *self._away], -1)
         self._drain |= {key: end for key, end in ends.items() if self._drain.get(key) == -1}
 
     def _deadline(self) -> float:

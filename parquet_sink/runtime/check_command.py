@@ -4,10 +4,9 @@ import argparse
 import os
 
 from parquet_sink.config.check import Checked, check_files, format_report
-from parquet_sink.config.connector import Loaded
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.kafka.clients import validate
 from parquet_sink.runtime.command import add_files
+from parquet_sink.runtime.preflight import inspect
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,24 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 when all is well, 1 when something that was tried failed, 2 when a file is wrong; all of it is printed."""
-    checked = check_files(args.files, args.worker, bootstrap_servers=args.bootstrap_servers)
+    checked = inspect(check_files(args.files, args.worker, bootstrap_servers=args.bootstrap_servers))
     print(format_report(checked))
-    unusable = [problem for loaded in checked.connectors for problem in _client_problems(loaded)]
-    for problem in unusable:
-        print(problem)
-    if checked.problems or unusable:
+    if checked.problems:
         return InvalidConfiguration.exit_status
     return _connect(checked) if args.connect else os.EX_OK
-
-
-def _client_problems(loaded: Loaded) -> list[str]:
-    """What the Kafka client could not use: stores of keys in Java's own form, settings that it does not know."""
-    try:
-        if loaded.settings is not None:
-            validate(loaded.settings.kafka)
-    except InvalidConfiguration as error:
-        return [f"{problem} (in {loaded.source})" for problem in error.problems]
-    return []
 
 
 def _connect(checked: Checked) -> int:

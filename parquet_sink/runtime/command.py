@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from parquet_sink.config.check import check_files
 from parquet_sink.config.docs import help_text
-from parquet_sink.kafka.clients import validate
+from parquet_sink.runtime.preflight import inspect
 
 if TYPE_CHECKING:
     from parquet_sink.runtime.worker import Observer
@@ -60,12 +60,10 @@ def add_files(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs until done or told to stop. Raises InvalidConfiguration, SetupError."""
-    checked = check_files(args.files, args.worker, bootstrap_servers=args.bootstrap_servers)
+    checked = inspect(check_files(args.files, args.worker, bootstrap_servers=args.bootstrap_servers))
     for warning in checked.warnings:
         log.warning("%s", warning)
     settings = checked.require()
-    for one in settings:
-        validate(one.kafka)
     from parquet_sink.runtime.guarded import Guarded  # after the files were found right: it takes a second
     from parquet_sink.runtime.worker import Worker
 

@@ -4,6 +4,7 @@ import os
 import ssl
 from collections.abc import Mapping
 
+from parquet_sink import pem
 from parquet_sink.errors import InvalidConfiguration
 
 _VARIABLES = ("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
@@ -22,10 +23,10 @@ def tls_context(ca_file: str | None, environment: Mapping[str, str]) -> ssl.SSLC
         if os.path.isdir(place):
             return ssl.create_default_context(capath=place)
         return ssl.create_default_context(cafile=place)
-    except (OSError, ssl.SSLError) as error:
-        cause = error.strerror if isinstance(error, OSError) and error.errno else str(error)
+    except (OSError, ValueError) as error:
+        cause = pem.not_authorities(place) or pem.why(error, "certificates")
         raise InvalidConfiguration(
-            [f"Invalid [{source}]. {place} is not a readable file of certificates in PEM form: {cause}"]
+            [f"Invalid [{source}]. {place} cannot be used: {cause}. Name a file of certificates in PEM form."]
         ) from error
 
 

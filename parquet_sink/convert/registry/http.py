@@ -17,6 +17,7 @@ import httpcore2
 import httpx2
 from confluent_kafka.schema_registry import SchemaRegistryClient
 
+from parquet_sink import pem
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.settings import RegistrySettings
 from parquet_sink.errors import InvalidConfiguration
@@ -211,7 +212,11 @@ def tls_context(settings: RegistrySettings) -> ssl.SSLContext:
             context.load_cert_chain(settings.certificate_file, settings.key_file, password)
         except (OSError, ValueError) as error:
             files = " and ".join(filter(None, (settings.certificate_file, settings.key_file)))
-            raise _unreadable("schema.registry.ssl.keystore", files, "a certificate with its key", error) from error
+            raise _unreadable(
+                "schema.registry.ssl.keystore.location",
+                files,
+                pem.why(error, "a certificate with its key", locked=True),
+            ) from error
     return context
 
 
@@ -221,11 +226,10 @@ def _trusting(ca_file: str | None) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
         context.load_verify_locations(ca_file)
-    except OSError as error:
-        raise _unreadable("schema.registry.ssl.truststore", ca_file, "certificates", error) from error
+    except (OSError, ValueError) as error:
+        raise _unreadable("schema.registry.ssl.truststore.location", ca_file, pem.why(error, "certificates")) from error
     return context
 
 
-def _unreadable(key: str, files: str, what: str, error: Exception) -> InvalidConfiguration:
-    cause = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return InvalidConfiguration([f"Invalid [{key}]. {files} cannot be read as {what} in PEM form: {cause}"])
+def _unreadable(key: str, files: str, cause: str) -> InvalidConfiguration:
+    return InvalidConfiguration([f"Invalid [{key}]. {files} cannot be used: {cause}. Correct it."])

@@ -1,17 +1,14 @@
-"""Rows that wait in memory for the next row group, with the offset of each.
+"""Rows of consecutive Kafka records, with the offset of each.
 
 A Kafka record may have several rows (explode). They are never parted: every cut falls between two records.
 """
 
 from bisect import bisect_left
-from collections import deque
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
-
-from parquet_sink.files import schemas
 
 
 class RunLike(Protocol):
@@ -94,6 +91,10 @@ class Piece:
             Piece(self.rows.slice(at), self.offsets[at:], self.oldest_ms, tail, self.base + at),
         )
 
+    def with_rows(self, rows: pa.Table) -> "Piece":
+        """The same records with these rows, one for each of before."""
+        return replace(self, rows=rows)
+
     def offset(self, index: int) -> int:
         """Kafka offset of one row; -1 is the last."""
         return int(self.offsets[index].as_py())
@@ -112,58 +113,3 @@ def _starts(offsets: pa.Int64Array) -> pa.Int64Array:
     if pc.any(pc.less(after, before)).as_py():
         raise ValueError("offsets of a run decrease")
     return pa.concat_arrays([pa.array([0], pa.int64()), pc.add(pc.indices_nonzero(pc.not_equal(after, before)), 1)])
-
-
-class Buffer:
-    """Pieces of one schema, in offset order."""
-
-    def __init__(self) -> None:
-        self.rows = self.records = 0
-        self.arrow_bytes = 0
-        self._pieces: deque[Piece] = deque()
-
-    @property
-    def schema(self) -> pa.Schema | None:
-        """Schema of the rows within, None when empty."""
-        return self._pieces[0].rows.schema if self._pieces else None
-
-    @property
-    def bytes_per_row(self) -> float:
-        """Arrow bytes per row, 0 when empty."""
-        return self.arrow_bytes / self.rows if self.rows else 0.0
-
-    def append(self, piece: Piece) -> None:
-        """Adds rows, which must have the schema of those within."""
-        if len(piece):
-            self._pieces.append(piece)
-            self._count(piece, 1)
-
-    def widen(self, schema: pa.Schema) -> bool:
-        """Gives the rows within another schema; False, and nothing changed, when a value cannot be kept exactly."""
-        tables = [schemas.aligned(piece.rows, schema) for piece in self._pieces]
-        if any(table is None for table in tables):
-            return False
-        pieces = [replace(p, rows=t) for t, p in zip(tables, self._pieces, strict=True)]
-        self._pieces, self.rows, self.records, self.arrow_bytes = deque(), 0, 0, 0
-        for piece in pieces:
-            self.append(piece)
-        return True
-
-    def take(self, rows: int) -> list[Piece]:
-        """Removes and returns the first `rows` rows, and those up to the end of the last one's record."""
-        taken: list[Piece] = []
-        while rows > 0 and self._pieces:
-            piece = self._pieces.popleft()
-            self._count(piece, -1)
-            if len(piece) > (at := piece.after_rows(rows)):
-                piece, rest = piece.split(at)
-                self._pieces.appendleft(rest)
-                self._count(rest, 1)
-            taken.append(piece)
-            rows -= len(piece)
-        return taken
-
-    def _count(self, piece: Piece, sign: int) -> None:
-        self.rows += sign * len(piece)
-        self.records += sign * piece.records
-        self.arrow_bytes += sign * piece.rows.nbytes

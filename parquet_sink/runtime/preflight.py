@@ -1,0 +1,89 @@
+"""What can be known before Spark starts: every file, folder and client setting that a configuration names.
+
+The files of a configuration were judged key by key before; here is what needs the machine and the libraries that will
+use them. Nothing is connected to, made or written.
+"""
+
+import os
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from parquet_sink.config.check import Checked
+from parquet_sink.config.connector import Loaded
+from parquet_sink.config.settings import ConnectorSettings, KafkaSettings, RegistrySettings
+from parquet_sink.config.worker import Worker
+from parquet_sink.convert.registry.http import tls_context as registry_context
+from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.files import folders
+from parquet_sink.kafka.client_check import problems as client_problems
+from parquet_sink.upload.tls import tls_context
+
+_TLS = "schema.registry.ssl."
+
+
+@dataclass
+class _Found:
+    """Problems by whose they are, each once, in the order in which they were found."""
+
+    connector: dict[str, None] = field(default_factory=dict)
+    worker: dict[str, None] = field(default_factory=dict)
+    machine: dict[str, None] = field(default_factory=dict)
+
+
+def inspect(checked: Checked, environment: Mapping[str, str] = os.environ) -> Checked:
+    """The same with every problem that the machine and the libraries know of. Raises nothing.
+
+    A problem of the worker file or of the environment is told once, however many connectors it concerns.
+    """
+    worker, machine = dict.fromkeys(checked.worker.problems), dict.fromkeys(checked.shared)
+    connectors: list[Loaded] = []
+    for loaded in checked.connectors:
+        found = _Found(worker=worker, machine=machine)
+        if loaded.settings is not None:
+            _inspect(loaded.settings, checked.worker.worker, environment, found)
+        own = (*loaded.problems, *found.connector)
+        connectors.append(replace(loaded, problems=own, settings=None if own else loaded.settings))
+    return Checked(replace(checked.worker, problems=tuple(worker)), tuple(connectors), tuple(machine))
+
+
+def _inspect(settings: ConnectorSettings, worker: Worker, environment: Mapping[str, str], found: _Found) -> None:
+    _kafka(settings.kafka, worker, found)
+    _authorities(settings.push.ca_file, environment, found)
+    for side, converter in (("value", settings.value), ("key", settings.key)):
+        if converter is not None and converter.registry is not None:
+            _registry(side, converter.registry, worker, found)
+    reason = folders.unusable(settings.files.tmp_dir, settings.name)
+    if reason is not None:
+        found.connector[f"Invalid [connect.ems.tmp.dir]. {reason}"] = None
+
+
+def _kafka(kafka: KafkaSettings, worker: Worker, found: _Found) -> None:
+    """A setting is the connector's own, unless the worker file has the very same."""
+    for name, reason in client_problems(kafka):
+        shared = name in worker.consumer and worker.consumer[name] == kafka.client.get(name)
+        prefix = "consumer." if shared else "consumer.override."
+        (found.worker if shared else found.connector)[f"Invalid [{prefix}{name or '*'}]. {reason}"] = None
+
+
+def _authorities(ca_file: str | None, environment: Mapping[str, str], found: _Found) -> None:
+    """Of the target: also when its address is http now, because what is named is meant to be used."""
+    for text in _problems(lambda: tls_context(ca_file, environment)):
+        (found.connector if ca_file else found.machine)[text] = None
+
+
+def _registry(side: str, registry: RegistrySettings, worker: Worker, found: _Found) -> None:
+    prefix = f"{side}.converter."
+    shared = any(name.startswith(f"{prefix}{_TLS}") for name in worker.converters.given)
+    for one in (replace(registry, certificate_file=None), replace(registry, ca_file=None)):
+        for text in _problems(partial(registry_context, one)):
+            named = text.replace(f"[{_TLS}", f"[{prefix}{_TLS}", 1)
+            (found.worker if shared else found.connector)[named] = None
+
+
+def _problems(make: Callable[[], ssl.SSLContext]) -> Iterator[str]:
+    try:
+        make()
+    except InvalidConfiguration as error:
+        yield from error.problems

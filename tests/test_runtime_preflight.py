@@ -1,0 +1,137 @@
+"""What can be known before the start is told before it: once, in one line, under the key that names it."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from parquet_sink.config.check import Checked, check_files, format_report
+from parquet_sink.runtime.preflight import inspect
+
+CONNECTOR = {
+    "topics": "orders",
+    "connect.ems.endpoint": "https://localhost:9/api",
+    "connect.ems.authorization.key": "AppKey demo",
+    "connect.ems.target.table": "t",
+    "connect.ems.commit.size.bytes": "1000000",
+    "connect.ems.commit.records": "1000",
+    "connect.ems.commit.interval.ms": "1000",
+}
+WORKER = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
+AVRO = {
+    "value.converter": "io.confluent.connect.avro.AvroConverter",
+    "value.converter.schema.registry.url": "https://localhost:8081",
+    "value.converter.schema.registry.ssl.truststore.type": "PEM",
+    "value.converter.schema.registry.ssl.keystore.type": "PEM",
+}
+
+
+def write(path: Path, keys: Mapping[str, str]) -> str:
+    """A properties file."""
+    path.write_text("".join(f"{name}={value}\n" for name, value in keys.items()))
+    return str(path)
+
+
+@pytest.fixture
+def passwd(tmp_path: Path) -> str:
+    """A file that is there and holds no certificate."""
+    path = tmp_path / "passwd"
+    path.write_text("root:x:0:0\n")
+    return str(path)
+
+
+def inspected(
+    folder: Path,
+    connector: Mapping[str, str] | None = None,
+    worker: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
+    names: tuple[str, ...] = ("orders",),
+) -> Checked:
+    """What is found about these files."""
+    paths = [
+        write(
+            folder / f"{name}.properties",
+            {**CONNECTOR, "name": name, "connect.ems.tmp.dir": str(folder / "tmp"), **(connector or {})},
+        )
+        for name in names
+    ]
+    given = write(folder / "worker.properties", {**WORKER, **(worker or {})})
+    return inspect(check_files(paths, given, bootstrap_servers="localhost:9092"), environment or {})
+
+
+def test_right_files_have_no_problem(tmp_path: Path) -> None:
+    """And nothing is made: the folder for temporary files is not there yet."""
+    checked = inspected(tmp_path)
+    assert checked.problems == ()
+    assert not (tmp_path / "tmp").exists()
+    assert len(checked.require()) == 1
+
+
+@pytest.mark.parametrize("endpoint", ["https://localhost:9/api", "http://localhost:9/api"])
+def test_authorities_of_the_target_are_read(tmp_path: Path, passwd: str, endpoint: str) -> None:
+    """A file that holds no certificate is told, whatever the address is."""
+    checked = inspected(tmp_path, {"connect.ems.tls.ca.file": passwd, "connect.ems.endpoint": endpoint})
+    [problem] = checked.problems
+    assert problem.startswith(f"Invalid [connect.ems.tls.ca.file]. {passwd} cannot be used: it does not hold cert")
+
+
+@pytest.mark.parametrize("endpoint", ["https://localhost:9/api", "http://localhost:9/api"])
+def test_a_bundle_that_is_not_there_is_told_once(tmp_path: Path, endpoint: str) -> None:
+    """A variable of the environment is nobody's file: one line for all connectors."""
+    environment = {"REQUESTS_CA_BUNDLE": str(tmp_path / "none.pem")}
+    changed = {"connect.ems.endpoint": endpoint}
+    checked = inspected(tmp_path, changed, environment=environment, names=("a", "b", "c"))
+    [problem] = checked.problems
+    assert problem.startswith(f"Invalid [REQUESTS_CA_BUNDLE]. {tmp_path / 'none.pem'} cannot be used: no such file")
+
+
+def test_stores_of_a_registry_are_read(tmp_path: Path, passwd: str) -> None:
+    """Both are told at once, under the keys that name them."""
+    stores = {f"value.converter.schema.registry.ssl.{one}.location": passwd for one in ("truststore", "keystore")}
+    problems = inspected(tmp_path, AVRO | stores).problems
+    assert [problem.partition("]")[0] for problem in problems] == [f"Invalid [{key}" for key in stores]
+    assert inspected(tmp_path, worker=AVRO | stores, names=("a", "b")).worker.problems == tuple(
+        problem.removesuffix(f" (in {tmp_path / 'orders.properties'})") for problem in problems
+    )
+
+
+@pytest.mark.parametrize("kind", ["link", "file", "parent", "dangling"])
+def test_a_folder_that_cannot_be_used_is_told(tmp_path: Path, kind: str) -> None:
+    """A connector's folder that is a link or a file, and a path that cannot be made."""
+    base = tmp_path / "tmp"
+    if kind == "parent":
+        base.write_text("")
+        changed = {"connect.ems.tmp.dir": str(base / "below")}
+    else:
+        base.mkdir()
+        changed = {}
+        {
+            "link": lambda: (base / "orders").symlink_to(tmp_path),
+            "dangling": lambda: (base / "orders").symlink_to(tmp_path / "none"),
+            "file": lambda: (base / "orders").write_text(""),
+        }[kind]()
+    [problem] = inspected(tmp_path, changed).problems
+    assert problem.startswith(f"Invalid [connect.ems.tmp.dir]. {base}")
+
+
+def test_another_users_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`tmp.dir` may be open to everybody."""
+    (tmp_path / "tmp" / "orders").mkdir(parents=True)
+    monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    [problem] = inspected(tmp_path).problems
+    assert "belongs to another user" in problem
+
+
+def test_a_file_is_never_both_right_and_wrong(tmp_path: Path) -> None:
+    """What the Kafka client would refuse stands below its file, which is not called OK."""
+    report = format_report(inspected(tmp_path, {"consumer.override.no.such": "1"}))
+    assert f"{tmp_path / 'orders.properties'}: 1 problem\n  Invalid [consumer.override.no.such]. " in report
+    assert "OK (connector" not in report
+
+
+def test_a_setting_of_the_worker_file_is_told_there_once(tmp_path: Path) -> None:
+    """However many connectors inherit it; one that a connector sets itself is that connector's."""
+    checked = inspected(tmp_path, worker={"consumer.no.such": "1"}, names=("a", "b"))
+    assert [problem.partition("]")[0] for problem in checked.worker.problems] == ["Invalid [consumer.no.such"]
+    assert [one.problems for one in checked.connectors] == [(), ()]
