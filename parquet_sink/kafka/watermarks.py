@@ -27,6 +27,8 @@ from parquet_sink.kafka.offsets import Key
 log = logging.getLogger(__name__)
 
 TIMEOUT_S: Final = 10.0
+CONTROLLER_S: Final = 4.0
+"""How long the controller has to answer before another is looked for."""
 GRACE_S: Final = 5.0
 """Beyond which a request counts as lost, although the client promised an answer by then."""
 HEAR_S: Final = 0.25
@@ -110,9 +112,23 @@ class Watermarks:
         return "" if found == NO_ID else found.translate(_URL_SAFE)
 
     def _described(self, topics: Sequence[str]) -> "dict[str, Future[TopicDescription]]":
-        """Asks for the topics by name, which never creates one."""
+        """Asks for the topics by name, which never creates one.
+
+        The client asks the broker that it knows as the controller, for minutes also one that is gone; a list of all
+        topics tells it another.
+        """
+        described = self._describe(topics, min(CONTROLLER_S, self._timeout_s))
+        try:
+            self._answer(next(iter(described.values())))
+        except KafkaException as error:
+            if error.args[0].code() in answers.PASSING:
+                self._all_topics()
+                return self._describe(topics, self._timeout_s)
+        return described
+
+    def _describe(self, topics: Sequence[str], timeout_s: float) -> "dict[str, Future[TopicDescription]]":
         described: dict[str, Future[TopicDescription]] = self._admin.describe_topics(
-            TopicCollection(list(topics)), request_timeout=self._timeout_s
+            TopicCollection(list(topics)), request_timeout=timeout_s
         )
         return described
 
