@@ -247,7 +247,7 @@ _XML: Final = {
 }
 _STRING: Final = {
     "not UTF-8": _as(b"canary-4711\xff", "UTF-8"),
-    "too long": _as(CANARY.encode() * 3, "its text has 33 bytes, more than the 15"),
+    "too long": _as(CANARY.encode() * 3, "its text has 33 bytes, which"),
 }
 _LONG: Final = {"not eight bytes": _as(b"\x00\x01", "the value has 2 bytes, and a value of LongConverter has 8")}
 _PLAIN: Final = {

@@ -110,7 +110,7 @@ class Run:
         """What the first SIGTERM does; no harm when it was stopped before."""
         if not self._closed:
             self._connector.ask_to_stop()
-            self._connector.finish()
+            self._connector.finish(self._spark)
             self._collect()
             self._connector.close()
             self._closed = True
@@ -226,9 +226,9 @@ def ends(broker: Broker, topic: str, partitions: int = 1) -> list[int]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The Spark session that all tests share, as `run` starts it."""
-    shared = session.start(None, tmp_path_factory.mktemp("spark"))
-    yield shared
-    shared.stop()
+    shared = session.Session(None, tmp_path_factory.mktemp("run"))
+    yield shared.start()
+    shared.close()
 
 
 @pytest.fixture

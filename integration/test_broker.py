@@ -258,3 +258,18 @@ def test_unreachable_registry_is_told_with_cause_and_cure(tmp_path: Path) -> Non
         jars.fetch(report=lambda text: None, environment=settings(address, tmp_path))
     for part in (address, "Connection refused", "https_proxy", "PARQUET_SINK_MAVEN_REPOSITORY"):
         assert part in str(failed.value)
+
+
+def test_kafka_s_tools_run_from_the_command_line(broker: Broker) -> None:
+    """A record sent with one tool is read with another; each one's exit status is the command's."""
+    words = [sys.executable, "-m", "parquet_sink", "kafka", "--port", broker.bootstrap_servers.rpartition(":")[2]]
+    made = subprocess.run([*words, "--tool", "topics", "--create", "--topic", "told"], check=False, timeout=60)
+    assert made.returncode == 0
+    produce = [*words, "--tool", "console-producer", "--topic", "told"]
+    assert subprocess.run(produce, input=b'{"id":1}\n', check=False, timeout=60).returncode == 0
+    read = [*words, "--tool", "console-consumer", "--topic", "told", "--from-beginning", "--max-messages", "1"]
+    assert subprocess.run(read, capture_output=True, check=False, timeout=60).stdout == b'{"id":1}\n'
+    again = subprocess.run(
+        [*words, "--tool", "topics", "--create", "--topic", "told"], capture_output=True, check=False, timeout=60
+    )
+    assert again.returncode == 1

@@ -16,6 +16,7 @@ from integration.conftest import TopicFactory
 from integration.harness import Sink
 from parquet_sink.cli import main
 from parquet_sink.kafka.broker import Broker, free_port
+from parquet_sink.signals import SAME_WISH_S
 from parquet_sink.target.process import TargetProcess
 
 CANARY = "canary-4711"
@@ -156,6 +157,7 @@ def test_second_signal_ends_at_once(
     command.until(lambda: target.client.faults()[0]["fired"] == 1)
     command.signal()
     command.until(lambda: "the flush in progress is finished first" in command.said)
+    time.sleep(SAME_WISH_S)
     command.signal()
     assert command.ended(10) == 128 + signal.SIGTERM
     assert sink.offsets(name) == [0]

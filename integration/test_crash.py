@@ -1,17 +1,23 @@
 """The short form of `make crash`, and proof that its oracle is not blind."""
 
-from collections.abc import Mapping
+import io
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import requests
 
 from integration.crash.__main__ import campaign
+from integration.crash.judge import Stop, judge
 from integration.crash.kills import Kind
 from integration.crash.oracle import Oracle, Sample
-from integration.crash.records import key_of, value_of
+from integration.crash.records import key_of, large_value_of, value_of
 from integration.crash.report import Sizes
+from parquet_sink.files.naming import file_name
 from parquet_sink.kafka.broker import Broker
 from parquet_sink.target.process import TargetProcess
 
@@ -29,9 +35,9 @@ def test_kill_9_loses_alters_and_invents_nothing(broker: Broker, tmp_path: Path)
     assert "parquet-sink: Spark's Java process ended" in (tmp_path / "sink.log").read_text()
 
 
-def row(offset: int, **changed: Any) -> dict[str, Any]:
+def row(offset: int, value: bytes | None = None, **changed: Any) -> dict[str, Any]:
     """The row of record `offset`, at the same offset of topic-partition 0, with some columns changed."""
-    value = value_of(offset)
+    value = value or value_of(offset)
     assert value is not None
     fields = orjson.loads(value)
     place = fields.pop("place")
@@ -62,6 +68,75 @@ def test_a_record_in_a_second_file_is_found(oracle: Oracle) -> None:
     oracle.file("a", [row(3)], 10)
     oracle.file("b", [row(3)], 11)
     assert (oracle.findings.renamed, oracle.findings.repeated, oracle.findings.altered) == (1, 1, 0)
+
+
+def test_one_name_has_one_content(oracle: Oracle) -> None:
+    """A name that comes with another content is found, however often each comes."""
+    oracle.names([(named(0, 9), "a"), (named(10, 19), "b"), (named(0, 9), "a")])
+    assert oracle.findings.clean
+    oracle.names([(named(0, 9), "a"), (named(0, 9), "b"), (named(0, 9), "a")])
+    assert oracle.findings.altered_files == 1
+    assert not oracle.findings.clean
+
+
+def test_the_same_range_gives_the_same_files(oracle: Oracle) -> None:
+    """Files that share offsets, and are not one, are a range that was cut elsewhere the second time."""
+    oracle.names([(named(0, 9), "a"), (named(12, 19), "b"), (named(0, 30, partition=1), "c")])
+    assert oracle.findings.clean
+    oracle.names([(named(0, 9), "a"), (named(9, 19), "b")])
+    assert oracle.findings.recut == 1
+    assert not oracle.findings.clean
+    with pytest.raises(ValueError, match="is no name of a file of the sink"):
+        oracle.names([("f.parquet", "a")])
+
+
+def named(first: int, last: int, partition: int = 0) -> str:
+    """A name as the sink gives it."""
+    return file_name("crash", partition, first, last, 1_000, last - first + 1)
+
+
+@pytest.mark.parametrize("planted", [False, True])
+def test_the_same_rows_in_other_data_pages_are_found(target: TargetProcess, planted: bool) -> None:
+    """A large file that is sent again after its rows arrived in other pieces: the target's read-outs convict it."""
+    oracle, records = Oracle(), range(600)
+    for offset in records:
+        oracle.produced(0, offset, key_of(offset), large_value_of(offset))
+    rows = table_of([row(offset, value=large_value_of(offset)) for offset in records if has_row(offset)])
+    pieces = [rows.slice(start, 90) for start in range(0, len(rows), 90)]
+    name, table = named(0, 599), "PLANTED"
+    contents = [content(rows), content(pa.concat_tables(pieces) if planted else rows)]
+    for data in contents:
+        query = {"targetName": table, "primaryKeys": "key", "duplicateRemovalOrderColumn": "__celonis_order"}
+        answer = requests.post(
+            target.endpoint(),
+            params=query,
+            headers={"Authorization": "AppKey demo"},
+            files={"file": (name, data)},
+            timeout=60,
+        )
+        assert answer.status_code == 200
+    found = judge(oracle, target.client, table, [], Stop({}, 10, 1))
+    assert len(found) == 1 + planted
+    assert (oracle.findings.altered_files, oracle.findings.clean) == (int(planted), not planted)
+    assert (oracle.findings.missing, oracle.findings.renamed, oracle.findings.stale_rows) == (0, 0, 0)
+
+
+def table_of(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """The rows with the columns of all."""
+    names = dict.fromkeys(name for one in rows for name in one)
+    return pa.table({name: [one.get(name) for one in rows] for name in names})
+
+
+def has_row(offset: int) -> bool:
+    """Whether the record has a row."""
+    return value_of(offset) is not None
+
+
+def content(rows: pa.Table) -> bytes:
+    """The bytes of a file with these rows in one row group."""
+    file = io.BytesIO()
+    pq.write_table(rows, file, row_group_size=len(rows))
+    return file.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -229,6 +229,27 @@ def test_topic_of_a_pattern_that_goes_and_comes_back(
     assert {row["n"] for row in sink.rows()} == {*range(10), *range(50, 55), *range(100, 120)}
 
 
+def test_topics_of_a_pattern_are_deleted(
+    sink: Sink, broker: Broker, topic: TopicFactory, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However many topics of a pattern go, the query of the others goes on, and the log names each topic once."""
+    prefix = f"gone-{sink.name}"
+    names = [topic(prefix=prefix) for _ in range(7)]
+    for name in names:
+        broker.produce(name, numbered(2))
+    properties = {**sink.properties(""), "topics.regex": f"{prefix}.*", "consumer.override.metadata.max.age.ms": "500"}
+    del properties["topics"]
+    run = sink.make(properties).start().until_records(14)
+    for deleted, name in enumerate(names[1:], 1):
+        broker.delete_topic(name)
+        broker.produce(names[0], numbered(1, 1 + deleted))
+        run.until(lambda deleted=deleted: sink.offsets(names[0]) == [2 + deleted])  # type: ignore[misc]
+    run.stop()
+    assert run.status is Status.DONE
+    assert "Starting again" not in caplog.text
+    assert sorted(row["n"] for row in sink.rows()) == sorted([0, 1] * 7 + list(range(2, 8)))
+
+
 def new_rows(sink: Sink) -> int:
     """How many records of the topic that was made anew have arrived."""
     return len({row["n"] for row in sink.rows() if row["n"] >= 100})
@@ -237,7 +258,7 @@ def new_rows(sink: Sink) -> int:
 def test_unknown_topic_is_named(sink: Sink) -> None:
     """A topic that does not exist ends the connector with its name and the cure."""
     run = sink.start("no-such-topic").until_ended()
-    assert (run.status, run.failure.kind) == (Status.FAILED, "KafkaFailed")
+    assert (run.status, run.failure.kind) == (Status.FAILED, "TopicGone")
     for part in ("Topic no-such-topic does not exist", sink.broker.bootstrap_servers, "correct [topics]"):
         assert part in run.failure.message
 

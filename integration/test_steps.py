@@ -75,7 +75,7 @@ class Bench:
             "PARQUET_SINK_TEST_SEAMS": str(self._seams),
             "PYTHONPATH": os.pathsep.join(filter(None, paths)),
         }
-        self.sink = SinkProcess(connector(topic, target.endpoint(), self.tmp), folder, environment)
+        self.sink = SinkProcess([connector(topic, target.endpoint(), self.tmp)], folder, environment)
 
     def produce(self) -> None:
         self._load.more(RECORDS)

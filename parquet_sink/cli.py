@@ -7,12 +7,15 @@ when it is asked for, so that `--help` is quick.
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from importlib import import_module
 from typing import Final, Protocol, cast
 
 from parquet_sink import __version__
 from parquet_sink.errors import InvalidConfiguration, SinkError
 from parquet_sink.logs import configure_program
+from parquet_sink.signals import StopWish
+from parquet_sink.streams import forgiving_streams
 
 COMMANDS: Final = {
     "run": ("parquet_sink.runtime.command", "run connectors: Kafka Connect's standalone form"),
@@ -52,7 +55,14 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; returns the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
-    args = parser_for(words).parse_args(words)
+    wish = StopWish()
+    with forgiving_streams(), wish.heard() if "run" in words[:1] else nullcontext():
+        args = parser_for(words).parse_args(words)
+        args.wish = wish
+        return _run(args)
+
+
+def _run(args: argparse.Namespace) -> int:
     try:
         configure_program()
         return int(args.run(args))

@@ -13,7 +13,8 @@
         ├── AnotherInstance      the same connector runs elsewhere
         ├── KafkaFailed          the broker refused or stayed away
         │   ├── BrokerAway       no answer in time; it may come back
-        │   └── KafkaRefused     the broker says no, and would say so again: fix the cause, start again
+        │   ├── KafkaRefused     the broker says no, and would say so again: fix the cause, start again
+        │   └── TopicGone        a topic is not there, or not any more: make it, or correct the connector's topics
         ├── RegistryFailed       the schema registry refused or stayed away
         │   └── RegistryAway     no answer in time, or trouble of its own; it may come back
         └── StorageFailed        the folder for temporary files cannot be used
@@ -23,6 +24,10 @@ No message ever holds a secret. All errors survive pickling, because they cross 
 """
 
 from collections.abc import Sequence
+from typing import Final
+
+RESET_TOOL: Final = "kafka-consumer-groups (or: parquet-sink kafka --tool consumer-groups)"
+"""What moves a group's offsets, for messages."""
 
 
 class SinkError(Exception):
@@ -70,7 +75,7 @@ class InvalidRecord(ConnectorError):
             f"topic {self.topic}, topic-partition {self.partition}, offset {self.offset}: {self.reason}. "
             "Everything before this record is delivered and committed. Correct the connector file if it asks for "
             "something else than the record has; otherwise correct the producer, then pass the record by resetting "
-            f"the group's offset to {self.offset + 1} with kafka-consumer-groups."
+            f"the group's offset to {self.offset + 1} with {RESET_TOOL}."
         )
 
 
@@ -111,6 +116,10 @@ class BrokerAway(KafkaFailed):
 
 class KafkaRefused(KafkaFailed):
     """A broker refused a request, and would refuse it again: rights, versions, limits."""
+
+
+class TopicGone(KafkaFailed):
+    """A topic or topic-partition is not there; while a connector runs it is let go of, and the others go on."""
 
 
 class RegistryFailed(ConnectorError):

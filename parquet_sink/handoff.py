@@ -23,6 +23,8 @@ from parquet_sink.files.cleanup import prepare_connector
 
 RUN_FOLDER: Final = "run.folder"
 """The one option of both data sources: the folder that `write` made."""
+SETTINGS_FILE: Final = "settings.json"
+INSTANCE_FILE: Final = "instance.json"
 
 
 @dataclass(frozen=True)
@@ -54,15 +56,24 @@ class Handoff:
         base = naming.connector_folder(self.settings.files.tmp_dir, self.settings.name)
         return Path(base) / naming.STATE_FILE
 
+    @property
+    def files(self) -> tuple[Path, Path]:
+        """What `write` put into the folder: the settings and the instance."""
+        return Path(self.folder, SETTINGS_FILE), Path(self.folder, INSTANCE_FILE)
 
-def write(settings: ConnectorSettings, folder: Path) -> Handoff:
-    """Puts the settings into `folder`, readable by this user alone. Raises StorageFailed when tmp.dir is of no use."""
+
+def write(settings: ConnectorSettings, folder: Path, instance: Instance | None = None) -> Handoff:
+    """Puts the settings into `folder`, readable by this user alone. instance: whose folder was lost; else a new one.
+
+    Raises StorageFailed when tmp.dir is of no use, OSError when the folder is.
+    """
     prepare_connector(settings.files.tmp_dir, settings.name)
+    given = Handoff(settings, instance or Instance.new(), str(folder))
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    instance = Instance.new()
-    _private(folder / "settings.json", dump_with_secrets(settings))
-    _private(folder / "instance.json", json.dumps(asdict(instance)))
-    return Handoff(settings, instance, str(folder))
+    settings_file, instance_file = given.files
+    _private(settings_file, dump_with_secrets(settings))
+    _private(instance_file, json.dumps(asdict(given.instance)))
+    return given
 
 
 def read(options: Mapping[str, str]) -> Handoff:
@@ -74,8 +85,8 @@ def read(options: Mapping[str, str]) -> Handoff:
         )
     folder = Path(given)
     try:
-        settings = load_with_secrets((folder / "settings.json").read_text(encoding="utf-8"))
-        instance = Instance(**json.loads((folder / "instance.json").read_text(encoding="utf-8")))
+        settings = load_with_secrets((folder / SETTINGS_FILE).read_text(encoding="utf-8"))
+        instance = Instance(**json.loads((folder / INSTANCE_FILE).read_text(encoding="utf-8")))
     except OSError as error:
         raise InvalidConfiguration([f"Invalid [{RUN_FOLDER}]. {given} cannot be read: {error.strerror}"]) from None
     return Handoff(settings, instance, given)

@@ -8,9 +8,11 @@ at start is left out.
 import logging
 import os
 import threading
+from contextlib import suppress
 from typing import IO, Final
 
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.signals import let_parent_end_us
 
 MARK: Final = "\x1e"
 """ASCII record separator: level and message of a worker's log record stand behind one each."""
@@ -43,20 +45,26 @@ def level() -> str:
 
 def configure_program() -> None:
     """Log lines of the program go to standard error, with time and level."""
+    logging.raiseExceptions = False  # a line that cannot be written is no event: standard error may be gone or full
     logging.basicConfig(level=level(), format="%(asctime)s %(levelname)s %(message)s")
-    logging.getLogger("py4j").setLevel(
-        logging.CRITICAL
-    )  # it tells the end of Java in stack traces; we tell it in words
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_not_of_py4j)
     _quieten()
 
 
 def configure_worker() -> None:
-    """In a process that Spark started: marks log lines for the program, if one listens."""
+    """In a process that Spark started: marks log lines for the program, if one listens, and lets Java end it."""
+    let_parent_end_us()
     root = logging.getLogger()
     if os.environ.get(VARIABLE) and not any(isinstance(h, _Marked) for h in root.handlers):
         root.addHandler(_Marked())
         root.setLevel(level())
         _quieten()
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    """It tells the end of Java in stack traces, and by the root logger; we tell it in words."""
+    return f"{os.sep}py4j{os.sep}" not in record.pathname
 
 
 def _quieten() -> None:
@@ -80,7 +88,8 @@ def relay(stream: IO[bytes]) -> threading.Thread:
 def _relay(stream: IO[bytes]) -> None:
     with stream:
         for raw in stream:
-            _log(raw.decode("utf-8", "replace").rstrip())
+            with suppress(Exception):  # who stops reading holds up Java
+                _log(raw.decode("utf-8", "replace").rstrip())
 
 
 def _log(line: str) -> None:

@@ -162,8 +162,9 @@ class State:
         return [Accepted(*row) for row in self._connection.execute("select * from accepted")]
 
     def forget(self, topic: str, partition: int) -> None:
-        """Forgets how far a topic-partition is accepted: it was deleted and made anew."""
+        """Forgets how far a topic-partition is accepted, and how it stands: it was deleted."""
         self._connection.execute("delete from accepted where topic = ? and partition = ?", (topic, partition))
+        self._connection.execute("delete from watch where topic = ? and partition = ?", (topic, partition))
 
     def learn(self, topic: str, known: Known) -> None:
         """Notes what the last micro-batch taught of a topic; it counts from `settle` on."""

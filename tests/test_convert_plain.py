@@ -137,7 +137,9 @@ def test_numbers(kind: ConverterKind, converter: str, code: str, arrow: pa.DataT
             assert found.pop(position) == number or math.isnan(number)
         else:
             bytes_ = "1 byte" if len(value) == 1 else f"{len(value)} bytes"
-            assert decoded.invalid[position] == f"the value has {bytes_}, and a value of {converter} has {size}"
+            assert (
+                decoded.invalid[position] == f"the value has {bytes_}, and value.converter={converter} asks for {size}"
+            )
     assert not found
     assert all(piece.rows.type == arrow for piece in decoded.pieces if isinstance(piece, Typed))
 
@@ -157,9 +159,9 @@ def test_booleans() -> None:
     decoded = decode("boolean", b"\x00", b"\x01", b"\x02", b"", b"\x00\x01")
     assert rows(decoded) == {0: False, 1: True}
     assert decoded.invalid == {
-        2: "the value's byte is neither 0 nor 1, as a value of BooleanConverter has it",
-        3: "the value has 0 bytes, and a value of BooleanConverter has 1",
-        4: "the value has 2 bytes, and a value of BooleanConverter has 1",
+        2: "the value's byte is neither 0 nor 1, as value.converter=BooleanConverter asks for",
+        3: "the value has 0 bytes, and value.converter=BooleanConverter asks for 1",
+        4: "the value has 2 bytes, and value.converter=BooleanConverter asks for 1",
     }
 
 

@@ -156,3 +156,78 @@ def test_a_killed_process_frees_the_lock(tmp_path: Path) -> None:
         process.wait()
     with ConnectorLock(str(tmp_path), "sink"):
         pass
+
+
+WRITES = """
+import sys, time
+import pyarrow as pa
+from parquet_sink.config.settings import FileSettings
+from parquet_sink.files.accumulator import Accumulator, Place
+from parquet_sink.files.rotation import Limits
+from parquet_sink.shape.shaper import Run
+rows = pa.table({"a": list(range(10_000))})
+settings = FileSettings(sys.argv[1], row_group_size_bytes=1_000)
+made = Accumulator(Place("sink", "orders", 0, "0" * 32), Limits(10**9, 4_000), settings)
+made.add(Run(rows, 10_000, 0, 9_999, False, rows["a"].combine_chunks()))
+print("written", flush=True)
+time.sleep(600)
+"""
+
+
+def test_what_a_killed_worker_left_is_swept(tmp_path: Path) -> None:
+    """Finished files and the open one of a process that got SIGKILL go with the next attempt; nothing else does."""
+    with subprocess.Popen([sys.executable, "-c", WRITES, str(tmp_path)], stdout=subprocess.PIPE, text=True) as worker:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == "written\n"
+        worker.kill()
+    folder = naming.partition_folder(str(tmp_path), "sink", "orders", 0)
+    assert len(os.listdir(folder)) == 3
+    others = [leave(tmp_path, name) for name in ("41.parquet", "notes.txt", OWN + "x")]
+    elsewhere = leave(tmp_path, OWN, "customers")
+    assert cleanup.sweep(folder) == 3
+    assert sorted(Path(folder).iterdir()) == sorted(others)
+    assert elsewhere.exists()
+    assert cleanup.sweep(folder) == 0
+
+
+@pytest.mark.parametrize("linked", [0, 1, 2])
+def test_sweeping_follows_no_link(tmp_path: Path, linked: int) -> None:
+    """Neither the folder of a topic-partition nor one above it, nor a file in it, may be a link elsewhere."""
+    outside = leave(tmp_path / "outside", OWN)
+    given = Path(naming.partition_folder(str(tmp_path / "inside"), "sink", "orders", 0))
+    link, true = (given, *given.parents)[linked], (outside.parent, *outside.parent.parents)[linked]
+    link.parent.mkdir(parents=True)
+    link.symlink_to(true)
+    assert cleanup.sweep(str(given)) == 0
+    assert outside.exists()
+    beside = leave(tmp_path, "placeholder").with_name(OWN)
+    beside.symlink_to(outside)
+    assert cleanup.sweep(str(beside.parent)) == 0
+    assert outside.exists()
+
+
+def test_sweeping_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    """Before the first file of a topic-partition there is nothing to sweep."""
+    assert cleanup.sweep(naming.partition_folder(str(tmp_path), "sink", "orders", 0)) == 0
+
+
+def test_a_file_that_cannot_be_removed_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What stays is named in the log, and what another removed meanwhile is not counted."""
+    own = leave(tmp_path, OWN)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cleanup.os, "unlink", _refuse)
+        assert cleanup.sweep(str(own.parent)) == 0
+    assert f"left-over file {own} could not be removed: Operation not permitted" in caplog.text
+    caplog.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cleanup.os, "unlink", _gone)
+        assert cleanup.sweep(str(own.parent)) == 0
+    assert caplog.text == ""
+
+
+def _refuse(path: str) -> None:
+    raise PermissionError(1, "Operation not permitted", path)
+
+
+def _gone(path: str) -> None:
+    raise FileNotFoundError(2, "No such file or directory", path)

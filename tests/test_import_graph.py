@@ -55,6 +55,7 @@ HARNESSES = (
     "parquet_sink.kafka.broker",
     "parquet_sink.kafka.jars",
     "parquet_sink.kafka.command",
+    "parquet_sink.kafka.tools",
 )
 
 

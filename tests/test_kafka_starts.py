@@ -24,10 +24,10 @@ from parquet_sink.config.settings import (
     PushSettings,
     ShapeSettings,
 )
-from parquet_sink.errors import AnotherInstance, BrokerAway, KafkaFailed, OffsetsLost
+from parquet_sink.errors import AnotherInstance, BrokerAway, KafkaFailed, OffsetsLost, TopicGone
 from parquet_sink.handoff import Instance
 from parquet_sink.kafka import clients
-from parquet_sink.kafka.discovery import METADATA_S
+from parquet_sink.kafka.discovery import METADATA_S, MISSING_LOG_S
 from parquet_sink.kafka.offsets import Committed, GroupOffsets, Key, Plan, metadata
 from parquet_sink.kafka.starts import other
 from parquet_sink.kafka.stream import Ticker
@@ -61,6 +61,7 @@ class Topic:
     number: int
     count: int
     first: int = 0
+    epoch: int | None = None
 
 
 def done(value: Any = None, code: int | None = None) -> "Future[Any]":
@@ -79,6 +80,7 @@ class Cluster:
 
     topics: dict[str, Topic] = field(default_factory=dict)
     offsets: dict[Key, tuple[int, str]] = field(default_factory=dict)
+    epochs: dict[Key, int | None] = field(default_factory=dict)
     lives: int = 0
     calls: list[str] = field(default_factory=list)
     between: dict[str, Callable[[], object]] = field(default_factory=dict)
@@ -146,19 +148,24 @@ class Cluster:
         topic = self.topics.get(name)
         if topic is None:
             return done(code=KafkaError.UNKNOWN_TOPIC_OR_PART)
-        return done(SimpleNamespace(offset=topic.first if spec is EARLIEST else topic.count))
+        return done(SimpleNamespace(offset=topic.first if spec is EARLIEST else topic.count, leader_epoch=topic.epoch))
 
     # the group's client
     def committed(self, asked: list[TopicPartition], timeout: float) -> list[TopicPartition]:
         self._called("read")
         found = [(tp.topic, tp.partition, *self.offsets.get((tp.topic, tp.partition), (-1001, ""))) for tp in asked]
-        return [TopicPartition(*one) for one in found]
+        epochs = [self.epochs.get((name, partition)) for name, partition, *_ in found]
+        return [
+            TopicPartition(*one, leader_epoch=-1 if epoch is None else epoch)
+            for one, epoch in zip(found, epochs, strict=True)
+        ]
 
     def commit(self, offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition]:
         self._called("commit")
         if any(tp.topic not in self.topics for tp in offsets):
             raise KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
         self.offsets |= {(tp.topic, tp.partition): (tp.offset, tp.metadata) for tp in offsets}
+        self.epochs |= {(tp.topic, tp.partition): tp.leader_epoch for tp in offsets}
         return offsets
 
     def close(self) -> None:
@@ -208,7 +215,7 @@ class Query:
         """One tick and its micro-batch. Raises what the ticker raises, or KafkaFailed when a range cannot be read."""
         self.clock.sleep(1)
         due = self.ticker.tick(self.accepted)
-        self.accepted = {}
+        self.accepted = {} if due else self.accepted
         for topic, partition, span in due:
             self._read(topic, partition, span.start, span.end)
             self.accepted[topic, partition] = span.end
@@ -412,18 +419,17 @@ def test_a_drain_looks_before_it_says_that_nothing_is_left(cluster: Cluster, que
 
 @pytest.mark.parametrize("reset", ["earliest", "latest"])
 def test_seen_gone_and_there_again(cluster: Cluster, state: State, reset: Any) -> None:
-    """Spark's offsets still have the old position: the query starts again, at the new topic's first record."""
+    """A topic that comes back is read from its first record, without a new start of the query."""
     cluster.make("items", 0)
     query = Query(cluster, state, Clock(), **WATCHFUL, offset_reset=reset)
+    due_and_committed(query)
     cluster.delete("orders")
     query.tick()
     assert "orders" not in query.ticker.topic_ids
     cluster.make("orders", 20)
-    with pytest.raises(KafkaFailed, match="was deleted and made anew; going on at 0"):
-        query.tick()
-    query.again()
-    due(query)
+    due_and_committed(query)
     assert {(cluster.topics["orders"].number, offset) for offset in range(20)} <= query.delivered
+    assert (cluster.stands().offset, cluster.stands().topic_id) == (20, cluster.id())
 
 
 def test_seen_gone_and_there_again_with_its_old_offset(cluster: Cluster, state: State) -> None:
@@ -464,12 +470,98 @@ def test_a_topic_that_is_being_made_is_waited_for(cluster: Cluster, state: State
     assert clock.now() == before + 1
 
 
-def test_a_topic_that_is_gone_is_named(cluster: Cluster, query: Query) -> None:
-    """What was flushed of a topic that was deleted meanwhile is not committed, and the failure says so."""
-    cluster.topics["orders"].count = 30
-    cluster.between["fetch"] = lambda: cluster.between.update(ids=lambda: cluster.delete("orders"))
-    with pytest.raises(KafkaFailed, match="the offset of topic orders, topic-partition 0 was 10 and is gone"):
-        due(query)
+def busy(cluster: Cluster, state: State, **kafka: Any) -> Query:
+    """A query of two topics, which just got 20 records each."""
+    cluster.offsets.clear()
+    for name in ("orders", "items"):
+        cluster.make(name, 10)
+    query = Query(cluster, state, Clock(), **{**WATCHFUL, **kafka})
+    due_and_committed(query)
+    for name in ("orders", "items"):
+        cluster.topics[name].count = 30
+    cluster.calls.clear()
+    return query
+
+
+NAMED: dict[str, Any] = {"topics": ("orders", "items"), "topics_regex": None}
+
+
+@pytest.mark.parametrize("forget", [True, False])
+@pytest.mark.parametrize("kafka", [{}, NAMED])
+def test_a_topic_that_is_deleted_is_let_go(
+    cluster: Cluster, state: State, caplog: pytest.LogCaptureFixture, forget: bool, kafka: dict[str, Any]
+) -> None:
+    """Before whichever request it goes, the others go on without a new start, and the log says once what went."""
+    query = busy(cluster, state, **kafka)
+    calls = calls_of(cluster, lambda: due_and_committed(query))
+    for number in (number for number, name in enumerate(calls, 1) if name != "fetch"):
+        query = busy(cluster, state, **kafka)
+        caplog.clear()
+        cluster.at_call = {number: lambda: cluster.delete("items", forget=forget)}
+        due_and_committed(query)
+        due_and_committed(query)
+        orders = cluster.topics["orders"].number
+        assert {(orders, offset) for offset in range(30)} <= query.delivered
+        assert cluster.stands().offset == 30
+        assert caplog.text.count("topic items, topic-partition 0 is gone") == 1
+        assert query.starts == 1
+
+
+def test_what_goes_with_a_topic_is_said(cluster: Cluster, state: State, caplog: pytest.LogCaptureFixture) -> None:
+    """Offsets that were seen and not delivered are named; of what is delivered nothing is."""
+    query = busy(cluster, state)
+    query.tick()
+    cluster.delete("items")
+    query.tick()
+    assert "not delivered, and lost if it was deleted: 0 offsets 10 to 29." in caplog.text
+    caplog.clear()
+    due_and_committed(query)
+    cluster.delete("orders")
+    query.tick()
+    assert "all that was seen of it is delivered" in caplog.text
+
+
+def test_a_topic_that_the_connector_names_is_waited_for(
+    cluster: Cluster, state: State, caplog: pytest.LogCaptureFixture
+) -> None:
+    """While it is away the log says so now and then, and a start of the query does not fail for it."""
+    query = busy(cluster, state, **NAMED)
+    cluster.delete("items")
+    due_and_committed(query)
+    query.clock.sleep(MISSING_LOG_S)
+    due_and_committed(query)
+    assert caplog.text.count("topics that are not there: items. It waits for them") == 2
+    query.again()
+    cluster.make("items", 7)
+    due_and_committed(query)
+    assert {(cluster.topics["items"].number, offset) for offset in range(7)} <= query.delivered
+
+
+def test_a_first_start_wants_all_topics_that_it_names(cluster: Cluster, state: State) -> None:
+    """A topic that never was there is an error in the configuration."""
+    with pytest.raises(TopicGone, match=r"Topic items does not exist on localhost:9092. Create the topic, or correct"):
+        Query(cluster, state, Clock(), **NAMED)
+
+
+def test_an_offset_that_is_gone_without_its_topic(cluster: Cluster, query: Query) -> None:
+    """When only the group's offset was deleted the query starts again: it may be meant to be read anew."""
+    cluster.forget("orders")
+    with pytest.raises(KafkaFailed, match="was 10 and is gone") as found:
+        due_and_committed(query)
+    assert not isinstance(found.value, TopicGone)
+
+
+def test_back_where_no_ids_are_told(cluster: Cluster, state: State) -> None:
+    """An offset that was there before its topic went away is not believed if nobody can say whose it is."""
+    cluster.make("items", 0)
+    cluster.answer = lambda name: done(code=KafkaError.TOPIC_AUTHORIZATION_FAILED)
+    query = Query(cluster, state, Clock(), **WATCHFUL, lost_offsets="CONTINUE")
+    due_and_committed(query)
+    cluster.delete("orders", forget=False)
+    query.tick()
+    cluster.make("orders", 20)
+    due_and_committed(query)
+    assert {(cluster.topics["orders"].number, offset) for offset in range(20)} <= query.delivered
 
 
 def test_an_idle_tick_asks_for_no_id(cluster: Cluster, query: Query) -> None:
@@ -520,6 +612,43 @@ def test_no_answer_is_no_id(cluster: Cluster) -> None:
 def test_ids_that_are_not_told_are_no_difference(before: str, now: str, expected: bool) -> None:
     """Only two different ids are two topics."""
     assert other(before, now) is expected
+
+
+def test_offsets_are_committed_with_their_epoch(cluster: Cluster, state: State) -> None:
+    """It is the one that was told with the end of the range: an offset keeps it when it is signed again."""
+    cluster.topics["orders"].epoch = 3
+    query = Query(cluster, state, Clock())
+    assert cluster.epochs[KEY] is None
+    query.tick()
+    cluster.topics["orders"].epoch = 5
+    query.tick()
+    assert (cluster.stands().offset, cluster.epochs[KEY]) == (10, 3)
+    query.clock.sleep(SIGN_S)
+    query.tick()
+    cluster.topics["orders"].count = 20
+    while KEY not in query.tick():
+        pass
+    assert (cluster.stands().offset, cluster.epochs[KEY]) == (10, 3)
+    query.tick()
+    assert (cluster.stands().offset, cluster.epochs[KEY]) == (20, 5)
+    again = Query(cluster, state, Clock())
+    assert (cluster.epochs[KEY], again.ticker._epochs.held) == (5, {KEY: 5})
+
+
+def test_an_epoch_is_of_its_offset(cluster: Cluster, state: State) -> None:
+    """What an operator sets has none; nor has the start of a topic made anew, nor one that begins after a loss."""
+    cluster.topics["orders"].epoch = 3
+    query = Query(cluster, state, Clock(), lost_offsets="CONTINUE")
+    due_and_committed(query)
+    assert cluster.epochs[KEY] == 3
+    cluster.offsets[KEY], cluster.epochs[KEY] = (4, ""), None
+    assert Query(cluster, state, Clock()).ticker._epochs.held == {}
+    query = Query(cluster, state, Clock(), lost_offsets="CONTINUE")
+    due_and_committed(query)
+    cluster.remake(30, forget=False)
+    with pytest.raises(KafkaFailed, match="Going on"):
+        due(query)
+    assert (cluster.stands().offset, cluster.epochs[KEY]) == (0, None)
 
 
 OPERATOR = ""

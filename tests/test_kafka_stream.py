@@ -52,6 +52,7 @@ class Cluster:
         self.plans: dict[Key, Plan] = {}
         self.calls: list[str] = []
         self.polls = 0
+        self.epochs: dict[Key, int] = {}
         self.away = 0
         self.leaderless: set[Key] = set()
         self.foreign = False
@@ -63,7 +64,7 @@ class Cluster:
             raise BrokerAway("no answer.")
 
     # Watermarks
-    def topic_partitions(self) -> list[Key]:
+    def topic_partitions(self, *, missing_too: bool = False) -> list[Key]:
         self._called("topic_partitions")
         return sorted(self.logs)
 
@@ -136,6 +137,9 @@ class Cluster:
             self._called("check")
         if self.foreign and keys != []:
             raise AnotherInstance("another")
+
+    def forget(self, key: Key) -> None:
+        """The real one is in tests/test_kafka_offsets.py."""
 
     def close(self) -> None:
         self._called("close")

@@ -25,7 +25,7 @@ from rich.console import Console
 from parquet_sink.runtime import picture
 from parquet_sink.runtime import tally as sums
 from parquet_sink.runtime.connector import Connector, Status
-from parquet_sink.runtime.live import LiveView
+from parquet_sink.runtime.live import STARTING, LiveView
 from parquet_sink.runtime.tally import Standing, Tally
 from parquet_sink.state import Accepted, Failure, State, Watch
 from parquet_sink.upload.receipts import Receipt, UploadFailure
@@ -181,7 +181,7 @@ def test_closing_without_a_look_leaves_only_the_summary() -> None:
     """Spark may fail before there is anything to see."""
     terminal = Terminal()
     view(terminal).close([])
-    assert terminal.text.strip() == "Spark is starting; this takes some seconds."
+    assert terminal.text.strip() == STARTING
 
 
 def test_more_topic_partitions_than_lines_are_summed_up(state: State) -> None:
@@ -307,7 +307,7 @@ import os, sys
 from pathlib import Path
 from types import SimpleNamespace
 from parquet_sink.runtime.connector import Status
-from parquet_sink.runtime.live import LiveView
+from parquet_sink.runtime.live import STARTING, LiveView
 from parquet_sink.state import State, Watch
 
 state = State(Path(sys.argv[1]))

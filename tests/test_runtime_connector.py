@@ -1,6 +1,7 @@
 """One connector's life, as far as it needs no Spark: start, failures, restarts, stop. Query and group are fakes."""
 
 import logging
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from parquet_sink import handoff
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.settings import (
     ConnectorSettings,
@@ -18,9 +20,12 @@ from parquet_sink.config.settings import (
     ShapeSettings,
 )
 from parquet_sink.errors import AnotherInstance
-from parquet_sink.kafka.offsets import Plan
+from parquet_sink.handoff import Instance
+from parquet_sink.kafka.offsets import Committed, Plan, metadata
 from parquet_sink.runtime import connector as module
-from parquet_sink.runtime.connector import RESTART_PAUSE_S, RESTART_WINDOW_S, RESTARTS, STOP_S, Connector, Status
+from parquet_sink.runtime import group
+from parquet_sink.runtime.connector import Connector, Status
+from parquet_sink.runtime.restarts import MOST, PAUSE_S, WINDOW_S
 from parquet_sink.state import Accepted, Failure, Watch
 
 SPARK: Any = None
@@ -45,13 +50,18 @@ class Query:
 
 
 class Group:
-    """The group's offsets; what was advanced is kept."""
+    """The group's offsets; what was advanced is kept. `committed`: what stands there, with the ranges in flight."""
 
     advanced: list[tuple[dict[Any, int], dict[Any, Plan]]]
+    committed: dict[tuple[str, int], tuple[int, Plan | None]]
     error: Exception | None
 
-    def __init__(self, kafka: object, instance: object) -> None:
-        self.closed = False
+    def __init__(self, kafka: object, instance: Instance) -> None:
+        self.closed, self._instance = False, instance
+
+    def read(self, keys: list[tuple[str, int]]) -> dict[tuple[str, int], Committed]:
+        found = {key: Group.committed[key] for key in keys if key in Group.committed}
+        return {key: Committed(at, metadata(self._instance, plan)) for key, (at, plan) in found.items()}
 
     def advance(self, offsets: dict[Any, int], plans: dict[Any, Plan]) -> None:
         Group.advanced.append((offsets, plans))
@@ -75,6 +85,16 @@ class Clock:
         self.seconds += seconds
 
 
+class AtOnce:
+    """A thread that has run to its end when it was started."""
+
+    def __init__(self, target: Callable[[], None], name: str, daemon: bool) -> None:
+        self.start = target
+
+    def is_alive(self) -> bool:
+        return False
+
+
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The connector's clock."""
@@ -88,13 +108,14 @@ def launched(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> list[Query]:
     """Every query that was started."""
     queries: list[Query] = []
 
-    def launch(self: Connector, spark: object) -> None:
+    def started(self: Connector, spark: object) -> Query:
         queries.append(Query())
-        self._query, self.status = queries[-1], Status.RUNNING  # type: ignore[assignment]
+        return queries[-1]
 
-    monkeypatch.setattr(Connector, "_launch", launch)
-    monkeypatch.setattr(module, "GroupOffsets", Group)
-    Group.advanced, Group.error = [], None
+    monkeypatch.setattr(Connector, "_started", started)
+    monkeypatch.setattr(group, "GroupOffsets", Group)
+    monkeypatch.setattr(module, "Thread", AtOnce)
+    Group.advanced, Group.committed, Group.error = [], {}, None
     return queries
 
 
@@ -151,7 +172,7 @@ def test_a_folder_that_is_of_no_use_fails_the_connector(tmp_path: Path, launched
     assert "connect.ems.tmp.dir" in connector.failure.message
     assert launched == []
     connector.ask_to_stop()
-    connector.finish()
+    connector.finish(SPARK)
     connector.close()
 
 
@@ -210,7 +231,7 @@ def test_what_may_be_cured_is_started_again(
     running.look(SPARK)
     assert (running.status, len(launched)) == (Status.RUNNING, 1)
     assert running.state.failure() is None
-    clock.sleep(RESTART_PAUSE_S - 0.1)
+    clock.sleep(PAUSE_S - 0.1)
     running.look(SPARK)
     assert len(launched) == 1
     clock.sleep(0.1)
@@ -222,18 +243,45 @@ def fail_again(connector: Connector, launched: list[Query], clock: Clock) -> Non
     """The query fails; time passes until it would be started again."""
     launched[-1].fail()
     connector.look(SPARK)
-    clock.sleep(RESTART_PAUSE_S * (RESTARTS + 1))
+    clock.sleep(PAUSE_S * (MOST + 1))
     connector.look(SPARK)
 
 
 def test_restarts_are_bounded(running: Connector, launched: list[Query], clock: Clock) -> None:
     """A query that fails again and again fails its connector."""
-    for _ in range(RESTARTS):
+    for _ in range(MOST):
         fail_again(running, launched, clock)
         assert running.status is Status.RUNNING
     fail_again(running, launched, clock)
     assert running.status is Status.FAILED
-    assert len(launched) == RESTARTS + 1
+    assert len(launched) == MOST + 1
+
+
+@pytest.mark.parametrize("words", ["no record came for 120 s", "Python worker exited unexpectedly (crashed)"])
+def test_a_slow_failure_does_not_go_on_for_ever(
+    running: Connector, launched: list[Query], clock: Clock, words: str
+) -> None:
+    """A range that fails after minutes each time uses up the restarts, although another topic-partition goes on."""
+    assert running.state is not None
+    running.state.watch([Watch("orders", 0, 7, 100, None), Watch("orders", 1, 0, 100, None)])
+    for times in range(MOST + 1):
+        assert running.status is Status.RUNNING
+        Group.committed = {("orders", 0): (7, Plan(50, "records")), ("orders", 1): (times * 10, None)}
+        clock.sleep(WINDOW_S)
+        named = f"Topic orders, topic-partition 0: {words}" if "record" in words else words
+        running.state.fail(Failure("KafkaFailed", named))
+        fail_again(running, launched, clock)
+    assert running.status is Status.FAILED
+
+
+def test_progress_begins_the_count_anew(running: Connector, launched: list[Query], clock: Clock) -> None:
+    """A range that gets on between two failures may fail as often as it likes."""
+    assert running.state is not None
+    running.state.watch([Watch("orders", 0, 7, 100, None)])
+    for times in range(MOST * 3):
+        Group.committed = {("orders", 0): (7 + times // 2, Plan(50, "records"))}
+        fail_again(running, launched, clock)
+    assert running.status is Status.RUNNING
 
 
 @pytest.mark.parametrize(("patience_ms", "goes_on"), [(3_600_000, True), (-1, True), (60_000, False)])
@@ -244,21 +292,21 @@ def test_a_registry_is_waited_for_as_long_as_configured(
     running.settings = replace(running.settings, registry_patience_ms=patience_ms, registry_pause_ms=5_000)
     assert running.state is not None
     running.state.watch([Watch("orders", 0, 0, 1, None)])
-    for _ in range(RESTARTS * 6):
+    for _ in range(MOST * 6):
         running.state.fail(Failure("RegistryAway", "no answer"))
         launched[-1].fail()
         running.look(SPARK)
         clock.sleep(5.0)
         running.look(SPARK)
     assert (running.status is Status.RUNNING) == goes_on
-    assert (len(launched) == RESTARTS * 6 + 1) == goes_on
+    assert (len(launched) == MOST * 6 + 1) == goes_on
 
 
 def test_restarts_long_ago_do_not_count(running: Connector, launched: list[Query], clock: Clock) -> None:
     """A failure each hour over months is not a connector that cannot run."""
-    for _ in range(RESTARTS * 3):
+    for _ in range(MOST * 3):
         fail_again(running, launched, clock)
-        clock.sleep(RESTART_WINDOW_S)
+        clock.sleep(WINDOW_S)
     assert running.status is Status.RUNNING
 
 
@@ -275,42 +323,170 @@ def test_offsets_that_cannot_be_committed_are_told(
     assert "it stays. The files after it are sent again." in caplog.text
 
 
-def test_a_stop_waits_for_the_flush(running: Connector, launched: list[Query], clock: Clock) -> None:
-    """Asked to stop, the connector waits until the source says that it admits nothing more, then ends the query."""
-    assert running.state is not None
-    running.ask_to_stop()
-    assert running.state.stopping()
-    honest = clock.sleep
+def stop(connector: Connector, clock: Clock, drained_s: float | None = None) -> None:
+    """Asks for a stop and waits for its end; the source says that it admits nothing more after so many seconds."""
 
     def sleep(seconds: float) -> None:
-        honest(seconds)
-        if clock.seconds >= 5:
-            assert running.state is not None
-            running.state.say("drained", True)
+        clock.sleep(seconds)
+        if drained_s is not None and clock.seconds >= drained_s:
+            assert connector.state is not None
+            connector.state.say("drained", True)
 
-    clock.sleep = sleep  # type: ignore[method-assign]
-    running.finish(clock.monotonic)
-    assert (running.status, launched[0].stopped) == (Status.DONE, True)
-    assert clock.seconds == pytest.approx(5, abs=0.2)
-
-
-def test_a_stop_does_not_wait_for_ever(running: Connector, launched: list[Query], clock: Clock) -> None:
-    """A flush that never ends is given up after a bounded time."""
-    running.ask_to_stop()
-    running.finish(clock.monotonic)
-    assert launched[0].stopped
-    assert clock.seconds == pytest.approx(STOP_S, abs=0.2)
+    connector.ask_to_stop()
+    assert connector.status is not Status.RUNNING
+    connector.finish(SPARK, sleep)
 
 
-def test_a_failure_while_stopping_is_a_failure(running: Connector, launched: list[Query], clock: Clock) -> None:
-    """A flush that fails during the stop is not started again, and the exit status tells."""
+@pytest.fixture
+def begun(running: Connector) -> Connector:
+    """A connector that knows where its topic-partitions start."""
     assert running.state is not None
-    running.ask_to_stop()
-    running.state.fail(Failure("KafkaFailed", "away"))
+    running.state.say("begun", True)
+    running.state.watch([Watch("orders", 0, 7, 12, None), Watch("orders", 1, 3, 3, None)])
+    return running
+
+
+def test_a_stop_waits_for_the_flush(begun: Connector, launched: list[Query], clock: Clock) -> None:
+    """Asked to stop, the connector waits until the source says that it admits nothing more, then ends the query."""
+    stop(begun, clock, drained_s=5)
+    assert (begun.status, launched[0].stopped) == (Status.DONE, True)
+    assert clock.seconds == pytest.approx(5, abs=0.5)
+
+
+def test_a_stop_does_not_wait_for_what_has_not_begun(running: Connector, launched: list[Query], clock: Clock) -> None:
+    """While the source still looks for its broker nothing is in flight."""
+    stop(running, clock)
+    assert (running.status, launched[0].stopped) == (Status.DONE, True)
+    assert clock.seconds < 1
+
+
+def test_a_stop_is_bounded_and_tells_what_waits(
+    begun: Connector, launched: list[Query], clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A flush that does not end is given up; what was accepted is committed, the rest is told, and nothing failed."""
+    assert begun.state is not None
+    begun.settings = replace(begun.settings, stop_timeout_ms=20_000)
+    begun.state.accept([Accepted("orders", 0, 9, 12, "records")])
+    stop(begun, clock)
+    assert (begun.status, launched[0].stopped) == (Status.DONE, True)
+    assert clock.seconds == pytest.approx(20, abs=0.5)
+    assert Group.advanced == [({("orders", 0): 9}, {("orders", 0): Plan(12, "records")})]
+    assert "given up, 20 s after the stop was asked for (connect.ems.stop.timeout.ms)" in caplog.text
+    assert "connector orders: stopped with lag 3 (orders 0 from offset 9); the next start goes on there" in caplog.text
+
+
+def test_connectors_stop_side_by_side(make: Callable[..., Connector], launched: list[Query], clock: Clock) -> None:
+    """The bound counts from the wish, for each of them: it does not add up."""
+    connectors = [make("one"), make("two"), make("three")]
+    for connector in connectors:
+        connector.start(SPARK)
+        assert connector.state is not None
+        connector.state.watch([Watch("orders", 0, 7, 12, None)])
+    for connector in connectors:
+        connector.ask_to_stop(clock.seconds)
+    while any(connector.active for connector in connectors):
+        for connector in connectors:
+            connector.look(SPARK)
+        clock.sleep(0.25)
+    assert clock.seconds == pytest.approx(connectors[0].settings.stop_timeout_ms / 1000, abs=1)
+
+
+@pytest.mark.parametrize("kind", ["UploadExhausted", "KafkaFailed", "BrokerAway", "RegistryAway", None])
+def test_trouble_that_passes_is_no_failure_of_a_stop(
+    begun: Connector, launched: list[Query], clock: Clock, kind: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A target or broker that is away while the connector stops is told, and the next start goes on."""
+    assert begun.state is not None
+    begun.ask_to_stop()
+    if kind is not None:
+        begun.state.fail(Failure(kind, "away"))
+    launched[0].fail("away")
+    begun.finish(SPARK, clock.sleep)
+    assert (begun.status, len(launched)) == (Status.DONE, 1)
+    assert "the last flush did not end well: away" in caplog.text
+    assert "lag 5 (orders 0 from offset 7)" in caplog.text
+
+
+def test_what_needs_a_hand_is_a_failure_also_of_a_stop(begun: Connector, launched: list[Query], clock: Clock) -> None:
+    """A refused file during the stop would be refused again, and the exit status tells."""
+    assert begun.state is not None
+    begun.ask_to_stop()
+    begun.state.fail(Failure("UploadRefused", "the target answered 403"))
     launched[0].fail()
-    running.finish(clock.monotonic)
-    assert running.status is Status.FAILED
-    assert len(launched) == 1
+    begun.finish(SPARK, clock.sleep)
+    assert (begun.status, len(launched)) == (Status.FAILED, 1)
+
+
+def test_a_stop_before_the_next_start_of_the_query_is_done(
+    begun: Connector, launched: list[Query], clock: Clock
+) -> None:
+    """Nothing is in flight while a query waits to be started again, so there is nothing to fail."""
+    launched[0].fail()
+    begun.look(SPARK)
+    stop(begun, clock)
+    assert (begun.status, len(launched)) == (Status.DONE, 1)
+    assert clock.seconds < 1
+
+
+def test_a_query_that_cannot_be_started_is_as_one_that_failed(
+    make: Callable[..., Connector], launched: list[Query], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An exception on the way to a query is tried again, then fails this connector; it is never raised."""
+
+    def broken(self: Connector, spark: object) -> Query:
+        raise ValueError("no such thing")
+
+    monkeypatch.setattr(Connector, "_started", broken)
+    connector = make()
+    connector.start(SPARK)
+    for _ in range(MOST + 1):
+        clock.sleep(PAUSE_S * (MOST + 1))
+        connector.look(SPARK)
+    assert connector.status is Status.FAILED
+    assert connector.failure is not None
+    assert "no such thing" in connector.failure.message
+
+
+def test_a_java_that_is_gone_is_no_failure_of_one_connector(
+    make: Callable[..., Connector], launched: list[Query], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever hosts the connectors deals with it."""
+
+    def gone(self: Connector, spark: object) -> Query:
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(Connector, "_started", gone)
+    with pytest.raises(ConnectionRefusedError):
+        make().start(SPARK)
+
+
+@pytest.mark.parametrize("lost", ["run", "state"])
+def test_files_that_were_removed_are_made_anew(
+    running: Connector, launched: list[Query], clock: Clock, lost: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A cleaner of temporary files costs a new start of the query: same instance, same place in Kafka."""
+    instance = handoff.read({handoff.RUN_FOLDER: str(running.folder)}).instance
+    if lost == "run":
+        shutil.rmtree(running.folder)
+    else:
+        shutil.rmtree(running.settings.files.tmp_dir)
+    running.look(SPARK)
+    assert launched[0].stopped
+    clock.sleep(PAUSE_S)
+    running.look(SPARK)
+    assert (running.status, len(launched)) == (Status.RUNNING, 2)
+    assert handoff.read({handoff.RUN_FOLDER: str(running.folder)}).instance == instance
+    assert running.state is not None
+    assert running.state.said("slots") == 4
+    assert "was removed while it was in use" in caplog.text
+
+
+def test_a_crash_ends_one_connector(running: Connector, launched: list[Query]) -> None:
+    """What nobody foresaw fails the connector with its words, and ends its query."""
+    running.crash(OSError(28, "No space left on device"))
+    assert (running.status, launched[0].stopped) == (Status.FAILED, True)
+    assert running.failure is not None
+    assert "No space left on device" in running.failure.message
 
 
 @pytest.mark.parametrize(("interval", "tick"), [(1_000, "250"), (2_000, "500"), (60_000, "1000")])

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from parquet_sink.shape.chunks import Chunks
 
+KEY, SIZE = "connect.ems.flattener.jsonblob.chunks", "connect.ems.data.fallback.varchar.length"
+
 
 def rows(chunks: Chunks, values: list[str]) -> tuple[list[tuple[str | None, ...]], dict[int, str]]:
     """The chunks of each text, and the reasons of those that do not fit."""
@@ -55,17 +57,33 @@ def test_an_exact_fit_fits() -> None:
     """As many bytes as there is room for are no error, one more is, and the message has both figures."""
     found, misfits = rows(Chunks(2, 3), ["abcdef", "abcdefg", "x"])
     assert found == [("abc", "def"), (None, None), ("x", None)]
-    assert misfits == {1: "its text has 7 bytes, more than the 6 of 2 chunks of 3 bytes"}
+    assert misfits == {1: f"{KEY}: its text has 7 bytes, which 2 chunks of 3 bytes ({SIZE}) do not hold; set it to 3"}
 
 
 @pytest.mark.parametrize(("size", "text"), [(3, "a€é"), (2, "€"), (1, "é")])
 def test_what_only_fits_when_characters_are_parted_does_not_fit(size: int, text: str) -> None:
     """Room lost at the ends of chunks is room that the text does not have."""
     _, misfits = rows(Chunks(2, size), [text])
-    length = len(text.encode())
-    assert misfits == {
-        0: f"its text of {length} bytes does not fit into 2 chunks of {size} bytes when cut between characters"
-    }
+    begin = f"{KEY}: its text has {len(text.encode())} bytes, which 2 chunks of {size} bytes"
+    if size >= 3:
+        assert misfits == {0: f"{begin} ({SIZE}) do not hold; set it to 3"}
+        assert rows(Chunks(3, size), [text])[1] == {}
+    else:
+        assert misfits == {0: f"{begin} cannot hold, because a character has more; set {SIZE} to 4 at least"}
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(st.sampled_from("ab\0é€😀"), min_size=1, max_size=40), st.integers(1, 3), st.integers(1, 9))
+def test_the_number_that_is_said_to_suffice_does_and_one_less_does_not(text: str, count: int, size: int) -> None:
+    """Whoever follows the message has the record, and has no chunk too many."""
+    _, misfits = rows(Chunks(count, size), [text])
+    if misfits and "do not hold" in misfits[0]:
+        needed = int(misfits[0].rsplit(" ", 1)[1])
+        assert rows(Chunks(needed, size), [text])[1] == {}
+        assert rows(Chunks(needed - 1, size), [text])[1] != {}
+    elif misfits:
+        assert rows(Chunks(40, size), [text])[1] != {}
+        assert rows(Chunks(40, 4), [text])[1] == {}
 
 
 @settings(max_examples=150, deadline=None)
@@ -81,3 +99,12 @@ def test_chunks_are_as_the_definition_says(values: list[str], count: int, size: 
             assert found[row] == (*pieces, *[None] * (count - len(pieces)))
         else:
             assert set(found[row]) == {None}
+
+
+def test_more_chunks_than_there_may_be_is_no_advice() -> None:
+    """Where no number of chunks would do, longer ones are named, and where none would, neither."""
+    _, misfits = rows(Chunks(2, 4), ["x" * 9_000, "x" * 200_000])
+    assert misfits == {
+        0: f"{KEY}: its text has 9,000 bytes, which 2 chunks of 4 bytes do not hold; set {SIZE} to 4,503",
+        1: f"{KEY}: its text has 200,000 bytes, which 2 chunks of 4 bytes do not hold",
+    }

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from parquet_sink.config.settings import ObfuscationSettings
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.shape import conceal
+from parquet_sink.shape import conceal, places
 from parquet_sink.shape.conceal import Concealer
 from parquet_sink.shape.rows import flatten
 
@@ -81,18 +81,29 @@ def test_maps() -> None:
     assert found.to_pylist() == [{"f": [(1, HIDDEN), (2, {"name": None, "age": 1})]}]
 
 
+TAKE_OUT = "take it out, or let the producer write text"
 REFUSED = [
-    ("f", NUMBER, 1, "f is a number, not text"),
-    ("f", pa.float64(), 1.5, "f is a number, not text"),
-    ("f", pa.bool_(), True, "f is a boolean, not text"),
-    ("f", CUSTOMER, ADA, "f is an object, not text"),
-    ("f", pa.list_(TEXT), ["a"], "f is a list, not text"),
-    ("f_age", CUSTOMER, ADA, "f.age is a number, not text"),
-    ("f.value.age", PLAYERS, [ADA], "f.value.age is a number, not text"),
-    ("f.name", PLAYERS, [ADA], "a path leads through f, which is a list; value enters it"),
-    ("f.name", TEXT, "Ada", "a path leads through f, which is text"),
-    ("f.name.first", CUSTOMER, ADA, "a path leads through f.name, which is text"),
-    ("f.age.value", CUSTOMER, ADA, "a path leads through f.age, which is a number"),
+    ("f", NUMBER, 1, f"f is a number, not text; {TAKE_OUT}"),
+    ("f", pa.float64(), 1.5, f"f is a number, not text; {TAKE_OUT}"),
+    ("f", pa.bool_(), True, f"f is a boolean, not text; {TAKE_OUT}"),
+    ("f", CUSTOMER, ADA, "f is an object, not text; name the fields in it"),
+    ("f", pa.list_(TEXT), ["a"], "f is a list, not text; write f.value for its items"),
+    ("f_age", CUSTOMER, ADA, f"f_age (field f.age) is a number, not text; {TAKE_OUT}"),
+    ("f.value.age", PLAYERS, [ADA], f"f.value.age is a number, not text; {TAKE_OUT}"),
+    ("f.name", PLAYERS, [ADA], "f.name leads through f, a list; write f.value.name"),
+    ("f.name", TEXT, "Ada", "f.name leads through f, text, which has nothing below it; write f, or take it out"),
+    (
+        "f.name.first",
+        CUSTOMER,
+        ADA,
+        "f.name.first leads through f.name, text, which has nothing below it; write f.name, or take it out",
+    ),
+    (
+        "f.age.value",
+        CUSTOMER,
+        ADA,
+        "f.age.value leads through f.age, a number, which has nothing below it; write f.age, or take it out",
+    ),
 ]
 
 
@@ -101,12 +112,12 @@ REFUSED = [
 def test_what_is_no_text(named: str, arrow: pa.DataType, value: object, reason: str, flat: bool) -> None:
     """A setting that names something else than text makes records invalid, with path and kind and no content."""
     if named == "f_age" and not flat:
-        named = "f.age"
+        named, reason = "f.age", f"f.age is a number, not text; {TAKE_OUT}"
     hides = concealer("other", named, flat=flat)
     for attempt in (lambda: hides.tree({"f": value}), lambda: hides.rows(row({"f": arrow}, f=value))):
         with pytest.raises(InvalidValue) as error:
             attempt()
-        assert str(error.value) == f"obfuscation.fields: {reason}"
+        assert str(error.value) == f"connect.ems.obfuscation.fields: {reason}"
 
 
 @pytest.mark.parametrize(
@@ -127,9 +138,20 @@ def test_typed_kinds_that_are_no_text(arrow: pa.DataType, kind: str) -> None:
         concealer("f").rows(row({"f": arrow}, f=None))
 
 
+def test_paths_into_exploded_records_are_named_as_they_are_configured() -> None:
+    """What is wrong in an element is told by the path that the connector file has."""
+    hides = concealer("other", "m.value.f.name").inside("m")
+    with pytest.raises(
+        InvalidValue, match=r"fields: m\.value\.f\.name leads through m\.value\.f, a list; write m\.value\.f\.value"
+    ):
+        hides.tree({"f": [ADA]})
+    with pytest.raises(InvalidValue, match=r"fields: m\.value\.f\.name is a number, not text"):
+        hides.tree({"f": {"name": 1}})
+
+
 def test_a_map_needs_its_step() -> None:
     """A dotted path enters a map by `value` alone."""
-    with pytest.raises(InvalidValue, match="leads through f, which is a map; value enters it"):
+    with pytest.raises(InvalidValue, match=r"fields: f\.name leads through f, a map; write f\.value\.name$"):
         concealer("f.name").rows(row({"f": pa.map_(TEXT, TEXT)}, f=None))
 
 
@@ -356,7 +378,7 @@ def test_unmatched_of_exploded_records() -> None:
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Any number of fields and types leaves a bounded memory, and changes nothing."""
-    monkeypatch.setattr(conceal, "_MOST_PLACES", 10)
+    monkeypatch.setattr(places, "_MOST_PLACES", 10)
     monkeypatch.setattr(conceal, "_MOST_TYPES", 3)
     hides = concealer("f.value.name", "n")
     for number in range(50):

@@ -159,11 +159,20 @@ def test_null_and_missing_keys_are_told_apart() -> None:
     """A key column that no record had is missing, one that earlier records had is null."""
     keyed = replace(BARE, primary_keys=("name",))
     _, offset, reason = refused(keyed, [(A, {"id": 1, "name": "a"}), (A, {"id": 2, "name": None})])
-    assert (offset, reason) == (1, "column name is null, which a primary key may not be (connect.ems.allow.null.pk)")
+    assert (offset, reason) == (
+        1,
+        "connect.ems.data.primary.key: column name is null, which only connect.ems.allow.null.pk=true permits",
+    )
     _, offset, reason = refused(keyed, [(A, {"id": 1, "name": "a"}), (B, {"id": 2, "price": 0.0})])
-    assert (offset, reason) == (1, "column name is null, which a primary key may not be (connect.ems.allow.null.pk)")
+    assert (offset, reason) == (
+        1,
+        "connect.ems.data.primary.key: column name is null, which only connect.ems.allow.null.pk=true permits",
+    )
     _, offset, reason = refused(keyed, [(B, {"id": 2, "price": 0.0})])
-    assert (offset, reason) == (0, "column name is missing, so it has no primary key")
+    assert (offset, reason) == (
+        0,
+        "connect.ems.data.primary.key: column name is missing, so the record has no primary key",
+    )
 
 
 def test_null_keys_may_be_allowed_but_not_missing_ones() -> None:
@@ -172,7 +181,10 @@ def test_null_keys_may_be_allowed_but_not_missing_ones() -> None:
     (run,), _ = shape(keyed, [(A, {"id": 1, "name": None}), (B, {"id": 2, "price": 0.0})])
     assert run.records == 2
     _, offset, reason = refused(keyed, [(B, {"id": 2, "price": 0.0}), (A, {"id": 1, "name": "x"})])
-    assert (offset, reason) == (0, "column name is missing, so it has no primary key")
+    assert (offset, reason) == (
+        0,
+        "connect.ems.data.primary.key: column name is missing, so the record has no primary key",
+    )
 
 
 def test_exploded_records_have_rows_of_one_offset() -> None:

@@ -177,14 +177,17 @@ def test_null_key_deep_in_a_block_is_found() -> None:
     settings = ShapeSettings(primary_keys=("a", "b"))
     values = [b'{"a":1,"b":2}'] * 5000 + [b'{"c":1}', b'{"b":1}']
     offset, reason = refused(settings, *values)
-    assert (offset, reason.split(",")[0:2]) == (5000, ["columns a", " b are null"])
+    assert (offset, reason.split(",")[0:2]) == (5000, ["connect.ems.data.primary.key: columns a", " b are null"])
 
 
 @pytest.mark.parametrize("value", [b'{"A":1}', b'{"id":null}', b'{"tags":[1]}'])
 def test_missing_key(value: bytes) -> None:
     """A key column that the topic never had is missing, whether or not nulls are allowed."""
     settings = ShapeSettings(primary_keys=("id",), allow_null_primary_keys=True, discard_collections=True)
-    assert refused(settings, value) == (0, "column id is missing, so it has no primary key")
+    assert refused(settings, value) == (
+        0,
+        "connect.ems.data.primary.key: column id is missing, so the record has no primary key",
+    )
 
 
 def wide(columns: int) -> bytes:

@@ -15,22 +15,22 @@ from hypothesis import strategies as st
 
 from parquet_sink.config.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.convert.decoded import Tree, Trees, Typed
-from parquet_sink.errors import InvalidRecord
-from parquet_sink.kafka.block import Block
+from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.shape import explode, metadata, sheets
-from parquet_sink.shape.evolve import aligned, unified
-from parquet_sink.shape.shaper import Run, Shaper
-from parquet_sink.shape.sheet import Sheet
+from parquet_sink.shape.sheet import Grown, Sheet
 from parquet_sink.shape.sheets import Sheets
+from parquet_sink.shape.topic import TopicColumns
+from parquet_sink.shape.tree_rows import TreeRows, kinds_of, rows_of
 
 PLAIN = ShapeSettings(embed_metadata=False)
 CHUNKS = replace(PLAIN, chunks=3, chunk_bytes=10_000)
 
 
 def of(settings: ShapeSettings, piece: Typed | Trees) -> list[Sheet]:
-    """The sheets of a piece, each one sound."""
-    found = Sheets(settings, metadata.names(settings)).of(piece)
-    assert found
+    """The sheets of a piece, each one sound; records without a schema with the columns that they make alone."""
+    parts = Sheets(settings, metadata.names(settings)).of(piece)
+    assert parts
+    found = [part if isinstance(part, Sheet) else as_sheet(settings, part) for part in parts]
     for sheet in found:
         positions = sheet.positions.to_pylist()
         assert positions == sorted(positions)
@@ -42,6 +42,21 @@ def of(settings: ShapeSettings, piece: Typed | Trees) -> list[Sheet]:
             assert len(array) == len(positions)
             assert column.nullable or not array.null_count
     return found
+
+
+def as_sheet(settings: ShapeSettings, part: Grown) -> Sheet:
+    """Records without a schema that share columns, as a topic's first."""
+    topic, made, invalid = TopicColumns(), TreeRows(), dict(part.invalid)
+    for position, found in zip(part.positions, part.trees, strict=True):
+        try:
+            ready = rows_of(found, settings)
+            own = kinds_of(ready, frozenset())
+        except InvalidValue as error:
+            invalid[position] = str(error)
+            continue
+        topic.take(own, topic.judge(own, ready))
+        made.add(position, ready)
+    return replace(made.sheet(topic.columns), invalid=invalid)
 
 
 def typed(rows: list[object], arrow: pa.DataType) -> Typed:
@@ -133,11 +148,45 @@ def is_collection(arrow: pa.DataType) -> bool:
     return bool(pa.types.is_list(arrow) or pa.types.is_map(arrow))
 
 
+def counted(arrow: pa.DataType, discard: bool) -> pa.DataType:
+    """Without fields that lower case would make one with another and that do not count. Raises Invalid for two."""
+    if pa.types.is_struct(arrow):
+        found: dict[str, pa.Field] = {}
+        for f in arrow:
+            counts = not pa.types.is_null(f.type) and not (discard and is_collection(f.type))
+            other = found.get(f.name.lower())
+            if other is not None and not counts:
+                continue
+            if other is not None and not pa.types.is_null(other.type) and not (discard and is_collection(other.type)):
+                raise Invalid
+            found.pop(f.name.lower(), None)
+            found[f.name.lower()] = f.with_type(counted(f.type, discard))
+        return pa.struct(list(found.values()))
+    if discard or not is_collection(arrow):
+        return arrow
+    if pa.types.is_list(arrow):
+        return pa.list_(counted(arrow.value_type, discard))
+    item = arrow.item_field
+    below = pa.field("value", counted(item.type, discard), nullable=item.nullable)
+    return pa.map_(counted(arrow.key_type, discard), below)
+
+
+def reduced(value: object, arrow: pa.DataType) -> object:
+    """What a value has of a type that `counted` gave."""
+    if value is None:
+        return None
+    if pa.types.is_struct(arrow):
+        return {f.name: reduced(value[f.name], f.type) for f in arrow}
+    if pa.types.is_list(arrow):
+        return [reduced(one, arrow.value_type) for one in value]
+    if pa.types.is_map(arrow):
+        return [(reduced(k, arrow.key_type), reduced(v, arrow.item_type)) for k, v in value]
+    return value
+
+
 def lower(arrow: pa.DataType) -> pa.DataType:
     """Names in lower case at every depth."""
     if pa.types.is_struct(arrow):
-        if len({f.name.lower() for f in arrow}) < arrow.num_fields:
-            raise Invalid
         return pa.struct([pa.field(f.name.lower(), lower(f.type), nullable=f.nullable) for f in arrow])
     if pa.types.is_list(arrow):
         return pa.list_(lower(arrow.value_type))
@@ -250,6 +299,9 @@ def python(value: object, arrow: pa.DataType) -> object:
 
 def expected(row: object, arrow: pa.DataType, settings: ShapeSettings) -> dict[str, object]:
     """The row of a record by the definition. Raises Invalid."""
+    if settings.lowercase:
+        arrow = counted(arrow, settings.discard_collections)
+        row = reduced(row, arrow)
     new = lower(arrow) if settings.lowercase else arrow
     new = double(new) if settings.decimals_to_double else new
     row = moved(row, arrow, new)
@@ -347,7 +399,9 @@ def test_exploded_rows_are_as_the_definition_says(
 def test_a_value_that_is_no_record_is_invalid() -> None:
     """Text, numbers and lists have no columns of their own."""
     (sheet,) = of(PLAIN, typed(["a", "b"], pa.string()))
-    assert sheet.invalid == dict.fromkeys((10, 11), "the value is not a record but a string")
+    assert sheet.invalid == dict.fromkeys(
+        (10, 11), "the value is not a record but a string, which only connect.ems.flattener.jsonblob.chunks takes"
+    )
     assert len(sheet) == 0
 
 
@@ -383,7 +437,10 @@ def test_one_element_that_does_not_fit_leaves_the_record_without_rows() -> None:
     piece = typed([{"m": [{"a": "x"}]}, {"m": [{"a": "y"}, {"a": "far too long"}]}, {"m": [{"a": "z"}]}], arrow)
     (sheet,) = of(way, piece)
     assert sheet.positions.to_pylist() == [10, 12]
-    assert sheet.invalid == {11: "its text has 20 bytes, more than the 10 of 1 chunks of 10 bytes"}
+    assert sheet.invalid == {
+        11: "connect.ems.flattener.jsonblob.chunks: its text has 20 bytes, which 1 chunks of 10 bytes "
+        "(connect.ems.data.fallback.varchar.length) do not hold; set it to 2"
+    }
     (same,) = of(way, trees(*piece.rows.to_pylist()))
     assert (same.positions.to_pylist(), set(same.invalid)) == ([0, 2], {1})
     assert rows(same) == rows(sheet)
@@ -438,7 +495,7 @@ def test_paths_of_the_wrapping_record_conceal_its_elements() -> None:
     mixed = trees({"m": [{"name": "eve", "id": 1}], "more": 1}, {"other": [{"name": "eve"}]}, {"name": "bob"})
     way = replace(PLAIN, explode=True, obfuscation=ObfuscationSettings(("m.value.name",)))
     found = [row for sheet in of(way, mixed) for row in rows(sheet)]
-    assert [row.get("m", row.get("name")) for row in found] == ['[{"name":"*****","id":1}]', "eve", "bob"]
+    assert [row["m"] or row["name"] for row in found] == ['[{"name":"*****","id":1}]', "eve", "bob"]
 
 
 def test_what_cannot_be_obfuscated_makes_records_invalid() -> None:
@@ -461,71 +518,6 @@ def test_a_plan_is_made_once_for_a_schema() -> None:
 
 
 # --- records without a schema -----------------------------------------------------------------------------------------
-
-scalars = st.none() | st.booleans() | st.sampled_from([0, 7, 2**53 + 1, 0.5, -0.0, 1e300, "", "x", "ü"])
-anything = st.recursive(
-    scalars,
-    lambda below: (
-        st.lists(below, max_size=2) | st.dictionaries(st.sampled_from(["a", "b", "a_b", ""]), below, max_size=3)
-    ),
-    max_leaves=6,
-)
-objects = st.dictionaries(st.sampled_from(["a", "b", "a_b", "c", "kafkaOffset"]), anything, min_size=1, max_size=3)
-
-
-def shaped(settings: ShapeSettings, found: list[Tree]) -> list[Run]:
-    """The same records by the way that plain JSON takes."""
-    texts = pa.array([json.dumps(tree, ensure_ascii=False).encode() for tree in found], pa.binary())
-    offsets = pa.array(range(len(found)), pa.int64())
-    return list(Shaper(settings).shape(Block("t", 0, offsets, offsets, texts)))
-
-
-def filled(part: Sheet, schema: pa.Schema) -> list[dict[str, object]]:
-    """The rows with all columns of a run: types differ only by fields that rows of other sheets brought."""
-    mine = {column.name: array for column, array in zip(part.columns, part.arrays, strict=True)}
-    whole = {column.name: pa.nulls(len(part), column.type) for column in schema}
-    for name, array in mine.items():
-        arrow = schema.field(name).type
-        assert unified(arrow, array.type) == arrow
-        assert pa.types.is_struct(arrow) or arrow == array.type
-        whole[name] = aligned(array, arrow)
-    return pa.table(whole, schema).to_pylist() if whole else [{}] * len(part)
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.lists(objects, min_size=1, max_size=8), st.booleans(), st.booleans())
-def test_trees_give_what_plain_json_gives(found: list[Tree], flatten: bool, discard: bool) -> None:
-    """Rows, types, where they are cut and what is invalid: as if the topic were plain JSON and began here."""
-    way = ShapeSettings(flatten=flatten, discard_collections=discard)
-    parts = of(way, trees(*found))
-    invalid = parts[0].invalid
-    for position, reason in invalid.items():
-        with pytest.raises(InvalidRecord) as caught:
-            shaped(way, [found[position]])
-        assert caught.value.reason == reason
-    runs = shaped(way, [tree for position, tree in enumerate(found) if position not in invalid])
-    waiting = [part for part in parts if len(part)]
-    for run in runs:
-        payload = run.rows.select(run.rows.schema.names[: -len(metadata.fields(way))])
-        joined: list[dict[str, object]] = []
-        while len(joined) < run.records:
-            part = waiting.pop(0)
-            joined += filled(part, payload.schema)
-        assert repr(joined) == repr(payload.to_pylist() if payload.schema else [{}] * run.records)
-    assert not waiting
-
-
-def test_an_invalid_record_leaves_no_trace() -> None:
-    """When a later element of a record is invalid, its earlier ones are gone with their columns and their cuts."""
-    way = replace(PLAIN, explode=True)
-    bad = {"m": [{"a": 0.5}, {"new": 1}, {"a": "x"}, {"": 1}]}
-    found = of(way, trees({"m": [{"a": 1}]}, bad, {"m": [{"c": 2}, {}]}, {"m": [{"a": 3}]}))
-    assert [rows(sheet) for sheet in found] == [[{"a": 1}, {"a": 3}]]
-    assert found[0].columns == (pa.field("a", pa.int64()),)
-    assert found[0].invalid == {
-        1: "the record has a field with an empty name",
-        2: "the list of records holds an empty object",
-    }
 
 
 def test_trees_in_lower_case() -> None:

@@ -32,6 +32,8 @@ ROWS = [
     {"id": 2, "address": None, "tags": [None, {"zip-code": "2", "since": None}], "counts": None},
 ]
 
+METADATA = "connect.ems.embed.kafka.metadata: column kafkaOffset"
+
 
 def test_flattening_makes_a_nullable_column_of_each_leaf() -> None:
     """Names are joined and cleaned, lists and maps are JSON text, and what can only be null gives no column."""
@@ -98,20 +100,35 @@ def wide(count: int) -> pa.DataType:
 @pytest.mark.parametrize(
     ("arrow", "reason"),
     [
-        (pa.list_(pa.int32()), "the value is not a record but a list"),
-        (pa.map_(pa.string(), pa.int32()), "the value is not a record but a map"),
-        (pa.string(), "the value is not a record but a string"),
-        (pa.binary(), "the value is not a record but bytes"),
-        (pa.bool_(), "the value is not a record but a boolean"),
-        (pa.decimal128(3, 1), "the value is not a record but a number"),
-        (pa.date32(), "the value is not a record but a date"),
-        (pa.time32("ms"), "the value is not a record but a time"),
-        (pa.timestamp("ms", "UTC"), "the value is not a record but a timestamp"),
+        (
+            pa.list_(pa.int32()),
+            "the value is not a record but a list, which only connect.ems.flattener.jsonblob.chunks takes",
+        ),
+        (
+            pa.map_(pa.string(), pa.int32()),
+            "the value is not a record but a map, which only connect.ems.flattener.jsonblob.chunks takes",
+        ),
+        (pa.string(), "the value is not a record but a string, which only connect.ems.flattener.jsonblob.chunks takes"),
+        (pa.binary(), "the value is not a record but bytes, which only connect.ems.flattener.jsonblob.chunks takes"),
+        (pa.bool_(), "the value is not a record but a boolean, which only connect.ems.flattener.jsonblob.chunks takes"),
+        (
+            pa.decimal128(3, 1),
+            "the value is not a record but a number, which only connect.ems.flattener.jsonblob.chunks takes",
+        ),
+        (pa.date32(), "the value is not a record but a date, which only connect.ems.flattener.jsonblob.chunks takes"),
+        (
+            pa.time32("ms"),
+            "the value is not a record but a time, which only connect.ems.flattener.jsonblob.chunks takes",
+        ),
+        (
+            pa.timestamp("ms", "UTC"),
+            "the value is not a record but a timestamp, which only connect.ems.flattener.jsonblob.chunks takes",
+        ),
         (pa.struct([]), "the record has no field that can hold a value"),
         (pa.struct([("a", pa.null()), ("b", pa.struct([]))]), "the record has no field that can hold a value"),
         (
             pa.struct([("kafkaOffset", pa.int32())]),
-            "column kafkaOffset has the name of a Kafka metadata or order column",
+            f"{METADATA} has the name of a Kafka metadata column; set it to false, or rename the field",
         ),
         (wide(2_501), "it has 2,501 columns, more than the limit of 2,500"),
         (pa.struct([("n" * 1_001, pa.int32())]), f"column {'n' * 200}... has a name longer than 1,000 characters"),
@@ -137,7 +154,10 @@ def test_fields_of_lists_and_maps_count_when_they_stay() -> None:
 def test_two_fields_may_not_become_one_column() -> None:
     """Names that are equal once joined make the record invalid, unless one of them is discarded."""
     arrow = pa.struct([("a_b", pa.int32()), ("a", pa.struct([("b", pa.list_(pa.int32()))]))])
-    with pytest.raises(InvalidValue, match=r"^fields a_b and a.b would both become column a_b$"):
+    with pytest.raises(
+        InvalidValue,
+        match=r"^fields a_b and a.b would both become column a_b; connect.ems.flattener.enable=false keeps them apart$",
+    ):
         typed.flat(arrow, False, NOTHING)
     assert len(typed.flat(arrow, True, NOTHING).columns) == 1
     assert len(typed.nested(arrow, NOTHING).columns) == 2

@@ -1,12 +1,14 @@
 """Sheets are put back into the order of their records."""
 
+from itertools import pairwise
+
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.shape.evolve import merged
-from parquet_sink.shape.sheet import Sheet
-from parquet_sink.shape.weave import Weave
+from parquet_sink.shape.sheet import Grown, Sheet
+from parquet_sink.shape.weave import Weave, join
 
 
 def sheet(name: str, positions: list[int]) -> Sheet:
@@ -28,7 +30,7 @@ def sheets(draw: st.DrawFn) -> tuple[list[Sheet], int]:
 
 
 @settings(max_examples=100, deadline=None)
-@given(sheets(), st.lists(st.integers(0, 80), max_size=3))
+@given(sheets(), st.lists(st.integers(0, 40), max_size=3))
 def test_every_row_once_and_in_order(given_sheets: tuple[list[Sheet], int], cuts: list[int]) -> None:
     """Whatever the sheets and the cuts, rows come in the order of their records, those from `stop` on are left out."""
     dealt, stop = given_sheets
@@ -43,29 +45,43 @@ def test_every_row_once_and_in_order(given_sheets: tuple[list[Sheet], int], cuts
         if position < stop
     )
     weave = Weave(dealt, stop)
-    assert len(weave) == len(wanted)
+    names = [column.name for column in columns]
     found = []
-    for end in sorted({*(cut for cut in cuts if cut < len(weave)), len(weave)} - {0}):
-        stretch = weave.take(end, columns)
-        names = [column.name for column in columns]
-        for index, position in enumerate(stretch.positions.to_pylist()):
+    for end in sorted({*(cut for cut in cuts if cut < stop), stop}):
+        stretch = join([weave.taken(number, end) for number in range(len(dealt))], columns)
+        for index, position in enumerate(stretch.positions.to_pylist() if stretch else []):
+            assert stretch is not None
             values = {name: array[index].as_py() for name, array in zip(names, stretch.arrays, strict=True)}
             ((name, text),) = [(name, text) for name, text in values.items() if text is not None]
             found.append((position, name, text))
     assert found == sorted(wanted, key=lambda row: (row[0], row[1], int(row[2].split(".")[1])))
 
 
-def test_tells_where_the_sheet_changes() -> None:
-    """Each stretch of rows of one sheet is told once, with its first row and the position there."""
-    weave = Weave([sheet("a", [0, 1, 4]), sheet("b", [2, 3])], 5)
-    assert list(weave.sheets()) == [(0, 0), (2, 1), (4, 0)]
-    assert [weave.position(row) for row in (0, 2, 4)] == [0, 2, 4]
+@settings(max_examples=100, deadline=None)
+@given(sheets())
+def test_tells_where_the_part_changes(given_sheets: tuple[list[Sheet], int]) -> None:
+    """Each stretch of records of one part is told once, from its first record to that of the next."""
+    dealt, stop = given_sheets
+    owners = {at: number for number, one in enumerate(dealt) for at in one.positions.to_pylist() if at < stop}
+    told = list(Weave(dealt, stop).stretches())
+    assert [(number, at) for number, start, end in told for at in sorted(owners) if start <= at < end] == [
+        (owners[at], at) for at in sorted(owners)
+    ]
+    assert all(one != other for (one, *_), (other, *_) in pairwise(told))
+
+
+def test_records_without_a_schema_are_parts_too() -> None:
+    """They stand in the order with the others."""
+    weave = Weave([sheet("a", [0, 1, 1, 4]), Grown([2, 3], [[{}], [{}]])], 5)
+    assert list(weave.stretches()) == [(0, 0, 2), (1, 2, 4), (0, 4, 5)]
+    assert [weave.row(0, position) for position in (0, 1, 2, 4)] == [0, 1, 3, 3]
 
 
 def test_a_single_sheet_is_not_copied() -> None:
     """Records of one schema, the usual case, go through as they are."""
     only = sheet("a", [0, 1, 2])
     weave = Weave([only], 3)
-    assert list(weave.sheets()) == [(0, 0)]
-    (array,) = weave.take(3, only.columns).arrays
-    assert array.buffers()[2].address == only.arrays[0].buffers()[2].address
+    assert list(weave.stretches()) == [(0, 0, 3)]
+    stretch = join([weave.taken(0, 3)], only.columns)
+    assert stretch is not None
+    assert stretch.arrays[0].buffers()[2].address == only.arrays[0].buffers()[2].address

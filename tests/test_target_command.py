@@ -37,7 +37,7 @@ def test_a_missing_package_is_named_with_the_cure(package: str) -> None:
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert said.returncode == SetupError.exit_status
     assert f"needs the Python package {package}" in said.stderr
-    assert "pip install 'parquet-sink[target]'" in said.stderr
+    assert "pip install '.[target]'" in said.stderr
     assert "Traceback" not in said.stderr
 
 
@@ -92,3 +92,13 @@ def test_a_key_given_as_an_option_is_a_secret() -> None:
 def test_loopback_is_told_from_everything_else(host: str, near: bool) -> None:
     """Only this machine reaches a loopback address."""
     assert command.is_loopback(host) is near
+
+
+def test_the_demo_tells_of_a_missing_package_before_it_starts_anything() -> None:
+    """No broker is fetched or started for a demo that could not go on."""
+    program = "import sys; sys.modules['duckdb'] = None; from parquet_sink.cli import main; sys.exit(main(['demo']))"
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert said.returncode == 2
+    assert said.stdout == ""
+    assert said.stderr.startswith("parquet-sink: The demo needs the Python package duckdb, of the extra 'target'.")
+    assert len(said.stderr.splitlines()) == 1

@@ -1,6 +1,8 @@
 """Durable acceptance: files, journal, repetitions, and what a crash leaves."""
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -55,15 +57,53 @@ def test_an_accepted_file_is_stored_with_all_that_was_asked(store: FileStore, tm
     assert left_over(store, "incoming") == []
 
 
-def test_a_repeated_name_is_counted_and_not_stored_twice(store: FileStore, tmp_path: Path) -> None:
-    """Equal bytes are repeated, other bytes altered as well; the first file stays."""
+def test_a_repeated_file_is_counted_and_not_stored_twice(store: FileStore, tmp_path: Path) -> None:
+    """A name that comes again with the same bytes is the same file."""
     first = upload(store, parquet(tmp_path, 3))
     again = upload(store, parquet(tmp_path, 3))
-    other = upload(store, parquet(tmp_path, 4))
-    assert (again.repeated, again.file.id, other.file.id) == (True, first.file.id, first.file.id)
+    assert (first.repeated, again.repeated, again.file.id) == (False, True, first.file.id)
     totals = store.journal.totals()
-    assert (totals.files, totals.rows, totals.repeated, totals.altered) == (1, 3, 2, 1)
+    assert (totals.files, totals.rows, totals.repeated, totals.altered) == (1, 3, 1, 0)
     assert len(left_over(store, "files")) == 1
+
+
+def test_a_known_name_with_other_content_is_another_file(
+    store: FileStore, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is stored, marked as altered, and told loudly; from then on both contents are known."""
+    first = upload(store, parquet(tmp_path, 3))
+    assert caplog.text == ""
+    other = upload(store, parquet(tmp_path, 4))
+    assert "file f.parquet of target orders came again with OTHER CONTENT" in caplog.text
+    assert (other.repeated, other.file.altered, other.file.rows) == (False, 1, 4)
+    assert other.file.id != first.file.id
+    assert store.journal.file(other.file.id) == other.file
+    assert [upload(store, parquet(tmp_path, rows)).file.id for rows in (3, 4)] == [first.file.id, other.file.id]
+    totals = store.journal.totals()
+    assert (totals.files, totals.rows, totals.repeated, totals.altered) == (2, 7, 2, 1)
+    assert len(left_over(store, "files")) == 2
+
+
+def test_a_journal_of_the_first_version_goes_on(store: FileStore, tmp_path: Path) -> None:
+    """Its files are still known, sequences go on, and other content under a known name is taken."""
+    folder = store.scratch_path().parent.parent
+    first = upload(store, parquet(tmp_path, 3)).file
+    store.journal.close()
+    with closing(sqlite3.connect(folder / "journal.sqlite")) as old:
+        (new,) = old.execute("SELECT sql FROM sqlite_schema WHERE name = 'files'").fetchone()
+        old.execute("ALTER TABLE files RENAME TO made")
+        old.execute(new.replace("UNIQUE (target, name, sha256)", "UNIQUE (target, name)"))
+        old.execute("INSERT INTO files SELECT * FROM made")
+        old.execute("DROP TABLE made")
+        old.execute("CREATE INDEX files_by_state ON files (state, sequence)")
+        old.execute("UPDATE sqlite_sequence SET seq = 40")  # some were forgotten by a reset
+        old.commit()
+    for _ in range(2):
+        again = FileStore(folder)
+        assert again.journal.file(first.id) == first
+        other = upload(again, parquet(tmp_path, 4)).file
+        assert (other.sequence, other.altered) == (41, 1)
+        again.journal.close()
 
 
 def test_a_name_belongs_to_its_target(store: FileStore, tmp_path: Path) -> None:

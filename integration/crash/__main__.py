@@ -57,7 +57,9 @@ def campaign(sizes: Sizes, broker: Broker, target: TargetProcess, folder: Path) 
     except Exception as error:  # noqa: BLE001 - whatever it is, the run has failed, and its figures are still told
         words = str(error) if isinstance(error, Failed) else traceback.format_exc()
         run.report.troubles.append(f"{words}\n{run.sink.last_words()}")
-        run.report.records = run.report.findings.missing = run.oracle.records  # nothing was judged
+        run.report.records = run.records
+        for stream in run.streams:
+            stream.oracle.findings.missing = stream.oracle.records  # nothing was judged
         return run.report
     finally:
         run.close()

@@ -8,17 +8,14 @@ from pathlib import Path
 from typing import Final
 
 from integration.crash import processes
-from integration.crash.group import Group
-from integration.crash.judge import Stop, judge
+from integration.crash.judge import Stop
 from integration.crash.kills import ENDS_SINK, Kill, Kind, Victims, plan
-from integration.crash.load import Load
-from integration.crash.oracle import Oracle
 from integration.crash.report import Failed, Hit, Report, Sizes
-from integration.crash.sink import TABLE, SinkProcess, connector
+from integration.crash.sink import SinkProcess
+from integration.crash.stream import LARGE_FILE_BYTES, Stream, large, small
 from parquet_sink.kafka.broker import Broker
 from parquet_sink.target.process import TargetProcess
 
-PARTITIONS: Final = 4
 TOPIC: Final = "crash"
 LOOK_S: Final = 0.05
 SAMPLE_S: Final = 0.4
@@ -26,60 +23,62 @@ VICTIM_S: Final = 60.0
 STOP_S: Final = 120.0
 DRAIN_S: Final = 240.0
 ORPHANS_S: Final = 30.0
-LATENCY_S: Final = 0.1
-"""Time to answer, added by the target, so that kills find uploads under way."""
 
 
 class Campaign:
-    """Owns the load, the sink and the oracle of one run; broker and target are given."""
+    """Owns the sink and the streams of one run: many small files, and large ones. Broker and target are given."""
 
     def __init__(self, sizes: Sizes, broker: Broker, target: TargetProcess, folder: Path) -> None:
-        self._sizes, self._broker, self._target = sizes, broker, target
+        self._sizes, self._target = sizes, target
         self._tmp = folder / "tmp"
         self._chance = random.Random(sizes.seed)
-        self.oracle = Oracle()
-        self.report = Report(self.oracle.findings)
-        self._load = Load(
-            broker.bootstrap_servers,
-            TOPIC,
-            PARTITIONS,
-            self.oracle,
-            per_second=sizes.per_second,
-            at_least=sizes.records,
-        )
-        self._group = Group(broker.bootstrap_servers, f"connect-{TOPIC}", TOPIC, PARTITIONS)
+        kinds = (small(TOPIC, sizes.per_second, sizes.records), large(f"{TOPIC}-large"))
+        self.streams = [Stream(kind, broker) for kind in kinds]
+        self.report = Report([stream.oracle.findings for stream in self.streams])
         self.sink = SinkProcess(
-            connector(TOPIC, target.endpoint(), self._tmp),
+            [stream.connector(target.endpoint(), self._tmp) for stream in self.streams],
             folder,
             {"PARQUET_SINK_BOOTSTRAP_SERVERS": broker.bootstrap_servers},
         )
         self._began = time.monotonic()
         self._sampled = self._killed = 0.0
-        self._committed: dict[int, int] = {}
         self._dying: dict[int, float] = {}
         self._victims = Victims()
 
     def run(self) -> Report:
         """The whole run. Raises Failed; `close` must follow in any case."""
-        self._broker.create_topic(TOPIC, PARTITIONS)
-        self._target.client.order_faults({"latency_s": LATENCY_S})
-        self._load.start()
+        for stream in self.streams:
+            stream.start()
+        self._slow_down_target()
         self._start_sink()
-        self._until(lambda: sum(self._committed.values()) > 0, "no offset was committed after the first start")
+        self._until(lambda: all(map(_delivers, self.streams)), "no offset was committed after the first start")
         self._say("the sink delivers")
         for kill in plan(self._sizes.kills, self._chance):
             self._do(kill)
-        self._until(lambda: not self._open_hits() and self._load.enough, "not everything was recovered or produced")
-        stop = self._stop_cleanly()
+        self._until(lambda: not self._open_hits() and self._enough(), "not everything was recovered or produced")
+        stops = self._stop_cleanly()
         self._finish()
-        self._judge(stop)
+        self._judge(stops)
         return self.report
 
     def close(self) -> None:
         """Ends every process of the sink, and the load."""
-        self._load.stop()
         self.sink.end_all()
-        self._group.close()
+        for stream in self.streams:
+            stream.close()
+
+    @property
+    def records(self) -> int:
+        """Acknowledged records of all streams."""
+        return sum(stream.oracle.records for stream in self.streams)
+
+    def _enough(self) -> bool:
+        return all(stream.load.enough for stream in self.streams)
+
+    def _slow_down_target(self) -> None:
+        """The target takes time to answer, so that kills find uploads under way. The longer name is told first."""
+        for stream in sorted(self.streams, key=lambda stream: -len(stream.kind.table)):
+            self._target.client.order_faults({"latency_s": stream.kind.latency_s, "match": stream.kind.table})
 
     def _do(self, kill: Kill) -> None:
         """Waits for the moment, kills, and brings back what does not come back by itself."""
@@ -87,14 +86,14 @@ class Campaign:
             self._until(lambda: not self._open_hits(), "the kill before was not recovered from")
         due = max(time.monotonic() if kill.patient else self._killed, 0.0) + kill.delay_s
         self._until(lambda: time.monotonic() >= due, "")
-        self._group.committed()
+        self._ask()
         if kill.kind is Kind.TARGET:
             self._hit(kill.kind, self._target.pid or 0)
             self._target.kill()
             resume = time.monotonic() + self._chance.uniform(0.0, 2.0)
             self._until(lambda: time.monotonic() >= resume, "")
             self._target.restart()
-            self._target.client.order_faults({"latency_s": LATENCY_S})
+            self._slow_down_target()
             return
         victim = self._victim(kill.kind)
         processes.kill(victim)
@@ -113,11 +112,12 @@ class Campaign:
 
     def _hit(self, kind: Kind, pid: int) -> None:
         self._killed = time.monotonic()
-        hit = Hit(len(self.report.hits) + 1, kind, self._killed, self.oracle.ends())
+        ends = [stream.oracle.ends() for stream in self.streams]
+        hit = Hit(len(self.report.hits) + 1, kind, self._killed, ends)
         self.report.hits.append(hit)
         self._say(
-            f"kill {hit.number}/{self._sizes.kills}: {kind} (process {pid}); produced {self.oracle.records}, "
-            f"committed {sum(self._committed.values())}"
+            f"kill {hit.number}/{self._sizes.kills}: {kind} (process {pid}); produced {self.records}, "
+            f"committed {sum(sum(stream.committed.values()) for stream in self.streams)}"
         )
 
     def _open_hits(self) -> list[Hit]:
@@ -135,20 +135,25 @@ class Campaign:
 
     def _look(self) -> None:
         """One look: the load, the sink's end, orphans, committed offsets, recoveries."""
-        if self._load.failure:
-            raise Failed(f"the load failed: {self._load.failure}")
+        for stream in self.streams:
+            if stream.load.failure:
+                raise Failed(f"the load failed: {stream.load.failure}")
         if (status := self.sink.ended()) is not None:
             self._ended(status)
         self._watch_orphans()
         if time.monotonic() - self._sampled >= SAMPLE_S:
             self._sampled = time.monotonic()
-            self._committed = self._group.committed()
+            self._ask()
             self._recoveries()
+
+    def _ask(self) -> None:
+        for stream in self.streams:
+            stream.look()
 
     def _recoveries(self) -> None:
         """A kill is recovered from when everything produced before it is committed."""
         for hit in self._open_hits():
-            if all(self._committed.get(partition, 0) >= end for partition, end in hit.ends.items()):
+            if all(stream.reached(ends) for stream, ends in zip(self.streams, hit.ends, strict=True)):
                 hit.recovered_s = time.monotonic() - hit.at
                 self._say(f"kill {hit.number} ({hit.kind}) recovered from in {hit.recovered_s:.1f} s")
 
@@ -181,16 +186,17 @@ class Campaign:
             elif lived > ORPHANS_S:
                 raise Failed(f"process {pid} outlived its driver by {lived:.0f} s")
 
-    def _stop_cleanly(self) -> Stop:
+    def _stop_cleanly(self) -> list[Stop]:
         """SIGTERM under load; how things stand then."""
         began = time.monotonic()
         status = self.sink.terminate(STOP_S)
         self._say(f"SIGTERM: exit status {status} after {time.monotonic() - began:.1f} s")
         if status != 0:
             self.report.troubles.append(f"SIGTERM ended the sink with status {status}:\n{self.sink.last_words()}")
-        self._load.stop()
+        for stream in self.streams:
+            stream.load.stop()
         with closing(self._target.client) as client:
-            return Stop.of(self._group.committed(), client.files(TABLE))
+            return [stream.stopped(client) for stream in self.streams]
 
     def _finish(self) -> None:
         """One more start delivers the rest and ends by itself."""
@@ -199,9 +205,10 @@ class Campaign:
         self._say(f"--until-caught-up: exit status {status} after {time.monotonic() - began:.1f} s")
         if status != 0:
             self.report.troubles.append(f"--until-caught-up ended with status {status}:\n{self.sink.last_words()}")
-        committed, ends = self._group.committed(), self.oracle.ends()
-        if committed != ends:
-            self.report.troubles.append(f"committed at the end: {committed}, produced: {ends}")
+        self._ask()
+        for stream in self.streams:
+            if stream.committed != (ends := stream.oracle.ends()):
+                self.report.troubles.append(f"committed at the end: {stream.committed}, produced: {ends}")
         left = [path for path in self._tmp.rglob("*.part") if path.is_file()]
         if left:
             self.report.troubles.append(f"{len(left)} local files were left, such as {left[0]}")
@@ -215,11 +222,16 @@ class Campaign:
         if alive:
             self.report.troubles.append(f"processes were left: {alive}")
 
-    def _judge(self, stop: Stop) -> None:
-        """The oracle's word on everything."""
+    def _judge(self, stops: list[Stop]) -> None:
+        """The oracles' word on everything."""
         with closing(self._target.client) as client:
-            self.report.files = judge(self.oracle, client, TABLE, self._group.samples, stop)
-        self.report.records = self.oracle.records
+            found = [stream.judge(client, stop) for stream, stop in zip(self.streams, stops, strict=True)]
+        sizes = [size for one in found for size in one]
+        self.report.files = len(sizes)
+        self.report.large_files = sum(size >= LARGE_FILE_BYTES for size in sizes)
+        self.report.records = self.records
+        if self.report.large_files < 2:
+            self.report.troubles.append(f"too few files of 20 MB and more: {self.report.large_files}")
         if len(self.report.hits) < self._sizes.kills:
             self.report.troubles.append(f"too few faults: {len(self.report.hits)} of {self._sizes.kills}")
         if self.report.records < self._sizes.records:
@@ -227,3 +239,7 @@ class Campaign:
 
     def _say(self, text: str) -> None:
         print(f"[{time.monotonic() - self._began:6.1f} s] {text}", flush=True)
+
+
+def _delivers(stream: Stream) -> bool:
+    return sum(stream.committed.values()) > 0

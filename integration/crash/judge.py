@@ -28,10 +28,11 @@ class Stop:
         return cls(committed, last, sum(file["repeated"] for file in files))
 
 
-def judge(oracle: Oracle, client: TargetClient, table: str, samples: Sequence[Sample], stop: Stop) -> int:
-    """Everything into `oracle.findings`; the number of accepted files."""
+def judge(oracle: Oracle, client: TargetClient, table: str, samples: Sequence[Sample], stop: Stop) -> Sequence[int]:
+    """Everything into `oracle.findings`; the sizes of all accepted files in bytes."""
     client.sync(SYNC_S)
     files = sorted(client.files(table), key=lambda file: file["sequence"])
+    oracle.names((file["name"], file["sha256"]) for file in files)
     with tempfile.TemporaryDirectory(prefix="parquet-sink-oracle-") as folder:
         path = Path(folder) / "file.parquet"
         for file in files:
@@ -42,10 +43,9 @@ def judge(oracle: Oracle, client: TargetClient, table: str, samples: Sequence[Sa
     findings = oracle.findings
     findings.repeated_files = sum(file["repeated"] for file in files)
     findings.repeated += sum(file["repeated"] * file["rows"] for file in files)
-    findings.altered_files = sum(file["altered"] for file in files)
     for again in range(findings.repeated_files - stop.repeated):
         findings.note("resent", f"file number {again + 1} came again under its name after SIGTERM")
     oracle.missing()
     oracle.commits(samples)
     oracle.table(client.table(table).to_pylist())
-    return len(files)
+    return [file["bytes"] for file in files]

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Final
 
 from confluent_kafka import KafkaError, Message, Producer
@@ -16,14 +17,22 @@ FLUSH_S: Final = 60.0
 class Load:
     """Produces records 0, 1, 2 ... until `stop`. Records of one key share a topic-partition.
 
-    per_second: records at most. at_least: how many `enough` asks for.
+    per_second: records at most. at_least: how many `enough` asks for. value_of: the value by number.
     """
 
     def __init__(
-        self, bootstrap_servers: str, topic: str, partitions: int, oracle: Oracle, *, per_second: float, at_least: int
+        self,
+        bootstrap_servers: str,
+        topic: str,
+        partitions: int,
+        oracle: Oracle,
+        *,
+        per_second: float,
+        at_least: int,
+        value_of: Callable[[int], bytes | None] = value_of,
     ) -> None:
         self._topic, self._partitions, self._oracle = topic, partitions, oracle
-        self._per_second, self._at_least = per_second, at_least
+        self._per_second, self._at_least, self._value_of = per_second, at_least, value_of
         self._producer = Producer(
             {"bootstrap.servers": bootstrap_servers, "linger.ms": 5, "enable.idempotence": True, "log_level": 0}
         )
@@ -66,7 +75,7 @@ class Load:
         partition = number * 7919 % KEYS % self._partitions
         while True:
             try:
-                self._producer.produce(self._topic, value_of(number), key, partition, self._delivered)
+                self._producer.produce(self._topic, self._value_of(number), key, partition, self._delivered)
                 break
             except BufferError:
                 self._producer.poll(0.1)

@@ -3,15 +3,18 @@
 Offsets come from Kafka's delivery reports, so the oracle knows each record's place without asking the sink.
 """
 
+import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from itertools import pairwise
 from typing import Any, Final
 
-from integration.crash.records import digest, value_of_row
+from integration.crash.records import NEW_FIELDS, digest, value_of_row
 
 EXAMPLES: Final = 5
 _META: Final = frozenset({"kafkaPartition", "kafkaOffset", "kafkaTimestamp", "kafkaPartitionOffset", "__celonis_order"})
+_NAME: Final = re.compile(r"_partition-(\d+)_firstOffset-(\d+)_lastOffset-(\d+)_")
 _OWN: Final = frozenset({"id", "key", "amount", "payload", "place_street", "note", "crc"})
 
 Place = tuple[int, int]
@@ -23,7 +26,8 @@ class Findings:
     """Counts of records, with a few examples of each kind of trouble in words.
 
     repeated: records that came again, as they may when their file was sent again under its name (repeated_files).
-    renamed: those of them that came in a file of another name, which must not be.
+    renamed: those of them that came in a file of another name, which must not be. altered_files: names that came with
+    more than one content. recut: pairs of files that share offsets, so a range was cut again elsewhere.
     """
 
     missing: int = 0
@@ -37,7 +41,14 @@ class Findings:
     renamed: int = 0
     repeated_files: int = 0
     altered_files: int = 0
+    recut: int = 0
     examples: list[str] = field(default_factory=list)
+
+    @classmethod
+    def together(cls, parts: Sequence["Findings"]) -> "Findings":
+        """The sums of all counts, and all examples."""
+        counts = {each.name: sum(getattr(part, each.name) for part in parts) for each in fields(cls)[:-1]}
+        return cls(**counts, examples=[example for part in parts for example in part.examples])
 
     def note(self, kind: str, what: str) -> None:
         """Counts one of a kind; keeps the first few in words."""
@@ -50,7 +61,7 @@ class Findings:
     def clean(self) -> bool:
         """Whether nothing is wrong; repeats are no wrong."""
         wrong = self.missing + self.altered + self.invented + self.disordered + self.early_commits
-        return not (wrong + self.stale_rows + self.resent + self.renamed + self.altered_files)
+        return not (wrong + self.stale_rows + self.resent + self.renamed + self.altered_files + self.recut)
 
 
 @dataclass(frozen=True)
@@ -70,6 +81,7 @@ class Oracle:
         self._ends: dict[int, int] = {}
         self._last: dict[bytes, tuple[Place, bytes]] = {}
         self._accepted_ms: dict[Place, int] = {}
+        self._names: set[str] = set()
         self.findings = Findings()
 
     def produced(self, partition: int, offset: int, key: bytes, value: bytes | None) -> None:
@@ -108,6 +120,7 @@ class Oracle:
             if floor and place[1] < floor.get(place[0], 0):
                 self.findings.note("resent", f"{_at(place)} came again after SIGTERM, in file {name}")
             self._row(name, place, row, accepted_ms)
+        self._names.add(name)
 
     def _row(self, name: str, place: Place, row: Mapping[str, Any], accepted_ms: int) -> None:
         expected = self._digests.get(place)
@@ -117,9 +130,26 @@ class Oracle:
             self.findings.note("altered", f"{_at(place)} in file {name} is unlike the record that was produced")
         elif place in self._accepted_ms:
             self.findings.repeated += 1
-            self.findings.note("renamed", f"{_at(place)} came again in a file of another name, {name}")
+            if name not in self._names:
+                self.findings.note("renamed", f"{_at(place)} came again in a file of another name, {name}")
         else:
             self._accepted_ms[place] = accepted_ms
+
+    def names(self, files: Iterable[tuple[str, str]]) -> None:
+        """Judges names and contents (their digests) of all accepted files of a topic.
+
+        One name has one content for ever, and the same range gives the same files: no two share an offset.
+        """
+        contents: dict[str, set[str]] = {}
+        for name, content in files:
+            contents.setdefault(name, set()).add(content)
+        for name, found in contents.items():
+            for _ in range(len(found) - 1):
+                self.findings.note("altered_files", f"{name} came with {len(found)} different contents")
+        spans = sorted((_span(name), name) for name in contents)
+        for ((partition, _, last), name), ((other, first, _), next_name) in pairwise(spans):
+            if partition == other and first <= last:
+                self.findings.note("recut", f"{name} and {next_name} share offsets")
 
     def missing(self) -> None:
         """Judges what did not arrive; call it after every file."""
@@ -172,9 +202,17 @@ class Oracle:
             self.findings.note("stale_rows", f"the table has a row of {key!r}, which was never produced")
 
 
+def _span(name: str) -> tuple[int, int, int]:
+    """Partition, first and last offset, as a file's name tells them."""
+    found = _NAME.search(name)
+    if found is None:
+        raise ValueError(f"{name} is no name of a file of the sink")
+    return int(found[1]), int(found[2]), int(found[3])
+
+
 def _genuine(place: Place, row: Mapping[str, Any], expected: bytes) -> bool:
     """Whether a row is the record: all its columns, and its metadata."""
-    own = {name for name, value in row.items() if value is not None} - _META
+    own = {name for name, value in row.items() if value is not None and not name.startswith(NEW_FIELDS)} - _META
     told = row.get("kafkaPartitionOffset") == f"{place[0]}_{place[1]}" and row.get("__celonis_order") == place[1]
     return told and own <= _OWN and digest(str(row.get("key")).encode(), value_of_row(row)) == expected
 

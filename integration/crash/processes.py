@@ -1,4 +1,4 @@
-"""Processes as Linux shows them: those of one session, what each does, and killing them."""
+"""Processes as Linux shows them: those of one run, what each does, and killing them."""
 
 import os
 import signal
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 
 @dataclass(frozen=True)
@@ -18,14 +19,19 @@ class Process:
     command: str
 
 
-def of_session(session: int) -> list[Process]:
-    """The living processes of a session; it is inherited by all children, also when their parent is gone."""
+MARK: Final = "PARQUET_SINK_TEST_MARK"
+"""The variable that tells a run's processes: children inherit it, also when their parent is gone."""
+
+
+def of_run(mark: str) -> list[Process]:
+    """The living processes that have this mark in their environment."""
+    wanted = f"{MARK}={mark}".encode()
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError):
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                if int(fields[3]) == session and fields[0] not in "ZX":
+                if fields[0] not in "ZX" and wanted in (entry / "environ").read_bytes().split(b"\0"):
                     command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
                     found.append(Process(int(entry.name), int(fields[1]), int(fields[19]), command))
     return found
@@ -45,7 +51,7 @@ def planners(processes: Iterable[Process]) -> list[Process]:
 def workers(processes: Iterable[Process]) -> list[Process]:
     """Python workers of Spark tasks: each reads or writes, as it comes."""
     everything = list(processes)
-    daemons = {one.pid for one in everything if one.command.endswith("-m pyspark.daemon pyspark.worker")}
+    daemons = {one.pid for one in everything if one.command.endswith("-m parquet_sink.runtime.daemon pyspark.worker")}
     return [one for one in everything if one.parent in daemons]
 
 

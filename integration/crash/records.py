@@ -6,6 +6,8 @@ can be compared with the one that was noted when the record was produced.
 """
 
 import hashlib
+import random
+import string
 import zlib
 from collections.abc import Mapping
 from typing import Any, Final
@@ -15,6 +17,8 @@ import orjson
 KEYS: Final = 500
 TOMBSTONE_EVERY: Final = 97
 NOTE_EVERY: Final = 5
+NEW_FIELDS: Final = "since_"
+_LETTERS: Final = "".join(random.Random(1).choices(string.ascii_letters + string.digits, k=200_000))
 
 
 def key_of(number: int) -> bytes:
@@ -23,18 +27,29 @@ def key_of(number: int) -> bytes:
 
 
 def value_of(number: int) -> bytes | None:
-    """The value of the record with this number, None for a tombstone."""
+    """The value of the record with this number, None for a tombstone. With each power of two a new field comes."""
+    return _value(number, f"größe {number * 2654435761 % 2**32:08x}")
+
+
+def large_value_of(number: int) -> bytes | None:
+    """The same with a text of up to 8 KB that hardly compresses."""
+    start, length = number * 7919 % 190_000, number * 104_729 % 8_000
+    return _value(number, _LETTERS[start : start + length])
+
+
+def _value(number: int, payload: str) -> bytes | None:
     if number % TOMBSTONE_EVERY == TOMBSTONE_EVERY - 1:
         return None
     fields: dict[str, Any] = {
         "id": number,
         "key": key_of(number).decode(),
         "amount": number / 8 + 0.1,
-        "payload": f"größe {number * 2654435761 % 2**32:08x}",
+        "payload": payload,
         "place": {"street": f"street {number % 1000}"},
     }
     if number % NOTE_EVERY == 0:
         fields["note"] = f"note {number}"
+    fields[f"{NEW_FIELDS}{number.bit_length()}"] = number
     return _sealed(fields)
 
 
@@ -44,6 +59,7 @@ def value_of_row(row: Mapping[str, Any]) -> bytes:
     fields["place"] = {"street": row.get("place_street")}
     if row.get("note") is not None:
         fields["note"] = row["note"]
+    fields.update({name: found for name, found in row.items() if name.startswith(NEW_FIELDS) and found is not None})
     return orjson.dumps({**fields, "crc": row.get("crc")})
 
 

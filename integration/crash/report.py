@@ -1,7 +1,7 @@
 """What a crash run is asked for, and what came out of it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -35,26 +35,35 @@ class Sizes:
 
 @dataclass
 class Hit:
-    """A kill that was done. ends: what was produced before it."""
+    """A kill that was done. ends: what was produced before it, for each stream."""
 
     number: int
     kind: Kind
     at: float
-    ends: Mapping[int, int]
+    ends: Sequence[Mapping[int, int]]
     recovered_s: float | None = None
 
 
 @dataclass
 class Report:
-    """What came out. ends: exit statuses before SIGTERM; orphans_s: how long children outlived a driver."""
+    """What came out. ends: exit statuses before SIGTERM; orphans_s: how long children outlived a driver.
 
-    findings: Findings
+    of_streams: what the oracle of each stream found.
+    """
+
+    of_streams: Sequence[Findings]
     hits: list[Hit] = field(default_factory=list)
     records: int = 0
     files: int = 0
+    large_files: int = 0
     ends: list[int] = field(default_factory=list)
     orphans_s: float = 0.0
     troubles: list[str] = field(default_factory=list)
+
+    @property
+    def findings(self) -> Findings:
+        """Of all streams together."""
+        return Findings.together(self.of_streams)
 
     @property
     def passed(self) -> bool:
@@ -74,11 +83,13 @@ class Report:
             slowest[hit.kind] = max(slowest.get(hit.kind, 0.0), hit.recovered_s or 0.0)
         kinds = ", ".join(f"{kind} {sum(h.kind is kind for h in self.hits)}" for kind in Kind)
         repeats = (
-            f"{self.files} files accepted; {found.repeated} records came more than once; "
-            f"{found.repeated_files} files came again under their name, {found.altered_files} of them with other bytes"
+            f"{self.files} files accepted, {self.large_files} of them of 20 MB and more; "
+            f"{found.repeated} records came more than once; "
+            f"{found.repeated_files} files came again under their name"
         )
         wrongs = (
-            f"again in another file {found.renamed}, out of order {found.disordered}, "
+            f"again in another file {found.renamed}, ranges cut again elsewhere {found.recut}, "
+            f"names that came with other content {found.altered_files}, out of order {found.disordered}, "
             f"committed too early or backwards {found.early_commits}, "
             f"sent again after SIGTERM {found.resent}, wrong rows in the table {found.stale_rows}"
         )

@@ -5,7 +5,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+import uuid
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +16,7 @@ from integration.crash.processes import Process
 TABLE: Final = "CRASH"
 
 
-def connector(topic: str, endpoint: str, tmp_dir: Path) -> dict[str, str]:
+def connector(topic: str, endpoint: str, tmp_dir: Path, table: str = TABLE) -> dict[str, str]:
     """A connector, named as its topic, with small files and quick flushes."""
     return {
         "name": topic,
@@ -25,7 +26,7 @@ def connector(topic: str, endpoint: str, tmp_dir: Path) -> dict[str, str]:
         "value.converter.schemas.enable": "false",
         "connect.ems.endpoint": endpoint,
         "connect.ems.authorization.key": "AppKey demo",
-        "connect.ems.target.table": TABLE,
+        "connect.ems.target.table": table,
         "connect.ems.commit.size.bytes": "100000",
         "connect.ems.commit.records": "500",
         "connect.ems.commit.interval.ms": "1000",
@@ -38,19 +39,20 @@ def connector(topic: str, endpoint: str, tmp_dir: Path) -> dict[str, str]:
 
 
 class SinkProcess:
-    """One connector in one `parquet-sink run`. All starts write to one log.
+    """Connectors in one `parquet-sink run`. All starts write to one log.
 
-    connector: the settings of the connector file, written to `folder`. environment: above our own.
+    connectors: the settings of each connector file, written to `folder`. environment: above our own.
     """
 
     def __init__(
-        self, connector: Mapping[str, str], folder: Path, environment: Mapping[str, str] | None = None
+        self, connectors: Sequence[Mapping[str, str]], folder: Path, environment: Mapping[str, str] | None = None
     ) -> None:
-        self._file = folder / "connector.properties"
-        self._file.write_text("".join(f"{key}={value}\n" for key, value in connector.items()), encoding="utf-8")
+        self._files = [folder / f"{connector['name']}.properties" for connector in connectors]
+        for path, connector in zip(self._files, connectors, strict=True):
+            path.write_text("".join(f"{key}={value}\n" for key, value in connector.items()), encoding="utf-8")
         self._environment = {**os.environ, **(environment or {})}
         self._process: subprocess.Popen[bytes] | None = None
-        self._sessions: list[int] = []
+        self._marks: list[str] = []
         self.log = folder / "sink.log"
         self.starts = 0
 
@@ -61,17 +63,17 @@ class SinkProcess:
 
     def start(self, *options: str) -> None:
         """Starts it; `ended` tells when it is over."""
-        command = [sys.executable, "-m", "parquet_sink", "run", *options, str(self._file)]
+        command = [sys.executable, "-m", "parquet_sink", "run", *options, *map(str, self._files)]
+        self._marks.append(uuid.uuid4().hex)
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=self._environment,
+                env={**self._environment, processes.MARK: self._marks[-1]},
                 start_new_session=True,
             )
-        self._sessions.append(self._process.pid)
         self.starts += 1
 
     def ended(self) -> int | None:
@@ -92,18 +94,18 @@ class SinkProcess:
 
     def processes(self) -> list[Process]:
         """The program with all its children, as long as one of them lives."""
-        return processes.of_session(self._sessions[-1])
+        return processes.of_run(self._marks[-1])
 
     def left_over(self) -> list[Process]:
         """Processes of earlier starts, and of this one if it has ended."""
-        over = self._sessions if self.ended() is not None else self._sessions[:-1]
-        return [one for session in over for one in processes.of_session(session)]
+        over = self._marks if self.ended() is not None else self._marks[:-1]
+        return [one for mark in over for one in processes.of_run(mark)]
 
     def end_all(self) -> None:
         """Ends whatever lives of any start."""
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline:
-            alive = [one for session in self._sessions for one in processes.of_session(session)]
+            alive = [one for mark in self._marks for one in processes.of_run(mark)]
             for one in alive:
                 processes.kill(one)
             if not alive:

@@ -61,7 +61,7 @@ def _crash(*, whole: bool) -> None:
     if whole:
         from integration.crash import processes
 
-        for process in processes.of_session(os.getsid(0)):
+        for process in processes.of_run(os.environ[processes.MARK]):
             if process.pid != os.getpid():
                 processes.kill(process)
     os.kill(os.getpid(), signal.SIGKILL)

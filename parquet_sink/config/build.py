@@ -48,6 +48,7 @@ def build(values: Values, override: Mapping[str, client.Setting], worker: Worker
         key=build_converter("key", values, worker.converters, worker.machine),
         registry_patience_ms=values.number("errors.retry.timeout") or 0,
         registry_pause_ms=values.number("errors.retry.delay.max.ms") or 0,
+        stop_timeout_ms=_number(values, "stop.timeout.ms"),
     )
 
 

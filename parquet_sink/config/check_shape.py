@@ -2,6 +2,7 @@
 
 from parquet_sink.config.checks import SHORTEST_HMAC_KEY
 from parquet_sink.config.key import ems
+from parquet_sink.config.keys_push import MOST_VARCHAR_BYTES
 from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import Values
 
@@ -34,7 +35,9 @@ def _flattener(values: Values, report: Report) -> None:
                 report.problem(ems("flattener.enable"), f"It is false, but {ems(name)} needs it; set true.")
     length = ems("data.fallback.varchar.length")
     if chunks and length not in values.given:
-        report.problem(length, f"It is missing, but {ems('flattener.jsonblob.chunks')} needs it; give 1 to 65000.")
+        report.problem(
+            length, f"It is missing, but {ems('flattener.jsonblob.chunks')} needs it; give 1 to {MOST_VARCHAR_BYTES}."
+        )
 
 
 def _lowercase(values: Values, report: Report) -> None:

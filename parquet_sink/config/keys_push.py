@@ -3,6 +3,8 @@
 from parquet_sink.config import checks
 from parquet_sink.config.key import Group, Key, NotBuilt, Origin, Type, ems, is_set
 
+MOST_VARCHAR_BYTES = 65_000
+
 TARGET_KEYS = (
     Key(
         ems("endpoint"),
@@ -56,7 +58,7 @@ TARGET_KEYS = (
         "Length in bytes that the target gives to its text columns; sent with every file when set.",
         default_text="the target's",
         minimum=1,
-        maximum=65_000,
+        maximum=MOST_VARCHAR_BYTES,
     ),
 )
 
@@ -100,6 +102,17 @@ ERROR_KEYS = (
         "Bound on the upload of one file with all its attempts and pauses, in milliseconds.",
         default=288_000,
         minimum=1,
+    ),
+    Key(
+        ems("stop.timeout.ms"),
+        Group.ERRORS,
+        Type.LONG,
+        "How long a stop waits for the flush in progress, in milliseconds; connectors of a process stop side by side. "
+        "Then it is given up: what the target accepted is committed, and the rest is sent again at the next start, "
+        "under the same names.",
+        default=30_000,
+        minimum=0,
+        origin=Origin.OWN,
     ),
     Key(
         ems("error.policy.continue.on.invalid.input"),

@@ -3,7 +3,7 @@
 from parquet_sink.config import checks
 from parquet_sink.config.key import Group, Key, Origin, Type, ems
 
-_MOST_CHUNKS = 2_000
+MOST_CHUNKS = 2_000
 
 SHAPE_KEYS = (
     Key(
@@ -59,7 +59,7 @@ SHAPE_KEYS = (
         "`connect.ems.data.fallback.varchar.length` bytes and whole characters. A record that needs more is invalid "
         "input. Needs the flattener.",
         minimum=1,
-        maximum=_MOST_CHUNKS,
+        maximum=MOST_CHUNKS,
     ),
     Key(
         ems("convert.decimals.to.double"),

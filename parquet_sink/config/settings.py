@@ -179,6 +179,7 @@ class ConnectorSettings:
     """One connector, ready to run.
 
     registry_patience_ms: how long a registry may stay away, -1 for ever. registry_pause_ms: the longest between tries.
+    stop_timeout_ms: how long a stop waits for the flush in progress.
     """
 
     name: str
@@ -191,3 +192,4 @@ class ConnectorSettings:
     key: ConverterSettings | None = None
     registry_patience_ms: int = 0
     registry_pause_ms: int = 60_000
+    stop_timeout_ms: int = 30_000

@@ -103,7 +103,7 @@ class _Texts:
 
     def _why(self, error: UnicodeError) -> str:
         where = f" (byte {error.start + 1})" if isinstance(error, UnicodeDecodeError) else ""
-        return f"the value is not {self._encoding} text{where}"
+        return f"the value is not {self._encoding} text{where}, which value.converter.converter.encoding asks for"
 
 
 class _Numbers:
@@ -124,9 +124,9 @@ class _Numbers:
     def _why(self, value: bytes) -> str:
         size, fixed = len(value), self._fixed
         if size == fixed.size:
-            return f"the value's byte is neither 0 nor 1, as a value of {fixed.converter} has it"
+            return f"the value's byte is neither 0 nor 1, as value.converter={fixed.converter} asks for"
         held = f"{size:,} {'byte' if size == 1 else 'bytes'}"
-        return f"the value has {held}, and a value of {fixed.converter} has {fixed.size}"
+        return f"the value has {held}, and value.converter={fixed.converter} asks for {fixed.size}"
 
 
 def _decoded(rows: pa.Array, invalid: Mapping[int, str]) -> Decoded:

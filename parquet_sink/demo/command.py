@@ -45,6 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 when every check holds, 1 when one does not, 130 when interrupted. Raises SetupError, DemoFailed."""
+    from parquet_sink.target.command import require_extra
+
+    require_extra("The demo")  # before anything is started
     from parquet_sink.demo.show import Show
     from parquet_sink.demo.stage import Size, Stage
 

@@ -1,6 +1,5 @@
 """The sink as a user runs it: a process of its own, its words in a log file."""
 
-import contextlib
 import os
 import re
 import shlex
@@ -14,6 +13,7 @@ from typing import Final
 
 from parquet_sink.errors import DemoFailed
 from parquet_sink.runtime.scratch import sweep
+from parquet_sink.tether import Tether
 
 STOP_S: Final = 60.0
 """A graceful stop finishes the flush in progress; in this demo that is a second or two."""
@@ -27,7 +27,7 @@ class SinkRun:
     """`parquet-sink run` with these files. In the end call `close()`.
 
     It gets a session of its own, because Ctrl-C is the demo's to handle, in order, and a temporary folder of its own,
-    so that it goes with the demo's.
+    so that it goes with the demo's. It never outlives the demo, however that ends.
     """
 
     def __init__(self, worker: Path, connector: Path, bootstrap_servers: str, folder: Path) -> None:
@@ -35,6 +35,7 @@ class SinkRun:
         self.log = folder / "sink.log"
         self._tmp = folder / "tmp"
         self._process: subprocess.Popen[bytes] | None = None
+        self._tether: Tether | None = None
 
     @property
     def command(self) -> str:
@@ -58,6 +59,7 @@ class SinkRun:
                 env=environment,
                 start_new_session=True,
             )
+        self._tether = Tether(self._process.pid)
 
     def check(self) -> None:
         """Raises DemoFailed, with the end of its log, when it ended by itself."""
@@ -75,25 +77,29 @@ class SinkRun:
             raise DemoFailed(f"The sink did not end within {STOP_S:.0f} s of SIGTERM.\n{self.last_words()}") from None
 
     def kill(self) -> None:
-        """SIGKILL for the whole process group: the program, Spark's Java and its Python workers."""
+        """SIGKILL for the program, which ends Spark's Java and its Python workers with it."""
         if self._process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.kill()
             self._process.wait()
-            sweep()  # a killed run leaves its folder in memory
+            self._let_go()
+            sweep()  # a killed run leaves its folder in memory for a moment
 
     def close(self) -> None:
         """End it if it still runs, gently for a moment."""
         status = self._process.poll() if self._process is not None else 0
         if status is not None or self._process is None:
-            if status:  # it crashed: what it had started may be there yet
-                self.kill()
+            self._let_go()
             return
         self._process.send_signal(signal.SIGTERM)
         try:
             self._process.wait(HURRIED_STOP_S)
         except subprocess.TimeoutExpired:
             self.kill()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self._tether is not None:
+            self._tether.let_go()
 
     def last_words(self) -> str:
         """The end of its log, for an error message."""

@@ -1,14 +1,13 @@
 """The folder for temporary files: made ready, swept of what a dead attempt left, and what becomes of accepted files.
 
-Only files that this program made are removed, known by their name, in folders that carry our marker file. Symbolic
-links are never followed, neither for a folder nor for a file. A file whose upload outcome is unknown stays until the
-connector starts again: then its records are read and sent anew.
+Only files that this program made are removed, known by their name, in folders of its own. Symbolic links are never
+followed, neither for a folder nor for a file. A file whose upload outcome is unknown, or whose worker was killed, stays
+until the topic-partition's next attempt, or the connector's next start: then its records are read and sent anew.
 """
 
 import logging
 import os
 import stat
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -60,15 +59,24 @@ def remove_leftovers(tmp_dir: str, connector: str) -> int:
     folder = Path(naming.connector_folder(tmp_dir, connector))
     if folder.is_symlink() or not (folder / naming.MARKER_FILE).is_file():
         return 0
-    removed = 0
-    for path in _own_files(folder):
-        try:
-            path.unlink()
-            removed += 1
-        except OSError as error:
-            logger.warning("left-over file %s could not be removed: %s", path, error.strerror)
+    removed = sum(_remove_own(partition) for topic in _folders(folder) for partition in _folders(topic))
     if removed:
         logger.info("removed %d files that an earlier run left in %s", removed, folder)
+    return removed
+
+
+def sweep(folder: str) -> int:
+    """Removes what dead attempts left in the folder of one topic-partition; returns how many files.
+
+    Whoever calls it owns the topic-partition, so that nobody else writes or sends a file there. A folder that is a
+    symbolic link, or lies below one of ours that is, or belongs to another user, is left alone.
+    """
+    partition = Path(folder)
+    if not all(_is_our_folder(place) for place in (partition, *partition.parents[:2])):
+        return 0
+    removed = _remove_own(partition)
+    if removed:
+        logger.info("removed %d files that a worker which was killed, or failed, left in %s", removed, folder)
     return removed
 
 
@@ -93,12 +101,34 @@ def remove_unsent(path: str) -> None:
             os.unlink(path)
 
 
-def _own_files(folder: Path) -> Iterator[Path]:
-    """Files of ours at `<topic>/<partition>/<own name>`; lists are made before anything is removed."""
-    for partition in [inner for topic in _folders(folder) for inner in _folders(topic)]:
+def _is_our_folder(path: Path) -> bool:
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+
+
+def _remove_own(partition: Path) -> int:
+    """Removes files that `naming.attempt_name` named; the list is made before anything is removed."""
+    try:
         with os.scandir(partition) as entries:
             own = [e.path for e in entries if e.is_file(follow_symlinks=False) and naming.is_own_name(e.name)]
-        yield from map(Path, own)
+    except OSError as error:
+        logger.warning("folder %s could not be listed: %s", partition, error.strerror)
+        return 0
+    return sum(map(_removed, own))
+
+
+def _removed(path: str) -> bool:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        logger.warning("left-over file %s could not be removed: %s", path, error.strerror)
+        return False
+    return True
 
 
 def _folders(folder: Path) -> list[Path]:

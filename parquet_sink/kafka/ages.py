@@ -30,6 +30,11 @@ class Ages:
         self._arrivals[key] = arrivals
         return arrivals.oldest_ms(start)
 
+    def forget(self, key: Key) -> None:
+        """This topic-partition is not there any more."""
+        self._arrivals.pop(key, None)
+        self._shown.pop(key, None)
+
     def show(self, ends: Mapping[Key, int]) -> None:
         """Tells the other processes how things stand, when that changed."""
         starts = self._context.standing.starts

@@ -21,7 +21,9 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from parquet_sink.errors import KafkaFailed, SetupError
+from parquet_sink.kafka import tools
 from parquet_sink.kafka.jars import Report, fetch, say
+from parquet_sink.tether import Tether
 
 HOST: Final = "127.0.0.1"
 # Below the ephemeral ports of Linux and macOS: a client that connects again and again to an ephemeral port of
@@ -31,14 +33,10 @@ START_ATTEMPTS: Final = 3
 START_TIMEOUT_S: Final = 60.0
 STOP_TIMEOUT_S: Final = 20.0
 REQUEST_TIMEOUT_S: Final = 30.0
-CONSUMER_GROUPS: Final = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 
 # The quick compiler and the serial collector: half the start-up (2 s) and 210 MB, and no slower at these loads.
-_JAVA_LIGHT: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
+_JAVA_LIGHT: Final = tools.JAVA
 _JAVA_SERVER: Final = ("-Xms128m", "-Xmx512m", "-XX:+ExitOnOutOfMemoryError", "-Djava.awt.headless=true")
-# Waits for a line. At the end of its input, which is the end of the process that holds the other side of the pipe, it
-# ends the broker, and removes the folder that nobody else can remove any more.
-_WATCHDOG: Final = 'read -r line || { kill -KILL "$1"; [ -z "$2" ] || { sleep 1; rm -rf -- "$2"; }; }'
 _QUIET_CLIENT: Final[dict[str, str | int | float | bool]] = {"log_level": 0, "log.connection.close": False}
 _QUICK_PRODUCER: Final[dict[str, str | int | float | bool]] = {
     "linger.ms": 5,
@@ -58,13 +56,6 @@ appender.file.policies.type = SizeBasedTriggeringPolicy
 appender.file.policies.size = 10MB
 appender.file.strategy.type = DefaultRolloverStrategy
 appender.file.strategy.max = 2
-"""
-_TOOL_LOGGING: Final = """\
-status = error
-rootLogger = error, console
-appender.console.type = Console
-appender.console.name = console
-appender.console.target = SYSTEM_ERR
 """
 
 
@@ -100,7 +91,7 @@ class Broker:
         self._report = report
         self._java: tuple[str, ...] = ()
         self._process: subprocess.Popen[bytes] | None = None
-        self._watchdog: subprocess.Popen[bytes] | None = None
+        self._tether: Tether | None = None
         self._log_start = 0
 
     @property
@@ -229,7 +220,7 @@ class Broker:
 
         `--bootstrap-server` is added. Raises KafkaFailed with what the tool said when it fails or takes too long.
         """
-        command = [*self._java_with_logging("tools", _TOOL_LOGGING), main_class]
+        command = [*self._java, f"-Dlog4j2.configurationFile={tools.LOGGING.as_uri()}", main_class]
         command += ["--bootstrap-server", self.bootstrap_servers, *arguments]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
@@ -241,7 +232,7 @@ class Broker:
 
     def consumer_groups(self, *arguments: str) -> str:
         """What `kafka-consumer-groups` prints, as for `--describe --group NAME`. Raises KafkaFailed."""
-        return self.run_tool(CONSUMER_GROUPS, *arguments)
+        return self.run_tool(tools.CONSUMER_GROUPS, *arguments)
 
     def _admin(self) -> AdminClient:
         return AdminClient({"bootstrap.servers": self.bootstrap_servers, **_QUIET_CLIENT})
@@ -256,7 +247,7 @@ class Broker:
         self._until(as_wanted, f"topic {name} was not as asked for", time.monotonic() + REQUEST_TIMEOUT_S)
 
     def _launch(self, port: int) -> None:
-        """Write the configuration, format the folder if it is new, start Java and its watchdog."""
+        """Write the configuration, format the folder if it is new, start Java and tether it."""
         refuse_used_port(port)
         try:
             (self.data_dir / "data").mkdir(parents=True, exist_ok=True)
@@ -277,14 +268,7 @@ class Broker:
         except OSError as error:
             cause = error.strerror or error
             raise SetupError(f"Kafka's folder {self.data_dir} cannot be used: {cause}. Name a writable one.") from error
-        folder = str(self.data_dir) if self._temporary else ""
-        self._watchdog = subprocess.Popen(
-            ["/bin/sh", "-c", _WATCHDOG, "sh", str(self._process.pid), folder],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        self._tether = Tether(self._process.pid, self.data_dir if self._temporary else None)
 
     def _java_with_logging(self, name: str, logging: str) -> list[str]:
         path = self.data_dir / f"{name}-log4j2.properties"
@@ -342,12 +326,12 @@ class Broker:
         return "\n".join([f"The end of its log {self.log_path}:", *errors[-5:], *kept[-lines:]])
 
     def _dismiss(self) -> None:
-        """Reap the broker, then let the watchdog go: in this order the process id cannot be another's."""
+        """Reap the broker, then let its tether go: in this order the process id cannot be another's."""
         if self._process is not None:
             self._process.wait()
-        if self._watchdog is not None:
-            self._watchdog.communicate(b"\n")
-        self._process = self._watchdog = None
+        if self._tether is not None:
+            self._tether.let_go()
+        self._process = self._tether = None
 
 
 def server_properties(folder: Path, port: int, controller_port: int, own: Mapping[str, str]) -> str:

@@ -1,15 +1,18 @@
-"""`parquet-sink kafka`: a local broker in the foreground, until Ctrl-C or SIGTERM."""
+"""`parquet-sink kafka`: a local broker in the foreground, until Ctrl-C or SIGTERM; or one of Kafka's tools."""
 
 import argparse
+import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 from parquet_sink.errors import KafkaFailed
 from parquet_sink.kafka.broker import Broker
 from parquet_sink.kafka.jars import fetch
+from parquet_sink.kafka.tools import TOOLS, tool_command
 
 CHECK_INTERVAL_S = 1.0
 
@@ -25,6 +28,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data-dir", type=Path, help="keep topics in this folder (default: a temporary one, removed at the end)"
     )
     parser.add_argument("--fetch-only", action="store_true", help="fetch Kafka's jars, print their folder, and end")
+    parser.add_argument(
+        "--tool",
+        nargs=argparse.REMAINDER,
+        metavar="NAME ...",
+        help=(
+            f"run one of Kafka's own tools ({', '.join(TOOLS)}) with the arguments that follow, instead of a broker; "
+            "without --bootstrap-server it asks localhost at --port"
+        ),
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -32,6 +44,8 @@ def run(args: argparse.Namespace) -> int:
     if args.fetch_only:
         print(fetch()[0])
         return 0
+    if args.tool is not None:
+        _become_tool(args.tool, args.port)
     with _until_signal() as stop:
         broker = Broker(port=args.port, data_dir=args.data_dir, auto_create_topics=True)
         with broker:
@@ -41,6 +55,14 @@ def run(args: argparse.Namespace) -> int:
                     raise KafkaFailed(f"The local Kafka broker ended by itself. See its log, {broker.log_path}.")
     print("Kafka is stopped", flush=True)
     return 0
+
+
+def _become_tool(words: Sequence[str], port: int) -> NoReturn:
+    """The tool takes the place of this process: terminal, signals and exit status are its own."""
+    tool_command(words, Path(), "java", port)  # a wrong name is told before anything is fetched
+    jars, java = fetch()
+    command = tool_command(words, jars, java, port)
+    os.execvp(command[0], command)  # noqa: S606 -- no shell is wanted
 
 
 @contextmanager

@@ -34,6 +34,8 @@ class TopicGuard:
 
     def start_again(self, starts: Mapping[Key, int], why: str) -> None:
         """Ends the query, which then starts again from the group's offsets: these ones. Raises KafkaFailed."""
+        for key in starts:
+            self._context.epochs.hold(key, None)
         self._context.group.set_back(starts)
         topics = topics_of(starts)
         for topic, partition in self._context.standing.starts.keys() | starts.keys():

@@ -16,7 +16,7 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from parquet_sink.config.settings import KafkaSettings
-from parquet_sink.errors import AnotherInstance, BrokerAway, ConnectorError, KafkaFailed
+from parquet_sink.errors import AnotherInstance, BrokerAway, ConnectorError, TopicGone
 from parquet_sink.handoff import Instance
 from parquet_sink.kafka import answers, clients
 from parquet_sink.kafka.bounded import Bounded
@@ -29,6 +29,10 @@ TIMEOUT_S: Final = 15.0
 CLOSE_S: Final = 2.0
 Key = tuple[str, int]
 """topic, partition"""
+
+
+class OffsetGone(TopicGone):
+    """An offset of ours is not there any more; with its topic, or by itself."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,9 @@ class Plan:
 
 NO_PLANS: Final[Mapping[Key, Plan]] = MappingProxyType({})
 NO_IDS: Final[Mapping[str, str]] = MappingProxyType({})
+NO_EPOCHS: Final[Mapping[Key, int]] = MappingProxyType({})
+UNTOLD: Final = -1
+"""The leader epoch of an offset whose epoch is not known."""
 
 
 def metadata(instance: Instance, plan: Plan | None = None, topic_id: str = "") -> str:
@@ -57,10 +64,11 @@ def metadata(instance: Instance, plan: Plan | None = None, topic_id: str = "") -
 
 @dataclass(frozen=True)
 class Committed:
-    """One committed offset, and the metadata found beside it."""
+    """One committed offset, and the metadata found beside it. epoch: of the leader, None where none was committed."""
 
     offset: int
     signed: str
+    epoch: int | None = None
 
     def by(self) -> str:
         """Who made it, for an operator."""
@@ -102,14 +110,19 @@ class GroupOffsets:
 
     Each write looks first, in the request before it: Kafka knows no commit on condition. Commits never go backwards.
     Offsets that changed behind our back end this instance: the newer hand wins.
-    ids: topic -> id of the topic that our offsets belong to, looked up at each commit; its owner keeps it true.
-    heard: takes what the client says of itself.
+    ids: topic -> id of the topic that our offsets belong to, looked up at each commit; its owner keeps it true. epochs:
+    the leader epochs that belong to our offsets, in the same way. heard: takes what the client says of itself.
     """
 
     def __init__(
-        self, kafka: KafkaSettings, instance: Instance, ids: Mapping[str, str] = NO_IDS, heard: Heard | None = None
+        self,
+        kafka: KafkaSettings,
+        instance: Instance,
+        ids: Mapping[str, str] = NO_IDS,
+        epochs: Mapping[Key, int] = NO_EPOCHS,
+        heard: Heard | None = None,
     ) -> None:
-        self._group, self._instance, self._ids = kafka.group, instance, ids
+        self._group, self._instance, self._ids, self._epochs = kafka.group, instance, ids, epochs
         self._heard = heard or Heard(kafka.group)
         self._consumer: Consumer = clients.build(Consumer, clients.coordinating(kafka), self._heard)
         self._commits = Bounded(TIMEOUT_S)
@@ -127,7 +140,7 @@ class GroupOffsets:
         bad = next((tp for tp in found if tp.error), None)
         if bad is not None and bad.error is not None:
             raise self._failed("its offsets cannot be read", bad.error)
-        there = {(tp.topic, tp.partition): Committed(tp.offset, tp.metadata or "") for tp in found if tp.offset >= 0}
+        there = {(tp.topic, tp.partition): _committed(tp) for tp in found if tp.offset >= 0}
         self._found.update({key: there.get(key) for key in keys})
         return there
 
@@ -145,7 +158,7 @@ class GroupOffsets:
                 f"Group {self._group}: the offset of topic {moved[0]}, topic-partition {moved[1]} was set by another "
                 f"hand while it was looked up."
             )
-        self._send(starts, plans, self._ids_of(starts))
+        self._send(starts, plans, self._ids_of(starts), self._epochs)
 
     def renew(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, Plan] = NO_PLANS) -> None:
         """Signs offsets of ours again, as they are: so that Kafka keeps them, or to put down a range that begins there.
@@ -153,7 +166,7 @@ class GroupOffsets:
         Each plan belongs to one of the offsets. Raises AnotherInstance, KafkaFailed.
         """
         self.check(list(next_offsets))
-        self._send(next_offsets, plans, self._ids_of(next_offsets))
+        self._send(next_offsets, plans, self._ids_of(next_offsets), self._epochs)
 
     def set_back(self, starts: Mapping[Key, int]) -> None:
         """Sets offsets of ours anew, lower ones too; they may be gone by now. Raises AnotherInstance, KafkaFailed."""
@@ -161,6 +174,11 @@ class GroupOffsets:
             if not found.is_by(self._instance):
                 raise self._taken(key, found)
         self._send(starts, NO_PLANS, self._ids_of(starts))
+
+    def forget(self, key: Key) -> None:
+        """Its topic is gone: what is committed for it is no concern of ours any more."""
+        self._ours.pop(key, None)
+        self._found.pop(key, None)
 
     def ahead(self, next_offsets: Mapping[Key, int]) -> dict[Key, int]:
         """Those that are higher than what we committed before: what `commit` would send."""
@@ -171,12 +189,13 @@ class GroupOffsets:
         higher = self.ahead(next_offsets)
         if higher:
             self.check(list(higher))
-            self._send(higher, NO_PLANS, self._ids_of(higher))
+            self._send(higher, NO_PLANS, self._ids_of(higher), self._epochs)
 
     def advance(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, Plan] = NO_PLANS) -> None:
         """As `commit`, from another process of the same instance, if this instance made the last commit.
 
-        An offset goes on belonging to the topic that the last one belonged to. Raises AnotherInstance, KafkaFailed.
+        An offset goes on belonging to the topic that the last one belonged to; its epoch is not known here. Raises
+        AnotherInstance, KafkaFailed.
         """
         found = self.read(list(next_offsets))
         foreign = next((key for key, committed in found.items() if not committed.is_by(self._instance)), None)
@@ -193,14 +212,14 @@ class GroupOffsets:
         """Looks whether the offsets are still as we left them. Raises AnotherInstance when they are not.
 
         The signature tells, not the offset: a commit whose answer never came may have been made all the same. Offsets
-        that are gone went with their topic, and ours would pass over records of a new one: KafkaFailed.
+        that are gone went with their topic, and ours would pass over records of a new one: OffsetGone.
         """
         known = [key for key in (keys if keys is not None else list(self._ours)) if key in self._ours]
         committed = self.read(known)
         for topic, partition in known:
             ours, found = self._ours[topic, partition], committed.get((topic, partition))
             if found is None:
-                raise KafkaFailed(
+                raise OffsetGone(
                     f"Group {self._group}: the offset of topic {topic}, topic-partition {partition} was {ours} and is "
                     f"gone: the topic was deleted, or the group's offsets were."
                 )
@@ -218,11 +237,19 @@ class GroupOffsets:
     def _ids_of(self, keys: Iterable[Key]) -> dict[Key, str]:
         return {key: self._ids.get(key[0], "") for key in keys}
 
-    def _send(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, Plan], ids: Mapping[Key, str]) -> None:
+    def _send(
+        self,
+        next_offsets: Mapping[Key, int],
+        plans: Mapping[Key, Plan],
+        ids: Mapping[Key, str],
+        epochs: Mapping[Key, int] = NO_EPOCHS,
+    ) -> None:
         if not next_offsets:
             return
         wanted = [
-            TopicPartition(*key, offset, metadata(self._instance, plans.get(key), ids[key]))
+            TopicPartition(
+                *key, offset, metadata(self._instance, plans.get(key), ids[key]), leader_epoch=epochs.get(key, UNTOLD)
+            )
             for key, offset in next_offsets.items()
         ]
         for piece in pieces(self._group, wanted):
@@ -267,3 +294,7 @@ class GroupOffsets:
     def close(self) -> None:
         with suppress(TimeoutError):  # a broker that hangs holds it, and the commits before it
             Bounded(CLOSE_S).run(self._consumer.close)
+
+
+def _committed(tp: TopicPartition) -> Committed:
+    return Committed(tp.offset, tp.metadata or "", tp.leader_epoch)

@@ -22,6 +22,19 @@ class RangePlanner:
         self._taken: dict[Key, int] = {}
         self._batches = 0
         self._slots = int(context.state.said("slots") or 1)
+        self._void: set[Key] = set()
+
+    def accept(self, ends: Mapping[Key, int]) -> dict[Key, int]:
+        """How far ranges of the last micro-batch count as accepted: not those of topics that went away since.
+
+        Spark goes on naming that micro-batch until the next one, when a topic of that name may be there again.
+        """
+        starts = self._context.standing.starts
+        accepted = {key: end for key, end in ends.items() if key in starts and key not in self._void}
+        starts.update(accepted)
+        for key in accepted:
+            self._context.epochs.accept(key)
+        return accepted
 
     def commit(self, start: Mapping[Key, int]) -> None:
         """Everything below `start` was accepted. Raises OffsetsLost, AnotherInstance, KafkaFailed."""
@@ -29,6 +42,15 @@ class RangePlanner:
         self._guard.confirm(topics_of(group.ahead(start)))
         group.commit(start)
         self._context.state.settle()
+
+    def forget(self, key: Key) -> None:
+        """This topic-partition is not there any more."""
+        self.planned.pop(key, None)
+        self._taken.pop(key, None)
+        self._void.add(key)
+        self._context.epochs.forget(key)
+        self._context.group.forget(key)
+        self._context.state.forget(*key)
 
     def last_taken(self, key: Key) -> int:
         """The number of the micro-batch that took a range of this topic-partition last; 0: none yet."""
@@ -45,7 +67,10 @@ class RangePlanner:
         """As much as fits into one micro-batch, put down beside the offsets before it begins."""
         group, starts = self._context.group, self._context.standing.starts
         candidates = together(found, self._context.settings.flush, self._slots)
+        for topic, partition, _ in candidates:
+            self._context.epochs.take((topic, partition))
         self._batches += bool(candidates)
+        self._void = set() if candidates else self._void
         self._taken.update({(topic, partition): self._batches for topic, partition, _ in candidates})
         plans = {(topic, partition): Plan(span.end, str(span.reason)) for topic, partition, span in candidates}
         self._guard.confirm(topics_of(plans))

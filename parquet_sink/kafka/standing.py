@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.kafka.away import Away
+from parquet_sink.kafka.epochs import Epochs
 from parquet_sink.kafka.offsets import GroupOffsets, Key
 from parquet_sink.kafka.starts import TopicIds
 from parquet_sink.kafka.watermarks import Watermarks
@@ -13,20 +14,25 @@ from parquet_sink.state import State
 
 @dataclass
 class Standing:
-    """`starts`: the next offset of each topic-partition; `gone`: those that were deleted, which Spark still lists."""
+    """Of each topic-partition. `starts`: the next offset; `ends`: where it ended when we looked last.
+
+    `gone`: those that were there, and are not any more.
+    """
 
     starts: dict[Key, int] = field(default_factory=dict)
+    ends: dict[Key, int] = field(default_factory=dict)
     gone: set[Key] = field(default_factory=set)
 
-    def at(self, start: Mapping[Key, int]) -> dict[Key, int]:
-        """`start`, with topic-partitions that were found since and without those that are gone."""
-        known = {**self.starts, **start}
-        return {key: offset for key, offset in known.items() if key not in self.gone}
-
-    def let_go(self, key: Key) -> None:
-        """This topic-partition was deleted."""
+    def let_go(self, key: Key) -> range:
+        """This topic-partition is not there any more. Gives the offsets that were seen of it and not delivered."""
+        start = self.starts.pop(key)
         self.gone.add(key)
-        del self.starts[key]
+        return range(start, self.ends.pop(key, start))
+
+    def take_in(self, starts: Mapping[Key, int]) -> None:
+        """These topic-partitions are there, and start there."""
+        self.starts.update(starts)
+        self.gone.difference_update(starts)
 
 
 @dataclass(frozen=True)
@@ -39,5 +45,6 @@ class Context:
     group: GroupOffsets
     ids: TopicIds
     standing: Standing
+    epochs: Epochs
     now: Callable[[], float]
     away: Away

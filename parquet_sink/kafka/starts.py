@@ -1,12 +1,13 @@
 """Where topic-partitions start, and which topics their offsets belong to: names come back, ids do not."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 from parquet_sink.config.settings import ConnectorSettings
-from parquet_sink.errors import BrokerAway, ConnectorError, OffsetsLost
+from parquet_sink.errors import BrokerAway, ConnectorError, OffsetsLost, TopicGone
 from parquet_sink.kafka import reader
+from parquet_sink.kafka.epochs import Epochs
 from parquet_sink.kafka.offsets import Committed, Key, Plan
 
 log = logging.getLogger(__name__)
@@ -37,9 +38,13 @@ class TopicIds:
     def remade(self, topics: Iterable[str]) -> list[str]:
         """Those that by now are another topic than the one whose offsets we hold. One request, none for no topics.
 
-        A topic that is gone is none of them: whatever else is asked about it fails. Raises BrokerAway, KafkaFailed.
+        Raises TopicGone when one of them is not there, BrokerAway, KafkaFailed.
         """
-        now = self._cluster.ids(sorted(set(topics)))
+        asked = sorted(set(topics))
+        now = self._cluster.ids(asked)
+        gone = next((topic for topic in asked if topic not in now), None)
+        if gone is not None:
+            raise TopicGone(f"Topic {gone} is gone.")
         return [topic for topic, found in now.items() if other(self.known.get(topic, ""), found)]
 
     def adopt(self, topics: Iterable[str]) -> None:
@@ -65,16 +70,21 @@ def other(before: str, now: str) -> bool:
 class Starts:
     """Finds where topic-partitions start, by the group's offsets and by what Kafka still has."""
 
-    def __init__(self, settings: ConnectorSettings, cluster: Cluster, group: Group, ids: TopicIds) -> None:
+    def __init__(
+        self, settings: ConnectorSettings, cluster: Cluster, group: Group, ids: TopicIds, epochs: Epochs
+    ) -> None:
         self._name, self._kafka = settings.name, settings.kafka
-        self._cluster, self._group, self._ids = cluster, group, ids
+        self._cluster, self._group, self._ids, self._epochs = cluster, group, ids, epochs
 
-    def resolve(self, keys: Sequence[Key], reset: str) -> tuple[dict[Key, int], dict[Key, Plan]]:
+    def resolve(
+        self, keys: Sequence[Key], reset: str, back: Collection[Key] = ()
+    ) -> tuple[dict[Key, int], dict[Key, Plan]]:
         """The start of each, and the ranges that were being flushed from there when an earlier run ended.
 
         A start is the committed offset if it belongs to the topic as it is now and Kafka still has it, else what
-        `reset` says; those that are away have none. The ids of the topics must have been asked for before. Raises
-        OffsetsLost, KafkaFailed.
+        `reset` says; those that are away have none. The ids of the topics must have been asked for before. back: those
+        that were gone meanwhile, so that an offset whose topic is not known is not believed. Raises OffsetsLost,
+        KafkaFailed.
         """
         committed = self._group.read(keys)
         first, last = self._cluster.starts(keys), self._cluster.ends(keys)
@@ -84,16 +94,22 @@ class Starts:
             if key not in first or key not in last:
                 continue  # away
             found = committed.get(key)
+            self._epochs.hold(key, None)
             if found is None:
                 starts[key] = self._reset(key, reset, first[key], last[key])
-            elif other(found.topic_id, self._ids.known.get(key[0], "")):
+            elif self._of_another(found, key, back):
                 starts[key] = self._lost(reader.made_anew(*key, found.offset), first[key])
             elif first[key] <= found.offset <= self._high(key, found.offset, last[key]):
                 starts[key] = found.offset
+                self._epochs.hold(key, found.epoch)
                 plans |= {key: found.plan} if found.plan is not None else {}
             else:
                 starts[key] = self._lost(reader.lost(*key, found.offset, first[key], last[key]), first[key])
         return starts, plans
+
+    def _of_another(self, found: Committed, key: Key, back: Collection[Key]) -> bool:
+        now = self._ids.known.get(key[0], "")
+        return other(found.topic_id, now) or (key in back and not (found.topic_id and now))
 
     def _high(self, key: Key, offset: int, last: int) -> int:
         """Where the topic-partition ends, also beyond its last stable offset if `offset` lies there."""

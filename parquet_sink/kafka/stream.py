@@ -15,8 +15,8 @@ records of the new one. Each topic has an id that no other topic ever has; the r
   4. it is asked for again after the flush, before a commit, since the reader may have met the new topic
   5. and every few seconds, since a new topic that ends where the old one did has nothing due
   6. a reader forgets where it stood, and what it had fetched ahead, when a range belongs to another id
-  7. a topic-partition that was seen to be gone and is there again ends the query, which starts again at its first
-     record: Spark's own offsets still have the old position, and cannot be set back
+  7. a topic-partition that was seen to be gone is let go of; when it is there again it starts as a new one, and an
+     offset that Kafka kept for it is believed only if it names the topic that is there
 
 So asking costs one request when ranges are taken, one when they are committed, and one every five seconds; an idle
 tick asks nothing. What follows a change is said by `lost.offsets.policy`: STOP ends the connector, CONTINUE begins at
@@ -30,7 +30,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from parquet_sink.config.settings import ConnectorSettings
-from parquet_sink.errors import BrokerAway, KafkaFailed
+from parquet_sink.errors import BrokerAway, KafkaFailed, TopicGone
 from parquet_sink.handoff import Instance
 from parquet_sink.kafka import clients
 from parquet_sink.kafka.absence import Absence
@@ -38,9 +38,10 @@ from parquet_sink.kafka.admission import Candidate, due
 from parquet_sink.kafka.ages import Ages
 from parquet_sink.kafka.away import Aside, Away, Ends
 from parquet_sink.kafka.discovery import Discovery
+from parquet_sink.kafka.epochs import Epochs
 from parquet_sink.kafka.guard import TopicGuard
 from parquet_sink.kafka.heard import Heard
-from parquet_sink.kafka.offsets import GroupOffsets, Key
+from parquet_sink.kafka.offsets import GroupOffsets, Key, OffsetGone
 from parquet_sink.kafka.plans import RangePlanner
 from parquet_sink.kafka.standing import Context, Standing
 from parquet_sink.kafka.starts import TopicIds, topics_of
@@ -77,16 +78,18 @@ class Ticker:
         self._absence = Absence(settings.name, state, now)
         self._watermarks = Watermarks(settings.kafka, heard, self._absence.tell)
         self._ids = TopicIds(self._watermarks)
-        self._group = GroupOffsets(settings.kafka, instance, self._ids.known, heard)
+        self._epochs = Epochs(self._watermarks.epochs)
+        self._group = GroupOffsets(settings.kafka, instance, self._ids.known, self._epochs.held, heard)
         self._standing = Standing()
         self._away = Away(settings.name)
-        context = Context(settings, state, self._watermarks, self._group, self._ids, self._standing, now, self._away)
+        clients_of = (self._watermarks, self._group, self._ids)
+        context = Context(settings, state, *clients_of, self._standing, self._epochs, now, self._away)
         self._guard = TopicGuard(context)
         self._planner = RangePlanner(context, self._guard)
-        self._discovery = Discovery(context, self._guard, self._planner)
-        self._vigil = Vigil(context, self._guard, self._planner)
         self._ages = Ages(context)
         self._ends = Ends(self._watermarks, self._away, Aside(self._watermarks, now))
+        self._discovery = Discovery(context, self._planner, self._ages)
+        self._vigil = Vigil(context, self._guard, self._planner)
         self._draining = False
         self._drain: dict[Key, int] | None = None
 
@@ -156,25 +159,33 @@ class Ticker:
                 self._sleep(1.0)
 
     def _tick(self, accepted: Mapping[Key, int]) -> list[Candidate]:
+        """Goes on without topics that are gone; each time round there are fewer."""
         self._watermarks.poll()
         self._group.poll()
-        starts = self._standing.starts
-        still_there = {key: offset for key, offset in accepted.items() if key in starts}
-        starts.update(still_there)
-        self._planner.commit(still_there)
+        while True:
+            try:
+                found = self._ticked(accepted)
+            except TopicGone as error:
+                if self._discovery.let_go():
+                    continue
+                raise KafkaFailed(str(error)) if isinstance(error, OffsetGone) else BrokerAway(str(error)) from None
+            self._absence.over()
+            return found
+
+    def _ticked(self, accepted: Mapping[Key, int]) -> list[Candidate]:
+        self._planner.commit(self._planner.accept(accepted))
         self._vigil.keep()
         if self._state.stopping():
             self._state.say("drained", True)
             return []
         self._discovery.look()
-        found = self._due()
-        self._absence.over()
-        return found
+        return self._due()
 
     def _due(self) -> list[Candidate]:
         now_ms = int(self._now() * 1000)
         starts = self._standing.starts
         ends = self._ends.ask(list(starts))
+        self._standing.ends.update(ends)
         self._note_drain(ends)
         learned = {topic: known.bytes_per_record for topic, known in self._state.known().items()}
         found: list[tuple[int, Candidate]] = []

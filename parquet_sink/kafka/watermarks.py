@@ -18,7 +18,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from parquet_sink.config.settings import KafkaSettings
-from parquet_sink.errors import KafkaFailed
+from parquet_sink.errors import KafkaFailed, TopicGone
 from parquet_sink.kafka import answers, clients
 from parquet_sink.kafka.bounded import in_thread
 from parquet_sink.kafka.heard import Heard
@@ -38,8 +38,6 @@ LATE_S: Final = 4.0
 """When a request that waits is told of, with a cause and without one."""
 NOTHING_SAID: Final = "The connection stands, or is being made, and nothing comes"
 CHECK: Final = "Check [bootstrap.servers] and the broker"
-AWAY: Final = answers.PASSING | answers.UNKNOWN
-"""Answers about one topic-partition that are no reason to stop the others."""
 _SILENT: Final = KafkaError(KafkaError._TIMED_OUT)  # noqa: SLF001 - the client's public name
 T = TypeVar("T")
 NO_ID: Final = "A" * 22
@@ -50,6 +48,7 @@ class Watermarks:
     """Asks the cluster for topic-partitions, and for their first and last offsets, through one admin client.
 
     heard: takes what the client says of itself. waiting: is told, once a request, when no broker answers soon.
+    `epochs`: of the leaders, as they were told with the ends that were asked for last.
     """
 
     def __init__(
@@ -65,13 +64,16 @@ class Watermarks:
         self._isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         self._told_untold = False
         self._why: dict[Key, str] = {}
+        self.epochs: dict[Key, int] = {}
 
-    def topic_partitions(self) -> list[Key]:
-        """All topic-partitions of the connector's topics, in order. Raises KafkaFailed for an unknown topic."""
+    def topic_partitions(self, *, missing_too: bool = False) -> list[Key]:
+        """All topic-partitions of the connector's topics, in order; of topics that are not there it has none.
+
+        Raises TopicGone when a topic that the connector names is not there, unless `missing_too` may be; KafkaFailed.
+        """
         if self._pattern is None:
-            return sorted(
-                key for topic, about in self._described(self._kafka.topics).items() for key in self._of(topic, about)
-            )
+            named = self._described(self._kafka.topics).items()
+            return sorted(key for topic, about in named for key in self._of(topic, about, missing_too))
         pattern = self._pattern
         return sorted(
             (topic, partition)
@@ -132,10 +134,12 @@ class Watermarks:
         )
         return described
 
-    def _of(self, topic: str, about: "Future[TopicDescription]") -> list[Key]:
+    def _of(self, topic: str, about: "Future[TopicDescription]", missing_too: bool) -> list[Key]:
         try:
             return [(topic, info.id) for info in self._answer(about).partitions]
         except KafkaException as error:
+            if missing_too and error.args[0].code() in answers.UNKNOWN:
+                return []
             raise self._failed(error.args[0], f"Topic {topic}") from None
 
     def _all_topics(self) -> "dict[str, TopicMetadata]":
@@ -154,42 +158,50 @@ class Watermarks:
         The last stable offset; the high watermark when uncommitted records are read. Raises BrokerAway when none
         answers, KafkaFailed.
         """
-        return self._list(keys, OffsetSpec.latest(), self._isolation)  # type: ignore[no-untyped-call]
+        found = self._list(keys, OffsetSpec.latest(), self._isolation)  # type: ignore[no-untyped-call]
+        self.epochs.update({key: epoch for key, (_, epoch) in found.items() if epoch is not None})
+        return {key: offset for key, (offset, _) in found.items()}
 
     def back(self, keys: Sequence[Key]) -> dict[Key, int]:
         """As `ends`, for topic-partitions that were away: nobody is told that it takes long, and none is no failure."""
         try:
-            return self._list(keys, OffsetSpec.latest(), self._isolation, tell=False)  # type: ignore[no-untyped-call]
+            found = self._list(keys, OffsetSpec.latest(), self._isolation, tell=False)  # type: ignore[no-untyped-call]
         except KafkaFailed:
             return {}
+        return {key: offset for key, (offset, _) in found.items()}
 
     def highs(self, keys: Sequence[Key]) -> dict[Key, int]:
         """The high watermarks, whatever is read; otherwise as `ends`."""
-        return self._list(keys, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)  # type: ignore[no-untyped-call]
+        found = self._list(keys, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)  # type: ignore[no-untyped-call]
+        return {key: offset for key, (offset, _) in found.items()}
 
     def starts(self, keys: Sequence[Key]) -> dict[Key, int]:
         """The first offset that Kafka still holds; otherwise as `ends`."""
-        return self._list(keys, OffsetSpec.earliest(), self._isolation)  # type: ignore[no-untyped-call]
+        found = self._list(keys, OffsetSpec.earliest(), self._isolation)  # type: ignore[no-untyped-call]
+        return {key: offset for key, (offset, _) in found.items()}
 
     def why_away(self, key: Key) -> str:
         """Why the last request got no answer for a topic-partition."""
         return self._why.get(key, "its leader does not answer")
 
-    def _list(self, keys: Sequence[Key], spec: Any, isolation: IsolationLevel, *, tell: bool = True) -> dict[Key, int]:
+    def _list(
+        self, keys: Sequence[Key], spec: Any, isolation: IsolationLevel, *, tell: bool = True
+    ) -> dict[Key, tuple[int, int | None]]:
+        """Offset and leader epoch of each; absent: those that are away."""
         if not keys:
             return {}
         asked = {TopicPartition(t, p): spec for t, p in keys}
         futures = self._admin.list_offsets(asked, isolation_level=isolation, request_timeout=self._timeout_s)
-        out: dict[Key, int] = {}
+        out: dict[Key, tuple[int, int | None]] = {}
         first: KafkaFailed | None = None
         for tp, future in futures.items():
             key = (tp.topic, tp.partition)
             found = self._offset(future, tell=tell)
-            if isinstance(found, int):
+            if isinstance(found, tuple):
                 out[key] = found
                 continue
             failed = self._failed(found, f"Topic {tp.topic}, topic-partition {tp.partition}")
-            if found.code() not in AWAY:
+            if found.code() not in answers.PASSING:
                 raise failed
             self._why[key] = found.str()
             first = first or failed
@@ -197,13 +209,15 @@ class Watermarks:
             raise first
         return out
 
-    def _offset(self, future: "Future[ListOffsetsResultInfo]", *, tell: bool) -> int | KafkaError:
+    def _offset(self, future: "Future[ListOffsetsResultInfo]", *, tell: bool) -> tuple[int, int | None] | KafkaError:
         try:
-            offset = self._answer(future, tell=tell).offset
+            told = self._answer(future, tell=tell)
         except KafkaException as error:
             said: KafkaError = error.args[0]
             return said
-        return offset if offset >= 0 else _SILENT  # of a leader that kept silent while others answered: no error, -1001
+        if told.offset < 0:  # what the client says, as no error, of a leader that kept silent while others answered
+            return _SILENT
+        return told.offset, told.leader_epoch
 
     def _answer(self, future: "Future[T]", *, tell: bool = True) -> T:
         """What a request gets. Hears what the client says meanwhile, and tells who waits when it takes long."""
@@ -226,10 +240,7 @@ class Watermarks:
     def _failed(self, error: Any, what: str) -> KafkaFailed:
         code = error.code()
         if code in answers.UNKNOWN:
-            return KafkaFailed(
-                f"{what} does not exist on {self._servers}. Create the topic, or correct [topics]. If it was deleted "
-                f"while the connector ran: what was not delivered is lost with it."
-            )
+            return TopicGone(f"{what} does not exist on {self._servers}. Create the topic, or correct [topics].")
         why, cure = self._heard.why()
         return answers.failure(error, what, asked=self._servers, why=why, away=cure or CHECK)
 

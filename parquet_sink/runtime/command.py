@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, TextIO
 
 from parquet_sink.config.check import check_files
 from parquet_sink.config.docs import help_text
+from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.runtime import spark_options
 from parquet_sink.runtime.preflight import inspect
 
 if TYPE_CHECKING:
@@ -60,9 +62,12 @@ def add_files(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs until done or told to stop. Raises InvalidConfiguration, SetupError."""
+    wrong = spark_options.problems(args.master, args.conf)
     checked = inspect(check_files(args.files, args.worker, bootstrap_servers=args.bootstrap_servers))
     for warning in checked.warnings:
         log.warning("%s", warning)
+    if wrong:
+        raise InvalidConfiguration([*wrong, *checked.problems])
     settings = checked.require()
     from parquet_sink.runtime.guarded import Guarded  # after the files were found right: it takes a second
     from parquet_sink.runtime.worker import Worker
@@ -73,6 +78,7 @@ def run(args: argparse.Namespace) -> int:
         spark_conf=dict(args.conf),
         until_caught_up=args.until_caught_up,
         observer=Guarded(_live_view) if not args.no_live and draws(sys.stderr) else Guarded(),
+        wish=args.wish,
     )
     return worker.run()
 

@@ -1,7 +1,8 @@
 """One connector's life: prepare, start, look after, stop.
 
 A query that fails for a reason waiting may cure (a lost worker, a broker that stays away in the middle of a range) is
-started again from the group's offsets, a bounded number of times; every other reason ends the connector.
+started again from the group's offsets, a bounded number of times without progress; every other reason ends the
+connector. So does whatever else goes wrong with it: the others of the process go on.
 """
 
 import logging
@@ -10,8 +11,10 @@ import time
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
+from threading import Thread
 from typing import Final
 
+from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -21,22 +24,21 @@ from parquet_sink.errors import ConnectorError
 from parquet_sink.files.cleanup import prepare, remove_leftovers
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.kafka import source
-from parquet_sink.kafka.offsets import GroupOffsets, Plan
+from parquet_sink.runtime import group
 from parquet_sink.runtime.causes import DEFECT, failure_of
+from parquet_sink.runtime.restarts import PAUSE_S, WINDOW_S, Restarts
 from parquet_sink.sink import NAME as SINK
 from parquet_sink.state import Failure, State
 
 log = logging.getLogger(__name__)
 
-RESTARTS: Final = 5
-"""Times a query is started again within RESTART_WINDOW_S before its connector fails."""
-RESTART_WINDOW_S: Final = 600.0
-RESTART_PAUSE_S: Final = 2.0
-STOP_S: Final = 300.0
-"""How long a graceful stop waits for the flush in progress: one upload with all its retries fits in."""
+END_S: Final = 15.0
+"""How long Spark may take to end a query that is to end, before it is left to the end of Java."""
 REGISTRY_AWAY: Final = "RegistryAway"
 CURABLE: Final = frozenset({"BrokerAway", "KafkaFailed", REGISTRY_AWAY, DEFECT})
 """Failures that a new start of the query may cure."""
+PASSING: Final = CURABLE | {"UploadExhausted"}
+"""Failures that call for nobody's hand when they come while the connector stops: the next start goes on."""
 
 
 class Status(StrEnum):
@@ -44,6 +46,7 @@ class Status(StrEnum):
 
     STARTING = "starting"
     RUNNING = "running"
+    STOPPING = "stopping"
     DONE = "done"
     FAILED = "failed"
 
@@ -60,68 +63,128 @@ class Connector:
         self._lock = ConnectorLock(settings.files.tmp_dir, settings.name)
         self._query: StreamingQuery | None = None
         self._given: handoff.Handoff | None = None
-        self._restarts: list[float] = []
+        self._slots = 1
+        self._restarts = Restarts()
         self._registry_away: list[float] = []
         self._again_at: float | None = None
+        self._stop_by = 0.0
+        self._ending: Thread | None = None
 
-    def start(self, spark: SparkSession, *, slots: int = 1, warm_up: bool = False) -> None:
-        """Prepares the folders and starts the query. A failure is noted, not raised.
+    @property
+    def active(self) -> bool:
+        """Whether there is something to look after."""
+        return self.status in {Status.RUNNING, Status.STOPPING}
 
-        slots: Spark tasks that can run at once. warm_up: begin with a micro-batch that loads and compiles everything.
-        """
+    def prepare(self) -> None:
+        """Takes the lock and makes the folders ready: what needs no Spark. A failure is noted, not raised."""
         try:
             prepare(self.settings.files.tmp_dir)
             self._lock.acquire()
             remove_leftovers(self.settings.files.tmp_dir, self.settings.name)
             self._given = handoff.write(self.settings, self.folder)
             self.state = State.for_new_run(self._given.state_path)
-            self.state.say("slots", slots)
-            if warm_up:
-                self.state.say("warm", True)
         except ConnectorError as error:
             self._fail(Failure(type(error).__name__, str(error)))
+
+    def start(self, spark: SparkSession, *, slots: int = 1, warm_up: bool = False) -> None:
+        """Starts the query; prepares what is not prepared yet. What goes wrong is noted, not raised.
+
+        slots: Spark tasks that can run at once. warm_up: begin with a micro-batch that loads and compiles everything.
+        """
+        if self._given is None:
+            self.prepare()
+        if self.status is not Status.STARTING or self.state is None:
             return
+        self._slots = slots
+        self.state.say("slots", slots)
+        if warm_up:
+            self.state.say("warm", True)
+        self.status = Status.RUNNING
         self._launch(spark)
 
     def _launch(self, spark: SparkSession) -> None:
+        """Starts the query with a new checkpoint. An exception on the way is as a query that failed."""
+        self._query = None
+        try:
+            self._make_lost_folders()
+            self._query = self._started(spark)
+        except (ConnectionError, Py4JNetworkError):  # Java is gone, and with it all connectors
+            raise
+        except Exception as error:  # whatever it is, the other connectors go on
+            log.debug("connector %s", self.settings.name, exc_info=True)
+            self._ended(failure_of(error, self.settings.files.tmp_dir))
+
+    def _started(self, spark: SparkSession) -> StreamingQuery:
         checkpoint = self.folder / "checkpoint"
         shutil.rmtree(checkpoint, ignore_errors=True)
         options = {handoff.RUN_FOLDER: str(self.folder)}
         stream = spark.readStream.format(source.NAME).options(**options).load().writeStream.format(SINK)
         stream = stream.options(**options, checkpointLocation=str(checkpoint)).queryName(self.settings.name)
         trigger = {"availableNow": True} if self._until_caught_up else {"processingTime": self._tick()}
-        self._query = stream.trigger(**trigger).start()
-        self.status = Status.RUNNING
+        return stream.trigger(**trigger).start()
 
     def _tick(self) -> str:
         """A quarter of the commit interval, between 0.25 and 1 s: a range is due within a second of its age."""
         return f"{min(max(self.settings.flush.commit_interval_ms // 4, 250), 1_000)} milliseconds"
 
-    def look(self, spark: SparkSession) -> None:
-        """Notices that the query ended; starts it again where that may help."""
-        if self.status is not Status.RUNNING or self._query is None:
+    def _lost(self) -> list[Path]:
+        """Of the files that the connector's processes share, those that somebody removed."""
+        assert self._given is not None
+        return [path for path in (*self._given.files, self._given.state_path) if not path.exists()]
+
+    def _make_lost_folders(self) -> None:
+        """Makes anew what somebody removed, from what this process holds. Raises StorageFailed, OSError."""
+        assert self._given is not None
+        assert self.state is not None
+        if not self._lost():
             return
-        if self._again_at is not None:
+        self._given = handoff.write(self.settings, self.folder, self._given.instance)
+        if not self._given.state_path.exists():
+            self.state.close()
+            self.state = State.for_new_run(self._given.state_path)
+            self.state.say("slots", self._slots)
+            self.state.say("begun", True)
+
+    def look(self, spark: SparkSession) -> None:
+        """Notices that the query ended; starts it again where that may help; goes on with a stop."""
+        if self.status is Status.STOPPING:
+            self._look_at_stop()
+        elif self.status is Status.RUNNING and self._again_at is not None:
             if time.monotonic() >= self._again_at:
                 self._again_at = None
                 self._launch(spark)
-            return
-        if not self._query.isActive:
-            self._ended(self._query)
+        elif self.status is Status.RUNNING and self._query is not None:
+            self._look_at_query(self._query)
 
-    def _ended(self, query: StreamingQuery) -> None:
+    def _look_at_query(self, query: StreamingQuery) -> None:
+        if not query.isActive:
+            self._ended(self._reason(query))
+        elif lost := self._lost():
+            log.warning(
+                "connector %s: %s was removed while it was in use. It is made anew, and the query is started again "
+                "from the group's offsets.",
+                *(self.settings.name, lost[0]),
+            )
+            query.stop()
+            self._start_again(PAUSE_S)
+
+    def _ended(self, failure: Failure | None) -> None:
+        """The query ended by itself, or did not start."""
         assert self.state is not None
-        failure = self._reason(query)
-        self._commit_accepted()
+        assert self._given is not None
+        group.commit_accepted(self._given, self.state)
         if failure is None:
             self.status = Status.DONE
             return
-        may_help = self._curable(failure) and not self.state.stopping()
-        pause_s = self._pause_before_restart(failure) if may_help else None
+        pause_s = self._pause_before_restart(failure) if self._curable(failure) else None
         if pause_s is None:
             self._fail(failure)
             return
         log.warning("connector %s: %s Starting again from the group's offsets.", self.settings.name, failure.message)
+        self._start_again(pause_s)
+
+    def _start_again(self, pause_s: float) -> None:
+        assert self.state is not None
         self.state.forgive()
         self._again_at = time.monotonic() + pause_s
 
@@ -141,73 +204,92 @@ class Connector:
 
     def _pause_before_restart(self, failure: Failure) -> float | None:
         """Seconds; None: no more. The registry has a patience of its own, and does not use up the restarts."""
+        assert self.state is not None
+        assert self._given is not None
         now = time.monotonic()
         if failure.kind == REGISTRY_AWAY and self._bears_with_the_registry(now):
-            return min(RESTART_PAUSE_S * len(self._registry_away), self.settings.registry_pause_ms / 1000)
-        self._restarts = [at for at in self._restarts if now - at < RESTART_WINDOW_S] + [now]
-        return RESTART_PAUSE_S * len(self._restarts) if len(self._restarts) <= RESTARTS else None
+            return min(PAUSE_S * len(self._registry_away), self.settings.registry_pause_ms / 1000)
+        return self._restarts.pause_s(now, failure.message, group.standing(self._given, self.state))
 
     def _bears_with_the_registry(self, now: float) -> bool:
         """Whether `errors.retry.timeout` is not over; it begins anew when the registry was there for a while."""
-        if self._registry_away and now - self._registry_away[-1] >= RESTART_WINDOW_S:
+        if self._registry_away and now - self._registry_away[-1] >= WINDOW_S:
             self._registry_away.clear()
         self._registry_away.append(now)
         patience_ms = self.settings.registry_patience_ms
         return patience_ms < 0 or 1000 * (now - self._registry_away[0]) < patience_ms
 
-    def _commit_accepted(self) -> None:
-        """What the target accepted in the micro-batch that failed is committed; nothing else is."""
-        assert self.state is not None
-        assert self._given is not None
-        accepted = self.state.accepted()
-        if not accepted:
+    def ask_to_stop(self, asked_at: float | None = None) -> None:
+        """Admits nothing more; the flush in progress goes on, for `stop_timeout_ms` from `asked_at` (monotonic)."""
+        if self.status is Status.STARTING:
+            self.status = Status.DONE
+        if self.status is not Status.RUNNING or self.state is None:
             return
-        group = GroupOffsets(self.settings.kafka, self._given.instance)
-        try:
-            group.advance(
-                {(one.topic, one.partition): one.next_offset for one in accepted},
-                {
-                    (one.topic, one.partition): Plan(one.end, one.reason)
-                    for one in accepted
-                    if one.next_offset < one.end
-                },
-            )
-        except ConnectorError as error:
-            log.warning("connector %s: %s The files after it are sent again.", self.settings.name, error)
-        finally:
-            group.close()
+        self.status = Status.STOPPING
+        self._stop_by = (time.monotonic() if asked_at is None else asked_at) + self.settings.stop_timeout_ms / 1000
+        self.state.stop()
 
-    def ask_to_stop(self) -> None:
-        """Admits nothing more; the flush in progress goes on."""
-        if self.state is not None:
-            self.state.stop()
-
-    def finish(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Waits until the flush in progress is done and its offsets are committed, then ends the query."""
-        deadline = clock() + STOP_S
-        while self._query is not None and self._query.isActive and not self._drained() and clock() < deadline:
-            time.sleep(0.1)
-        if self._query is not None and self._query.isActive:
-            self._query.stop()
-        if self.status is Status.RUNNING:
+    def _look_at_stop(self) -> None:
+        """Ends the query once nothing is in flight, or in the end; then settles, without waiting for Spark for ever."""
+        if self._ending is None:
+            if self._in_flight():
+                if time.monotonic() < self._stop_by:
+                    return
+                log.warning(
+                    "connector %s: the flush in progress is given up, %g s after the stop was asked for "
+                    "(connect.ems.stop.timeout.ms); its files are sent again at the next start, under the same names",
+                    *(self.settings.name, self.settings.stop_timeout_ms / 1000),
+                )
+            self._ending = Thread(target=self._end_query, name=f"stop-{self.settings.name}", daemon=True)
+            self._ending.start()
+            self._stop_by = time.monotonic() + END_S
+        elif not self._ending.is_alive() or time.monotonic() >= self._stop_by:
             self._settle()
 
+    def _in_flight(self) -> bool:
+        """Whether a flush may be in progress: not before the source looked for the first time, nor once it says so."""
+        assert self.state is not None
+        running = self._again_at is None and self._query is not None and self._query.isActive
+        return running and bool(self.state.watches()) and not self.state.said("drained")
+
+    def _end_query(self) -> None:
+        assert self.state is not None
+        assert self._given is not None
+        try:
+            if self._query is not None and self._query.isActive:
+                self._query.stop()
+            group.commit_accepted(self._given, self.state)
+        except Exception as error:  # noqa: BLE001 - what is not committed is sent again
+            log.warning("connector %s: it did not stop in order: %s", self.settings.name, error)
+
     def _settle(self) -> None:
-        """After the query ended on our request: done, unless it failed on the way."""
-        assert self._query is not None
-        failure = self._reason(self._query)
-        self._commit_accepted()
-        if failure is None:
-            self.status = Status.DONE
-        else:
+        """After the query ended on our request: done, unless somebody's hand is needed. What waits is told."""
+        assert self.state is not None
+        failure = None if self._query is None or self._again_at is not None else self._reason(self._query)
+        if failure is not None and failure.kind not in PASSING:
             self._fail(failure)
+            return
+        self.status = Status.DONE
+        if failure is not None:
+            log.warning("connector %s: the last flush did not end well: %s", self.settings.name, failure.message)
+        if behind := group.waiting(self.state):
+            log.warning("%s", group.told(self.settings, behind))
+
+    def finish(self, spark: SparkSession, sleep: Callable[[float], None] = time.sleep) -> None:
+        """Waits until a stop that was asked for is over."""
+        while self.active:
+            self.look(spark)
+            sleep(0.1)
+
+    def crash(self, error: BaseException) -> None:
+        """Something unforeseen went wrong with this connector here, in the program: it fails, the others go on."""
+        log.debug("connector %s", self.settings.name, exc_info=error)
+        self._fail(failure_of(error, self.settings.files.tmp_dir))
+        Thread(target=self._end_query, name=f"stop-{self.settings.name}", daemon=True).start()
 
     def has_begun(self) -> bool:
         """Whether it knows where its topic-partitions start: its processes are there, and the broker answered."""
         return self.state is not None and bool(self.state.said("begun"))
-
-    def _drained(self) -> bool:
-        return self.state is not None and bool(self.state.said("drained"))
 
     def _fail(self, failure: Failure) -> None:
         self.status, self.failure = Status.FAILED, failure

@@ -2,12 +2,17 @@
 
 import logging
 from collections.abc import Sequence
+from typing import Final
 
 from parquet_sink.runtime.connector import Connector, Status
 from parquet_sink.runtime.shown import shown
 from parquet_sink.upload.receipts import Receipt
 
 log = logging.getLogger(__name__)
+
+
+WORDS: Final = {Status.STARTING: "starting; it waits for Java and Spark, which take some seconds to load"}
+"""Of a status that says too little by itself."""
 
 
 class LogLines:
@@ -23,7 +28,7 @@ class LogLines:
             status = shown(connector)
             if self._status.get(connector.settings.name) is not status:
                 self._status[connector.settings.name] = status
-                log.info("connector %s: %s", connector.settings.name, status)
+                log.info("connector %s: %s", connector.settings.name, WORDS.get(status, status))
 
     def close(self, connectors: Sequence[Connector]) -> None:
         self.look(connectors)

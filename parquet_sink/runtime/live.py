@@ -19,6 +19,7 @@ from parquet_sink.runtime.picture import Seen, draw, styled
 from parquet_sink.runtime.shown import shown, trouble
 from parquet_sink.runtime.tally import Standing, Tally, sums
 
+STARTING: Final = "Spark is starting, which takes about 10 s."
 NO_FILE: Final = "no file sent"
 """In the end, of a connector for which nothing was due; 'no file yet' would promise one."""
 
@@ -33,7 +34,7 @@ class LiveView:
         self._seen: dict[str, int] = {}
         self._live: Live | None = None
         self._rerouted: list[tuple[logging.StreamHandler[TextIO], TextIO]] = []
-        self._console.print(Text("Spark is starting; this takes some seconds.", style="dim"))
+        self._console.print(Text(STARTING, style="dim"))
 
     def look(self, connectors: Sequence[Connector]) -> None:
         """Draw how things stand now."""

@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, KafkaException
 
 from parquet_sink.config.report import printable
 from parquet_sink.config.settings import ConnectorSettings, FileSettings, KafkaSettings, PushSettings, RegistrySettings
-from parquet_sink.errors import InvalidConfiguration, KafkaFailed, RegistryFailed, StorageFailed
+from parquet_sink.errors import RESET_TOOL, InvalidConfiguration, KafkaFailed, RegistryFailed, StorageFailed
 from parquet_sink.files.cleanup import prepare
 from parquet_sink.files.storage import free_space
 from parquet_sink.handoff import Instance
@@ -229,13 +229,13 @@ def of_group(
     item = f"group {kafka.group}"
     fresh = [key for key in lasts if key not in committed]
     if fresh and kafka.offset_reset == "none":
-        cure = "auto.offset.reset is none: commit an offset with kafka-consumer-groups, or choose earliest or latest."
+        cure = f"auto.offset.reset is none: commit an offset with {RESET_TOOL}, or choose earliest or latest."
         return Finding(Verdict.FAILED, item, f"no committed offset for {_listed(map(_named, fresh))}. {cure}")
     outside = [key for key, found in committed.items() if not firsts[key] <= found.offset <= lasts[key]]
     if outside:
         what = _listed(f"{_named(key)} at {committed[key].offset}" for key in outside)
         verdict = Verdict.FAILED if kafka.lost_offsets == "STOP" else Verdict.WARNING
-        cure = "Reset the group with kafka-consumer-groups, or set connect.ems.lost.offsets.policy=CONTINUE."
+        cure = f"Reset the group with {RESET_TOOL}, or set connect.ems.lost.offsets.policy=CONTINUE."
         return Finding(verdict, item, f"Kafka no longer holds the offsets it stands at: {what}. {cure}")
     if not committed:
         return Finding(Verdict.OK, item, f"no committed offsets: it begins at the {kafka.offset_reset} record")

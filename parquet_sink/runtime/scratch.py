@@ -1,7 +1,9 @@
-"""The private folder of one run, for checkpoints, state and Spark's own files: in memory where there is such a place.
+"""The private folder of one run, for settings, checkpoints and the temporary files of Spark and Java.
 
-A run that is killed cannot remove its folder, and memory is dear: the next run on the machine does. Each holds a lock
-on its folder, which the operating system releases however the process ends.
+It is in memory where that lasts: at the end of a user's last session systemd removes what it has in shared memory, but
+nothing of system users. A run that is killed at once cannot remove its folder, so the next run on the machine does.
+Each holds a lock on its folder, which the operating system releases however the process ends; cleaners of temporary
+files respect it.
 """
 
 import contextlib
@@ -15,24 +17,57 @@ from pathlib import Path
 from typing import Final
 
 MEMORY_FOLDER: Final = Path("/dev/shm")
+LAST_SYSTEM_USER: Final = 999
+"""Whose shared memory no logout clears (`RemoveIPC` of systemd's logind)."""
 PREFIX: Final = "parquet-sink-run-"
 
 
+class RunFolder:
+    """A fresh folder (mode 0700) below `base`, ours by a lock. base: None chooses."""
+
+    def __init__(self, base: Path | None = None) -> None:
+        sweep(base)
+        self.path, self._lock = _make(base or _base())
+        self._below: list[Path] = []
+
+    def remember(self) -> None:
+        """What folders there are now is what `mend` makes anew."""
+        self._below = [path for path in self.path.rglob("*") if path.is_dir()]
+
+    def mend(self) -> None:
+        """Makes the folder anew when somebody removed it, with the folders below that were remembered, empty.
+
+        Processes that have temporary files there go on with new ones. Raises OSError.
+        """
+        if self.path.exists():
+            return
+        self.path.mkdir(mode=0o700)
+        lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        _locked(lock)
+        os.close(self._lock)
+        self._lock = lock
+        for folder in self._below:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def remove(self) -> None:
+        """With all its content; the lock goes last."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._lock)
+
+
 @contextmanager
-def scratch_folder(base: Path | None = None) -> Iterator[Path]:
-    """A fresh folder (mode 0700) below `base`, removed at the end. base: None chooses."""
-    base = base or _base()
-    sweep(base)
-    folder, lock = _make(base)
+def run_folder(base: Path | None = None) -> Iterator[RunFolder]:
+    """A run folder that is removed at the end."""
+    folder = RunFolder(base)
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(lock)
+        folder.remove()
 
 
 def _base() -> Path:
-    return MEMORY_FOLDER if os.access(MEMORY_FOLDER, os.W_OK) else Path(tempfile.gettempdir())
+    lasts = os.getuid() <= LAST_SYSTEM_USER and os.access(MEMORY_FOLDER, os.W_OK)
+    return MEMORY_FOLDER if lasts else Path(tempfile.gettempdir())
 
 
 def _make(base: Path) -> tuple[Path, int]:
@@ -47,8 +82,9 @@ def _make(base: Path) -> tuple[Path, int]:
 
 
 def sweep(base: Path | None = None) -> None:
-    """Removes this user's folders whose process is gone."""
-    for left in (base or _base()).glob(f"{PREFIX}*"):
+    """Removes this user's folders whose process is gone. base: None for every place where there may be some."""
+    bases = [base] if base is not None else [MEMORY_FOLDER, Path(tempfile.gettempdir())]
+    for left in (left for folder in bases for left in folder.glob(f"{PREFIX}*")):
         try:
             descriptor = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except OSError:  # another user's, or removed meanwhile

@@ -1,17 +1,19 @@
 """The Spark session that hosts the connectors, and the two data sources by name."""
 
 import os
-import subprocess
 import sys
+import threading
+import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from pyspark import SparkConf, SparkContext
-from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from parquet_sink import logs
+from parquet_sink.runtime.java import Java
 from parquet_sink.spark import register
 
 SLOTS: Final = 4
@@ -19,11 +21,14 @@ SLOTS: Final = 4
 ATTEMPTS: Final = 4
 """Times a task is tried: `local[N]` alone never retries."""
 LOCAL_MASTER: Final = f"local[{SLOTS},{ATTEMPTS}]"
+STOP_S: Final = 10.0
+"""How long Spark may take to stop; then its Java process is ended."""
 
 LOG4J: Final = Path(__file__).resolve().with_name("log4j2.properties")
 
 JAVA_OPTIONS: Final = (
-    f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms96m -Xmn64m -Dlog4j2.configurationFile={LOG4J.as_uri()}"
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -Xms96m -Xmn64m "
+    f"-Dlog4j2.configurationFile={LOG4J.as_uri()}"
 )
 """Java only plans and hands blocks on: measured with `make bench`, the quick compiler alone saves 0.8 µs CPU per record
 and 80 MB against the optimising one, and a small young generation keeps the heap small."""
@@ -45,31 +50,72 @@ SETTINGS: Final = {
     "spark.ui.retainedStages": "10",
     "spark.ui.retainedTasks": "100",
     "spark.python.worker.reuse": "true",
+    "spark.python.daemon.module": "parquet_sink.runtime.daemon",
     "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|authorization",
 }
 """One block is a row, and one row makes a batch, so that memory stays bounded; ranges must not be merged into fewer
 tasks; history is kept short, for months of batches. What is given by `--conf` comes on top."""
 
 
-def start(master: str | None, scratch: Path, extra: Mapping[str, str] | None = None) -> SparkSession:
-    """The session, both data sources registered.
+class Session:
+    """Spark with its Java process. folder: the run folder, which holds all their temporary files."""
 
-    master: Spark's, None for LOCAL_MASTER. scratch: a folder for Spark's temporary files. extra: Spark settings that
-    win over SETTINGS.
-    """
-    local = master is None or master.startswith("local")
-    _set_environment(local)
-    conf = SparkConf(loadDefaults=False).setMaster(master or LOCAL_MASTER)
-    for key, value in {**SETTINGS, **_folders(scratch), **(_loopback() if local else {}), **(extra or {})}.items():
-        conf.set(key, value)
-    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    gateway = launch_gateway(conf, output)  # type: ignore[no-untyped-call]
-    if gateway.proc is not None:
-        logs.relay(gateway.proc.stdout)
-    SparkContext(conf=conf, gateway=gateway)
-    spark = SparkSession.builder.getOrCreate()
-    register(spark)
-    return spark
+    def __init__(self, master: str | None, folder: Path, extra: Mapping[str, str] | None = None) -> None:
+        """master: Spark's, None for LOCAL_MASTER. extra: Spark settings that win over SETTINGS."""
+        self.master, self._extra = master or LOCAL_MASTER, dict(extra or {})
+        self._folder = folder / "spark"
+        self.java = Java(self._folder, folder)
+        self._spark: SparkSession | None = None
+
+    def start(self) -> SparkSession:
+        """The session, both data sources registered."""
+        self.connect()
+        return self.open()
+
+    def connect(self) -> None:
+        """Starts Java and Spark, which takes seconds. In the main thread PySpark takes SIGINT for itself here."""
+        local = self.master.startswith("local")
+        _set_environment(local)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        conf = SparkConf(loadDefaults=False).setMaster(self.master)
+        for key, value in self._settings(local).items():
+            conf.set(key, value)
+        context = SparkContext(conf=conf, gateway=self.java.launch(conf))
+        vars(context._accumulatorServer)["handle_error"] = _said_elsewhere  # noqa: SLF001 - prints a trace otherwise
+
+    def open(self) -> SparkSession:
+        """The session; it is known to the thread that asks, in which queries are to be started."""
+        self._spark = SparkSession.builder.getOrCreate()
+        register(self._spark)
+        return self._spark
+
+    def _settings(self, local: bool) -> dict[str, str]:
+        settings = {**SETTINGS, **_folders(self._folder), **(_loopback() if local else {}), **self._extra}
+        settings["spark.driver.extraJavaOptions"] += f' "-Djava.io.tmpdir={self._folder}"'
+        return settings
+
+    def hush(self) -> None:
+        """Spark says no more: tasks that are killed when their time is over fill pages, and say nothing new."""
+        if self._spark is not None:
+            with suppress(Exception):
+                self._spark.sparkContext.setLogLevel("OFF")
+
+    def close(self) -> None:
+        """Ends Spark and Java, within a bounded time. Nothing that was running is waited for."""
+        if self._spark is not None:
+            stopping = threading.Thread(target=_stopped, args=(self._spark,), name="spark-stop", daemon=True)
+            stopping.start()
+            stopping.join(STOP_S)
+        self.java.end()
+
+
+def _said_elsewhere(request: object, address: object) -> None:
+    """The end of Java is noticed by whoever talks to it."""
+
+
+def _stopped(spark: SparkSession) -> None:
+    with suppress(Exception), warnings.catch_warnings(action="ignore"):  # a Java process that is gone needs no stopping
+        spark.stop()
 
 
 def _set_environment(local: bool) -> None:

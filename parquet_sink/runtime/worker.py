@@ -1,33 +1,40 @@
 """The process that hosts connectors: one Spark session, one streaming query for each connector, one loop.
 
-Signals: the first SIGTERM or SIGINT finishes the flush in progress, commits and ends with 0; the second ends at once.
+Signals: the first SIGTERM, SIGINT or SIGHUP finishes the flush in progress, commits and ends with 0; a later one ends
+at once (`parquet_sink.signals`). What goes wrong with one connector, or with what shows them, ends none of the others.
 """
 
 import logging
-import os
-import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
-from types import FrameType
+from functools import partial
+from threading import Thread
 from typing import TYPE_CHECKING, Final, Protocol
-
-from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 
 from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import ConnectorError, SetupError
 from parquet_sink.kafka.jars import find_java
 from parquet_sink.runtime.connector import Connector, Status
-from parquet_sink.runtime.scratch import scratch_folder
+from parquet_sink.runtime.scratch import RunFolder, run_folder
+from parquet_sink.signals import StopWish
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from parquet_sink.runtime.session import Session
+
 log = logging.getLogger(__name__)
 
+PROMISE: Final = "; the flush in progress is finished first, for at most {:g} s; a second signal ends it at once"
+JAVA_ENDED: Final = (
+    "Spark's Java process ended while connectors ran: it was killed, or ran out of memory. "
+    "What was not committed is sent again at the next start."
+)
 LOOK_S: Final = 0.25
 BEGIN_S: Final = 10.0
+GIVE_UP_S: Final = 5.0
+"""How long a start of Spark that is given up may take to notice."""
 
 
 class Observer(Protocol):
@@ -38,7 +45,7 @@ class Observer(Protocol):
 
 
 class Worker:
-    """Runs connectors until they are done, one has failed, or a signal comes."""
+    """Runs connectors until they are done or have failed, or a stop is wished for. wish: None listens by itself."""
 
     def __init__(
         self,
@@ -48,97 +55,133 @@ class Worker:
         spark_conf: Mapping[str, str] | None = None,
         until_caught_up: bool = False,
         observer: Observer,
+        wish: StopWish | None = None,
     ) -> None:
         self._settings, self._master, self._until_caught_up = connectors, master, until_caught_up
         self._spark_conf, self._observer = spark_conf, observer
-        self._signals = 0
+        self._wish = StopWish() if wish is None else wish
         self._connectors: list[Connector] = []
+        self._session: Session | None = None
+        self._mend: Callable[[], None] = lambda: None
 
     def run(self) -> int:
-        """0 when all are done, or stopped on a signal; 1 when a connector failed. Raises SetupError."""
-        find_java()
-        with scratch_folder() as folder:
-            restore = self._listen()
+        """0 when all are done, or stopped on a wish; 1 when a connector failed. Raises SetupError, ConnectorError."""
+        with self._wish.heard():
+            longest_s = max((one.stop_timeout_ms / 1000 for one in self._settings), default=0.0)
+            self._wish.promise = PROMISE.format(longest_s)
             try:
-                return self._host(folder)
-            finally:
-                restore()
-
-    def _host(self, folder: Path) -> int:
-        from parquet_sink.runtime import session  # takes a second to import
-
-        try:
-            spark = session.start(self._master, folder / "spark", self._spark_conf)
-        except Exception as error:
-            raise SetupError(
-                f"Spark did not start with master {self._master or session.LOCAL_MASTER}: {error}"
-            ) from error
-        try:
-            self._listen()  # again: PySpark takes SIGINT for itself when a session starts
-            self._start(spark, folder, session.slots(spark))
-            self._supervise(spark)
-            return 1 if any(c.status is Status.FAILED for c in self._connectors) else 0
-        except (Py4JError, ConnectionError) as error:
-            if isinstance(error, Py4JJavaError):
+                find_java()
+                with run_folder() as folder:
+                    return self._host(folder)
+            except SetupError:
+                if self._wish:  # whoever signals a whole group ends what was asked for here
+                    return 0
                 raise
-            raise ConnectorError(
-                "Spark's Java process ended while connectors ran: it was killed, or ran out of memory. "
-                "What was not committed is sent again at the next start."
-            ) from error
+
+    def _host(self, folder: RunFolder) -> int:
+        """Locks first: a connector that runs already is told before Spark takes its time to start."""
+        for index, settings in enumerate(self._settings):
+            self._connectors.append(
+                Connector(settings, folder.path / str(index), until_caught_up=self._until_caught_up)
+            )
+        try:
+            for connector in self._connectors:
+                self._guarded(connector, connector.prepare)
+            if any(connector.status is Status.STARTING for connector in self._connectors):
+                self._run_on_spark(folder)
         finally:
             self._observer.close(self._connectors)
             for connector in self._connectors:
                 connector.close()
-            with suppress(Py4JError, ConnectionError):  # a Java process that is gone needs no stopping
-                spark.stop()
+        return int(any(connector.status is Status.FAILED for connector in self._connectors))
 
-    def _start(self, spark: "SparkSession", folder: Path, slots: int) -> None:
+    def _run_on_spark(self, folder: RunFolder) -> None:
+        from parquet_sink.runtime.session import Session  # takes a second to import
+
+        session = self._session = Session(self._master, folder.path, self._spark_conf)
+        try:
+            spark = self._started(session)
+            if spark is not None:
+                folder.remember()
+                self._mend = folder.mend
+                self._start(spark)
+                self._supervise(spark)
+        finally:
+            session.close()
+
+    def _started(self, session: "Session") -> "SparkSession | None":
+        """Spark, or None when a stop was wished for before it was up. In a thread, so that it can be given up."""
+        errors: list[Exception] = []
+
+        def start() -> None:
+            try:
+                session.connect()
+            except Exception as error:  # noqa: BLE001 - told below, in the main thread
+                errors.append(error)
+
+        starter = Thread(target=start, name="spark-start", daemon=True)
+        starter.start()
+        while starter.is_alive() and not self._wish:
+            self._observer.look(self._connectors)
+            starter.join(LOOK_S)
+        if self._wish:
+            session.java.kill()
+            starter.join(GIVE_UP_S)
+            for connector in self._connectors:
+                connector.ask_to_stop()
+            return None
+        if errors:
+            raise SetupError(f"Spark did not start with master {session.master}: {errors[0]}") from errors[0]
+        return session.open()
+
+    def _start(self, spark: "SparkSession") -> None:
         """Starts one after the other; the first one warms Spark up for all.
 
         Each has BEGIN_S to begin before the next: forty at once would keep each other from it.
         """
-        for index, settings in enumerate(self._settings):
-            if self._signals:
+        from parquet_sink.runtime.session import slots
+
+        found = slots(spark)
+        for index, connector in enumerate(c for c in self._connectors if c.status is Status.STARTING):
+            if self._wish:
                 return
-            connector = Connector(settings, folder / str(index), until_caught_up=self._until_caught_up)
-            self._connectors.append(connector)
-            connector.start(spark, slots=slots, warm_up=index == 0)
+            self._guarded(connector, partial(connector.start, spark, slots=found, warm_up=index == 0))
             deadline = time.monotonic() + BEGIN_S
-            while connector.status is Status.RUNNING and not connector.has_begun() and not self._signals:
+            while connector.status is Status.RUNNING and not connector.has_begun() and not self._wish:
                 self._look(spark)
                 if time.monotonic() > deadline:
                     break
             self._look(spark)
 
+    def _supervise(self, spark: "SparkSession") -> None:
+        while not self._wish and any(connector.active for connector in self._connectors):
+            self._look(spark)
+        if self._wish and self._session is not None:
+            self._session.hush()
+        for connector in self._connectors:
+            self._guarded(connector, partial(connector.ask_to_stop, self._wish.asked_at))
+        while any(connector.active for connector in self._connectors):
+            self._look(spark)
+
     def _look(self, spark: "SparkSession") -> None:
         """One look after all connectors, and a pause."""
+        if self._java_gone(0.0):
+            raise ConnectorError(JAVA_ENDED)
+        with suppress(OSError):  # who needs it will tell
+            self._mend()
         for connector in self._connectors:
-            connector.look(spark)
+            self._guarded(connector, partial(connector.look, spark))
         self._observer.look(self._connectors)
         time.sleep(LOOK_S)
 
-    def _supervise(self, spark: "SparkSession") -> None:
-        while not self._signals and any(c.status is Status.RUNNING for c in self._connectors):
-            self._look(spark)
-        for connector in self._connectors:
-            connector.ask_to_stop()
-        for connector in self._connectors:
-            connector.finish()
+    def _guarded(self, connector: Connector, act: Callable[[], None]) -> None:
+        """What a connector did not foresee ends it alone, unless Java is gone. Raises ConnectorError then."""
+        try:
+            act()
+        except Exception as error:
+            if self._java_gone(2.0):
+                raise ConnectorError(JAVA_ENDED) from error
+            connector.crash(error)
 
-    def _listen(self) -> Callable[[], None]:
-        before = {number: signal.signal(number, self._signalled) for number in (signal.SIGTERM, signal.SIGINT)}
-
-        def restore() -> None:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-        return restore
-
-    def _signalled(self, number: int, frame: FrameType | None) -> None:
-        self._signals += 1
-        if self._signals > 1:
-            os.write(
-                2, b"parquet-sink: second signal, ending at once; unfinished files are sent again at the next start\n"
-            )
-            os._exit(128 + number)
-        os.write(2, b"parquet-sink: stopping; the flush in progress is finished first\n")
+    def _java_gone(self, patience_s: float) -> bool:
+        return self._session is not None and self._session.java.gone(patience_s)

@@ -5,8 +5,15 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from parquet_sink.config.key import ems
+from parquet_sink.config.keys_push import MOST_VARCHAR_BYTES
+from parquet_sink.config.keys_shape import MOST_CHUNKS
+
 _CONTINUES, _CONTINUATION = 0xC0, 0x80
 """A byte of UTF-8 that is not the first of its character is 10xxxxxx."""
+
+_WIDEST = 4
+"""Bytes of the longest character."""
 
 _FIRST, _BEYOND = pa.scalar(b"\x80", pa.binary()), pa.scalar(b"\xc0", pa.binary())
 
@@ -42,7 +49,7 @@ class Chunks:
             if rows:
                 column = pc.replace_with_mask(column, doubtful, _nth(cuts, number))
             columns.append(column.cast(pa.string()))
-        misfits = {row: self._misfit(lengths[row].as_py()) for row, cut in zip(rows, cuts, strict=True) if cut is None}
+        misfits = {row: self._misfit(data[row].as_py()) for row, cut in zip(rows, cuts, strict=True) if cut is None}
         return (*columns, *self._nulls(len(texts), self._count - used)), misfits
 
     def _is_doubtful(self, texts: pa.BinaryArray, lengths: pa.Int32Array) -> pa.BooleanArray:
@@ -60,14 +67,19 @@ class Chunks:
         start = 0
         pieces: list[bytes] = []
         while start < len(data):
-            end = min(start + self._size, len(data))
-            while end < len(data) and data[end] & _CONTINUES == _CONTINUATION:
-                end -= 1
+            end = self._end(data, start)
             if end <= start or len(pieces) == self._count:
                 return None
             pieces.append(data[start:end])
             start = end
         return pieces
+
+    def _end(self, data: bytes, start: int) -> int:
+        """Where a chunk ends that begins at `start`, not within a character; `start` where not even one has room."""
+        end = min(start + self._size, len(data))
+        while end < len(data) and data[end] & _CONTINUES == _CONTINUATION:
+            end -= 1
+        return end
 
     def _slice(self, texts: pa.BinaryArray, lengths: pa.Int32Array, number: int) -> pa.BinaryArray:
         """The bytes of one column where a text may be cut anywhere."""
@@ -75,11 +87,24 @@ class Chunks:
         column = pc.binary_slice(texts, start, start + self._size)
         return pc.if_else(pc.greater(lengths, start), column, pa.scalar(None, pa.binary())) if number else column
 
-    def _misfit(self, length: int) -> str:
-        columns = f"{self._count:,} chunks of {self._size:,} bytes"
-        if length > self._count * self._size:
-            return f"its text has {length:,} bytes, more than the {self._count * self._size:,} of {columns}"
-        return f"its text of {length:,} bytes does not fit into {columns} when cut between characters"
+    def _misfit(self, data: bytes) -> str:
+        """Names the keys, what the text has, and how many chunks, or how large ones, it would take."""
+        count, size = ems("flattener.jsonblob.chunks"), ems("data.fallback.varchar.length")
+        chunks = f"{count}: its text has {len(data):,} bytes, which {self._count:,} chunks of {self._size:,} bytes"
+        needed = start = 0
+        while start < len(data):
+            end = self._end(data, start)
+            if end <= start:
+                return f"{chunks} cannot hold, because a character has more; set {size} to {_WIDEST} at least"
+            needed, start = needed + 1, end
+        if needed <= MOST_CHUNKS:
+            return f"{chunks} ({size}) do not hold; set it to {needed:,}"
+        enough = -(-len(data) // self._count) + _WIDEST - 1
+        return (
+            f"{chunks} do not hold; set {size} to {enough:,}"
+            if enough <= MOST_VARCHAR_BYTES
+            else f"{chunks} do not hold"
+        )
 
     def _nulls(self, rows: int, columns: int) -> list[pa.Array]:
         return [pa.nulls(rows, pa.string())] * columns

@@ -9,9 +9,7 @@ What is named must be text, or null, and what a dotted path leads through must b
 invalid input, as in the Celonis connector. Pure, but for fresh salts (see `obfuscate`).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import pyarrow as pa
@@ -19,111 +17,29 @@ import pyarrow.compute as pc
 
 from parquet_sink.config.settings import ObfuscationSettings
 from parquet_sink.convert.decoded import Tree
-from parquet_sink.convert.invalid import InvalidValue, show
+from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.relabelled import relabelled
 from parquet_sink.shape.obfuscate import FreshSalt, Obfuscator, fresh_uuid
-from parquet_sink.shape.rows import SEPARATOR, column_name
+from parquet_sink.shape.places import ITEM, Place, Places
 from parquet_sink.shape.typed_arrays import spans
 from parquet_sink.shape.typed_types import entries
 
-ITEM = "value"
-"""The step into a list or a map."""
-
 _MOST_TYPES = 64
-_MOST_PLACES = 10_000
 
 _Rebuild = Callable[[pa.Array], pa.Array]
-
-
-class Place:
-    """A path that a setting names, or that leads to one.
-
-    key: what tells it from other places, its flattened name or its dotted path. hit: a setting names it. leads: a
-    dotted path leads through it. strays: one does so by another step than `value`.
-    """
-
-    __slots__ = ("below", "dotted", "hit", "key", "leads", "strays")
-
-    def __init__(self, dotted: str, key: str, hit: bool, onward: AbstractSet[str] = frozenset()) -> None:
-        """onward: the steps that dotted paths take from here."""
-        self.dotted, self.key, self.hit = dotted, key, hit
-        self.leads, self.strays = bool(onward), bool(onward - {ITEM})
-        self.below: dict[str, Place | None] = {}
-
-
-class Places:
-    """The settings as something to walk along, step by step. What was found is kept, up to a bound."""
-
-    def __init__(self, fields: Sequence[str], flat: bool) -> None:
-        self._key: Callable[[str], str] = column_name if flat else str
-        self._separator = SEPARATOR if flat else "."
-        self._settings = {field: self._key(field) for field in fields}
-        self._hits = frozenset(self._settings.values())
-        self._onward = self._steps_onward()
-        self._longest = max(map(len, fields), default=0)
-        self._kept = 0
-        self.root = Place("", "", hit=False)
-
-    def step(self, place: Place, name: str) -> Place | None:
-        """One step down; None where no setting names anything from there on."""
-        try:
-            return place.below[name]
-        except KeyError:
-            return self._step(place, name)
-
-    def unmatched(self, columns: Iterable[pa.Field]) -> tuple[str, ...]:
-        """See `Concealer.unmatched`."""
-        matched: set[str] = set()
-        for column in columns:
-            self._match(column.type, self.step(self.root, column.name), matched)
-        return tuple(field for field, key in self._settings.items() if key not in matched)
-
-    def _steps_onward(self) -> dict[str, set[str]]:
-        """Which step comes next, by the key of what dotted paths lead through."""
-        onward: dict[str, set[str]] = {}
-        for steps in (field.split(".") for field in self._settings):
-            for count in range(1, len(steps)):
-                onward.setdefault(self._key(".".join(steps[:count])), set()).add(steps[count])
-        return onward
-
-    def _step(self, place: Place, name: str) -> Place | None:
-        dotted = name if place is self.root else f"{place.dotted}.{name}"
-        if len(dotted) > self._longest:
-            return None
-        if self._kept >= _MOST_PLACES:
-            self.root.below.clear()
-            self._kept = 0
-        self._kept += 1
-        key = self._key(dotted)
-        hit = key in self._hits
-        lives = hit or any(self._is_below(one, key) for one in self._hits)
-        found = Place(dotted, key, hit, self._onward.get(key, frozenset())) if lives else None
-        place.below[name] = found
-        return found
-
-    def _is_below(self, key: str, top: str) -> bool:
-        return key.startswith(top + self._separator)
-
-    def _match(self, arrow: pa.DataType, place: Place | None, matched: set[str]) -> None:
-        if place is None:
-            return
-        if place.hit:
-            matched.add(place.key)
-        if pa.types.is_string(arrow):
-            item = place.key + self._separator + ITEM
-            matched |= {one for one in self._hits if one == item or self._is_below(one, item)}
-        for name, below in _below(arrow):
-            self._match(below, self.step(place, name), matched)
 
 
 class Concealer:
     """Applies one connector's settings. Keep one for a topic: it remembers types and paths."""
 
-    def __init__(self, settings: ObfuscationSettings, flat: bool, fresh_salt: FreshSalt = fresh_uuid) -> None:
-        """flat: columns will be flattened. fresh_salt: see `Obfuscator`."""
+    def __init__(
+        self, settings: ObfuscationSettings, flat: bool, fresh_salt: FreshSalt = fresh_uuid, head: str = ""
+    ) -> None:
+        """flat: columns will be flattened. fresh_salt: see `Obfuscator`. head: of paths that count without it, too."""
         self._settings, self._flat, self._fresh_salt = settings, flat, fresh_salt
         self._obfuscator = Obfuscator(settings, fresh_salt)
-        self._places = Places(settings.fields, flat)
+        below = [path.removeprefix(head) for path in settings.fields if head and path.startswith(head)]
+        self._places = Places(settings.fields, flat, {path: head + path for path in below})
         self._plans: dict[pa.DataType, _Rebuild | None] = {}
         self._inside: dict[str, Concealer] = {}
 
@@ -133,9 +49,8 @@ class Concealer:
             if len(self._inside) >= _MOST_TYPES:
                 self._inside.clear()
             head = f"{name}.{ITEM}."
-            below = [path.removeprefix(head) for path in self._settings.fields if path.startswith(head)]
-            settings = replace(self._settings, fields=tuple(dict.fromkeys((*self._settings.fields, *below))))
-            self._inside[name] = Concealer(settings, self._flat, self._fresh_salt) if below else self
+            is_led = any(path.startswith(head) for path in self._settings.fields)
+            self._inside[name] = Concealer(self._settings, self._flat, self._fresh_salt, head) if is_led else self
         return self._inside[name]
 
     def rows(self, rows: pa.StructArray) -> pa.StructArray:
@@ -192,7 +107,7 @@ class Concealer:
             return None
         if place.hit:
             if not pa.types.is_string(arrow):
-                raise InvalidValue(_not_text(place, _kind(arrow)))
+                raise InvalidValue(self._places.why_not_text(place, _kind(arrow)))
             return self._obfuscator.array
         if pa.types.is_struct(arrow):
             return self._fields(arrow, place)
@@ -201,7 +116,7 @@ class Concealer:
         if pa.types.is_map(arrow):
             return self._items(arrow.item_type, place, _with_map_values, "a map")
         if place.leads:
-            raise InvalidValue(_dead_end(place, _kind(arrow)))
+            raise InvalidValue(self._places.why_dead_end(place, _kind(arrow)))
         return None
 
     def _fields(self, arrow: pa.StructType, place: Place) -> _Rebuild | None:
@@ -217,7 +132,7 @@ class Concealer:
         self, arrow: pa.DataType, place: Place, put: Callable[[_Rebuild, pa.Array], pa.Array], kind: str
     ) -> _Rebuild | None:
         if place.strays:
-            raise InvalidValue(_dead_end(place, kind))
+            raise InvalidValue(self._places.why_dead_end(place, kind))
         below = self._places.step(place, ITEM)
         rebuild = self._rebuild(arrow, below) if below is not None else None
         return rebuild and partial(put, rebuild)
@@ -256,7 +171,7 @@ class Concealer:
     def _value(self, value: object, place: Place) -> object:
         if place.hit:
             if not isinstance(value, str):
-                raise InvalidValue(_not_text(place, _TREE_KINDS[type(value)]))
+                raise InvalidValue(self._places.why_not_text(place, _TREE_KINDS[type(value)]))
             return self._obfuscator.text(value)
         if isinstance(value, dict):
             return self._object(value, place)
@@ -264,21 +179,13 @@ class Concealer:
             below = self._places.step(place, ITEM)
             return value if below is None else [None if item is None else self._value(item, below) for item in value]
         if place.leads:
-            raise InvalidValue(_dead_end(place, _TREE_KINDS[type(value)]))
+            raise InvalidValue(self._places.why_dead_end(place, _TREE_KINDS[type(value)]))
         return value
 
 
 def _are_lists(array: pa.Array) -> bool:
     """Whether all text may be the JSON text of lists."""
     return pa.types.is_string(array.type) and bool(pc.all(pc.starts_with(array, "[")).as_py())
-
-
-def _below(arrow: pa.DataType) -> Iterable[tuple[str, pa.DataType]]:
-    if pa.types.is_struct(arrow):
-        return [(field.name, field.type) for field in arrow]
-    if pa.types.is_map(arrow):
-        return [(ITEM, arrow.item_type)]
-    return [(ITEM, arrow.value_type)] if pa.types.is_list(arrow) else []
 
 
 _TREE_KINDS: Mapping[type, str] = {
@@ -304,15 +211,6 @@ _ARROW_KINDS: Sequence[tuple[Callable[[pa.DataType], bool], str]] = (
 
 def _kind(arrow: pa.DataType) -> str:
     return next((kind for is_kind, kind in _ARROW_KINDS if is_kind(arrow)), "a number")
-
-
-def _not_text(place: Place, kind: str) -> str:
-    return f"obfuscation.fields: {show((place.dotted,))} is {kind}, not text"
-
-
-def _dead_end(place: Place, kind: str) -> str:
-    enters = f"; {ITEM} enters it" if kind in ("a list", "a map") else ""
-    return f"obfuscation.fields: a path leads through {show((place.dotted,))}, which is {kind}{enters}"
 
 
 def _with_fields(changes: Mapping[int, _Rebuild], rows: pa.StructArray) -> pa.StructArray:

@@ -2,7 +2,7 @@
 
 Types that differ share a column when nothing is lost by it: a shorter whole number becomes a longer one, a float a
 double, a struct gets the fields of both (also inside lists and maps), a decimal the greater precision, what can only be
-null anything. An int64 shares a double's column only if the double holds its value, which `aligned` finds out. All else
+null anything. An int64 shares a double's column only if the double holds its value, which `exact` finds out. All else
 is incompatible. Pure.
 """
 
@@ -11,15 +11,14 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from parquet_sink.convert.decoded import decimal_type
-from parquet_sink.shape.kinds import Change
+from parquet_sink.shape.exact import aligned
+from parquet_sink.shape.kinds import EMPTY_MAP, Change, Incompatible
+
+__all__ = ["Columns", "Incompatible", "aligned", "joined", "leaves", "merged", "nullable", "unified", "widens"]
 
 Columns = tuple[pa.Field, ...]
 _INTEGERS = (pa.int32(), pa.int64())
 _FLOATS = (pa.float32(), pa.float64())
-
-
-class Incompatible(Exception):
-    """Types that cannot share a column."""
 
 
 def merged(known: Columns, own: Columns) -> tuple[Columns, Change]:
@@ -36,7 +35,7 @@ def merged(known: Columns, own: Columns) -> tuple[Columns, Change]:
         return own, Change.INCOMPATIBLE
     if columns == known:
         return known, Change.NONE
-    return columns, Change.WIDENED if any(map(_widens, known, columns)) else Change.ADDED
+    return columns, Change.WIDENED if any(map(widens, known, columns)) else Change.ADDED
 
 
 def unified(one: pa.DataType, other: pa.DataType) -> pa.DataType:
@@ -48,18 +47,10 @@ def unified(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(one) and pa.types.is_struct(other):
         return pa.struct(_united(_fields(one), _fields(other)))
     if pa.types.is_list(one) and pa.types.is_list(other):
-        return pa.list_(_field(one.value_field, other.value_field))
+        return pa.list_(joined(one.value_field, other.value_field))
     if pa.types.is_map(one) and pa.types.is_map(other) and one.key_type.equals(other.key_type):
-        return pa.map_(one.key_type, _field(one.item_field, other.item_field))
+        return pa.map_(one.key_type, joined(one.item_field, other.item_field))
     return _number(one, other)
-
-
-def aligned(array: pa.Array, to: pa.DataType) -> pa.Array:
-    """The array as the type that `unified` gave for it and another, fields that it lacks as nulls.
-
-    Also takes chunked arrays. Raises pa.ArrowInvalid for an int64 that a double may not hold (beyond 2**53).
-    """
-    return array if array.type.equals(to) else array.cast(to)
 
 
 def leaves(columns: Columns) -> int:
@@ -67,8 +58,25 @@ def leaves(columns: Columns) -> int:
     return sum(_leaves(column.type) for column in columns)
 
 
+def joined(one: pa.Field, other: pa.Field) -> pa.Field:
+    """The column for values of both fields of one name: `one` itself when nothing changes. Raises Incompatible."""
+    if one.equals(other):
+        return one
+    return pa.field(one.name, unified(one.type, other.type), nullable=one.nullable or other.nullable)
+
+
+def nullable(field: pa.Field) -> pa.Field:
+    """The field itself where it can be: thousands are compared for each new schema."""
+    return field if field.nullable else field.with_nullable(True)
+
+
+def widens(known: pa.Field, column: pa.Field) -> bool:
+    """Whether an int64 anywhere in the column became a double."""
+    return known is not column and _type_widens(known.type, column.type)
+
+
 def _leaves(of: pa.DataType) -> int:
-    if not pa.types.is_nested(of):
+    if not pa.types.is_nested(of) or of.equals(EMPTY_MAP):
         return 1
     if pa.types.is_struct(of):
         return leaves(_fields(of))
@@ -80,20 +88,9 @@ def _leaves(of: pa.DataType) -> int:
 def _united(one: Iterable[pa.Field], other: Iterable[pa.Field]) -> Columns:
     fields, others = {field.name: field for field in one}, {field.name: field for field in other}
     for name, field in fields.items():
-        fields[name] = _field(field, others[name]) if name in others else _nullable(field)
-    fields.update({name: _nullable(field) for name, field in others.items() if name not in fields})
+        fields[name] = joined(field, others[name]) if name in others else nullable(field)
+    fields.update({name: nullable(field) for name, field in others.items() if name not in fields})
     return tuple(fields.values())
-
-
-def _field(one: pa.Field, other: pa.Field) -> pa.Field:
-    if one.equals(other):
-        return one
-    return pa.field(one.name, unified(one.type, other.type), nullable=one.nullable or other.nullable)
-
-
-def _nullable(field: pa.Field) -> pa.Field:
-    """The field itself where it can be: thousands are compared for each new schema."""
-    return field if field.nullable else field.with_nullable(True)
 
 
 def _fields(struct: pa.DataType) -> Columns:
@@ -110,14 +107,9 @@ def _number(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     raise Incompatible
 
 
-def _widens(known: pa.Field, column: pa.Field) -> bool:
-    """Whether an int64 anywhere in the column became a double."""
-    return known is not column and _type_widens(known.type, column.type)
-
-
 def _type_widens(known: pa.DataType, now: pa.DataType) -> bool:
     if pa.types.is_struct(known):
-        return any(_widens(field, now.field(field.name)) for field in _fields(known))
+        return any(widens(field, now.field(field.name)) for field in _fields(known))
     if pa.types.is_list(known):
         return _type_widens(known.value_type, now.value_type)
     if pa.types.is_map(known):

@@ -5,9 +5,13 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from parquet_sink.config.key import ems
 from parquet_sink.config.settings import ShapeSettings
-from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.shape import metadata
+from parquet_sink.shape.rows import column_name
+
+_KEY = ems("data.primary.key")
 
 
 class Keys:
@@ -25,8 +29,13 @@ class Keys:
 
     def why_missing(self, columns: Iterable[str]) -> str | None:
         """Why records of these columns have no row: it names all key columns that are not there. None: they are."""
+        columns = tuple(columns)
         missing = self.missing(columns)
-        return f"{_listed(missing)} missing, so it has no primary key" if missing else None
+        if not missing:
+            return None
+        near = [column for column in columns if any(_is_near(column, name) for name in missing)]
+        hint = f" (there is {show((near[0],))})" if near else ""
+        return f"{_KEY}: {_listed(missing)} missing, so the record has no primary key{hint}"
 
     def check(self, columns: Mapping[str, object], row: Mapping[str, object]) -> None:
         """Raise InvalidValue, naming all key columns at fault. columns: all of the topic; row: those with a value."""
@@ -37,7 +46,7 @@ class Keys:
             raise InvalidValue(reason)
         nulls = [name for name in self._names if row.get(name) is None]
         if nulls and not self._allow_null:
-            raise InvalidValue(f"{_listed(nulls)} null, which a primary key may not be (connect.ems.allow.null.pk)")
+            raise InvalidValue(f"{_KEY}: {_listed(nulls)} null, which only {ems('allow.null.pk')}=true permits")
 
     def nulls_in(self, arrays: Mapping[str, pa.Array], count: int) -> pa.BooleanArray | None:
         """For each of `count` rows whether a key is null where none may be; None when no row has one.
@@ -52,6 +61,10 @@ class Keys:
                 mask = arrays[name].is_null()
                 found = mask if found is None else pc.or_(found, mask)
         return found
+
+
+def _is_near(column: str, name: str) -> bool:
+    return column_name(column).lower() == column_name(name).lower()
 
 
 def _listed(names: list[str]) -> str:

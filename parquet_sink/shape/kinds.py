@@ -1,7 +1,8 @@
 """The kind of each payload column, and how kinds evolve from record to record.
 
-A kind is int, float, bool, str, `EmptyMap`, or for a nested object (only without flattening) a dict of kinds by name.
-Names stand in the order of first appearance. Pure.
+A kind is int, float, bool, str, `EmptyMap`, or for a nested object (only without flattening) a dict of kinds by name;
+an Arrow type where records with a schema brought a column that records without one cannot have. Names stand in the
+order of first appearance. Pure.
 """
 
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from parquet_sink.convert.invalid import InvalidValue, show
+from parquet_sink.shape.metadata import why_reserved
 
 MAX_COLUMNS = 2_500
 """Columns of one record, and of one topic; beyond, a record is invalid, and a topic's schema starts anew."""
@@ -23,16 +25,17 @@ class EmptyMap:
     """The kind of `{}` where no object with content was seen yet (only without flattening)."""
 
 
-Kind: TypeAlias = type | dict[str, "Kind"]
+Kind: TypeAlias = type | dict[str, "Kind"] | pa.DataType
 Kinds: TypeAlias = dict[str, Kind]
 Row: TypeAlias = dict[str, object]
 
+EMPTY_MAP = pa.map_(pa.string(), pa.string())
 _TYPES: Mapping[object, pa.DataType] = {
     int: pa.int64(),
     float: pa.float64(),
     bool: pa.bool_(),
     str: pa.string(),
-    EmptyMap: pa.map_(pa.string(), pa.string()),
+    EmptyMap: EMPTY_MAP,
 }
 _NUMBERS = (int, float)
 _KINDS = {arrow: kind for kind, arrow in _TYPES.items()}
@@ -48,7 +51,7 @@ class Change(Enum):
 
 
 class Incompatible(Exception):
-    """A value whose kind cannot share a column with the kind known."""
+    """Kinds or types that cannot share a column."""
 
 
 def fits(kinds: Kinds, row: Row) -> bool:
@@ -80,7 +83,7 @@ def evolve(known: Kinds, row: Row, reserved: frozenset[str]) -> tuple[Kinds, Cha
     column may not have. Raises InvalidValue when the row could not stand on its own.
     """
     own, _ = _merge({}, row)
-    _check(own, reserved)
+    check(own, reserved)
     try:
         kinds, change = _merge(known, row)
     except Incompatible:
@@ -109,7 +112,18 @@ def to_fields(kinds: Kinds) -> list[pa.Field]:
 
 def to_arrow(kind: Kind) -> pa.DataType:
     """The Arrow type of a column of this kind."""
-    return pa.struct(to_fields(kind)) if isinstance(kind, dict) else _TYPES[kind]
+    if isinstance(kind, dict):
+        return pa.struct(to_fields(kind))
+    return kind if isinstance(kind, pa.DataType) else _TYPES[kind]
+
+
+def of_arrow(arrow: pa.DataType) -> Kind:
+    """The kind of a column of any type: the reverse of `to_arrow`."""
+    if pa.types.is_struct(arrow):
+        return {arrow.field(index).name: of_arrow(arrow.field(index).type) for index in range(arrow.num_fields)}
+    kind = _KINDS.get(arrow, arrow)
+    assert isinstance(kind, (type, pa.DataType))
+    return kind
 
 
 def from_fields(fields: list[pa.Field]) -> Kinds:
@@ -173,14 +187,14 @@ def _unite(first: Kinds, second: Kinds) -> Kinds:
     return kinds
 
 
-def _check(own: Kinds, reserved: frozenset[str]) -> None:
+def check(own: Kinds, reserved: frozenset[str]) -> None:
     """Raise InvalidValue for too many columns, names too long, or names that are ours."""
     columns = count(own)
     if columns > MAX_COLUMNS:
         raise InvalidValue(f"it has {columns:,} columns, more than the limit of {MAX_COLUMNS:,}")
     for name in own:
         if name in reserved:
-            raise InvalidValue(f"column {show((name,))} has the name of a Kafka metadata or order column")
+            raise InvalidValue(why_reserved(name))
     _check_names(own)
 
 

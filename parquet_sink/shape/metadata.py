@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from parquet_sink.config.key import ems
 from parquet_sink.config.settings import ShapeSettings
 
 ORDER_COLUMN = "__celonis_order"
@@ -26,6 +27,15 @@ def fields(settings: ShapeSettings) -> list[pa.Field]:
 def names(settings: ShapeSettings) -> frozenset[str]:
     """The names that payload columns may not have."""
     return frozenset(field.name for field in fields(settings))
+
+
+def why_reserved(name: str) -> str:
+    """The message for a payload column that has one of `names`."""
+    if name == ORDER_COLUMN:
+        own = f"where {ems('order.field.name')} names no column; let it name {name}, or rename the field"
+        return f"{ems('data.primary.key')}: column {name} has the name of the order column, which is added {own}"
+    added = "the name of a Kafka metadata column; set it to false, or rename the field"
+    return f"{ems('embed.kafka.metadata')}: column {name} has {added}"
 
 
 def arrays(

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import orjson
 
+from parquet_sink.config.key import ems
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue, Path, show
 from parquet_sink.convert.json.exact import walk
@@ -91,7 +92,14 @@ def _duplicate(tree: Tree, name: str, discard: bool) -> str:
     leaves = (path for path, value in walk(tree) if _is_leaf(path, value, discard))
     joined = ((path, SEPARATOR.join(map(str, path))) for path in leaves)
     paths = [show(path) for path, text in joined if len(text) <= MAX_NAME and column_name(text) == name]
-    return f"fields {' and '.join(paths[:2])} would both become column {name}"
+    return one_column(paths[0], paths[1], name)
+
+
+def one_column(first: str, second: str, name: str) -> str:
+    """The message for two fields that flattening makes one column."""
+    return (
+        f"fields {first} and {second} would both become column {name}; {ems('flattener.enable')}=false keeps them apart"
+    )
 
 
 def _is_leaf(path: Path, value: object, discard: bool) -> bool:

@@ -1,9 +1,11 @@
 """What a decoded piece becomes before it joins the topic's columns. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+
+from parquet_sink.convert.decoded import Tree
 
 
 @dataclass(frozen=True)
@@ -22,3 +24,16 @@ class Sheet:
 
     def __len__(self) -> int:
         return len(self.positions)
+
+
+@dataclass(frozen=True)
+class Grown:
+    """Records without a schema: exploded and obfuscated, not yet rows, because those depend on the topic's columns.
+
+    positions: increasing, where each record stands in the input; trees: for each the record itself or its elements, at
+    least one. invalid: as in `Sheet`.
+    """
+
+    positions: Sequence[int]
+    trees: Sequence[Sequence[Tree]]
+    invalid: Mapping[int, str] = field(default_factory=dict)

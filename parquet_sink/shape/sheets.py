@@ -6,14 +6,15 @@
   4. fields are obfuscated
   5. the record becomes columns: chunks of its JSON text, or flattened, or nested
 
-`_typed` and `_trees` have one call for each. What follows (a topic's columns, metadata, keys) is in `decoded_shaper`.
-Pure.
+`_typed` and `_trees` have one call for each. Trees take step 5 in `walk`, where what follows is, too (a topic's
+columns, metadata, keys). Pure.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,11 +23,11 @@ from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.convert.decoded import Tree, Trees, Typed
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.relabelled import relabelled
-from parquet_sink.shape import explode, json_text, tree_runs, typed, typed_types
+from parquet_sink.shape import explode, json_text, typed, typed_types
 from parquet_sink.shape.chunks import Chunks
 from parquet_sink.shape.conceal import Concealer
 from parquet_sink.shape.lower import lowercased
-from parquet_sink.shape.sheet import Sheet
+from parquet_sink.shape.sheet import Grown, Sheet
 from parquet_sink.shape.typed_arrays import conformed
 
 _SCHEMAS = 256
@@ -56,11 +57,11 @@ class Sheets:
         self._renamed = lru_cache(_SCHEMAS)(self._work_out_names)
         self._layout = lru_cache(_SCHEMAS)(self._work_out_layout)
 
-    def of(self, piece: Typed | Trees) -> list[Sheet]:
-        """At least one sheet, the positions of each in order; all of them together tell the invalid records.
+    def of(self, piece: Typed | Trees) -> Sequence[Sheet | Grown]:
+        """At least one part, the positions of each in order; all of them together tell the invalid records.
 
         Typed: one, unless there is a great deal of JSON text; what is wrong with the schema makes every record invalid.
-        Trees: a new one where a column's kind widens or changes.
+        All rows of a record are in one part.
         """
         return self._typed(piece) if isinstance(piece, Typed) else self._trees(piece)
 
@@ -74,18 +75,24 @@ class Sheets:
         except InvalidValue as error:
             return [_nothing(dict.fromkeys(piece.positions.to_pylist(), str(error)))]
 
-    def _trees(self, piece: Trees) -> list[Sheet]:
-        taking = _Texts(self._chunks) if self._chunks else tree_runs.Runs(self._settings, self._reserved)
+    def _trees(self, piece: Trees) -> Sequence[Sheet | Grown]:
+        found: list[Sequence[Tree]] = []
+        positions: list[int] = []
         invalid: dict[int, str] = {}
         for position, tree in zip(piece.positions.to_pylist(), piece.trees, strict=True):
             try:
-                found = self._tree_exploded(tree)
-                wrapper = None if found and found[0] is tree else next(iter(tree))
-                found = [self._tree_named(each) for each in found]
-                taking.add(position, self._trees_concealed(found, wrapper))
+                exploded = self._tree_exploded(tree)
+                wrapper = None if exploded and exploded[0] is tree else next(iter(tree))
+                trees = self._trees_concealed([self._tree_named(each) for each in exploded], wrapper)
             except InvalidValue as error:
                 invalid[position] = str(error)
-        return taking.sheets(invalid)
+                continue
+            if trees:
+                positions.append(position)
+                found.append(trees)
+        if self._chunks is None:
+            return [Grown(positions, found, invalid)]
+        return [_texts(self._chunks, positions, found, invalid)]
 
     def _typed_named(self, rows: pa.Array) -> pa.Array:
         distinct, lower, changed = self._renamed(rows.type)
@@ -120,17 +127,16 @@ class Sheets:
         return [_without(sheet, invalid) for sheet in sheets] if invalid else sheets
 
     def _in_parts(self, positions: pa.Int64Array, rows: pa.Array) -> Iterator[Sheet]:
-        """Sheets that may have rows of invalid records; halves as long as there may be too much text."""
-        count = len(rows)
+        """Sheets that may have rows of invalid records; halved while there may be too much text, no record parted."""
         size = self._bound(rows)
-        if size <= MOST_TEXT or (count == 1 and size <= LONGEST_TEXT):
+        middle = 0 if size <= MOST_TEXT else _middle(positions)
+        if middle:
+            yield from self._in_parts(positions.slice(0, middle), rows.slice(0, middle))
+            yield from self._in_parts(positions.slice(middle), rows.slice(middle))
+        elif size <= LONGEST_TEXT:
             yield self._sheet(positions, rows)
-        elif count == 1:
-            yield _nothing({positions[0].as_py(): f"its JSON text may have more than {LONGEST_TEXT:,} bytes"})
         else:
-            half = count // 2
-            yield from self._in_parts(positions.slice(0, half), rows.slice(0, half))
-            yield from self._in_parts(positions.slice(half), rows.slice(half))
+            yield _nothing({positions[0].as_py(): f"its JSON text may have more than {LONGEST_TEXT:,} bytes"})
 
     def _bound(self, rows: pa.Array) -> int:
         if self._chunks is None:
@@ -158,22 +164,12 @@ class Sheets:
         return typed.nested(arrow, self._reserved)
 
 
-class _Texts:
+def _texts(chunks: Chunks, positions: list[int], trees: list[Sequence[Tree]], invalid: dict[int, str]) -> Sheet:
     """Records without a schema as JSON text, in chunks."""
-
-    def __init__(self, chunks: Chunks) -> None:
-        self._chunks = chunks
-        self._positions: list[int] = []
-        self._texts: list[bytes] = []
-
-    def add(self, position: int, trees: Sequence[Tree]) -> None:
-        self._texts += [orjson.dumps(tree) for tree in trees]
-        self._positions += [position] * len(trees)
-
-    def sheets(self, invalid: dict[int, str]) -> list[Sheet]:
-        texts = pa.array(self._texts, pa.binary()).cast(pa.string())
-        sheet = _chunked(self._chunks, pa.array(self._positions, pa.int64()), texts)
-        return [_without(sheet, {**invalid, **sheet.invalid})]
+    texts = pa.array([orjson.dumps(tree) for found in trees for tree in found], pa.binary()).cast(pa.string())
+    each = [position for position, found in zip(positions, trees, strict=True) for _ in found]
+    sheet = _chunked(chunks, pa.array(each, pa.int64()), texts)
+    return _without(sheet, {**invalid, **sheet.invalid})
 
 
 def _chunked(chunks: Chunks, positions: pa.Int64Array, texts: pa.StringArray) -> Sheet:
@@ -190,6 +186,14 @@ def _without(sheet: Sheet, invalid: dict[int, str]) -> Sheet:
     kept = pc.invert(rows)
     arrays = tuple(array.filter(kept) for array in sheet.arrays)
     return Sheet(sheet.positions.filter(kept), sheet.columns, arrays, invalid)
+
+
+def _middle(positions: pa.Int64Array) -> int:
+    """A row near the middle with which a record begins; 0 when there is one record."""
+    found = positions.to_numpy()
+    half = found[len(found) // 2]
+    begin, end = (int(np.searchsorted(found, half, side)) for side in ("left", "right"))
+    return begin or (end if end < len(found) else 0)
 
 
 def _nothing(invalid: dict[int, str]) -> Sheet:

@@ -6,16 +6,18 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from parquet_sink.config.key import ems
 from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.shape import json_text
 from parquet_sink.shape.kinds import Row, evolve
-from parquet_sink.shape.rows import SEPARATOR, column_name
+from parquet_sink.shape.rows import SEPARATOR, column_name, one_column
 from parquet_sink.shape.typed_arrays import conformed
 from parquet_sink.shape.typed_types import fields, name, storable
 
 _Steps: TypeAlias = tuple[int, ...]
 _Names: TypeAlias = tuple[str, ...]
 
+CHUNKS_KEY = ems("flattener.jsonblob.chunks")
 NO_FIELD = "the record has no field that can hold a value"
 
 
@@ -72,8 +74,7 @@ def flat(arrow: pa.DataType, discard_collections: bool, reserved: frozenset[str]
             continue
         column = column_name(SEPARATOR.join(names))
         if column in origins:
-            both = f"{show(origins[column])} and {show(names)}"
-            raise InvalidValue(f"fields {both} would both become column {show((column,))}")
+            raise InvalidValue(one_column(show(origins[column]), show(names), show((column,))))
         origins[column] = names
         columns.append(pa.field(column, pa.string() if _is_collection(leaf) else leaf))
         paths.append(steps)
@@ -115,7 +116,7 @@ def _is_collection(arrow: pa.DataType) -> bool:
 
 def _require_record(arrow: pa.DataType) -> None:
     if not pa.types.is_struct(arrow):
-        raise InvalidValue(f"the value is not a record but {name(arrow)}")
+        raise InvalidValue(f"the value is not a record but {name(arrow)}, which only {CHUNKS_KEY} takes")
 
 
 def _check(columns: Sequence[pa.Field], reserved: frozenset[str]) -> None:

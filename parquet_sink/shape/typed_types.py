@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from parquet_sink.config.key import ems
 from parquet_sink.convert.decoded import MAX_DEPTH
 from parquet_sink.convert.invalid import InvalidValue, Path, show
 
@@ -145,4 +146,4 @@ def _does_not_count(arrow: pa.DataType, discard: bool) -> bool:
 def clash(first: Path, second: Path, becomes: Path) -> str:
     """The message for two fields that lower case makes one."""
     both = f"fields {show(first)} and {show(second)}"
-    return f"connect.ems.convert.lowercase.fields: {both} would both become field {show(becomes)}"
+    return f"{ems('convert.lowercase.fields')}: {both} would both become field {show(becomes)}"

@@ -1,19 +1,21 @@
-"""Sheets of a block, row by row in offset order, into stretches that share columns.
+"""The parts of a block, record by record in offset order, into stretches that share columns.
 
 Records of several schemas may alternate in a topic: each schema's records are one sheet, decoded at once, and here they
-are put back into their order. A stretch is cut only where a column's type must change for rows to come. Pure.
+are put back into their order. All rows of a record are in one part. Pure.
 """
 
-from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.shape.evolve import Columns, aligned
-from parquet_sink.shape.sheet import Sheet
+from parquet_sink.shape.sheet import Grown, Sheet
+
+Part: TypeAlias = Sheet | Grown
 
 
 @dataclass(frozen=True)
@@ -25,95 +27,88 @@ class Stretch:
 
 
 class Weave:
-    """The rows of some sheets in the order of their positions, those at `stop` and beyond left out."""
+    """The parts of a block, records at `stop` and beyond left out."""
 
-    def __init__(self, sheets: Sequence[Sheet], stop: int) -> None:
-        self._sheets = [sheet for sheet in (_before(sheet, stop) for sheet in sheets) if len(sheet)]
-        self._taken = [0] * len(self._sheets)
-        self._order, self._positions = _order(self._sheets)
-        self._reached = 0
+    def __init__(self, parts: Sequence[Part], stop: int) -> None:
+        self.parts, self.stop = parts, stop
+        self._positions = [_positions(part) for part in parts]
+        self._taken = [0] * len(parts)
 
-    def sheets(self) -> Iterator[tuple[int, int]]:
-        """For each stretch of rows of one sheet: the number of its first row, and of its sheet."""
-        if len(self._sheets) == 1:
-            yield 0, 0
+    def stretches(self) -> Iterator[tuple[int, int, int]]:
+        """Records that stand together in one part: its number, the first's position, and that where the next begin."""
+        if not self._positions:
             return
-        previous = -1
-        for row, sheet in enumerate(self._order):
-            if sheet != previous:
-                yield row, sheet
-            previous = sheet
+        counts = [len(found) for found in self._positions]
+        numbers = np.repeat(np.arange(len(counts)), counts)
+        positions = np.concatenate(self._positions)
+        if len(counts) > 1:
+            order = np.argsort(positions, kind="stable")
+            numbers, positions = numbers[order], positions[order]
+        count = int(np.searchsorted(positions, self.stop))
+        numbers, positions = numbers[:count], positions[:count]
+        if count:
+            begins = [0, *(np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist()]
+            starts = positions[begins].tolist()
+            yield from zip(numbers[begins].tolist(), starts, [*starts[1:], self.stop], strict=True)
 
-    def sheet(self, number: int) -> Sheet:
-        return self._sheets[number]
+    def row(self, number: int, position: int) -> int:
+        """The first row of a part, or its first record, that is at this position or beyond."""
+        return int(np.searchsorted(self._positions[number], position))
 
-    def __len__(self) -> int:
-        return len(self._order)
-
-    def position(self, row: int) -> int:
-        """The position of the record that a row is of."""
-        found: int = self._positions[row].as_py()
-        return found
-
-    def begin(self, row: int) -> int:
-        """The first row of the record that a row is of."""
-        return bisect_left(range(len(self)), self.position(row), key=self.position)
-
-    def rows_of(self, position: int) -> Iterator[Sheet]:
-        """The rows of one record, by sheet, with the columns that hold something there."""
-        first = bisect_left(range(len(self)), position, key=self.position)
-        beyond = bisect_right(range(len(self)), position, key=self.position)
-        for number in sorted(set(self._order[first:beyond])):
-            sheet = self._sheets[number]
-            start, end = _rows_before(sheet, position), _rows_before(sheet, position + 1)
-            if end > start:
-                yield _without_nulls(_slice(sheet, start, end - start))
-
-    def take(self, end: int, columns: Columns) -> Stretch:
-        """The rows from where the last stretch ended to `end`, as these columns. Raises pa.ArrowInvalid, see `aligned`.
-
-        columns: those of all sheets in the stretch, merged.
-        """
-        parts = []
-        for number, count in sorted(self._counts(end).items()):
-            start = self._taken[number]
-            self._taken[number] += count
-            parts.append(_slice(self._sheets[number], start, count))
-        self._reached = end
-        return _join(parts, columns)
-
-    def _counts(self, end: int) -> dict[int, int]:
-        if len(self._sheets) == 1:
-            return {0: end - self._reached}
-        return Counter(self._order[self._reached : end])
+    def taken(self, number: int, end: int) -> Sheet:
+        """The rows of a sheet of records before `end` that were not taken yet; now they are."""
+        sheet, start, beyond = self.parts[number], self._taken[number], self.row(number, end)
+        assert isinstance(sheet, Sheet)
+        self._taken[number] = beyond
+        return _slice(sheet, start, beyond - start)
 
 
-def _order(sheets: Sequence[Sheet]) -> tuple[Sequence[int], pa.Int64Array]:
-    """For each row in order the number of its sheet, and the position of its record."""
-    if not sheets:
-        return [], pa.array([], pa.int64())
-    if len(sheets) == 1:
-        return [0] * len(sheets[0]), sheets[0].positions
-    numbers = pa.concat_arrays([pa.repeat(pa.scalar(n, pa.int32()), len(sheet)) for n, sheet in enumerate(sheets)])
-    order = _sorted([sheet.positions for sheet in sheets])
-    return numbers.take(order).to_pylist(), pa.concat_arrays([sheet.positions for sheet in sheets]).take(order)
+def join(parts: Iterable[Sheet], columns: Columns) -> Stretch | None:
+    """The rows of all parts in their order, as these columns; None when there are none.
+
+    columns: those of all parts, merged, all values borne by them.
+    """
+    parts = [part for part in parts if len(part)]
+    if not parts:
+        return None
+    counts = [len(part) for part in parts]
+    starts = [0, *np.cumsum(counts).tolist()]
+    found: dict[str, list[tuple[int, pa.Array]]] = {column.name: [] for column in columns}
+    for number, part in enumerate(parts):
+        for field, array in zip(part.columns, part.arrays, strict=True):
+            found[field.name].append((number, array))
+    order = pc.sort_indices(pa.concat_arrays([part.positions for part in parts])) if len(parts) > 1 else None
+    nulls: dict[pa.DataType, pa.Array] = {}
+    arrays = []
+    for column in columns:
+        pieces = found[column.name]
+        if not pieces:  # one array of nulls serves all such columns: they may be thousands
+            if column.type not in nulls:
+                nulls[column.type] = pa.nulls(starts[-1], column.type)
+            arrays.append(nulls[column.type])
+        else:
+            array = _column(column, pieces, starts)
+            arrays.append(array if order is None else array.take(order))
+    positions = pa.concat_arrays([part.positions for part in parts])
+    return Stretch(positions if order is None else positions.take(order), tuple(arrays))
 
 
-def _sorted(positions: Sequence[pa.Int64Array]) -> pa.UInt64Array:
-    """Which of all rows comes first, second, ...; of one record's rows the order is kept (the sort is stable)."""
-    return pc.sort_indices(pa.concat_arrays(positions))
+def _column(column: pa.Field, pieces: Sequence[tuple[int, pa.Array]], starts: Sequence[int]) -> pa.Array:
+    """One column of several parts. Parts in a row that lack it are one array of nulls, for they may be thousands."""
+    found: list[pa.Array] = []
+    reached = 0
+    for number, array in pieces:
+        if starts[number] > reached:
+            found.append(pa.nulls(starts[number] - reached, column.type))
+        found.append(aligned(array, column.type))
+        reached = starts[number + 1]
+    if starts[-1] > reached:
+        found.append(pa.nulls(starts[-1] - reached, column.type))
+    return found[0] if len(found) == 1 else pa.concat_arrays(found)
 
 
-def _before(sheet: Sheet, stop: int) -> Sheet:
-    """The rows of records before `stop`."""
-    if not len(sheet) or sheet.positions[len(sheet) - 1].as_py() < stop:
-        return sheet
-    return _slice(sheet, 0, _rows_before(sheet, stop))
-
-
-def _rows_before(sheet: Sheet, position: int) -> int:
-    """How many rows of a sheet are of records before this one."""
-    return int(pc.less(sheet.positions, pa.scalar(position, pa.int64())).true_count)
+def _positions(part: Part) -> np.ndarray:
+    return part.positions.to_numpy() if isinstance(part, Sheet) else np.asarray(part.positions, np.int64)
 
 
 def _slice(sheet: Sheet, start: int, count: int) -> Sheet:
@@ -121,45 +116,3 @@ def _slice(sheet: Sheet, start: int, count: int) -> Sheet:
         return sheet
     arrays = tuple(array.slice(start, count) for array in sheet.arrays)
     return Sheet(sheet.positions.slice(start, count), sheet.columns, arrays)
-
-
-def _without_nulls(sheet: Sheet) -> Sheet:
-    """The sheet without columns that are null throughout."""
-    kept = [n for n, array in enumerate(sheet.arrays) if array.null_count < len(array)]
-    return Sheet(sheet.positions, tuple(sheet.columns[n] for n in kept), tuple(sheet.arrays[n] for n in kept))
-
-
-def _join(parts: Sequence[Sheet], columns: Columns) -> Stretch:
-    counts = [len(part) for part in parts]
-    mine = [dict(zip((field.name for field in part.columns), part.arrays, strict=True)) for part in parts]
-    order = _sorted([part.positions for part in parts]) if len(parts) > 1 else None
-    nulls: dict[pa.DataType, pa.Array] = {}
-    arrays = []
-    for column in columns:
-        pieces = [found.get(column.name) for found in mine]
-        if all(piece is None for piece in pieces):  # one array of nulls serves all such columns: they may be thousands
-            if column.type not in nulls:
-                nulls[column.type] = pa.nulls(sum(counts), column.type)
-            arrays.append(nulls[column.type])
-        else:
-            array = _column(column, pieces, counts)
-            arrays.append(array if order is None else array.take(order))
-    positions = pa.concat_arrays([part.positions for part in parts])
-    return Stretch(positions if order is None else positions.take(order), tuple(arrays))
-
-
-def _column(column: pa.Field, pieces: Sequence[pa.Array | None], counts: Sequence[int]) -> pa.Array:
-    """One column of several parts. Parts in a row that lack it are one array of nulls, for they may be thousands."""
-    found: list[pa.Array] = []
-    lacking = 0
-    for piece, count in zip(pieces, counts, strict=True):
-        if piece is None:
-            lacking += count
-            continue
-        if lacking:
-            found.append(pa.nulls(lacking, column.type))
-            lacking = 0
-        found.append(aligned(piece, column.type))
-    if lacking:
-        found.append(pa.nulls(lacking, column.type))
-    return found[0] if len(found) == 1 else pa.concat_arrays(found)

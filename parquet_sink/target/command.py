@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -42,19 +43,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT, then 0. Raises SetupError and InvalidConfiguration."""
     _check(args)
-    try:
-        from parquet_sink.target.server import TargetSettings, serve
-    except ModuleNotFoundError as missing:
-        if (missing.name or "").partition(".")[0] not in _NEEDED:
-            raise
-        raise SetupError(
-            f"The target needs the Python package {missing.name}. Install it: pip install 'parquet-sink[target]'"
-        ) from missing
+    require_extra("The target")
+    from parquet_sink.target.server import TargetSettings, serve
+
     logging.basicConfig(level=logging.INFO if args.access_log else logging.WARNING)
     with _data_dir(args) as data_dir:
         keys = args.authorization or [Secret(DEFAULT_AUTHORIZATION)]
         serve(TargetSettings(args.host, args.port, data_dir, keys, not is_loopback(args.host), args.access_log))
     return 0
+
+
+def require_extra(who: str) -> None:
+    """Raises SetupError, naming the first Python package of the extra `target` that is not there, and the cure."""
+    for package in _NEEDED:
+        if find_spec(package) is None:
+            raise SetupError(
+                f"{who} needs the Python package {package}, of the extra 'target'. Install it from your copy of the "
+                f"repository: pip install '.[target]'"
+            )
 
 
 def main(argv: list[str] | None = None) -> int:

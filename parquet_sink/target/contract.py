@@ -57,6 +57,8 @@ class StoredFile:
     """One accepted file. Times are epoch milliseconds; `rows` is None when a discarded file's name does not say.
 
     `received_at_ms` is the arrival of the request, `accepted_at_ms` the moment from which the file survives a crash.
+    `repeated` counts how often the same file came again; `altered` is 1 when a file of this name, with other content,
+    was there before.
     """
 
     sequence: int

@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS files (
     sequence INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, target TEXT NOT NULL,
     parameters TEXT NOT NULL, bytes INTEGER NOT NULL, rows INTEGER NOT NULL, sha256 TEXT NOT NULL,
     received_at_ms INTEGER NOT NULL, accepted_at_ms INTEGER NOT NULL, state TEXT NOT NULL, error TEXT,
-    repeated INTEGER NOT NULL DEFAULT 0, altered INTEGER NOT NULL DEFAULT 0, UNIQUE (target, name)
+    repeated INTEGER NOT NULL DEFAULT 0, altered INTEGER NOT NULL DEFAULT 0, UNIQUE (target, name, sha256)
 );
 CREATE INDEX IF NOT EXISTS files_by_state ON files (state, sequence);
 """
@@ -26,9 +26,22 @@ _COLUMNS: Final = (
     "received_at_ms, accepted_at_ms, state, error, repeated, altered"
 )
 _INSERT: Final = (
-    "INSERT INTO files (id, name, target, parameters, bytes, rows, sha256, received_at_ms, accepted_at_ms, state) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting')"
+    "INSERT INTO files (id, name, target, parameters, bytes, rows, sha256, received_at_ms, accepted_at_ms, altered, "
+    "state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting')"
 )
+# Journals of the first version knew a file by its name alone.
+_BY_NAME_ALONE: Final = "SELECT 1 FROM sqlite_schema WHERE name = 'files' AND sql LIKE '%UNIQUE (target, name)%'"
+_REBUILD: Final = f"""
+BEGIN;
+ALTER TABLE files RENAME TO files_by_name;
+DROP INDEX files_by_state;
+{_SCHEMA}
+INSERT INTO files SELECT * FROM files_by_name;
+DELETE FROM sqlite_sequence WHERE name = 'files';
+UPDATE sqlite_sequence SET name = 'files' WHERE name = 'files_by_name';
+DROP TABLE files_by_name;
+COMMIT;
+"""
 _SUMS: Final = "COUNT(*), TOTAL(rows), TOTAL(bytes), TOTAL(repeated), TOTAL(altered)"
 
 
@@ -40,36 +53,37 @@ class Journal:
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
-        self._connection.executescript(_SCHEMA)
+        known_by_name = self._connection.execute(_BY_NAME_ALONE).fetchone()
+        self._connection.executescript(_REBUILD if known_by_name else _SCHEMA)
 
     def add(
         self,
         file_id: str,
         name: str,
         parameters: UploadParameters,
-        size: int,
-        rows: int,
-        sha256: str,
+        facts: tuple[int, int, str],
         times: tuple[int, int],
+        *,
+        altered: bool = False,
     ) -> StoredFile:
-        """Write one accepted file and sync it. times: arrival and acceptance, epoch milliseconds."""
+        """Write one accepted file and sync it.
+
+        facts: bytes, rows, sha256. times: arrival and acceptance, epoch milliseconds. altered: the target holds a file
+        of this name with other content.
+        """
         asked = json.dumps(vars(parameters))
-        row = (file_id, name, parameters.target, asked, size, rows, sha256, *times)
+        row = (file_id, name, parameters.target, asked, *facts, *times, int(altered))
         with self._lock:
             sequence = self._connection.execute(_INSERT, row).lastrowid or 0
-        return StoredFile(sequence, file_id, name, parameters, size, rows, sha256, *times, state="waiting")
+        return StoredFile(*(sequence, file_id, name, parameters, *facts, *times), state="waiting", altered=int(altered))
 
-    def find(self, target: str, name: str) -> StoredFile | None:
-        """The file of this name that the target holds already."""
-        found = self._select("WHERE target = ? AND name = ?", (target, name))
-        return found[0] if found else None
+    def find(self, target: str, name: str) -> Sequence[StoredFile]:
+        """The files of this name that the target holds already, each with other content than the others."""
+        return self._select("WHERE target = ? AND name = ? ORDER BY sequence", (target, name))
 
-    def count_repeat(self, sequence: int, altered: bool) -> None:
-        """A stored file came once more; altered: with other bytes than those stored."""
-        self._execute(
-            "UPDATE files SET repeated = repeated + 1, altered = altered + ? WHERE sequence = ?",
-            (int(altered), sequence),
-        )
+    def count_repeat(self, sequence: int) -> None:
+        """A stored file came once more."""
+        self._execute("UPDATE files SET repeated = repeated + 1 WHERE sequence = ?", (sequence,))
 
     def waiting(self, limit: int) -> Sequence[StoredFile]:
         """Files not upserted yet, of the target whose turn it is, in order of acceptance."""

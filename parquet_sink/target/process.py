@@ -1,4 +1,7 @@
-"""A target in a process of its own, that can be killed and started again on the same port and data."""
+"""A target in a process of its own, that can be killed and started again on the same port and data.
+
+It never outlives the process that started it, however that ends.
+"""
 
 import selectors
 import signal
@@ -12,6 +15,7 @@ from typing import Final, Self
 from parquet_sink.errors import SetupError
 from parquet_sink.target.client import TargetClient
 from parquet_sink.target.contract import DEFAULT_AUTHORIZATION, UPLOAD_PATH
+from parquet_sink.tether import Tether
 
 _READY: Final = "target ready at "
 _STOP_S: Final = 20.0
@@ -38,6 +42,7 @@ class TargetProcess:
         self._data_dir = data_dir or Path(self._temporary.name) / "data"
         self._authorization, self._discard, self._port, self._ready_s = authorization, discard, port, ready_s
         self._process: subprocess.Popen[str] | None = None
+        self._tether: Tether | None = None
         self.log = Path(self._temporary.name) / "target.log"
         self.url = ""
 
@@ -79,6 +84,7 @@ class TargetProcess:
                 text=True,
                 start_new_session=True,  # Ctrl-C is for who started us to handle, in order
             )
+        self._tether = Tether(self._process.pid)
         line = self._first_line(self._process)
         if not line.startswith(_READY):
             self.kill()
@@ -114,7 +120,8 @@ class TargetProcess:
         return self.log.read_text(errors="replace")[-2_000:].strip() or f"it said nothing within {self._ready_s:g} s"
 
     def _end(self, number: signal.Signals) -> int | None:
-        process, self._process = self._process, None
+        process, tether = self._process, self._tether
+        self._process = self._tether = None
         if process is None:
             return None
         process.send_signal(number)
@@ -126,3 +133,5 @@ class TargetProcess:
         finally:
             if process.stdout:
                 process.stdout.close()
+            if tether is not None:
+                tether.let_go()

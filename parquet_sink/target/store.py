@@ -9,6 +9,7 @@ A crash before 4 leaves a file without a row, which the next start removes; the 
 """
 
 import hashlib
+import logging
 import os
 import re
 import threading
@@ -23,11 +24,12 @@ from parquet_sink.target.journal import Journal
 
 _OWN_FILE: Final = re.compile(r"[0-9a-f]{32}\.(part|parquet)")
 _MAGIC: Final = b"PAR1"
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Acceptance:
-    """An upload that is answered with 200; repeated: the target held a file of that name already."""
+    """An upload that is answered with 200; repeated: the target held this file, by name and content, already."""
 
     file: StoredFile
     repeated: bool
@@ -87,19 +89,26 @@ class FileStore:
         return Part(self.scratch_path())
 
     def accept(self, part: Part, name: str, parameters: UploadParameters, received_at_ms: int) -> Acceptance:
-        """Make an upload durable, or recognise it as a repetition. Raises BadUpload when it is not Parquet."""
+        """Make an upload durable, or recognise it as a repetition. Raises BadUpload when it is not Parquet.
+
+        A known name with other content is another file: Kafka may have been made anew, and its offsets with it.
+        """
         part.sync()
         rows = parquet_rows(part.path)
         with self._lock:
-            stored = self.journal.find(parameters.target, name)
+            known = self.journal.find(parameters.target, name)
+            stored = next((file for file in known if file.sha256 == part.sha256), None)
             if stored:
-                self.journal.count_repeat(stored.sequence, altered=stored.sha256 != part.sha256)
+                self.journal.count_repeat(stored.sequence)
                 return Acceptance(stored, repeated=True)
+            if known:
+                _tell_other_content(known[-1], part)
             file_id = uuid4().hex
             part.path.rename(self._files / f"{file_id}.parquet")
             _sync_folder(self._files)
             times = (received_at_ms, time.time_ns() // 1_000_000)
-            file = self.journal.add(file_id, name, parameters, part.size, rows, part.sha256, times)
+            facts = (part.size, rows, part.sha256)
+            file = self.journal.add(file_id, name, parameters, facts, times, altered=bool(known))
             return Acceptance(file, repeated=False)
 
     def clear(self) -> None:
@@ -120,6 +129,14 @@ class FileStore:
 
     def _own(self, folder: Path) -> list[Path]:
         return [path for path in folder.iterdir() if _OWN_FILE.fullmatch(path.name)]
+
+
+def _tell_other_content(known: StoredFile, part: Part) -> None:
+    logger.warning(
+        "file %s of target %s came again with OTHER CONTENT: %d bytes, sha256 %.12s; before: %d bytes, sha256 %.12s. "
+        "It is taken as a new file. A sender whose topic was made anew does this; a real target may pass it over.",
+        *(known.name, known.parameters.target, part.size, part.sha256, known.bytes, known.sha256),
+    )
 
 
 def parquet_rows(path: Path) -> int:

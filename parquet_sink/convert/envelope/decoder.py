@@ -176,6 +176,6 @@ def _members(value: bytes) -> dict[str, object]:
     if not isinstance(tree, dict) or tree.keys() != {"schema", "payload"}:
         raise InvalidValue(
             'the value is not an envelope, an object of "schema" and "payload" and nothing else (without a schema, '
-            "set schemas.enable=false)"
+            "set value.converter.schemas.enable=false)"
         )
     return tree

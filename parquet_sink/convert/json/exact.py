@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import orjson
 
+from parquet_sink.config.key import ems
 from parquet_sink.convert.decoded import MAX_DEPTH, Tree
 from parquet_sink.convert.invalid import InvalidValue, Path, show
 
@@ -24,7 +25,8 @@ def parse(value: bytes) -> Tree:
     """The JSON object in `value`. Raises InvalidValue."""
     tree = load(value)
     if type(tree) is not dict:
-        raise InvalidValue(f"the value is not a JSON object but {_NAMES[type(tree)]}")
+        what = f"{_NAMES[type(tree)]}, which only {ems('flattener.jsonblob.chunks')} takes"
+        raise InvalidValue(f"the value is not a JSON object but {what}")
     if not tree:
         raise InvalidValue("the value is an empty JSON object")
     if not is_plain(tree.values(), 1):
@@ -55,6 +57,9 @@ def _syntax(value: bytes, error: orjson.JSONDecodeError) -> str:
         return "the value is empty, which is not JSON"
     if value.startswith(_GZIP):
         return "the value is not JSON: it begins like gzip data"
+    if value[0] == 0:
+        others = "as values of Avro, Protobuf and JSON Schema do, for which value.converter names another converter"
+        return f"the value is not JSON: it begins with the byte 0x00, {others}"
     for literal, shift in _NOT_NUMBERS:
         if error.pos + shift >= 0 and error.doc.startswith(literal, error.pos + shift):
             return f"the value is not JSON: {literal} is not a JSON number (position {error.pos + shift + 1})"

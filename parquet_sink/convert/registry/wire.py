@@ -65,7 +65,8 @@ def split(values: pa.BinaryArray, id_bytes: int) -> Split:
 
 def refusal(header: bytes, size: int) -> str | None:
     """Why a value that begins with these bytes (all of it, when it is shorter than `size`) names no schema."""
-    wanted = f"Confluent's wire format (the byte 0x00, a schema id of {size - 1} bytes, the data)"
+    parts = f"the byte 0x00, a schema id of {size - 1} bytes, the data"
+    wanted = f"Confluent's wire format, which value.converter asks for ({parts})"
     if not header:
         return f"the value is empty, and not in {wanted}"
     if header[0] != MAGIC:

@@ -35,6 +35,8 @@ from parquet_sink.convert.typed_json.types import (
     UnionKind,
 )
 
+_MAY_BE_ABSENT = "is null, and it may only be missing (value.converter.use.optional.for.nonrequired=true permits null)"
+
 
 class ExactReader:
     """Reads the values of one slot."""
@@ -100,7 +102,7 @@ def _reader_of(slot: Slot) -> Read:
             return default
         if optional:
             return None
-        raise Refused("is null, and it is required")
+        raise Refused(_MAY_BE_ABSENT if slot.may_be_absent else "is null, and it is required")
 
     return read_slot
 

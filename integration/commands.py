@@ -1,0 +1,101 @@
+"""`parquet-sink` as a process of its own, with all its children found again, whoever their parent is by then."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from signal import SIGTERM, Signals
+from typing import IO, Final
+from uuid import uuid4
+
+from integration.crash import processes
+from integration.crash.processes import Process
+
+TIMEOUT_S: Final = 120.0
+
+
+class Command:
+    """One run. All its processes inherit a mark in their environment. `said`: everything it printed so far.
+
+    before: words in front of the command (`timeout 5`, say). out, err: where its words go, None for the log.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        words: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        before: Sequence[str] = (),
+        err: IO[bytes] | None = None,
+        out: IO[bytes] | None = None,
+    ) -> None:
+        self._mark = uuid4().hex
+        self.log, self.tmp = folder / f"said-{self._mark}.log", folder / f"tmp-{self._mark}"
+        self.tmp.mkdir()
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [*before, sys.executable, "-m", "parquet_sink", *words],
+                stdin=subprocess.DEVNULL,
+                stdout=out or log,
+                stderr=err or log,
+                env={**os.environ, **environment, processes.MARK: self._mark, "TMPDIR": str(self.tmp)},
+                cwd=folder,
+                start_new_session=True,
+            )
+
+    @property
+    def said(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def until(self, condition: Callable[[], bool], timeout_s: float = TIMEOUT_S) -> None:
+        """Waits; fails when the process ends first or it takes too long."""
+        deadline = time.monotonic() + timeout_s
+        while not condition():
+            assert self.process.poll() is None, self.said[-3_000:]
+            assert time.monotonic() < deadline, self.said[-3_000:]
+            time.sleep(0.05)
+
+    def until_said(self, words: str) -> None:
+        self.until(lambda: words in self.said)
+
+    def send(self, number: Signals = SIGTERM) -> None:
+        """To the program alone."""
+        self.process.send_signal(number)
+
+    def signal_group(self, number: Signals = SIGTERM) -> None:
+        """To its process group, as `timeout` and terminals do."""
+        os.killpg(self.process.pid, number)
+
+    def signal_all(self, number: Signals = SIGTERM) -> None:
+        """To each of its processes, as a service manager does."""
+        for process in self.alive():
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, number)
+
+    def ended(self, timeout_s: float = TIMEOUT_S) -> int:
+        return self.process.wait(timeout_s)
+
+    def alive(self) -> list[Process]:
+        """Its processes that live, children of children included."""
+        return processes.of_run(self._mark)
+
+    def gone_within(self, seconds: float) -> bool:
+        """Whether no process of it is left within so many seconds."""
+        deadline = time.monotonic() + seconds
+        while self.alive():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.05)
+        return True
+
+    def close(self) -> None:
+        """Ends whatever is left of it."""
+        while alive := self.alive():
+            for process in alive:
+                processes.kill(process)
+            time.sleep(0.05)
+        self.process.wait()

@@ -1,0 +1,70 @@
+"""Leader epochs: how a log that was cut back, and has grown again, is told from the one that was read.
+
+Each leader of a topic-partition has a number, its epoch, and each record that of the leader who took it. When a replica
+that lags is made leader (`unclean.leader.election.enable`), or one comes back with less than it had, the log ends
+earlier than before, and what is written from there on is other records at known offsets. So each offset is committed
+together with the epoch of the leader when the end of its range was seen: nothing below it is younger. Who reads on
+from there asks the leader where that epoch ends (librdkafka does, of an offset that is assigned with its epoch). If
+that is below the offset, the log is another one from there on.
+
+An offset that somebody else committed, with Kafka's tools for instance, has no epoch and is believed.
+"""
+
+import re
+from typing import Final
+
+from confluent_kafka import KafkaError
+
+from parquet_sink.errors import OffsetsLost
+
+Key = tuple[str, int]
+CUT_BACK: Final = KafkaError._LOG_TRUNCATION  # noqa: SLF001 - the client's public name
+_ENDS: Final = re.compile(r"broker end offset is (\d+)")
+
+
+class Epochs:
+    """Of one connector's topic-partitions; none where the cluster tells none.
+
+    `seen`: at the last look at the ends. `held`: those that belong to the offsets where we stand.
+    """
+
+    def __init__(self, seen: dict[Key, int] | None = None) -> None:
+        self.seen = {} if seen is None else seen
+        self.held: dict[Key, int] = {}
+        self._taken: dict[Key, int | None] = {}
+
+    def take(self, key: Key) -> None:
+        """A range was planned by the last look. One that comes again keeps the epoch that it was planned with."""
+        self._taken[key] = self.seen.get(key)
+
+    def accept(self, key: Key) -> None:
+        """The range that was taken, or a part of it, is accepted, and that is where we stand."""
+        if key in self._taken:
+            self.hold(key, self._taken[key])
+
+    def hold(self, key: Key, epoch: int | None) -> None:
+        """We stand at an offset of this epoch; None when it is not known."""
+        self.held.pop(key, None)
+        if epoch is not None:
+            self.held[key] = epoch
+
+    def forget(self, key: Key) -> None:
+        """The topic-partition is gone."""
+        for known in (self.seen, self.held, self._taken):
+            known.pop(key, None)
+
+
+def cut_at(said: str, offset: int) -> int | None:
+    """Where the log was cut back below `offset`, by what the client says of it; None when it does not know. Pure."""
+    found = _ENDS.search(said)
+    return int(found[1]) if found and int(found[1]) < offset else None
+
+
+def cut_back(topic: str, partition: int, start: int, cut: int) -> OffsetsLost:
+    """The error that says: what was read up to `start` is not what is there now."""
+    return OffsetsLost(
+        f"Topic {topic}, topic-partition {partition}: the group stands at offset {start}, but the log was cut back to "
+        f"{cut} since (an unclean leader election, or a broker that lost records) and has grown again: the records "
+        f"from {cut} to {start - 1} are others than those delivered. To have them, too, reset the group's offset to "
+        f"{cut} with kafka-consumer-groups; to go on at {start} without, set connect.ems.lost.offsets.policy=CONTINUE."
+    )

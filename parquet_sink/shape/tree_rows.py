@@ -1,0 +1,132 @@
+"""Records without a schema to rows: their kinds, which the elements of one record share, and their arrays. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from parquet_sink.config.settings import ShapeSettings
+from parquet_sink.convert.decoded import Tree
+from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.shape import rows as one_row
+from parquet_sink.shape.evolve import Columns
+from parquet_sink.shape.kinds import EmptyMap, Incompatible, Kinds, Row, check
+from parquet_sink.shape.sheet import Sheet
+
+_NUMBERS = (int, float)
+NOT_SHARED = "its elements cannot share columns"
+
+_FREE_CELLS = 1_000_000
+_CELLS_A_VALUE = 64
+"""Cells that the rows of one exploded record may have for each value in them."""
+
+_SPARSE = 4
+"""Where fewer than one cell in this many has a value, columns are made from the values alone."""
+
+
+def rows_of(trees: Sequence[Tree], settings: ShapeSettings) -> list[Row]:
+    """One row for each tree of a record. Raises InvalidValue when one of them is none."""
+    build = one_row.flatten if settings.flatten else one_row.nest
+    if not all(trees):
+        raise InvalidValue("the list of records holds an empty object")
+    made = [build(tree, settings.discard_collections) for tree in trees]
+    if len(made) > 1:
+        _check_cells(made)
+    return made
+
+
+def kinds_of(rows: Sequence[Row], reserved: frozenset[str]) -> Kinds:
+    """The kinds of the rows of one record. Raises InvalidValue when they have none in common, or are beyond limits."""
+    own: Kinds = {}
+    try:
+        for row in rows:
+            _take_in(own, row)
+    except Incompatible:
+        raise InvalidValue(NOT_SHARED) from None
+    check(own, reserved)
+    return own
+
+
+class TreeRows:
+    """Rows that wait to become arrays, in the order of their records."""
+
+    def __init__(self) -> None:
+        self._rows: list[Row] = []
+        self._positions: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def add(self, position: int, rows: Sequence[Row]) -> None:
+        """The rows of one record, fit for their columns."""
+        self._rows += rows
+        self._positions += [position] * len(rows)
+
+    def sheet(self, columns: Columns) -> Sheet:
+        """All of them, with those of the columns that they have values in."""
+        names: set[str] = set().union(*self._rows)
+        used = tuple(column for column in columns if column.name in names)
+        values = sum(map(len, self._rows))
+        make = self._sparse if values * _SPARSE < len(self._rows) * len(used) else self._dense
+        return Sheet(pa.array(self._positions, pa.int64()), used, tuple(make(used)))
+
+    def _dense(self, columns: Columns) -> Iterator[pa.Array]:
+        for column in columns:
+            name = column.name
+            yield pa.array([row.get(name) for row in self._rows], column.type)
+
+    def _sparse(self, columns: Columns) -> Iterator[pa.Array]:
+        found: dict[str, tuple[list[int], list[object]]] = {column.name: ([], []) for column in columns}
+        for number, row in enumerate(self._rows):
+            for name, value in row.items():
+                places, values = found[name]
+                places.append(number)
+                values.append(value)
+        for column in columns:
+            places, values = found[column.name]
+            which, absent = np.zeros(len(self._rows), np.int32), np.ones(len(self._rows), np.bool_)
+            which[places], absent[places] = np.arange(len(places)), False
+            yield pa.array(values, column.type).take(pa.array(which, mask=absent))
+
+
+def _take_in(own: Kinds, row: Row) -> None:
+    """Take a row's kinds into those of its record, whatever the order. Raises Incompatible."""
+    for name, value in row.items():
+        kind = own.get(name)
+        if kind is type(value):
+            continue
+        if isinstance(value, dict):
+            if kind is None or (kind is EmptyMap and value):
+                own[name] = {} if value else EmptyMap
+            elif kind is not EmptyMap and not isinstance(kind, dict):
+                raise Incompatible
+            if value:
+                below = own[name]
+                assert isinstance(below, dict)
+                _take_in(below, value)
+        elif kind is None:
+            own[name] = type(value)
+        elif kind in _NUMBERS and type(value) in _NUMBERS:
+            own[name] = float
+        else:
+            raise Incompatible
+
+
+def _check_cells(rows: Sequence[Row]) -> None:
+    """Raise InvalidValue where the rows of a record have too little in common."""
+    columns: set[tuple[str, ...]] = set()
+    values = 0
+    for row in rows:
+        found = list(_leaves(row, ()))
+        columns.update(found)
+        values += len(found)
+    if len(rows) * len(columns) > _FREE_CELLS + _CELLS_A_VALUE * values:
+        raise InvalidValue("its elements have too many columns that most of them lack")
+
+
+def _leaves(row: Row, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    for name, value in row.items():
+        if isinstance(value, dict) and value:
+            yield from _leaves(value, (*above, name))
+        else:
+            yield (*above, name)

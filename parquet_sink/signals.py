@@ -1,0 +1,75 @@
+"""What signals ask of the program: to stop in order, and when asked again, to end at once.
+
+`timeout` and others signal the program and right after it its process group, so signals that come together are one
+wish. Standard error may be gone or full when a signal comes: a wish counts also when nobody can be told.
+"""
+
+import os
+import select
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Final
+
+SAME_WISH_S: Final = 1.0
+"""Signals within so many seconds of the first one are the same wish."""
+_STOPS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_AT_ONCE: Final = "ending at once; unfinished files are sent again at the next start"
+
+
+class StopWish:
+    """Whether the program was asked to stop. `promise`: what is told when it is, after "stopping"."""
+
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, end_at_once: Callable[[int], object] = os._exit
+    ) -> None:
+        self._clock, self._end_at_once = clock, end_at_once
+        self.asked_at: float | None = None
+        self.promise = ""
+
+    def __bool__(self) -> bool:
+        return self.asked_at is not None
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """SIGTERM, SIGINT and SIGHUP are wishes within; not those that whoever started us had us ignore (`nohup`)."""
+        heard = [number for number in _STOPS if signal.getsignal(number) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, self.on_signal) for number in heard}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        """The handler: notes the first wish, ends the process on a later one."""
+        now = self._clock()
+        if self.asked_at is None:
+            self.asked_at = now
+            _tell(f"stopping{self.promise}")
+        elif now - self.asked_at >= SAME_WISH_S:
+            _tell(f"second signal, {_AT_ONCE}")
+            self._end_at_once(128 + number)
+
+
+def _tell(words: str) -> None:
+    """On standard error, if it takes them: a pipe that nobody reads would hold the handler for ever."""
+    with suppress(OSError, ValueError):
+        if select.select([], [2], [], 0)[1]:
+            os.write(2, f"parquet-sink: {words}\n".encode())
+
+
+def let_parent_end_us() -> None:
+    """In a process that Spark's Java started by itself, and ends by SIGTERM: Java's deafness is not for it.
+
+    Workers below our daemon stay deaf: it ends them otherwise.
+    """
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_IGN and DEAF not in os.environ:
+        with suppress(ValueError):  # not the main thread
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+DEAF: Final = "PARQUET_SINK_DEAF"
+"""Set in the environment of processes that stay deaf to SIGTERM."""

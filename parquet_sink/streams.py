@@ -1,0 +1,58 @@
+"""Standard streams that may be closed, full or gone: words that nobody takes change nothing else."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO, cast
+
+
+class Forgiving:
+    """A text stream that loses what it cannot write: `2> /dev/full`, `| head`, a terminal that was closed."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
+
+
+@contextmanager
+def forgiving_streams() -> Iterator[None]:
+    """Standard output and error lose what they cannot write, also at the end of the process."""
+    open_closed_streams()
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (stream and cast(TextIO, Forgiving(stream)) for stream in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+        for stream in filter(None, before):
+            _flush(stream)
+
+
+def open_closed_streams() -> None:
+    """A process without a standard stream would write its words into the next file that it opens."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest that is free
+
+
+def _flush(stream: TextIO) -> None:
+    """What is left is written or thrown away: Python would try once more, and end with a status of its own."""
+    try:
+        stream.flush()
+    except OSError:
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

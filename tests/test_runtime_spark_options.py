@@ -1,0 +1,55 @@
+"""Options for Spark: what is wrong with them is told by option, value and cure, before Spark starts."""
+
+import pytest
+
+from parquet_sink.runtime.session import LOCAL_MASTER, SETTINGS
+from parquet_sink.runtime.spark_options import problems
+
+
+@pytest.mark.parametrize(
+    "master",
+    [
+        *(LOCAL_MASTER, "local", "local[2]", "local[*]", "local[*, 4]", "local-cluster[2, 1, 1024]", "yarn"),
+        *("spark://master:7077", "spark://a:7077,b:7077", "k8s://https://10.0.0.1:6443", None),
+    ],
+)
+def test_masters_that_spark_knows_are_taken(master: str | None) -> None:
+    """Every form that Spark's documentation lists."""
+    assert problems(master, []) == []
+
+
+@pytest.mark.parametrize(
+    "master", ["locl[4]", "local[]", "local[four]", "local[0]", "local[4", "spark:/m:1", "spark://m", ""]
+)
+def test_a_master_that_is_none_is_named(master: str) -> None:
+    """With what to write."""
+    [problem] = problems(master, [])
+    assert problem.startswith(f"Invalid [--master]. {master!r} is no Spark master; write local[N,ATTEMPTS], spark://")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "good"),
+    [
+        ("spark.driver.memory", "lots", False),
+        ("spark.driver.memory", "512", False),
+        ("spark.driver.memory", "1g", True),
+        ("spark.driver.memory", "512M", True),
+        ("spark.driver.memory", "1gb", False),
+        ("spark.executor.memoryOverhead", "384", True),
+        ("spark.executor.memoryOverhead", "some", False),
+        ("spark.executor.cores", "two", False),
+        ("spark.executor.cores", "2", True),
+        ("spark.master", "local[2]", False),
+        ("spark.app.name", "lots", True),
+    ],
+)
+def test_values_that_spark_would_trip_over_are_named(key: str, value: str, good: bool) -> None:
+    """Sizes and numbers; of other settings Spark is the judge."""
+    assert [problem.partition("]")[0] for problem in problems(None, [(key, value)])] == (
+        [] if good else [f"Invalid [--conf {key}"]
+    )
+
+
+def test_our_own_settings_are_right() -> None:
+    """What the sink itself sets passes the same rules."""
+    assert problems(None, list(SETTINGS.items())) == []
