@@ -53,6 +53,7 @@ def make(cluster: Cluster, clock: Clock, state: State, monkeypatch: pytest.Monke
     """Makes tickers of the cluster, with other Kafka settings if given."""
     monkeypatch.setattr(stream, "Watermarks", lambda *args: cluster)
     monkeypatch.setattr(stream, "GroupOffsets", lambda *args: cluster)
+    monkeypatch.setattr(stream, "FirstTimes", lambda *args: cluster.times)
     for module in (stream, discovery):
         monkeypatch.setattr(module, "Aside", lambda cluster, now: Aside(cluster, now, at_once))
 

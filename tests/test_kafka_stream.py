@@ -52,6 +52,7 @@ class Cluster:
         self.plans: dict[Key, Plan] = {}
         self.calls: list[str] = []
         self.polls = 0
+        self.times = Times()
         self.epochs: dict[Key, int] = {}
         self.away = 0
         self.leaderless: set[Key] = set()
@@ -145,6 +146,18 @@ class Cluster:
         self._called("close")
 
 
+class Times:
+    """When the first records were made, and what was asked."""
+
+    def __init__(self) -> None:
+        self.of: dict[Key, int] = {}
+        self.asked: list[dict[Key, int]] = []
+
+    def read(self, starts: Mapping[Key, int], now_ms: int) -> dict[Key, int]:
+        self.asked.append(dict(starts))
+        return {key: at for key, at in self.of.items() if key in starts}
+
+
 class Clock:
     """Seconds that pass when the test, or a pause, says so."""
 
@@ -183,6 +196,7 @@ def make(cluster: Cluster, clock: Clock, state: State, monkeypatch: pytest.Monke
     """Makes tickers of the cluster, with other Kafka settings if given."""
     monkeypatch.setattr(stream, "Watermarks", lambda *args: cluster)
     monkeypatch.setattr(stream, "GroupOffsets", lambda *args: cluster)
+    monkeypatch.setattr(stream, "FirstTimes", lambda *args: cluster.times)
 
     def made(**kafka: object) -> Ticker:
         settings = replace(SETTINGS, kafka=replace(SETTINGS.kafka, **kafka))
@@ -255,10 +269,30 @@ def test_waiting_for_the_broker_has_an_end(cluster: Cluster, make: Callable[...,
 
 
 def test_what_waited_before_the_start_is_due_at_once(cluster: Cluster, make: Callable[..., Ticker]) -> None:
-    """Records that were there before we looked count as old enough, since nobody knows their age."""
+    """Records that were there before we looked count as old enough where their age cannot be read in time."""
     cluster.logs[KEY] = (0, 7)
     ticker = make()
     assert ticker.tick(ticker.begin()) == [(*KEY, Range(0, 7, Reason.INTERVAL))]
+
+
+def test_what_waits_at_the_start_is_as_old_as_its_record(
+    cluster: Cluster, make: Callable[..., Ticker], clock: Clock
+) -> None:
+    """A start makes no small files of what is young, and holds back nothing that is old; it asks once."""
+    now_ms = int(clock.now() * 1000)
+    other = ("orders", 1)
+    cluster.logs = {KEY: (0, 7), other: (0, 5), ("orders", 2): (0, 0)}
+    cluster.times.of = {KEY: now_ms - 500, other: now_ms - 3_600_000}
+    ticker = make()
+    start = ticker.begin()
+    assert ticker.tick(start) == [(*other, Range(0, 5, Reason.INTERVAL))]
+    clock.sleep(1)
+    assert ticker.tick({other: 5}) == []
+    clock.sleep(0.5)
+    assert ticker.tick({}) == [(*KEY, Range(0, 7, Reason.INTERVAL))]
+    cluster.logs = {KEY: (0, 9), other: (0, 5), ("orders", 2): (0, 3)}
+    assert ticker.tick({KEY: 7}) == []
+    assert cluster.times.asked == [{KEY: 0, other: 0}]
 
 
 def test_a_tick_commits_what_was_accepted(cluster: Cluster, make: Callable[..., Ticker]) -> None:

@@ -39,6 +39,7 @@ from parquet_sink.kafka.ages import Ages
 from parquet_sink.kafka.away import Aside, Away, Ends
 from parquet_sink.kafka.discovery import Discovery
 from parquet_sink.kafka.epochs import Epochs
+from parquet_sink.kafka.first_times import FirstTimes
 from parquet_sink.kafka.guard import TopicGuard
 from parquet_sink.kafka.heard import Heard
 from parquet_sink.kafka.offsets import GroupOffsets, Key, OffsetGone
@@ -86,7 +87,7 @@ class Ticker:
         context = Context(settings, state, *clients_of, self._standing, self._epochs, now, self._away)
         self._guard = TopicGuard(context)
         self._planner = RangePlanner(context, self._guard)
-        self._ages = Ages(context)
+        self._ages = Ages(context, FirstTimes(settings.kafka, heard))
         self._ends = Ends(self._watermarks, self._away, Aside(self._watermarks, now))
         self._discovery = Discovery(context, self._planner, self._ages)
         self._vigil = Vigil(context, self._guard, self._planner)
@@ -187,6 +188,8 @@ class Ticker:
         ends = self._ends.ask(list(starts))
         self._standing.ends.update(ends)
         self._note_drain(ends)
+        if not self._draining:
+            self._ages.begin(ends, now_ms)
         learned = {topic: known.bytes_per_record for topic, known in self._state.known().items()}
         found: list[tuple[int, Candidate]] = []
         for key, end in ends.items():
