@@ -69,9 +69,9 @@ def taken(ticker: Ticker, accepted: dict[tuple[str, int], int], clock: Clock, ti
     found: set[tuple[str, int]] = set()
     for _ in range(ticks):
         clock.sleep(ASK_S)
-        for topic, partition, span in ticker.tick(accepted):
-            found.add((topic, partition))
-            accepted[topic, partition] = span.end
+        for one in ticker.tick(accepted):
+            found.add((one.topic, one.partition))
+            accepted[one.topic, one.partition] = one.end
     return found
 
 
@@ -144,8 +144,8 @@ def test_a_drain_is_not_done_without_them(cluster: Cluster, make: Callable[..., 
     ticker = make()
     start = ticker.begin()
     ticker.drain()
-    ((topic, partition, span),) = ticker.tick(start)
-    assert ((topic, partition), span.end) == (KEY, 10)
+    (one,) = ticker.tick(start)
+    assert ((one.topic, one.partition), one.end) == (KEY, 10)
     with pytest.raises(KafkaFailed, match="topic-partition 1") as found:
         ticker.tick({KEY: 10})
     assert type(found.value) is not BrokerAway
@@ -158,8 +158,8 @@ def test_a_drain_takes_one_that_comes_back(cluster: Cluster, make: Callable[...,
     ticker.drain()
     ticker.tick(start)
     cluster.leaderless.clear()
-    ((topic, partition, span),) = ticker.tick({KEY: 10})
-    assert ((topic, partition), span.end) == (OTHER, 10)
+    (one,) = ticker.tick({KEY: 10})
+    assert ((one.topic, one.partition), one.end) == (OTHER, 10)
     cluster.logs[OTHER] = (0, 20)
     assert ticker.tick({KEY: 10, OTHER: 10}) == []
 
