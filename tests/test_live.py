@@ -149,7 +149,7 @@ def test_the_summary_counts_lag_from_what_was_accepted_last(state: State) -> Non
     """The watch of an ended query may be old; accepted offsets are not."""
     state.watch([Watch("orders", 0, 0, 5_000, 1)])
     state.add_receipts([receipt()])
-    state.accept([Accepted("orders", 0, 5_000, 5_000, "interval")])
+    state.accept([Accepted("orders", 0, 5_000, 0, 5_000, "interval")])
     terminal = Terminal()
     shown = view(terminal)
     shown.look([connector(state)])
