@@ -53,7 +53,10 @@ def connector(
     state: State | None, status: Status = Status.RUNNING, failure: Failure | None = None, name: str = "orders"
 ) -> Connector:
     """What the view reads of a connector."""
-    made = SimpleNamespace(settings=SimpleNamespace(name=name), status=status, failure=failure, state=state)
+    if state is not None:
+        state.say("begun", True)
+    settings = SimpleNamespace(name=name)
+    made = SimpleNamespace(settings=settings, status=status, failure=failure, state=state, has_begun=lambda: True)
     return cast(Connector, made)
 
 
@@ -310,7 +313,10 @@ from parquet_sink.state import State, Watch
 state = State(Path(sys.argv[1]))
 state.watch([Watch("orders", number, 0, number * 10, None) for number in range(30)])
 made = [
-    SimpleNamespace(settings=SimpleNamespace(name=f"c{number}"), status=Status.RUNNING, failure=None, state=state)
+    SimpleNamespace(
+        settings=SimpleNamespace(name=f"c{number}"), status=Status.RUNNING, failure=None, state=state,
+        has_begun=lambda: True,
+    )
     for number in range(6)
 ]
 view = LiveView()
