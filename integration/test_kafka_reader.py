@@ -35,7 +35,7 @@ def test_a_topic_that_is_deleted_while_it_is_read(broker: Broker, topic: TopicFa
 @pytest.fixture
 def cut(tmp_path: Path) -> Iterator[Broker]:
     """A broker whose topic lost records and has others there now: 60 of the first, then 40, which are 80 others."""
-    with Broker(tmp_path / "kafka") as own:
+    with Broker(data_dir=tmp_path / "kafka") as own:
         own.create_topic("orders")
         own.produce("orders", numbered(60))
         own.stop()
