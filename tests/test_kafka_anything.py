@@ -76,8 +76,8 @@ ACTIONS = st.one_of(
     st.tuples(st.just("younger")),
     st.tuples(st.just("away"), st.integers(1, 9), st.booleans()),
 )
-STEPS = st.lists(st.tuples(st.integers(0, 12), st.integers(1, 14), ACTIONS), max_size=8)
-"""Ticks that pass, then the request of the next tick before which something happens, and what."""
+STEPS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 16), ACTIONS), max_size=6)
+"""Records that come, the request after that before which something happens, and what."""
 
 
 def happen(cluster: Moody, query: Query, action: Sequence[Any]) -> None:
@@ -144,10 +144,11 @@ def test_whatever_happens_the_records_arrive(
         patch.setattr(clients, "build", lambda kind, settings, *more: cluster)
         with closing(State(Path(folder) / "state.db")) as state:
             query = Query(cluster, state, clock, lost_offsets=policy, offset_reset=reset, **more)
-            for ticks, call, action in steps:
-                live(query, ticks)
+            for records, call, action in steps:
+                if "orders" in cluster.topics:
+                    cluster.topics["orders"].count += records
                 cluster.at_call = {len(cluster.calls) + call: lambda action=action: happen(cluster, query, action)}
-                live(query, 2)
+                live(query, 8)
                 cluster.at_call = {}
             if "orders" not in cluster.topics:
                 cluster.make("orders", 5)
