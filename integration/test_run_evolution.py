@@ -193,3 +193,19 @@ def test_exploded_records_are_counted_as_records(sink: Sink, broker: Broker, top
     assert [file.name.rpartition("_")[2] for file in files] == ["rows-2.parquet", "rows-2.parquet", "rows-1.parquet"]
     assert [row["n"] for file in files for row in file.rows] == [line["n"] for each in lists for line in each]
     assert sink.offsets(name) == [6]
+
+
+def test_types_that_keep_changing_are_told_once(
+    sink: Sink, broker: Broker, topic: TopicFactory, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each record forces a new file, all are delivered, and one line names connector, topic, column and types."""
+    name = topic()
+    rows = [{"who": {"code": "x" if number % 2 else number}} for number in range(15)]
+    broker.produce(name, messages(rows))
+    run = sink.drain(name)
+    assert run.status is Status.DONE
+    assert [receipt.reason for receipt in run.accepted] == ["schema"] * 14 + ["end_of_input"]
+    assert run.records == len(rows)
+    (said,) = [record.getMessage() for record in caplog.records if "ended the last 10 files" in record.getMessage()]
+    assert f"connector {run.settings.name}: topic {name}: its records' types" in said
+    assert "at 1.0 rows per file. Column who_code is a string in some records and a whole number" in said

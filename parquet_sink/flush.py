@@ -18,6 +18,7 @@ from parquet_sink.kafka.block import Block, decode
 from parquet_sink.kafka.rows import WARM_UP, Arrived, Span, unpack
 from parquet_sink.logs import configure_worker
 from parquet_sink.memory import give_back
+from parquet_sink.shape.churn import ChurnWatch
 from parquet_sink.shape.shaper import Shaper
 from parquet_sink.sink import RangeOutcome
 from parquet_sink.state import Failure, Known
@@ -40,6 +41,7 @@ class _Flushing:
 
     span: Span
     accumulator: Accumulator
+    churn: ChurnWatch
     reached: int
     ended: bool = False
     failure: Failure | None = None
@@ -106,7 +108,9 @@ class TaskFlush:
         try:
             for run in self._shaper(flushing.span.topic).shape(block):
                 for part in run.parts(self._settings.flush.commit_records):
-                    for file in flushing.accumulator.add(part, oldest):
+                    files = flushing.accumulator.add(part, oldest)
+                    flushing.churn.added(part.rows.schema, (f.rows for f in files if f.reason is Reason.SCHEMA))
+                    for file in files:
                         self._send(flushing, file)
                     if flushing.ended:
                         return
@@ -137,7 +141,8 @@ class TaskFlush:
     def _flushing(self, span: Span) -> _Flushing:
         key = (span.topic, span.partition)
         if key not in self._ranges:
-            self._ranges[key] = _Flushing(span, self._accumulator(span), span.start)
+            churn = ChurnWatch(self._settings.name, span.topic)
+            self._ranges[key] = _Flushing(span, self._accumulator(span), churn, span.start)
         return self._ranges[key]
 
     def _accumulator(self, span: Span) -> Accumulator:

@@ -1,8 +1,8 @@
 """Log lines of all processes end in one place: the program that was started.
 
 Spark's JVM and Python's worker processes write to their standard error, which is a pipe to the program. Lines that our
-code logs in a worker carry their level behind a mark, so that the program can log them as its own; Spark's own noise
-at start is left out.
+code logs in a worker carry their level behind a mark, so that the program can log them as its own. What else comes,
+errors and traces of Spark and of Python, is for DEBUG: what it means is told by us, in words.
 """
 
 import logging
@@ -16,6 +16,10 @@ from parquet_sink.signals import let_parent_end_us
 
 MARK: Final = "\x1e"
 """ASCII record separator: level and message of a worker's log record stand behind one each."""
+LINE_END: Final = "\x1d"
+"""Stands for the ends of lines within one message of a worker."""
+SPARK: Final = "spark: "
+"""Before each line that is not ours."""
 VARIABLE: Final = "PARQUET_SINK_RELAY"
 LEVEL_VARIABLE: Final = "PARQUET_SINK_LOG_LEVEL"
 LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
@@ -52,9 +56,13 @@ def configure_program() -> None:
     _quieten()
 
 
-def configure_worker() -> None:
-    """In a process that Spark started: marks log lines for the program, if one listens, and lets Java end it."""
+def configure_worker(connector: str = "") -> None:
+    """In a process that Spark started: marks log lines for the program, if one listens, and lets Java end it.
+
+    connector: the one that the process works for now, which lines name; workers are lent from one to the next.
+    """
     let_parent_end_us()
+    _Marked.connector = connector or _Marked.connector
     root = logging.getLogger()
     if os.environ.get(VARIABLE) and not any(isinstance(h, _Marked) for h in root.handlers):
         root.addHandler(_Marked())
@@ -73,9 +81,19 @@ def _quieten() -> None:
 
 
 class _Marked(logging.StreamHandler):  # type: ignore[type-arg]
+    connector = ""
+
     def __init__(self) -> None:
         super().__init__()
         self.setFormatter(logging.Formatter(f"{MARK}%(levelname)s{MARK}%(message)s"))
+
+    def format(self, record: logging.LogRecord) -> str:
+        """On one line, so that none is without its mark; with the connector, where the message does not name it."""
+        text = super().format(record).replace("\n", LINE_END)
+        if not self.connector or f"connector {self.connector}" in text:
+            return text
+        _, level, message = text.split(MARK, 2)
+        return f"{MARK}{level}{MARK}connector {self.connector}: {message}"
 
 
 def relay(stream: IO[bytes]) -> threading.Thread:
@@ -95,6 +113,7 @@ def _relay(stream: IO[bytes]) -> None:
 def _log(line: str) -> None:
     if line.startswith(MARK) and line.count(MARK) >= 2:
         _, name, message = line.split(MARK, 2)
-        log.log(logging.getLevelNamesMapping().get(name, logging.INFO), "%s", message)
+        for part in message.split(LINE_END):
+            log.log(logging.getLevelNamesMapping().get(name, logging.INFO), "%s", part)
     elif line and not line.startswith(NOISE):
-        spark_log.info("%s", line)
+        spark_log.debug("%s%s", SPARK, line.removeprefix(SPARK))

@@ -1,5 +1,6 @@
-"""Standard streams that may be closed, full or gone: words that nobody takes change nothing else."""
+"""Standard streams that may be closed, full, gone, or without our characters: that changes nothing else."""
 
+import io
 import os
 import sys
 from collections.abc import Iterator
@@ -28,9 +29,15 @@ class Forgiving:
 
 @contextmanager
 def forgiving_streams() -> Iterator[None]:
-    """Standard output and error lose what they cannot write, also at the end of the process."""
+    """Standard output and error lose what they cannot write, also at the end of the process.
+
+    A character that a terminal's encoding has not (LC_ALL=C) is written as an escape.
+    """
     open_closed_streams()
     before = sys.stdout, sys.stderr
+    for stream in before:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     sys.stdout, sys.stderr = (stream and cast(TextIO, Forgiving(stream)) for stream in before)
     try:
         yield

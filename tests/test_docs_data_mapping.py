@@ -24,21 +24,16 @@ from parquet_sink.config.connector import load
 from parquet_sink.config.settings import ConnectorSettings, ConverterSettings
 from parquet_sink.config.worker import Worker
 from parquet_sink.convert.avro import decoder as avro_decoder
-from parquet_sink.convert.avro import schema as avro_schema
-from parquet_sink.convert.decoded import MAX_DEPTH, MAX_PRECISION, Decoder
+from parquet_sink.convert.decoded import Decoder
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json_schema import decoder as json_schema
 from parquet_sink.convert.protobuf import compile as protobuf_compile
 from parquet_sink.convert.protobuf import decoder as protobuf_decoder
-from parquet_sink.convert.protobuf import plan as protobuf_plan
 from parquet_sink.convert.registry.registered import RegisteredDecoder, RegisteredSchema, SchemaKind
-from parquet_sink.convert.typed_json import types as json_typed_types
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.kafka.block import Block
-from parquet_sink.shape.kinds import MAX_COLUMNS, MAX_NAME
 from parquet_sink.shape.shaper import Run, Shaper
-from parquet_sink.shape.sheets import LONGEST_TEXT
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = ("data-mapping.md", "converters.md")
@@ -295,18 +290,3 @@ def test_examples_are_found() -> None:
     assert len(ALL) > 80
     written = [one for example in ALL for one in example.written]
     assert {one.schema or one.form for one in written} >= CONVERTERS.keys()
-
-
-def test_limits_are_those_of_the_program() -> None:
-    """The tables of limits name the numbers that the program has."""
-    rows, formats = ((DOCS / page).read_text(encoding="utf-8") for page in PAGES)
-    for limit in (MAX_DEPTH, MAX_COLUMNS, MAX_NAME):
-        assert f"| {limit:,} |" in rows
-    assert f"{LONGEST_TEXT:,}" in rows
-    assert MAX_DEPTH == protobuf_plan.MAX_DEPTH
-    assert json_typed_types.MAX_FIELDS == avro_schema.MAX_LEAVES
-    for limit in (MAX_DEPTH, avro_schema.MAX_LEAVES, protobuf_plan.MAX_FIELDS, protobuf_plan.MAX_CHARACTERS):
-        assert f"| {limit:,} |" in formats
-    for limit in (MAX_PRECISION, avro_schema.MAX_SYMBOL_BYTES):
-        assert f"| {limit} |" in formats
-    assert f"| {protobuf_compile.COMPILE_SECONDS} s |" in formats

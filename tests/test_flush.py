@@ -1,5 +1,6 @@
 """What a Spark task says of its ranges, in every way a flush can end. Files are real, the target is a fake."""
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -382,3 +383,16 @@ def test_paths_that_hide_nothing_are_warned_about_once(
     assert [record.message for record in caplog.records if "nmae" in record.message] == [
         "connector sink: topic orders has no field nmae, which connect.ems.obfuscation.fields names; correct it."
     ]
+
+
+def test_a_topic_that_changes_its_types_all_the_time_is_told(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+    """Each such file is accepted all the same; one line names the column, and what the files hold."""
+    span = Span("churning", 0, 100, 200, "interval")
+    values = [b'{"code":%s}' % (b'"x"' if number % 2 else b"1") for number in range(100)]
+    target = Target()
+    with caplog.at_level(logging.WARNING):
+        run(target, [block(span, 100, values)])
+    assert target.offsets == list(range(100, 200))
+    (record,) = [record for record in caplog.records if "churning" in record.message]
+    assert "Column code is a string in some records and a whole number (int64) in others" in record.message
+    assert "at 1.0 rows per file" in record.message

@@ -1,7 +1,10 @@
 """The failure at the bottom of what Spark says when a query ends."""
 
+import sqlite3
+
 import pytest
 
+from parquet_sink.errors import BrokerAway
 from parquet_sink.runtime.causes import LONGEST, failure_of
 from parquet_sink.state import Failure
 
@@ -62,6 +65,21 @@ def test_task_that_failed_for_good_is_told_by_its_python_error() -> None:
         "\tat org.apache.spark.api.python.BasePythonRunner.read(PythonRunner.scala:1)\n\nDriver stacktrace:\n\tat x"
     )
     assert failure_of(wrapped(text), "/tmp").message == "MemoryError"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "words"),
+    [
+        (BrokerAway("Group g: no answer."), "BrokerAway", "Group g: no answer."),
+        (sqlite3.OperationalError("disk I/O error"), "StorageFailed", "(connect.ems.tmp.dir): disk I/O error. "),
+        (OSError(28, "No space left", "/run/x"), "Defect", "OSError: [Errno 28] No space left: '/run/x'"),
+    ],
+)
+def test_what_goes_wrong_in_the_program_itself_has_words(error: Exception, kind: str, words: str) -> None:
+    """Our own errors keep their class; files and the state file are named."""
+    found = failure_of(error, "/data/tmp")
+    assert found.kind == kind
+    assert words in found.message
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,6 @@ def test_more_chunks_than_there_may_be_is_no_advice() -> None:
     """Where no number of chunks would do, longer ones are named, and where none would, neither."""
     _, misfits = rows(Chunks(2, 4), ["x" * 9_000, "x" * 200_000])
     assert misfits == {
-        0: f"{KEY}: its text has 9,000 bytes, which 2 chunks of 4 bytes do not hold; set {SIZE} to 4,503",
+        0: f"{KEY}: its text has 9,000 bytes, which 2 chunks of 4 bytes do not hold; set {SIZE} to 4503",
         1: f"{KEY}: its text has 200,000 bytes, which 2 chunks of 4 bytes do not hold",
     }

@@ -62,7 +62,7 @@ class Topic:
                 self.error = (offset, "")
                 return False
         self.columns = columns
-        self.rows += [(offset, repr(dict(sorted(row.items())))) for row in done]
+        self.rows += [(offset, shown(row)) for row in done]
         self.anew += [offset] if anew else []
         return True
 
@@ -202,14 +202,15 @@ def shaped(config: ShapeSettings, records: Sequence[Json], cuts: Sequence[int], 
 
 
 def shown(row: Json) -> str:
-    """A row to compare: 1 is not 1.0, and the order of columns does not count."""
-    return repr(dict(sorted(without_nulls(row).items())))
+    """A row to compare: 1 is not 1.0, nulls and the order of columns do not count, an empty map is `{}`."""
+    return repr(ordered(row))
 
 
-def without_nulls(row: Json) -> Json:
-    """The row without its nulls; an empty map is what `{}` becomes."""
-    pairs = ((name, value if not isinstance(value, dict) else without_nulls(value)) for name, value in row.items())
-    return {name: {} if value == [] else value for name, value in pairs if value is not None}
+def ordered(value: Any) -> Any:
+    """The value without nulls and with names in order, at every depth."""
+    if isinstance(value, dict):
+        return {name: ordered(below) for name, below in sorted(value.items()) if below is not None}
+    return {} if value == [] else value
 
 
 NUMBERS = st.sampled_from([0, 1, -7, 2**53, 2**53 + 1, 2**60, -(2**63), 2**63 - 1]) | st.sampled_from([0.5, 1.0, -0.0])

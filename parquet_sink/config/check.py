@@ -82,7 +82,8 @@ def format_report(checked: Checked) -> str:
     worker = checked.worker
     lines = []
     if worker.problems or worker.warnings or worker.worker.source != "no worker file":
-        lines += _section(worker.worker.source, "OK (worker)", worker.problems, worker.warnings)
+        good = "defaults are taken" if worker.worker.source == "no worker file" else "OK (worker)"
+        lines += _section(worker.worker.source, good, worker.problems, worker.warnings)
     for one in checked.connectors:
         good = _summary(one.settings) if one.settings is not None else ""
         lines += _section(one.source, good, one.problems, one.warnings)

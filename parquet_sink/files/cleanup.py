@@ -10,6 +10,7 @@ import os
 import stat
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import unquote
 
 from parquet_sink.errors import StorageFailed
 from parquet_sink.files import naming
@@ -59,9 +60,10 @@ def remove_leftovers(tmp_dir: str, connector: str) -> int:
     folder = Path(naming.connector_folder(tmp_dir, connector))
     if folder.is_symlink() or not (folder / naming.MARKER_FILE).is_file():
         return 0
-    removed = sum(_remove_own(partition) for topic in _folders(folder) for partition in _folders(topic))
+    topics = _folders(folder, connector)
+    removed = sum(_remove_own(partition) for topic in topics for partition in _folders(topic, connector))
     if removed:
-        logger.info("removed %d files that an earlier run left in %s", removed, folder)
+        logger.info("connector %s: removed %d files that an earlier run left in %s", connector, removed, folder)
     return removed
 
 
@@ -76,7 +78,8 @@ def sweep(folder: str) -> int:
         return 0
     removed = _remove_own(partition)
     if removed:
-        logger.info("removed %d files that a worker which was killed, or failed, left in %s", removed, folder)
+        what = "connector %s: removed %d files that a worker which was killed, or failed, left in %s"
+        logger.info(what, _connector_of(partition), removed, folder)
     return removed
 
 
@@ -91,7 +94,9 @@ def after_acceptance(path: str, last_offset: int, keep: bool) -> None:
         else:
             os.unlink(path)
     except OSError as error:
-        logger.warning("accepted file %s could not be %s: %s", path, "renamed" if keep else "removed", error.strerror)
+        what = "connector %s: accepted file %s could not be %s: %s"
+        whose = _connector_of(Path(path).parent)
+        logger.warning(what, whose, path, "renamed" if keep else "removed", error.strerror)
 
 
 def remove_unsent(path: str) -> None:
@@ -115,7 +120,8 @@ def _remove_own(partition: Path) -> int:
         with os.scandir(partition) as entries:
             own = [e.path for e in entries if e.is_file(follow_symlinks=False) and naming.is_own_name(e.name)]
     except OSError as error:
-        logger.warning("folder %s could not be listed: %s", partition, error.strerror)
+        whose = _connector_of(partition)
+        logger.warning("connector %s: folder %s could not be listed: %s", whose, partition, error.strerror)
         return 0
     return sum(map(_removed, own))
 
@@ -126,15 +132,21 @@ def _removed(path: str) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        logger.warning("left-over file %s could not be removed: %s", path, error.strerror)
+        whose = _connector_of(Path(path).parent)
+        logger.warning("connector %s: left-over file %s could not be removed: %s", whose, path, error.strerror)
         return False
     return True
 
 
-def _folders(folder: Path) -> list[Path]:
+def _connector_of(partition: Path) -> str:
+    """Whose a topic-partition's folder is, as `naming.partition_folder` made it."""
+    return unquote(partition.parents[1].name)
+
+
+def _folders(folder: Path, connector: str) -> list[Path]:
     try:
         with os.scandir(folder) as entries:
             return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
     except OSError as error:
-        logger.warning("folder %s could not be listed: %s", folder, error.strerror)
+        logger.warning("connector %s: folder %s could not be listed: %s", connector, folder, error.strerror)
         return []

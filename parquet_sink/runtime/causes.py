@@ -5,9 +5,11 @@ Java exception, and at the bottom a Python traceback. Only the bottom says what 
 """
 
 import re
+import sqlite3
 from collections.abc import Iterator
 from typing import Final
 
+from parquet_sink.errors import SinkError
 from parquet_sink.state import Failure
 
 DEFECT: Final = "Defect"
@@ -23,7 +25,9 @@ _ENDS: Final = ("=== Streaming Query ===", "Driver stacktrace:", " SQLSTATE: ")
 
 def failure_of(error: BaseException, tmp_dir: str) -> Failure:
     """The failure at the bottom of what Spark says. tmp_dir: the folder that holds the connector's state."""
-    said = _words(list(_layers(error)))
+    if isinstance(error, SinkError):
+        return Failure(type(error).__name__, str(error))
+    said = _own_words(error) or _words(list(_layers(error)))
     if ours := _OURS.match(said):
         return Failure(ours[1], ours[2])
     if disk := _DISK.match(said):
@@ -34,6 +38,13 @@ def failure_of(error: BaseException, tmp_dir: str) -> Failure:
             f"sent again at the next start.",
         )
     return Failure(DEFECT, said[:LONGEST])
+
+
+def _own_words(error: BaseException) -> str:
+    """What went wrong in the program itself with a file, in the form in which a Python traceback ends."""
+    if isinstance(error, OSError | sqlite3.Error):
+        return f"{type(error).__module__}.{type(error).__qualname__}: {error}".removeprefix("builtins.")
+    return ""
 
 
 def _layers(error: BaseException) -> Iterator[str]:

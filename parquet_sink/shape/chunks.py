@@ -98,12 +98,10 @@ class Chunks:
                 return f"{chunks} cannot hold, because a character has more; set {size} to {_WIDEST} at least"
             needed, start = needed + 1, end
         if needed <= MOST_CHUNKS:
-            return f"{chunks} ({size}) do not hold; set it to {needed:,}"
+            return f"{chunks} ({size}) do not hold; set it to {needed}"
         enough = -(-len(data) // self._count) + _WIDEST - 1
         return (
-            f"{chunks} do not hold; set {size} to {enough:,}"
-            if enough <= MOST_VARCHAR_BYTES
-            else f"{chunks} do not hold"
+            f"{chunks} do not hold; set {size} to {enough}" if enough <= MOST_VARCHAR_BYTES else f"{chunks} do not hold"
         )
 
     def _nulls(self, rows: int, columns: int) -> list[pa.Array]:

@@ -111,7 +111,7 @@ class TopicColumns:
         try:
             widened = _grow(self.kinds, own, undo)
             more = _added(undo)
-            if more and self._leaves + more > MAX_COLUMNS:
+            if self and more and self._leaves + more > MAX_COLUMNS:
                 return Change.INCOMPATIBLE
             if not all(fits(self.kinds, row) for row in rows):
                 return Change.INCOMPATIBLE

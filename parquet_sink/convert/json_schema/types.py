@@ -35,8 +35,8 @@ from parquet_sink.convert.typed_json.types import (
     UnionKind,
 )
 
-_MOST_VISITS = 20_000
-_MOST_WEIGHT = 20 * _MOST_VISITS
+MOST_VISITS = 20_000
+_MOST_WEIGHT = 20 * MOST_VISITS
 _PREFIX = "io.confluent.connect.json.OneOf.field."
 _GENERALIZED_PREFIX = "connect_union_field_"
 _TEXT = Slot(ScalarKind("string"))
@@ -71,8 +71,8 @@ class Mapper:
         """Count schemas looked at, and what is in them: a large one may be referred to many times."""
         self._visits += 1
         self._weight += _weight(place.tree)
-        if self._visits > _MOST_VISITS or self._weight > _MOST_WEIGHT:
-            raise InvalidValue(f"{place} is too much: the schema refers to more than {_MOST_VISITS:,} schemas")
+        if self._visits > MOST_VISITS or self._weight > _MOST_WEIGHT:
+            raise InvalidValue(f"{place} is too much: the schema refers to more than {MOST_VISITS:,} schemas")
 
     def _slot(self, place: Place, optional: bool) -> Slot:
         tree = place.tree
