@@ -176,6 +176,17 @@ def test_offsets_of_others_are_neither_renewed_nor_set_back(group: Group, make: 
     assert group.committed_offsets["orders", 0] == (0, metadata(ME))
 
 
+def test_an_offset_that_stays_where_it_was_is_not_told_as_moved(
+    group: Group, make: Callable[..., GroupOffsets]
+) -> None:
+    """A reset to where the group stands, or a newer instance, changes whose offset it is and not the offset."""
+    mine = make()
+    mine.take_over({("orders", 0): 7}, {})
+    group.committed_offsets["orders", 0] = (7, "")
+    with pytest.raises(AnotherInstance, match="is still 7, but committed by an operator or another program"):
+        mine.check()
+
+
 def test_the_newer_hand_wins(group: Group, make: Callable[..., GroupOffsets]) -> None:
     """An instance that starts later claims the group and goes on committing while the older one ends."""
     older, newer = make(), make(OTHER)

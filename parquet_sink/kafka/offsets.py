@@ -224,9 +224,10 @@ class GroupOffsets:
 
     def _taken(self, key: Key, found: Committed) -> AnotherInstance:
         ours = self._ours.get(key)
+        stands = f"is still {ours}, but" if ours == found.offset else f"was {ours} and is now {found.offset},"
         return AnotherInstance(
-            f"Group {self._group}: the offset of topic {key[0]}, topic-partition {key[1]} was {ours} and is now "
-            f"{found.offset}, committed by {found.by()}. This instance stops and commits nothing more. "
+            f"Group {self._group}: the offset of topic {key[0]}, topic-partition {key[1]} {stands} committed by "
+            f"{found.by()}. This instance stops and commits nothing more. "
             f"Run each connector once, and reset offsets only while it is stopped."
         )
 
