@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from parquet_sink.files.rotation import Reason
 from parquet_sink.kafka.admission import Candidate, Range, together
 from parquet_sink.kafka.guard import TopicGuard
-from parquet_sink.kafka.offsets import Key, Plan
+from parquet_sink.kafka.offsets import UNTOLD, Key, Plan
 from parquet_sink.kafka.standing import Context
 from parquet_sink.kafka.starts import topics_of
 from parquet_sink.model.ranges import Known, PlannedRange, Tries
@@ -55,9 +55,10 @@ class RangePlanner:
         """
         starts, settled = self._context.standing.starts, self._settle(read)
         accepted = {key: offset for key, offset in settled.items() if key in starts and key not in self._void}
+        for key, offset in accepted.items():
+            if offset > starts[key]:
+                self._context.epochs.accept(key)
         starts.update(accepted)
-        for key in accepted:
-            self._context.epochs.accept(key)
         return accepted
 
     def _settle(self, read: Mapping[Key, int]) -> dict[Key, int]:
@@ -118,12 +119,12 @@ class RangePlanner:
         candidates = together(found, self._context.settings.flush, self._slots)
         if not candidates:
             return []
-        for topic, partition, _ in candidates:
-            self._context.epochs.take((topic, partition))
         self._batches += 1
         self._void = set()
         self._taken.update({(topic, partition): self._batches for topic, partition, _ in candidates})
         work, fresh = self._work(candidates)
+        for key in work.keys() - self.owed.keys():
+            self._context.epochs.take(key)
         plans = {key: _plan(planned) for key, planned in work.items()}
         self._guard.confirm(topics_of(plans))
         self._context.state.plan(fresh)
@@ -136,6 +137,8 @@ class RangePlanner:
     def repeat(self, candidates: list[Candidate]) -> list[PlannedRange]:
         """Ranges that an earlier run put down, and that Spark repeats before the first tick."""
         self.under_way, _ = self._work(candidates)
+        for key in self.under_way:
+            self._context.epochs.take(key)
         return list(self.under_way.values())
 
     def _work(self, candidates: list[Candidate]) -> tuple[dict[Key, PlannedRange], list[PlannedRange]]:
@@ -166,6 +169,7 @@ class RangePlanner:
             *(topic, partition, span.start, span.end, str(span.reason)),
             accepted=self._context.standing.starts[topic, partition],
             topic_id=self._context.ids.known.get(topic, ""),
+            epoch=self._context.epochs.held.get((topic, partition), UNTOLD),
         )
 
 

@@ -18,6 +18,8 @@ from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import KafkaFailed, OffsetsLost
 from parquet_sink.kafka import answers, clients
 from parquet_sink.kafka.block import Block
+from parquet_sink.kafka.epochs import CUT_BACK
+from parquet_sink.kafka.lookout import Lookout
 from parquet_sink.memory import give_back
 
 log = logging.getLogger(__name__)
@@ -54,7 +56,8 @@ class RangeReader:
     """Iterates the blocks of one range, as they are a pure function of its start and of the records in it.
 
     `next_offset` is the offset after the last block so far. topic_id: of the topic that the range belongs to; "" when
-    not known. accepted: offsets below were delivered by an earlier attempt, so it is no loss when they are gone.
+    not known. accepted: offsets below were delivered by an earlier attempt, so it is no loss when they are gone. epoch:
+    the leader epoch of what is before the start, -1 when not known: then it is believed that the log is still the same.
     """
 
     def __init__(
@@ -67,11 +70,13 @@ class RangeReader:
         topic_id: str = "",
         *,
         accepted: int = 0,
+        epoch: int = -1,
     ) -> None:
         self._kafka, self.topic, self.partition, self.end, self._topic_id = kafka, topic, partition, end, topic_id
         self.next_offset = self._received = start
         self.lost: tuple[int, int] | None = None
-        self._accepted = accepted
+        self._accepted, self._epoch = accepted, epoch
+        self._lookout = Lookout(topic, partition, max(start, accepted), stop=kafka.lost_offsets == "STOP")
         self._beyond = False
 
     def blocks(self) -> Iterator[Block]:
@@ -98,7 +103,7 @@ class RangeReader:
             most = min(wanted, filling.room, self.end - self._received)
             messages = position.consumer.consume(most, POLL_S)
             if not messages:
-                self._check_silence(heard)
+                self._check_silence(position, heard)
                 continue
             records, finished = self._sort(position, messages)
             if records:
@@ -119,7 +124,8 @@ class RangeReader:
             position = _Position(clients.build(Consumer, settings), key)
         stands = (position.topic, position.topic_id, position.partition, position.offset)
         if stands != (self.topic, self._topic_id, self.partition, self._received):
-            position.consumer.assign([TopicPartition(self.topic, self.partition, self._received)])
+            start = TopicPartition(self.topic, self.partition, self._received, leader_epoch=self._epoch)
+            position.consumer.assign([start])
         return position
 
     def _release(self, position: _Position) -> None:
@@ -154,6 +160,10 @@ class RangeReader:
             return offset >= self.end
         if code in clients.OUT_OF_RANGE:
             return self._overtaken(position)
+        if code == CUT_BACK:
+            self._lookout.cut_back(error.str(), self._received)
+            position.consumer.assign([TopicPartition(self.topic, self.partition, self._received)])
+            return False
         if error.retriable() or code in answers.PASSING:
             return False
         raise answers.failure(error, f"Topic {self.topic}, topic-partition {self.partition}, offset {self._received}")
@@ -185,8 +195,10 @@ class RangeReader:
             raise KafkaFailed(str(error))
         log.warning("%s Going on at %d.", error, self.lost[1])
 
-    def _check_silence(self, heard: float) -> None:
-        if time.monotonic() - heard > SILENCE_S:
+    def _check_silence(self, position: _Position, heard: float) -> None:
+        silent_s = time.monotonic() - heard
+        self._lookout.silent(position.consumer, silent_s)
+        if silent_s > SILENCE_S:
             raise KafkaFailed(
                 f"Topic {self.topic}, topic-partition {self.partition}: no record came for {SILENCE_S:.0f} s after "
                 f"offset {self._received}, although the range goes to {self.end}. Check the broker."
