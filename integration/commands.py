@@ -14,7 +14,7 @@ from uuid import uuid4
 from integration.crash import processes
 from integration.crash.processes import Process
 
-TIMEOUT_S: Final = 120.0
+TIMEOUT_S: Final = 240.0
 
 
 class Command:

@@ -40,6 +40,16 @@ class Terminal:
         while not re.search(pattern, self.text):
             assert self._read(deadline), f"{pattern} did not come in:\n{self.text[-4000:]}"
 
+    def read_for(self, seconds: float) -> None:
+        """Read what comes within that time."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and self._read(deadline):
+            pass
+
+    def resize(self, rows: int, columns: int) -> None:
+        """As when the window is made smaller or larger."""
+        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
     def type(self, keys: bytes) -> None:
         os.write(self._fd, keys)
 
@@ -65,7 +75,7 @@ class Terminal:
 def test_the_view_shows_files_and_ctrl_c_ends_with_a_summary(
     broker: Broker, target: TargetProcess, topic: TopicFactory, producer: Producer, tmp_path: Path
 ) -> None:
-    """On a terminal: each topic-partition's line, then at Ctrl-C a graceful stop, one summary, exit status 0."""
+    """On a terminal of any size: each topic-partition's line, then at Ctrl-C a graceful stop, one summary, status 0."""
     name = topic(partitions=2, prefix="orders")
     for number in range(1_000):
         producer.produce(name, f'{{"order_id":{number}}}', str(number), partition=number % 2)
@@ -77,8 +87,12 @@ def test_the_view_shows_files_and_ctrl_c_ends_with_a_summary(
     terminal = Terminal("run", "--bootstrap-servers", broker.bootstrap_servers, *files, tmp=tmp_path)
     terminal.wait_for(rf"{name} 1 +0 +- +\d+ +interval +0-499 ")
     terminal.wait_for(rf"{name}  running  .* records/s; 2 files \(interval 2\), 1,000 rows")
+    for rows, columns in ((6, 80), (1, 1), (2, 200), (40, 120)):
+        terminal.resize(rows, columns)
+        terminal.read_for(0.6)
     terminal.type(b"\x03")
     assert terminal.wait() == 0, terminal.text[-4000:]
+    assert "cannot be drawn" not in terminal.text
     assert "stopping; the flush in progress is finished first" in terminal.text
     summary = terminal.text.splitlines()[-1]
     assert re.fullmatch(rf"connector {name}: done; 2 files \(interval 2\), 1,000 rows, .* kB; lag 0; \d+ s", summary)

@@ -283,7 +283,7 @@ def workers_limited_to(size_bytes: int) -> Iterator[None]:
 
 
 def python_workers() -> list[int]:
-    """Processes of `pyspark.daemon` below this one: where Spark tasks run."""
+    """Processes of Spark's daemon of workers below this one: where Spark tasks run."""
     parents: dict[int, int] = {}
     workers: list[int] = []
     for entry in Path("/proc").iterdir():
@@ -293,7 +293,7 @@ def python_workers() -> list[int]:
             except OSError:
                 continue
             parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
-            if b"pyspark.daemon" in command:
+            if b"parquet_sink.runtime.daemon" in command:
                 workers.append(int(entry.name))
     return [pid for pid in workers if os.getpid() in ancestors(pid, parents)]
 

@@ -1,4 +1,4 @@
-"""A crash before and after each numbered step of `parquet_sink/sink.py` loses nothing and alters nothing.
+"""A crash before and after each numbered step of `parquet_sink/pipeline/task.py` loses nothing and alters nothing.
 
 The seams are patched from outside, by `integration/steps/sitecustomize.py`: production code has no hooks.
 """
@@ -48,7 +48,7 @@ PROCESS = {
     "after 4": Step("PushClient.push", "after"),
     "before 5, removal": Step("after_acceptance", "before"),
     "after 5": Step("after_acceptance", "after"),
-    "before 6, outcome": Step("TaskFlush._outcome", "before"),
+    "before 6, outcome": Step("RangeFlush.outcome", "before"),
     "after 6": Step("PushWriter.write", "after"),
     "before 7, notes": Step("PushWriter.commit", "before"),
     "after 7": Step("State.accept", "after"),

@@ -8,7 +8,8 @@
         ├── InvalidRecord        fix the file or the producer, or skip the offset by resetting the group
         ├── UploadError
         │   ├── UploadRefused    the target said no: fix the cause, start again
-        │   └── UploadExhausted  the target could not be reached, or did not answer, within the retry budget
+        │   ├── UploadExhausted  the target could not be reached, or did not answer, within the retry budget
+        │   └── UploadPostponed  not accepted yet: the driver plans the next attempt
         ├── OffsetsLost          Kafka deleted records before they were read
         ├── AnotherInstance      the same connector runs elsewhere
         ├── KafkaFailed          the broker refused or stayed away
@@ -25,6 +26,8 @@ No message ever holds a secret. All errors survive pickling, because they cross 
 
 from collections.abc import Sequence
 from typing import Final
+
+from parquet_sink.model.ranges import Again
 
 RESET_TOOL: Final = "kafka-consumer-groups (or: parquet-sink kafka --tool consumer-groups)"
 """What moves a group's offsets, for messages."""
@@ -96,6 +99,15 @@ class UploadRefused(UploadError):
 
 class UploadExhausted(UploadError):
     """The retry budget (attempts or time) ended without an acceptance; the outcome may be unknown."""
+
+
+class UploadPostponed(UploadError):
+    """The file was not accepted yet, and the next attempt is further away than a Spark task may wait."""
+
+    def __init__(self, message: str, status: int | None, again: Again) -> None:
+        super().__init__(message, status)
+        self.args = (message, status, again)
+        self.again = again
 
 
 class OffsetsLost(ConnectorError):

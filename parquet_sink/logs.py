@@ -8,6 +8,7 @@ errors and traces of Spark and of Python, is for DEBUG: what it means is told by
 import logging
 import os
 import threading
+from collections import deque
 from contextlib import suppress
 from typing import IO, Final
 
@@ -96,18 +97,21 @@ class _Marked(logging.StreamHandler):  # type: ignore[type-arg]
         return f"{MARK}{level}{MARK}connector {self.connector}: {message}"
 
 
-def relay(stream: IO[bytes]) -> threading.Thread:
-    """A thread that logs the lines of `stream` until it ends."""
-    thread = threading.Thread(target=_relay, args=(stream,), name="relay", daemon=True)
+def relay(stream: IO[bytes], last: deque[str] | None = None) -> threading.Thread:
+    """A thread that logs the lines of `stream` until it ends. last: takes those that are not ours."""
+    thread = threading.Thread(target=_relay, args=(stream, last), name="relay", daemon=True)
     thread.start()
     return thread
 
 
-def _relay(stream: IO[bytes]) -> None:
+def _relay(stream: IO[bytes], last: deque[str] | None) -> None:
     with stream:
         for raw in stream:
             with suppress(Exception):  # who stops reading holds up Java
-                _log(raw.decode("utf-8", "replace").rstrip())
+                line = raw.decode("utf-8", "replace").rstrip()
+                if last is not None and line and not line.startswith((MARK, *NOISE)):
+                    last.append(line)
+                _log(line)
 
 
 def _log(line: str) -> None:

@@ -1,18 +1,6 @@
-"""The Spark data source `parquet_sink`: blocks become rows, rows files, files uploads.
+"""The Spark data source `parquet_sink`: takes the ranges that are due, and reports to the driver what became of them.
 
-The one place where the order of effects is written. For each range [start, end) of a topic-partition:
-
-  1. its blocks arrive in offset order                                  (`kafka.reader`)
-  2. records become rows; an invalid one ends the range before it       (`shape.shaper`)
-  3. rows become local files; a finished file's footer is verified      (`files.accumulator`)
-  4. a file is sent, the next only after this one was accepted          (`upload.uploader`)
-  5. the accepted file is removed from the disk                         (`upload.deliver`)
-  6. what the range taught and how far it got goes to the driver        (`RangeOutcome`)
-  7. the driver notes receipts and accepted offsets, then any failure   (`PushWriter.commit`)
-  8. the next tick commits the accepted offsets to the group            (`kafka.stream`, or the program after a failure)
-
-A crash before 4 leaves nothing behind but local files, which the next start removes. A crash between 4 and 8 sends
-the same files again, under the same names, with the same rows. Nothing is committed before 4 is done for all below.
+What happens to a range, and in which order, is written in `pipeline.task`; here is its last but one step.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,28 +11,16 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, Writ
 
 from parquet_sink import handoff
 from parquet_sink.errors import ConnectorError
-from parquet_sink.state import Accepted, Failure, Known, State
-from parquet_sink.upload.receipts import Receipt
+from parquet_sink.kafka.rows import ranges_in
+from parquet_sink.model.ranges import Known
+from parquet_sink.pipeline.outcome import RangeOutcome
+from parquet_sink.state import Accepted, Failure, State
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
 NAME = "parquet_sink"
-
-
-@dataclass(frozen=True)
-class RangeOutcome:
-    """How far a range got. Everything of it below `accepted_until` (exclusive) is accepted or has no row."""
-
-    topic: str
-    partition: int
-    end: int
-    reason: str
-    accepted_until: int
-    receipts: tuple[Receipt, ...]
-    failure: Failure | None
-    learned: Known
 
 
 @dataclass
@@ -65,24 +41,21 @@ class PushSink(DataSource):
         return NAME
 
     def streamWriter(self, schema: "StructType", overwrite: bool) -> "PushWriter":
-        state = State(self.handoff.state_path)
-        try:
-            return PushWriter(self.handoff, state.known())
-        finally:
-            state.close()
+        return PushWriter(self.handoff)
 
 
 class PushWriter(DataSourceStreamArrowWriter):
-    """Made anew for each micro-batch, with what earlier ones taught about each topic."""
+    """Made anew for each micro-batch."""
 
-    def __init__(self, given: handoff.Handoff, known: Mapping[str, Known]) -> None:
-        self._given, self._known = given, dict(known)
+    def __init__(self, given: handoff.Handoff) -> None:
+        self._given = given
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> Outcomes:
         """Steps 1 to 6, in a worker process, for all ranges of one Spark task."""
-        from parquet_sink.flush import TaskFlush  # only in workers: planning processes stay small
+        from parquet_sink.pipeline.task import TaskFlush  # only in workers: planning processes stay small
 
-        return Outcomes(TaskFlush(self._given.settings, self._known).run(iterator))
+        ranges = [planned for batch in iterator for planned in ranges_in(batch)]
+        return Outcomes(TaskFlush(self._given.settings).run(ranges))
 
     def commit(self, messages: Sequence[Any], batchId: int) -> None:
         """Step 7. Raises ConnectorError when a range failed, which ends the query."""
@@ -103,7 +76,7 @@ class PushWriter(DataSourceStreamArrowWriter):
         state = State(self._given.state_path)
         try:
             state.add_receipts([receipt for one in ranges for receipt in one.receipts])
-            state.accept([Accepted(r.topic, r.partition, r.accepted_until, r.end, r.reason) for r in ranges])
+            state.accept([_accepted(one) for one in ranges])
             for topic, learned in _together(ranges).items():
                 state.learn(topic, learned)
             for failure in failures:
@@ -113,12 +86,19 @@ class PushWriter(DataSourceStreamArrowWriter):
         return failures[0] if failures else None
 
 
+def _accepted(one: RangeOutcome) -> Accepted:
+    planned = one.planned
+    return Accepted(
+        *(planned.topic, planned.partition, one.accepted_until, planned.start, planned.end, planned.reason), one.again
+    )
+
+
 def _together(ranges: Sequence[RangeOutcome]) -> dict[str, Known]:
     """What the ranges of one micro-batch taught about each topic."""
     together: dict[str, Known] = {}
     for one in ranges:
-        before = together.get(one.topic, Known())
-        together[one.topic] = Known(
+        before = together.get(one.planned.topic, Known())
+        together[one.planned.topic] = Known(
             _merged(before.schema, one.learned.schema),
             one.learned.bytes_per_row or before.bytes_per_row,
             one.learned.bytes_per_record or before.bytes_per_record,

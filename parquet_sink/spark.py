@@ -11,7 +11,7 @@
         )
 
 The source alone, with `.option("rows", "records")`, gives one row for each record (topic, partition, offset, timestamp
-in epoch milliseconds, value), for any sink. The sink takes the rows of the source as they are, one for each block: a
+in epoch milliseconds, value), for any sink. The sink takes the rows of the source as they are, one for each range: a
 program may filter them by topic or topic-partition, and may not change them. Offsets are committed to the connector's
 group when the micro-batch after them begins, and these offsets alone say where a query goes on: the checkpoint may be
 kept from run to run, or be a new folder at each start.
@@ -27,7 +27,7 @@ from pyspark.sql import SparkSession
 from parquet_sink import handoff
 from parquet_sink.config.check import check_files
 from parquet_sink.files.lock import ConnectorLock
-from parquet_sink.kafka.source import KafkaBlocks
+from parquet_sink.kafka.source import KafkaRanges
 from parquet_sink.sink import PushSink
 from parquet_sink.state import State
 
@@ -36,7 +36,7 @@ __all__ = ["connector", "register"]
 
 def register(spark: SparkSession) -> None:
     """Makes `parquet_sink_kafka` and `parquet_sink` known to a session."""
-    spark.dataSource.register(KafkaBlocks)
+    spark.dataSource.register(KafkaRanges)
     spark.dataSource.register(PushSink)
 
 

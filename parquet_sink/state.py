@@ -10,11 +10,12 @@ import logging
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from parquet_sink.errors import StorageFailed
+from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries
 from parquet_sink.upload.receipts import Receipt
 
 log = logging.getLogger(__name__)
@@ -25,10 +26,15 @@ KEPT_RECEIPTS: Final = 2_000
 SCHEMA: Final = """
 create table if not exists receipt (id integer primary key, body text not null unique);
 create table if not exists accepted (
-  topic text, partition int, next_offset int, range_end int, reason text, primary key (topic, partition)
+  topic text, partition int, next_offset int, start int, end int, reason text, again text,
+  primary key (topic, partition)
 );
-create table if not exists known (topic text primary key, schema blob, bytes_per_row real, bytes_per_record real);
-create table if not exists learned (topic text primary key, schema blob, bytes_per_row real, bytes_per_record real);
+create table if not exists knowledge (
+  id integer primary key, topic text, schema blob, bytes_per_row real, bytes_per_record real
+);
+create table if not exists planned (
+  topic text, partition int, start int, end int, reason text, knowledge int, primary key (topic, partition)
+);
 create table if not exists watch (topic text, partition int, body text, primary key (topic, partition));
 create table if not exists word (name text primary key, body text not null);
 """
@@ -52,13 +58,18 @@ class Watch:
 
 @dataclass(frozen=True)
 class Accepted:
-    """How far the last range of a topic-partition is accepted: everything below `next_offset`. `end`: the range's."""
+    """How far the last range [start, end) of a topic-partition is accepted: everything below `next_offset`.
+
+    again: set when the rest is to be tried again.
+    """
 
     topic: str
     partition: int
     next_offset: int
+    start: int
     end: int
     reason: str
+    again: Again | None = None
 
 
 @dataclass(frozen=True)
@@ -67,18 +78,6 @@ class Failure:
 
     kind: str
     message: str
-
-
-@dataclass(frozen=True)
-class Known:
-    """What earlier files of a topic taught. schema: as `Shaper` serialises it.
-
-    Sizes are those of Parquet files; a record has several rows, or none, where lists are exploded.
-    """
-
-    schema: bytes | None = None
-    bytes_per_row: float | None = None
-    bytes_per_record: float | None = None
 
 
 class State:
@@ -120,7 +119,7 @@ class State:
         Raises sqlite3.DatabaseError for a file that another version of this program made.
         """
         self.known()
-        for table in ("receipt", "accepted", "learned", "watch", "word"):
+        for table in ("receipt", "accepted", "watch", "word"):
             self._connection.execute(f"drop table {table}")
         self._connection.executescript(SCHEMA)
 
@@ -150,12 +149,27 @@ class State:
         """Notes how far topic-partitions are accepted."""
         with self._transaction() as db:
             db.executemany(
-                "insert or replace into accepted values (?, ?, ?, ?, ?)",
-                [astuple(one) for one in ranges],
+                "insert or replace into accepted values (?, ?, ?, ?, ?, ?, ?)",
+                [
+                    (
+                        r.topic,
+                        r.partition,
+                        r.next_offset,
+                        r.start,
+                        r.end,
+                        r.reason,
+                        _written(r.again),
+                    )
+                    for r in ranges
+                ],
             )
 
     def accepted(self) -> list[Accepted]:
-        return [Accepted(*row) for row in self._connection.execute("select * from accepted")]
+        rows = self._connection.execute("select topic, partition, next_offset, start, end, reason, again from accepted")
+        return [
+            Accepted(t, p, offset, start, end, reason, _again(again))
+            for t, p, offset, start, end, reason, again in rows
+        ]
 
     def forget(self, topic: str, partition: int) -> None:
         """Forgets how far a topic-partition is accepted, and how it stands: it was deleted."""
@@ -163,29 +177,58 @@ class State:
         self._connection.execute("delete from watch where topic = ? and partition = ?", (topic, partition))
 
     def learn(self, topic: str, known: Known) -> None:
-        """Notes what the last micro-batch taught of a topic; it counts from `settle` on."""
-        row = (topic, known.schema, known.bytes_per_row, known.bytes_per_record)
-        self._connection.execute("insert or replace into learned values (?, ?, ?, ?)", row)
-
-    def settle(self) -> None:
-        """What was learned is known from now on: its ranges are committed, so they are not cut again.
-
-        Until then a crash repeats them with the older knowledge, and so as the same files.
-        """
-        if self._connection.execute("select 1 from learned limit 1").fetchone() is None:
-            return
+        """Notes what a range taught of a topic. What is known already stays where nothing new was learned."""
         with self._transaction() as db:
-            db.execute(
-                "insert into known select * from learned where true on conflict do update set "
-                "schema = coalesce(excluded.schema, schema), "
-                "bytes_per_row = coalesce(excluded.bytes_per_row, bytes_per_row), "
-                "bytes_per_record = coalesce(excluded.bytes_per_record, bytes_per_record)"
-            )
-            db.execute("delete from learned")
+            before = self.known().get(topic)
+            merged = known if before is None else _merged(before, known)
+            if merged != before:
+                row = (topic, merged.schema, merged.bytes_per_row, merged.bytes_per_record)
+                db.execute(
+                    "insert into knowledge (topic, schema, bytes_per_row, bytes_per_record) values (?, ?, ?, ?)", row
+                )
+                db.execute(
+                    "delete from knowledge where topic = ? "
+                    "and id not in (select max(id) from knowledge group by topic) "
+                    "and id not in (select knowledge from planned where knowledge is not null)",
+                    (topic,),
+                )
 
     def known(self) -> dict[str, Known]:
-        rows = self._connection.execute("select topic, schema, bytes_per_row, bytes_per_record from known")
+        """What was learned of each topic so far."""
+        rows = self._connection.execute(
+            "select topic, schema, bytes_per_row, bytes_per_record from knowledge "
+            "where id in (select max(id) from knowledge group by topic)"
+        )
         return {topic: Known(*learned) for topic, *learned in rows}
+
+    def bytes_per_record(self) -> dict[str, float | None]:
+        """Parquet bytes that a record of each topic became lately."""
+        return dict(
+            self._connection.execute(
+                "select topic, bytes_per_record from knowledge "
+                "where id in (select max(id) from knowledge group by topic)"
+            )
+        )
+
+    def plan(self, ranges: Sequence[PlannedRange]) -> None:
+        """Notes ranges that are taken for the first time, with what is known of their topics now."""
+        with self._transaction() as db:
+            db.executemany(
+                "insert or replace into planned values (?1, ?2, ?3, ?4, ?5, "
+                "(select max(id) from knowledge where topic = ?1))",
+                [(r.topic, r.partition, r.start, r.end, r.reason) for r in ranges],
+            )
+
+    def planned(self) -> dict[tuple[str, int], PlannedRange]:
+        """The last range of each topic-partition, with what was known when it was taken first."""
+        rows = self._connection.execute(
+            "select p.topic, partition, start, end, reason, schema, bytes_per_row, bytes_per_record "
+            "from planned p left join knowledge k on k.id = p.knowledge"
+        )
+        return {
+            (topic, partition): PlannedRange(topic, partition, start, end, reason, known=Known(*known))
+            for topic, partition, start, end, reason, *known in rows
+        }
 
     def watch(self, watches: Sequence[Watch]) -> None:
         with self._transaction() as db:
@@ -211,7 +254,6 @@ class State:
         with self._transaction() as db:
             db.execute("delete from word where name = 'failure'")
             db.execute("delete from accepted")
-            db.execute("delete from learned")
 
     def stop(self) -> None:
         """Tells admission to admit nothing more."""
@@ -233,3 +275,22 @@ class State:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _written(again: Again | None) -> str | None:
+    return None if again is None else json.dumps(asdict(again))
+
+
+def _again(body: str | None) -> Again | None:
+    if body is None:
+        return None
+    found = json.loads(body)
+    return Again(Tries(**found["tries"]), found["wait_s"])
+
+
+def _merged(before: Known, learned: Known) -> Known:
+    return Known(
+        before.schema if learned.schema is None else learned.schema,
+        before.bytes_per_row if learned.bytes_per_row is None else learned.bytes_per_row,
+        before.bytes_per_record if learned.bytes_per_record is None else learned.bytes_per_record,
+    )

@@ -14,7 +14,7 @@ from parquet_sink.convert.protobuf import plan as protobuf
 from parquet_sink.convert.registry import client, http, references, registered
 from parquet_sink.convert.typed_json import types as typed_json
 from parquet_sink.files import accumulator
-from parquet_sink.runtime import connector
+from parquet_sink.runtime import restarts
 from parquet_sink.shape.kinds import MAX_COLUMNS, MAX_NAME
 from parquet_sink.shape.sheets import LONGEST_TEXT
 from parquet_sink.target import discard, faults, readout, server
@@ -65,12 +65,13 @@ SENTENCES = [
     ),
     (
         "schema-registry.md",
-        f"up to {connector.RESTARTS} times within {connector.RESTART_WINDOW_S / 60:.0f} minutes",
+        f"up to {restarts.MOST} times in a row without progress",
     ),
     (
         "operations.md",
-        f"up to {connector.RESTARTS} times within {connector.RESTART_WINDOW_S / 60:.0f} minutes",
+        f"up to {restarts.MOST} times in a row without progress",
     ),
+    ("operations.md", f"count together within {restarts.WINDOW_S / 60:.0f} minutes"),
     ("upload.md", f"up to {accumulator.GROUP_MEMORY_BYTES // _MI} MiB of rows in memory"),
     ("upload.md", f"in pieces of {body.PIECE_BYTES // 1024} KiB"),
     ("upload.md", f"quotes at most {text.EXCERPT_BYTES // 1024} KiB of the answer"),

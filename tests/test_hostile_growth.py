@@ -387,7 +387,7 @@ def exploded(elements: list[dict[str, object]]) -> bytes:
     [
         ([{f"a{number}": 1} for number in range(20_000)], "too many columns that most of them lack"),
         ([{"x": {f"a{number}": 1}} for number in range(20_000)], "too many columns that most of them lack"),
-        ([{"a": 1}, {"a": "x"}] * 20_000, "its elements cannot share columns"),
+        ([{"a": 1}, {"a": "x"}] * 20_000, "connect.ems.explode.mode=List: its elements cannot share columns"),
     ],
     ids=["apart", "apart below", "at odds"],
 )

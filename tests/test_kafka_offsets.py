@@ -85,7 +85,7 @@ def test_a_commit_is_signed(group: Group, make: Callable[..., GroupOffsets]) -> 
         "by": "parquet-sink", "id": "me", "host": "host-a", "pid": 1, "started": "2026-01-01T00:00:00Z",
         "plan": None, "topic_id": None,
     }  # fmt: skip
-    instance, plan = Instance("x" * 12, "h" * 253, 2**31, "2026-01-01T00:00:00Z"), Plan(2**63, "end_of_range")
+    instance, plan = Instance("x" * 12, "h" * 253, 2**31, "2026-01-01T00:00:00Z"), Plan(2**62, 2**63, "end_of_range")
     longest = metadata(instance, plan, "A" * 22)
     assert len(longest) < 4_096
 
@@ -176,6 +176,17 @@ def test_offsets_of_others_are_neither_renewed_nor_set_back(group: Group, make: 
     assert group.committed_offsets["orders", 0] == (0, metadata(ME))
 
 
+def test_an_offset_that_stays_where_it_was_is_not_told_as_moved(
+    group: Group, make: Callable[..., GroupOffsets]
+) -> None:
+    """A reset to where the group stands, or a newer instance, changes whose offset it is and not the offset."""
+    mine = make()
+    mine.take_over({("orders", 0): 7}, {})
+    group.committed_offsets["orders", 0] = (7, "")
+    with pytest.raises(AnotherInstance, match="is still 7, but committed by an operator or another program"):
+        mine.check()
+
+
 def test_the_newer_hand_wins(group: Group, make: Callable[..., GroupOffsets]) -> None:
     """An instance that starts later claims the group and goes on committing while the older one ends."""
     older, newer = make(), make(OTHER)
@@ -215,9 +226,9 @@ def test_a_commit_whose_answer_was_lost_is_not_another_instance(
 def test_a_range_under_way_is_put_down(group: Group, make: Callable[..., GroupOffsets]) -> None:
     """Beside the offset stands the range that begins there, and once that is done it is gone."""
     mine = make()
-    mine.take_over({("orders", 0): 7, ("orders", 1): 3}, {("orders", 0): Plan(20, "records")})
+    mine.take_over({("orders", 0): 7, ("orders", 1): 3}, {("orders", 0): Plan(0, 20, "records")})
     found = mine.read([("orders", 0), ("orders", 1)])
-    assert {key: one.plan for key, one in found.items()} == {("orders", 0): Plan(20, "records"), ("orders", 1): None}
+    assert {key: one.plan for key, one in found.items()} == {("orders", 0): Plan(0, 20, "records"), ("orders", 1): None}
     mine.check()
     mine.commit({("orders", 0): 20})
     assert mine.read([("orders", 0)])[("orders", 0)].plan is None
@@ -237,8 +248,8 @@ def test_odd_metadata_is_another_program(signed: str) -> None:
 
 def test_a_range_that_ends_before_the_offset_is_none() -> None:
     """A plan that an offset has passed already is not flushed again."""
-    assert Committed(20, metadata(ME, Plan(20, "size"))).plan is None
-    assert Committed(19, metadata(ME, Plan(20, "size"))).plan == Plan(20, "size")
+    assert Committed(20, metadata(ME, Plan(0, 20, "size"))).plan is None
+    assert Committed(19, metadata(ME, Plan(0, 20, "size"))).plan == Plan(0, 20, "size")
 
 
 def test_advance_commits_for_another_process_of_the_instance(group: Group, make: Callable[..., GroupOffsets]) -> None:
@@ -251,10 +262,10 @@ def test_advance_commits_for_another_process_of_the_instance(group: Group, make:
 def test_advance_puts_down_what_is_left_of_a_range(group: Group, make: Callable[..., GroupOffsets]) -> None:
     """After a failure the rest of the range stands beside the offset, so that the same files come again."""
     make().commit({("orders", 0): 7, ("orders", 1): 9})
-    rest = {("orders", 0): Plan(30, "records"), ("orders", 1): Plan(30, "records")}
+    rest = {("orders", 0): Plan(0, 30, "records"), ("orders", 1): Plan(0, 30, "records")}
     make().advance({("orders", 0): 8, ("orders", 1): 9}, rest)
     found = make().read([("orders", 0), ("orders", 1)])
-    assert {key: one.plan for key, one in found.items()} == {("orders", 0): Plan(30, "records"), ("orders", 1): None}
+    assert {key: one.plan for key, one in found.items()} == {("orders", 0): Plan(0, 30, "records"), ("orders", 1): None}
 
 
 def test_advance_leaves_the_offsets_of_others_alone(group: Group, make: Callable[..., GroupOffsets]) -> None:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import cycle, pairwise
 from typing import Any
 
 import pytest
@@ -90,6 +90,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "_consumers", {})
     monkeypatch.setattr(reader, "Message", Message)
     monkeypatch.setattr(reader, "_offset", Message.offset)
+    monkeypatch.setattr(reader, "_value", Message.value)
     monkeypatch.setattr(reader.clients, "build", reader.clients.build)
 
 
@@ -143,13 +144,66 @@ def test_a_range_without_records_ends() -> None:
 
 def test_an_end_event_below_the_range_is_not_its_end() -> None:
     """Between two appends the broker says "end" too early: reading goes on until the range is done."""
-    log = Log([(0, b"1")], 1)
-    source = opened(log, 0, 3)
-    blocks = source.blocks()
-    assert offsets([next(blocks)]) == [0]
-    log.records, log.end = [(0, b"1"), (1, b"2"), (2, b"3")], 3
-    log.assign([TopicPartition("orders", 3, 1)])
-    assert offsets(list(blocks)) == [1, 2]
+
+    class Growing(Log):
+        def consume(self, count: int, timeout: float) -> list[Message]:
+            taken = super().consume(count, timeout)
+            if len(self.records) == 1:
+                self.records, self.end = [(0, b"1"), (1, b"2"), (2, b"3")], 3
+                self.assign([TopicPartition("orders", 3, 1)])
+            return taken
+
+    assert offsets(list(opened(Growing([(0, b"1")], 1), 0, 3).blocks())) == [0, 1, 2]
+
+
+class Dripping(Log):
+    """A consumer that gives as many records at once as it likes."""
+
+    def __init__(self, records: Sequence[tuple[int, bytes | None]], end: int, portions: Sequence[int]) -> None:
+        super().__init__(records, end)
+        self._portions = cycle(portions)
+
+    def consume(self, count: int, timeout: float) -> list[Message]:
+        return super().consume(min(count, next(self._portions)), timeout)
+
+
+sizes = st.lists(st.sampled_from([0, 1, 10, 40, 100, 101, 500]), min_size=1, max_size=120)
+portions = st.lists(st.integers(1, 50), min_size=1, max_size=9)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(sizes, portions, portions)
+def test_blocks_do_not_depend_on_how_records_came(
+    monkeypatch: pytest.MonkeyPatch, sizes: list[int], some: list[int], others: list[int]
+) -> None:
+    """However many records each poll gives, a block is filled up to exactly its limits, of records and of bytes."""
+    monkeypatch.setattr(reader, "BLOCK_RECORDS", 25)
+    monkeypatch.setattr(reader, "BLOCK_BYTES", 100)
+    records = [(2 * number, b"x" * size or None) for number, size in enumerate(sizes)]
+    end = 2 * len(records)
+    blocks = []
+    for how in (some, others):
+        reader._consumers.clear()
+        blocks.append(list(opened(Dripping(records, end, how), 0, end).blocks()))
+    assert [block.offsets.to_pylist() for block in blocks[0]] == [block.offsets.to_pylist() for block in blocks[1]]
+    for block, following in pairwise(blocks[0]):
+        held = sum(len(value or b"") for value in block.values.to_pylist())
+        first = len(following.values[0].as_py() or b"")
+        assert len(block) == 25 or held + first > 100
+        assert len(block) == 1 or held <= 100
+    assert offsets(blocks[0]) == [offset for offset, _ in records]
+
+
+def test_what_was_delivered_before_is_no_loss() -> None:
+    """A range that comes again begins behind what retention deleted, if all of that was accepted in an earlier try."""
+    log = log_of(30)
+    log.first = 12
+    source = RangeReader(KAFKA, "orders", 3, 0, 30, accepted=15)
+    opened(log, 0, 30)
+    assert offsets(list(source.blocks())) == list(range(12, 30))
+    log.first = 16
+    with pytest.raises(OffsetsLost, match="offsets 15 to 15 were deleted"):
+        list(RangeReader(KAFKA, "orders", 3, 0, 30, accepted=15).blocks())
 
 
 def test_a_tombstone_and_an_empty_value_are_told_apart() -> None:

@@ -1,59 +1,31 @@
-"""What crosses from the reading to the writing side: one row for each block, and outcomes as values."""
+"""The rows of the source: one for each range, and what a range carries to its task."""
 
 import pickle
 
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.errors import ConnectorError, InvalidRecord, KafkaFailed, OffsetsLost
-from parquet_sink.kafka.block import Block, decode
-from parquet_sink.kafka.rows import ARROW, DDL, Problem, Span, at_end, unpack, with_block, with_problem
+from parquet_sink.errors import InvalidRecord
+from parquet_sink.kafka.rows import ARROW, DDL, WARM_UP, of_range, ranges_in
+from parquet_sink.model.ranges import Known, PlannedRange, Tries
 
-SPAN = Span("orders", 3, 100, 200, "interval")
-
-
-def test_a_block_crosses() -> None:
-    """The range, the offset after the block and the records themselves arrive as they left."""
-    block = Block.of("orders", 3, [100, 104], [5, 6], [b"{}", None])
-    (arrived,) = unpack(with_block(SPAN, 105, block))
-    assert (arrived.span, arrived.next_offset, arrived.problem) == (SPAN, 105, None)
-    assert arrived.block is not None
-    back = decode(arrived.block)
-    assert (back.topic, back.partition, back.offsets.to_pylist()) == ("orders", 3, [100, 104])
-    assert back.values.to_pylist() == [b"{}", None]
+PLANNED = PlannedRange("orders", 3, 100, 200, "interval", 150, Tries(2, 1.5), "id", Known(b"schema", 1.0, 2.0))
 
 
-def test_an_end_crosses() -> None:
-    """The last row of a range has no block, and its next offset is the range's end."""
-    (arrived,) = unpack(at_end(SPAN))
-    assert (arrived.span, arrived.next_offset, arrived.block, arrived.problem) == (SPAN, 200, None, None)
-
-
-@pytest.mark.parametrize(
-    "error",
-    [KafkaFailed("no record came"), OffsetsLost("offsets 1 to 4"), InvalidRecord("orders", 3, 7, 'not "JSON"\n')],
-)
-def test_a_problem_crosses_with_its_kind_and_words(error: ConnectorError) -> None:
-    """Why a range could not be read arrives as a value: the class by name, and the words for the operator."""
-    (arrived,) = unpack(with_problem(SPAN, 150, error))
-    assert arrived.problem == Problem(type(error).__name__, str(error))
-    assert (arrived.span, arrived.next_offset, arrived.block) == (SPAN, 150, None)
+def test_a_range_crosses_with_all_it_carries() -> None:
+    """Offsets, reason, attempts so far and what was known arrive as they left; the columns tell the same."""
+    (batch,) = [of_range(PLANNED)]
+    assert list(ranges_in(batch)) == [PLANNED]
+    columns = ("topic", "partition", "start", "end", "reason")
+    assert [batch.column(name)[0].as_py() for name in columns] == ["orders", 3, 100, 200, "interval"]
 
 
 def test_rows_are_told_apart_when_spark_puts_them_in_one_batch() -> None:
-    """Several rows of several ranges in one batch come out one by one, in order."""
-    other = Span("items", 0, 0, 5, "size")
-    batch = pa.Table.from_batches(
-        [with_block(SPAN, 101, Block.of("orders", 3, [100], [0], [b"1"])), at_end(SPAN), at_end(other)]
-    ).combine_chunks()
-    arrived = unpack(batch.to_batches()[0])
-    assert [(one.span, one.next_offset, one.block is not None) for one in arrived] == [
-        (SPAN, 101, True),
-        (SPAN, 200, False),
-        (other, 5, False),
-    ]
+    """Several ranges in one batch come out one by one, in order, and warm-up rows are none."""
+    other, warm = PlannedRange("items", 0, 0, 5, "size"), PlannedRange("", 0, 0, 0, WARM_UP)
+    table = pa.Table.from_batches([of_range(one) for one in (PLANNED, warm, other)]).combine_chunks()
+    assert list(ranges_in(table.to_batches()[0])) == [PLANNED, other]
 
 
 def test_spark_and_arrow_agree_on_the_columns() -> None:
@@ -63,18 +35,25 @@ def test_spark_and_arrow_agree_on_the_columns() -> None:
     assert [(name, kinds[kind]) for name, kind in declared] == [(field.name, field.type) for field in ARROW]
 
 
-def test_a_span_crosses_by_value() -> None:
+def test_a_range_crosses_by_value() -> None:
     """A range travels to workers by pickle."""
-    assert pickle.loads(pickle.dumps(SPAN)) == SPAN
+    assert pickle.loads(pickle.dumps(PLANNED)) == PLANNED
 
 
 @given(
-    st.text(max_size=20), st.integers(0, 2**31 - 1), st.integers(0, 2**62), st.integers(0, 2**31), st.text(max_size=9)
+    st.text(max_size=20),
+    st.integers(0, 2**31 - 1),
+    st.integers(0, 2**62),
+    st.integers(0, 2**31),
+    st.text(max_size=9).filter(lambda reason: reason != WARM_UP),
+    st.none() | st.binary(max_size=20),
 )
-def test_any_range_crosses(topic: str, partition: int, start: int, length: int, reason: str) -> None:
+def test_any_range_crosses(
+    topic: str, partition: int, start: int, length: int, reason: str, schema: bytes | None
+) -> None:
     """Whatever a topic is called and however large its offsets are, the range arrives unchanged."""
-    span = Span(topic, partition, start, start + length, reason)
-    assert unpack(at_end(span))[0].span == span
+    planned = PlannedRange(topic, partition, start, start + length, reason, known=Known(schema))
+    assert list(ranges_in(of_range(planned))) == [planned]
 
 
 def test_an_invalid_record_comes_with_every_cure() -> None:

@@ -212,10 +212,10 @@ class Query:
         self.clock.sleep(1)
         due = self.ticker.tick(self.accepted)
         self.accepted = {} if due else self.accepted
-        for topic, partition, span in due:
-            self._read(topic, partition, span.start, span.end)
-            self.accepted[topic, partition] = span.end
-        return [(topic, partition) for topic, partition, _ in due]
+        for one in due:
+            self._read(one.topic, one.partition, one.start, one.end)
+            self.accepted[one.topic, one.partition] = one.end
+        return [(one.topic, one.partition) for one in due]
 
     def _read(self, name: str, partition: int, start: int, end: int) -> None:
         """What a reader finds under that name; a range that breaks off is accepted as far as it was read."""
@@ -285,7 +285,7 @@ def due_and_committed(query: Query) -> None:
 def test_every_commit_names_its_topic(cluster: Cluster, query: Query) -> None:
     """Offsets claimed, put down with a range, and committed carry the topic's id, in Kafka's own spelling."""
     assert (cluster.stands().offset, cluster.stands().topic_id) == (10, "AAAAAAAAAAAAAAAAAAAAAQ")
-    assert query.ticker.topic_ids == {"orders": "AAAAAAAAAAAAAAAAAAAAAQ"}
+    assert query.ticker._ids.known == {"orders": "AAAAAAAAAAAAAAAAAAAAAQ"}
 
 
 def test_an_offset_of_another_topic_stops_the_start(cluster: Cluster, state: State) -> None:
@@ -302,7 +302,7 @@ def test_an_offset_of_another_topic_is_passed_over_if_loss_is_accepted(
     cluster: Cluster, state: State, caplog: pytest.LogCaptureFixture
 ) -> None:
     """With CONTINUE reading begins at the new topic's first record, and what was being flushed is forgotten."""
-    cluster.stand(5, "another", Plan(9, "records"))
+    cluster.stand(5, "another", Plan(0, 9, "records"))
     query = Query(cluster, state, Clock(), lost_offsets="CONTINUE")
     assert query.start == {KEY: 0}
     assert "was deleted and made anew" in caplog.text
@@ -377,7 +377,7 @@ def test_made_anew_between_the_look_and_the_commit(cluster: Cluster, accepting: 
 @pytest.mark.parametrize("count", [3, 40])
 def test_what_was_accepted_of_the_old_topic_is_forgotten(cluster: Cluster, accepting: Query, count: int) -> None:
     """After a failure the program commits what was accepted; nothing of that may end up beside the new topic."""
-    accepting.state.accept([Accepted(*KEY, 10, 10, "interval"), Accepted("items", 0, 7, 9, "interval")])
+    accepting.state.accept([Accepted(*KEY, 10, 0, 10, "interval"), Accepted("items", 0, 7, 0, 9, "interval")])
     cluster.remake(count)
     with pytest.raises(KafkaFailed, match="of a topic that was deleted and made anew.* Going on at the first record"):
         due(accepting)
@@ -421,7 +421,7 @@ def test_seen_gone_and_there_again(cluster: Cluster, state: State, reset: Any) -
     due_and_committed(query)
     cluster.delete("orders")
     query.tick()
-    assert "orders" not in query.ticker.topic_ids
+    assert "orders" not in query.ticker._ids.known
     cluster.make("orders", 20)
     due_and_committed(query)
     assert {(cluster.topics["orders"].number, offset) for offset in range(20)} <= query.delivered

@@ -20,12 +20,13 @@ from parquet_sink.errors import AnotherInstance, BrokerAway, ConnectorError, Kaf
 from parquet_sink.files.rotation import Reason
 from parquet_sink.handoff import Instance
 from parquet_sink.kafka import stream
-from parquet_sink.kafka.admission import Range
+from parquet_sink.kafka.admission import Candidate, Range
 from parquet_sink.kafka.discovery import METADATA_S, named
 from parquet_sink.kafka.offsets import NO_PLANS, Committed, Key, Plan, metadata
 from parquet_sink.kafka.stream import PATIENCE_S, Ticker
 from parquet_sink.kafka.vigil import CHECK_S, SIGN_S
-from parquet_sink.state import Known, State
+from parquet_sink.model.ranges import Known, PlannedRange
+from parquet_sink.state import State
 
 KEY = ("orders", 0)
 ME = Instance("me", "host", 1, "now")
@@ -110,7 +111,7 @@ class Cluster:
     def ahead(self, offsets: Mapping[Key, int]) -> dict[Key, int]:
         return {key: offset for key, offset in offsets.items() if offset > self.group.get(key, -1)}
 
-    def commit(self, offsets: dict[Key, int]) -> None:
+    def commit(self, offsets: dict[Key, int], plans: Mapping[Key, Plan] = NO_PLANS) -> None:
         self._called("commit")
         self.group |= self.ahead(offsets)
 
@@ -125,6 +126,11 @@ class Cluster:
 
     def close(self) -> None:
         self._called("close")
+
+
+def spans(ranges: Sequence[PlannedRange]) -> list[Candidate]:
+    """Which ranges these are."""
+    return [(one.topic, one.partition, Range(one.start, one.end, Reason(one.reason))) for one in ranges]
 
 
 class Clock:
@@ -240,7 +246,7 @@ def test_what_waited_before_the_start_is_due_at_once(cluster: Cluster, make: Cal
     """Records that were there before we looked count as old enough, since nobody knows their age."""
     cluster.logs[KEY] = (0, 7)
     ticker = make()
-    assert ticker.tick(ticker.begin()) == [(*KEY, Range(0, 7, Reason.INTERVAL))]
+    assert spans(ticker.tick(ticker.begin())) == [(*KEY, Range(0, 7, Reason.INTERVAL))]
 
 
 def test_a_tick_commits_what_was_accepted(cluster: Cluster, make: Callable[..., Ticker]) -> None:
@@ -263,7 +269,7 @@ def test_age_counts_from_arrival(cluster: Cluster, make: Callable[..., Ticker], 
     found = []
     for _ in range(4):
         clock.sleep(1)
-        found.append(ticker.tick(start))
+        found.append(spans(ticker.tick(start)))
     assert found == [[], [], [(*KEY, Range(0, 3, Reason.INTERVAL))], [(*KEY, Range(0, 3, Reason.INTERVAL))]]
 
 
@@ -271,19 +277,19 @@ def test_a_range_is_put_down_before_its_flush(cluster: Cluster, make: Callable[.
     """What is taken stands beside the group's offset, and a start after a crash takes the same range again."""
     cluster.logs[KEY] = (0, 150)
     ticker = make()
-    assert ticker.tick(ticker.begin()) == [(*KEY, Range(0, 100, Reason.RECORDS))]
-    assert cluster.plans == {KEY: Plan(100, "records")}
+    assert spans(ticker.tick(ticker.begin())) == [(*KEY, Range(0, 100, Reason.RECORDS))]
+    assert cluster.plans == {KEY: Plan(0, 100, "records")}
     cluster.logs[KEY] = (0, 900)
     again = make()
-    assert again.tick(again.begin()) == [(*KEY, Range(0, 100, Reason.RECORDS))]
-    assert again.tick({KEY: 100}) == [(*KEY, Range(100, 900, Reason.RECORDS))]
+    assert spans(again.tick(again.begin())) == [(*KEY, Range(0, 100, Reason.RECORDS))]
+    assert spans(again.tick({KEY: 100})) == [(*KEY, Range(100, 900, Reason.RECORDS))]
 
 
 def test_a_range_that_kafka_has_no_more_is_not_taken_again(cluster: Cluster, make: Callable[..., Ticker]) -> None:
     """When the topic-partition ends before the range that was put down, what is there is decided anew."""
-    cluster.logs[KEY], cluster.group[KEY], cluster.plans[KEY] = (0, 50), 0, Plan(100, "records")
+    cluster.logs[KEY], cluster.group[KEY], cluster.plans[KEY] = (0, 50), 0, Plan(0, 100, "records")
     ticker = make()
-    assert ticker.tick(ticker.begin()) == [(*KEY, Range(0, 50, Reason.INTERVAL))]
+    assert spans(ticker.tick(ticker.begin())) == [(*KEY, Range(0, 50, Reason.INTERVAL))]
 
 
 REPEATED = [(*KEY, Range(0, 100, Reason.RECORDS)), ("items", 0, Range(0, 9, Reason.RECORDS))]
@@ -292,11 +298,12 @@ REPEATED = [(*KEY, Range(0, 100, Reason.RECORDS)), ("items", 0, Range(0, 9, Reas
 @pytest.mark.parametrize(
     ("offset", "plan", "end", "expected"),
     [
-        (0, Plan(100, "records"), 150, REPEATED[:1]),
+        (0, Plan(0, 100, "records"), 150, REPEATED[:1]),
         (0, None, 150, []),
-        (0, Plan(99, "records"), 150, []),
-        (5, Plan(100, "records"), 150, []),
-        (0, Plan(100, "records"), 99, []),
+        (0, Plan(0, 99, "records"), 150, []),
+        (5, Plan(0, 100, "records"), 150, REPEATED[:1]),
+        (5, Plan(5, 100, "records"), 150, []),
+        (0, Plan(0, 100, "records"), 99, []),
     ],
 )
 def test_a_range_is_repeated_if_the_group_has_it_put_down(
@@ -307,7 +314,7 @@ def test_a_range_is_repeated_if_the_group_has_it_put_down(
     cluster.plans = {} if plan is None else {KEY: plan}
     ticker = make()
     ticker.begin()
-    assert ticker.repeated(REPEATED) == expected
+    assert spans(ticker.repeated(REPEATED)) == expected
 
 
 def test_another_instance_is_noticed_before_a_range_is_put_down(cluster: Cluster, make: Callable[..., Ticker]) -> None:
@@ -341,7 +348,7 @@ def test_bytes_are_estimated_by_what_was_learned(cluster: Cluster, make: Callabl
     cluster.logs[KEY] = (0, 50)
     assert ticker.tick(start) == []
     state.learn("orders", Known(None, bytes_per_record=20_000.0))
-    assert ticker.tick(start) == [(*KEY, Range(0, 50, Reason.SIZE))]
+    assert spans(ticker.tick(start)) == [(*KEY, Range(0, 50, Reason.SIZE))]
 
 
 def test_a_broker_that_goes_away_costs_ticks_only(
@@ -355,7 +362,7 @@ def test_a_broker_that_goes_away_costs_ticks_only(
         assert ticker.tick(start) == []
         clock.sleep(1)
     assert caplog.text.count("Nothing is lost; trying on.") == 1
-    assert ticker.tick(start) == [(*KEY, Range(0, 200, Reason.RECORDS))]
+    assert spans(ticker.tick(start)) == [(*KEY, Range(0, 200, Reason.RECORDS))]
 
 
 def test_a_drain_waits_for_the_broker(cluster: Cluster, make: Callable[..., Ticker]) -> None:
@@ -364,7 +371,7 @@ def test_a_drain_waits_for_the_broker(cluster: Cluster, make: Callable[..., Tick
     start = ticker.begin()
     ticker.drain()
     cluster.logs[KEY], cluster.away = (0, 50), 20
-    assert ticker.tick(start) == [(*KEY, Range(0, 50, Reason.END_OF_INPUT))]
+    assert spans(ticker.tick(start)) == [(*KEY, Range(0, 50, Reason.END_OF_INPUT))]
     cluster.away = 10_000
     with pytest.raises(KafkaFailed, match="no answer"):
         ticker.tick(start)
@@ -401,7 +408,7 @@ def test_new_topic_partitions_are_read_from_their_first_record(
     cluster.logs["orders", 1] = (0, 5)
     assert ticker.tick(start) == []
     clock.sleep(METADATA_S)
-    assert ticker.tick(start) == [("orders", 1, Range(0, 5, Reason.INTERVAL))]
+    assert spans(ticker.tick(start)) == [("orders", 1, Range(0, 5, Reason.INTERVAL))]
     assert cluster.group["orders", 1] == 0
     assert "new topic-partitions orders 1" in caplog.text
 
@@ -468,9 +475,9 @@ def test_draining_takes_what_was_there_and_nothing_later(cluster: Cluster, make:
     ticker = make()
     start = ticker.begin()
     ticker.drain()
-    assert ticker.tick(start) == [(*KEY, Range(0, 100, Reason.RECORDS))]
+    assert spans(ticker.tick(start)) == [(*KEY, Range(0, 100, Reason.RECORDS))]
     cluster.logs[KEY] = (0, 1_000)
-    assert ticker.tick({KEY: 100}) == [(*KEY, Range(100, 150, Reason.END_OF_INPUT))]
+    assert spans(ticker.tick({KEY: 100})) == [(*KEY, Range(100, 150, Reason.END_OF_INPUT))]
     assert ticker.tick({KEY: 150}) == []
     assert cluster.group == {KEY: 150}
 

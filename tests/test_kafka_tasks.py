@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.kafka.rows import Span
 from parquet_sink.kafka.tasks import MOST_TASKS, by_task
+from parquet_sink.model.ranges import PlannedRange
 
 spans = st.lists(
     st.builds(
-        lambda topic, partition, start, length: Span(topic, partition, start, start + length, "records"),
+        lambda topic, partition, start, length: PlannedRange(topic, partition, start, start + length, "records"),
         st.sampled_from(["orders", "items"]),
         st.integers(0, 200),
         st.integers(0, 10**6),
@@ -21,20 +21,23 @@ spans = st.lists(
 
 def test_without_a_bound_each_range_has_a_task() -> None:
     """Ranges run side by side when nothing forbids it."""
-    ranges = [Span("orders", p, 0, 10, "size") for p in range(5)]
+    ranges = [PlannedRange("orders", p, 0, 10, "size") for p in range(5)]
     assert sorted(map(len, by_task(ranges, None))) == [1] * 5
 
 
 def test_tasks_max_bounds_the_tasks() -> None:
     """`tasks.max` is never exceeded, and one task takes all ranges one after the other."""
-    ranges = [Span("orders", p, 0, 10, "size") for p in range(5)]
+    ranges = [PlannedRange("orders", p, 0, 10, "size") for p in range(5)]
     assert list(map(len, by_task(ranges, 1))) == [5]
     assert sorted(map(len, by_task(ranges, 2))) == [2, 3]
 
 
 def test_long_ranges_do_not_share_a_task() -> None:
     """The longest range has a task of its own while the short ones share the other."""
-    long, short = Span("orders", 0, 0, 1_000, "records"), [Span("orders", p, 0, 10, "records") for p in (1, 2, 3)]
+    long, short = (
+        PlannedRange("orders", 0, 0, 1_000, "records"),
+        [PlannedRange("orders", p, 0, 10, "records") for p in (1, 2, 3)],
+    )
     assert by_task([*short, long], 2) == [[long], short]
 
 
@@ -44,7 +47,7 @@ def test_nothing_due_is_no_task() -> None:
 
 
 @given(spans, st.none() | st.integers(1, 100))
-def test_every_range_is_dealt_exactly_once(ranges: list[Span], tasks: int | None) -> None:
+def test_every_range_is_dealt_exactly_once(ranges: list[PlannedRange], tasks: int | None) -> None:
     """No range is lost or doubled, no task is empty, and the bound holds."""
     piles = by_task(ranges, tasks)
     assert sorted(map(repr, (span for pile in piles for span in pile))) == sorted(map(repr, ranges))
@@ -53,6 +56,6 @@ def test_every_range_is_dealt_exactly_once(ranges: list[Span], tasks: int | None
 
 
 @given(spans, st.none() | st.integers(1, 100))
-def test_the_deal_does_not_depend_on_the_order(ranges: list[Span], tasks: int | None) -> None:
+def test_the_deal_does_not_depend_on_the_order(ranges: list[PlannedRange], tasks: int | None) -> None:
     """The same ranges are dealt the same way in whatever order they were found."""
     assert by_task(ranges, tasks) == by_task(ranges[::-1], tasks)

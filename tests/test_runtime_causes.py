@@ -1,7 +1,11 @@
 """The failure at the bottom of what Spark says when a query ends."""
 
+import sqlite3
+
 import pytest
 
+from parquet_sink.errors import BrokerAway
+from parquet_sink.runtime import causes
 from parquet_sink.runtime.causes import LONGEST, failure_of
 from parquet_sink.state import Failure
 
@@ -65,6 +69,21 @@ def test_task_that_failed_for_good_is_told_by_its_python_error() -> None:
 
 
 @pytest.mark.parametrize(
+    ("error", "kind", "words"),
+    [
+        (BrokerAway("Group g: no answer."), "BrokerAway", "Group g: no answer."),
+        (sqlite3.OperationalError("disk I/O error"), "StorageFailed", "(connect.ems.tmp.dir): disk I/O error. "),
+        (OSError(28, "No space left", "/run/x"), "Defect", "OSError: [Errno 28] No space left: '/run/x'"),
+    ],
+)
+def test_what_goes_wrong_in_the_program_itself_has_words(error: Exception, kind: str, words: str) -> None:
+    """Our own errors keep their class; files and the state file are named."""
+    found = failure_of(error, "/data/tmp")
+    assert found.kind == kind
+    assert words in found.message
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("SparkException: Job aborted\n\tat x.y(Z.java:1)\n  at q", "SparkException: Job aborted"),
@@ -76,3 +95,36 @@ def test_task_that_failed_for_good_is_told_by_its_python_error() -> None:
 def test_without_python_the_innermost_text_counts(text: str, expected: str) -> None:
     """Without its trace, and cut when long."""
     assert failure_of(Captured("outer", Captured(text)), "/tmp") == Failure("Defect", expected)
+
+
+CONTEXT = (
+    "An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.\n"
+    ": org.apache.spark.SparkIllegalArgumentException: [INVALID_DRIVER_MEMORY.SYSTEM_MEMORY] Insufficient driver "
+    "memory: System memory 98172928 must be at least 471859200.\nPlease increase heap size. SQLSTATE: F0000\n"
+    "\tat org.apache.spark.memory.UnifiedMemoryManager$.getMaxMemory(UnifiedMemoryManager.scala:478)\n"
+)
+
+
+def test_an_error_of_java_s_is_one_line_without_its_trace() -> None:
+    """What Spark says when it cannot start, without classes, without frames."""
+    assert causes.said(Exception(CONTEXT)) == (
+        "[INVALID_DRIVER_MEMORY.SYSTEM_MEMORY] Insufficient driver memory: System memory 98172928 must be at least "
+        "471859200. Please increase heap size."
+    )
+
+
+@pytest.mark.parametrize(
+    ("lines", "line"),
+    [
+        ([], ""),
+        (
+            ["Invalid maximum heap size: -Xmxlots", "Error: Could not create the JVM."],
+            "Invalid maximum heap size: -Xmxlots",
+        ),
+        (["one", "two"], "two"),
+        (["Exception in thread main: no", "\tat a.Error(B.java:1)"], "Exception in thread main: no"),
+    ],
+)
+def test_what_java_said_before_it_ended_is_the_line_that_tells_most(lines: list[str], line: str) -> None:
+    """The first that speaks of an error, else the last one."""
+    assert causes.java_said(lines) == line

@@ -189,7 +189,7 @@ def test_two_connectors_of_one_name_and_folder_do_not_run(
 def test_a_query_that_ends_well_is_done(running: Connector, launched: list[Query]) -> None:
     """After --until-caught-up the connector is done, and what was accepted is committed."""
     assert running.state is not None
-    running.state.accept([Accepted("orders", 0, 100, 100, "records")])
+    running.state.accept([Accepted("orders", 0, 100, 0, 100, "records")])
     launched[0].isActive = False
     running.look(SPARK)
     assert running.status is Status.DONE
@@ -199,13 +199,13 @@ def test_a_query_that_ends_well_is_done(running: Connector, launched: list[Query
 def test_a_refusal_ends_the_connector(running: Connector, launched: list[Query]) -> None:
     """What a new start does not cure fails at once, in our words, and what was accepted before it is committed."""
     assert running.state is not None
-    running.state.accept([Accepted("orders", 0, 40, 100, "records")])
+    running.state.accept([Accepted("orders", 0, 40, 0, 100, "records")])
     running.state.fail(Failure("UploadRefused", "the target answered 403"))
     launched[0].fail()
     running.look(SPARK)
     assert running.status is Status.FAILED
     assert running.failure == Failure("UploadRefused", "the target answered 403")
-    assert Group.advanced == [({("orders", 0): 40}, {("orders", 0): Plan(100, "records")})]
+    assert Group.advanced == [({("orders", 0): 40}, {("orders", 0): Plan(0, 100, "records")})]
 
 
 @pytest.mark.parametrize("kind", ["BrokerAway", "KafkaFailed"])
@@ -266,7 +266,7 @@ def test_a_slow_failure_does_not_go_on_for_ever(
     running.state.watch([Watch("orders", 0, 7, 100, None), Watch("orders", 1, 0, 100, None)])
     for times in range(MOST + 1):
         assert running.status is Status.RUNNING
-        Group.committed = {("orders", 0): (7, Plan(50, "records")), ("orders", 1): (times * 10, None)}
+        Group.committed = {("orders", 0): (7, Plan(0, 50, "records")), ("orders", 1): (times * 10, None)}
         clock.sleep(WINDOW_S)
         named = f"Topic orders, topic-partition 0: {words}" if "record" in words else words
         running.state.fail(Failure("KafkaFailed", named))
@@ -279,7 +279,7 @@ def test_progress_begins_the_count_anew(running: Connector, launched: list[Query
     assert running.state is not None
     running.state.watch([Watch("orders", 0, 7, 100, None)])
     for times in range(MOST * 3):
-        Group.committed = {("orders", 0): (7 + times // 2, Plan(50, "records"))}
+        Group.committed = {("orders", 0): (7 + times // 2, Plan(0, 50, "records"))}
         fail_again(running, launched, clock)
     assert running.status is Status.RUNNING
 
@@ -315,7 +315,7 @@ def test_offsets_that_cannot_be_committed_are_told(
 ) -> None:
     """When the last commit fails the connector still ends, and the log says that files are sent again."""
     assert running.state is not None
-    running.state.accept([Accepted("orders", 0, 100, 100, "records")])
+    running.state.accept([Accepted("orders", 0, 100, 0, 100, "records")])
     Group.error = AnotherInstance("committed by another; it stays.")
     launched[0].isActive = False
     running.look(SPARK)
@@ -366,11 +366,11 @@ def test_a_stop_is_bounded_and_tells_what_waits(
     """A flush that does not end is given up; what was accepted is committed, the rest is told, and nothing failed."""
     assert begun.state is not None
     begun.settings = replace(begun.settings, stop_timeout_ms=20_000)
-    begun.state.accept([Accepted("orders", 0, 9, 12, "records")])
+    begun.state.accept([Accepted("orders", 0, 9, 0, 12, "records")])
     stop(begun, clock)
     assert (begun.status, launched[0].stopped) == (Status.DONE, True)
     assert clock.seconds == pytest.approx(20, abs=0.5)
-    assert Group.advanced == [({("orders", 0): 9}, {("orders", 0): Plan(12, "records")})]
+    assert Group.advanced == [({("orders", 0): 9}, {("orders", 0): Plan(0, 12, "records")})]
     assert "given up, 20 s after the stop was asked for (connect.ems.stop.timeout.ms)" in caplog.text
     assert "connector orders: stopped with lag 3 (orders 0 from offset 9); the next start goes on there" in caplog.text
 

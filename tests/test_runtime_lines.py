@@ -70,7 +70,7 @@ def test_each_change_of_a_connector_is_told_once(lines: LogLines, caplog: pytest
     lines.close([one, other])
     assert [record.message for record in caplog.records] == [
         "connector a: running",
-        "connector b: starting; it waits for Java and Spark, which take some seconds to load",
+        "connector b: starting; it waits for Java and Spark, which take 10 to 15 s to load",
         "connector a: done",
     ]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from parquet_sink.cli import main
 from parquet_sink.config.check import Checked, check_files, format_report
 from parquet_sink.runtime.preflight import inspect
 
@@ -135,3 +136,39 @@ def test_a_setting_of_the_worker_file_is_told_there_once(tmp_path: Path) -> None
     checked = inspected(tmp_path, worker={"consumer.no.such": "1"}, names=("a", "b"))
     assert [problem.partition("]")[0] for problem in checked.worker.problems] == ["Invalid [consumer.no.such"]
     assert [one.problems for one in checked.connectors] == [(), ()]
+
+
+@pytest.mark.parametrize(
+    ("changed", "options", "environment", "about"),
+    [
+        ({"connect.ems.tls.ca.file": "/etc/passwd"}, [], {}, "connect.ems.tls.ca.file"),
+        ({}, [], {"REQUESTS_CA_BUNDLE": "/none.pem"}, "REQUESTS_CA_BUNDLE"),
+        ({"consumer.override.no.such": "1"}, [], {}, "consumer.override.no.such"),
+        ({}, ["--master", "locl[4]"], {}, "--master"),
+        ({}, ["--conf", "spark.driver.memory=lots"], {}, "--conf spark.driver.memory"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_both_commands_tell_it_in_one_line_with_status_2(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    command: str,
+    changed: dict[str, str],
+    options: list[str],
+    environment: dict[str, str],
+    about: str,
+) -> None:
+    """`check` does not say OK of what `run` would refuse, and `run` refuses it before Java and Spark are looked for."""
+    if options and command == "check":
+        return  # it has no such option
+    for name, value in {**environment, "JAVA_HOME": "/nowhere"}.items():
+        monkeypatch.setenv(name, value)
+    file = write(tmp_path / "c.properties", {**CONNECTOR, **WORKER, "name": "orders", **changed})
+    assert main([command, "--bootstrap-servers", "localhost:9", *options, file]) == 2
+    told = capsys.readouterr()
+    lines = (told.err if command == "run" else told.out).splitlines()
+    assert [line.partition("]")[0].strip() for line in lines if "Invalid" in line] == [f"Invalid [{about}"]
+    assert caplog.messages == []
+    assert "Traceback" not in told.out + told.err

@@ -231,10 +231,12 @@ def test_a_run_never_divides_an_exploded_record() -> None:
     ]
     assert exploded(b'{"m":[{"a":1}]}', b'{"m":[{"a":2},{"a":"x"}]}') == [
         ([0], [1]),
-        ([1], ["its elements cannot share columns"]),
+        ([1], ["connect.ems.explode.mode=List: its elements cannot share columns"]),
     ]
     assert exploded(b'{"m":[{"a":1,"b":"x"}]}', b'{"m":[{"a":2},{"a":3,"b":5}]}') == [([0], [1]), ([1, 1], [2, 3])]
-    assert exploded(b'{"m":[{"a":9007199254740993},{"a":0.5}]}') == [([0], ["its elements cannot share columns"])]
+    assert exploded(b'{"m":[{"a":9007199254740993},{"a":0.5}]}') == [
+        ([0], ["connect.ems.explode.mode=List: its elements cannot share columns"])
+    ]
 
 
 def test_an_exploded_record_without_its_key_has_no_row() -> None:

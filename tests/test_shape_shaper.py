@@ -393,3 +393,29 @@ def test_lower_case_reaches_into_lists() -> None:
     values = [b'{"L":[]}'] * 200 + [b'{"L":[{"A":1,"a":2}]}']
     reason = f"{LOWER_KEY}: fields L[0].A and L[0].a would both become field L[0].a"
     assert refused(ShapeSettings(lowercase=True), *values) == (200, reason)
+
+
+def test_a_zero_with_a_sign_is_read_fast() -> None:
+    """It is no reason to look at its record by itself; only the integer `-0`, which has no sign, is."""
+    one = Shaper(BARE)
+    values: list[bytes | None] = [b'{"a":0.5,"o":{"b":1.5}}'] * 300
+    shape(one, values)
+    with patch.object(shaper_module, "parse", side_effect=AssertionError("a record went the exact way")):
+        (run,) = shape(one, [b'{"a":-0.0,"o":{"b":-0.0}}'] * 300)
+    assert repr(run.rows.slice(299).to_pylist()) == "[{'a': -0.0, 'o_b': -0.0}]"
+    (run,) = shape(one, [b'{"a":-0,"o":{"b": -0 }}', b'{"a":-0.0,"o":{"b":-0}}', *values])
+    rows = [{"a": 0.0, "o_b": 0.0}, {"a": -0.0, "o_b": 0.0}]
+    assert repr(run.rows.slice(0, 2).to_pylist()) == repr(rows)
+
+
+def test_few_of_many_fields_give_the_same_rows_as_all_of_few() -> None:
+    """Records that have few of very many fields are taken one by one, which changes nothing in them."""
+    values = [b'{"id":%d,"f%d":%d}' % (number, number % 900, number) for number in range(3_000)]
+    one = Shaper(BARE)
+    runs = [run for part in (values[:1_500], values[1_500:]) for run in shape(one, [*part])]
+    seen = [row for run in runs for row in run.rows.to_pylist()]
+    for number, row in enumerate(seen):
+        assert {name: value for name, value in row.items() if value is not None} == {
+            "id": number,
+            f"f{number % 900}": number,
+        }

@@ -19,9 +19,11 @@ from parquet_sink.config.settings import (
 )
 from parquet_sink.errors import ConnectorError
 from parquet_sink.kafka.block import Block
+from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries
+from parquet_sink.pipeline.outcome import RangeOutcome
 from parquet_sink.shape.shaper import Shaper
-from parquet_sink.sink import NAME, Outcomes, PushSink, PushWriter, RangeOutcome
-from parquet_sink.state import Accepted, Failure, Known, State
+from parquet_sink.sink import NAME, Outcomes, PushSink, PushWriter
+from parquet_sink.state import Accepted, Failure, State
 from parquet_sink.upload.receipts import Receipt
 
 CANARY = "canary-1c9e"
@@ -32,10 +34,13 @@ def receipt(first: int) -> Receipt:
     return Receipt("orders", "orders", 0, f"f{first}", first, first + 9, first + 10, 10, 10, 99, "records")
 
 
-def outcome(partition: int, until: int, failure: Failure | None = None, **learned: object) -> RangeOutcome:
+def outcome(
+    partition: int, until: int, failure: Failure | None = None, again: Again | None = None, **learned: object
+) -> RangeOutcome:
     """Of the range [0, 100)."""
     known = Known(**learned)  # type: ignore[arg-type]
-    return RangeOutcome("orders", partition, 100, "records", until, (receipt(partition * 10),), failure, known)
+    planned = PlannedRange("orders", partition, 0, 100, "records")
+    return RangeOutcome(planned, until, (receipt(partition * 10),), failure, known, again)
 
 
 @pytest.fixture
@@ -70,8 +75,10 @@ def test_a_commit_notes_everything(writer: PushWriter, state: State) -> None:
     """Receipts, how far ranges got, and what topics taught are there for the program."""
     writer.commit([Outcomes((outcome(0, 100), outcome(1, 100, bytes_per_row=7.0)))], 3)
     assert [one.file_name for _, one in state.receipts_after(0)] == ["f0", "f10"]
-    assert state.accepted() == [Accepted("orders", 0, 100, 100, "records"), Accepted("orders", 1, 100, 100, "records")]
-    state.settle()
+    assert state.accepted() == [
+        Accepted("orders", 0, 100, 0, 100, "records"),
+        Accepted("orders", 1, 100, 0, 100, "records"),
+    ]
     assert state.known() == {"orders": Known(None, 7.0)}
     assert state.failure() is None
 
@@ -85,6 +92,14 @@ def test_a_failure_ends_the_query_after_all_is_noted(writer: PushWriter, state: 
     assert {(one.partition, one.next_offset) for one in state.accepted()} == {(0, 40), (1, 100)}
 
 
+def test_what_is_tried_again_is_no_failure(writer: PushWriter, state: State) -> None:
+    """A range whose upload must wait is noted with its attempts; the query goes on."""
+    again = Again(Tries(3, 12.5), 8.0)
+    writer.commit([Outcomes((outcome(0, 40, again=again), outcome(1, 100)))], 3)
+    assert state.failure() is None
+    assert state.accepted()[0] == Accepted("orders", 0, 40, 0, 100, "records", again)
+
+
 def test_the_first_of_several_failures_is_told(writer: PushWriter, state: State) -> None:
     """Two topic-partitions that are refused make one failure."""
     one, other = Failure("UploadRefused", "first"), Failure("InvalidRecord", "second")
@@ -96,7 +111,7 @@ def test_the_first_of_several_failures_is_told(writer: PushWriter, state: State)
 def test_an_abort_notes_what_others_got_accepted(writer: PushWriter, state: State) -> None:
     """When a Spark task failed for good, its message is missing; those of the others count."""
     writer.abort([None, Outcomes((outcome(1, 100),))], 3)
-    assert state.accepted() == [Accepted("orders", 1, 100, 100, "records")]
+    assert state.accepted() == [Accepted("orders", 1, 100, 0, 100, "records")]
     assert len(state.receipts_after(0)) == 1
 
 
@@ -127,13 +142,11 @@ def schema_of(*values: bytes) -> bytes:
     return serialized
 
 
-def test_two_tasks_of_one_topic_teach_together(writer: PushWriter, given: handoff.Handoff, state: State) -> None:
+def test_two_tasks_of_one_topic_teach_together(writer: PushWriter, state: State) -> None:
     """Columns that only one of two tasks saw are known to the next micro-batch, whichever reported last."""
     one, other = schema_of(b'{"a":1}'), schema_of(b'{"b":"x"}')
     writer.commit([Outcomes((outcome(0, 100, schema=one),)), Outcomes((outcome(1, 100, schema=other),))], 3)
-    state.settle()
-    following = PushSink({handoff.RUN_FOLDER: given.folder}).streamWriter(None, False)  # type: ignore[arg-type]
-    schema = following._known["orders"].schema
+    schema = state.known()["orders"].schema
     assert schema is not None
     assert set(pa.ipc.read_schema(pa.py_buffer(schema)).names) == {"a", "b"}
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from parquet_sink import state as module
-from parquet_sink.state import Accepted, Failure, Known, State, Watch
+from parquet_sink.model.ranges import Known, PlannedRange
+from parquet_sink.state import Accepted, Failure, State, Watch
 from parquet_sink.upload.receipts import Receipt, UploadFailure
 
 
@@ -29,20 +30,20 @@ def test_processes_see_each_others_words(tmp_path: Path, state: State) -> None:
     """What one process writes another one reads, though they share nothing but the file."""
     other = State(tmp_path / "state.db")
     other.say("warm", 4)
-    other.accept([Accepted("orders", 0, 7, 9, "records")])
+    other.accept([Accepted("orders", 0, 7, 0, 9, "records")])
     other.close()
     assert state.said("warm") == 4
-    assert state.accepted() == [Accepted("orders", 0, 7, 9, "records")]
+    assert state.accepted() == [Accepted("orders", 0, 7, 0, 9, "records")]
     assert state.said("never") is None
 
 
 def test_of_each_topic_partition_the_last_range_counts(state: State) -> None:
     """How far the last range got replaces what stood there, of its topic-partition alone."""
-    state.accept([Accepted("orders", 0, 7, 9, "records"), Accepted("orders", 1, 3, 3, "size")])
-    state.accept([Accepted("orders", 0, 9, 9, "records")])
+    state.accept([Accepted("orders", 0, 7, 0, 9, "records"), Accepted("orders", 1, 3, 0, 3, "size")])
+    state.accept([Accepted("orders", 0, 9, 0, 9, "records")])
     assert sorted(state.accepted(), key=lambda one: one.partition) == [
-        Accepted("orders", 0, 9, 9, "records"),
-        Accepted("orders", 1, 3, 3, "size"),
+        Accepted("orders", 0, 9, 0, 9, "records"),
+        Accepted("orders", 1, 3, 0, 3, "size"),
     ]
 
 
@@ -50,16 +51,16 @@ def test_a_new_run_keeps_what_topics_taught(tmp_path: Path) -> None:
     """Receipts, failures and words end with their run; schemas and sizes go on, so that files come out the same."""
     first = State(tmp_path / "state.db")
     first.learn("orders", Known(b"schema", 1.0))
-    first.settle()
-    first.learn("orders", Known(b"not committed", 2.0))
+    first.plan([PlannedRange("orders", 0, 7, 9, "records")])
     first.fail(Failure("KafkaFailed", "away"))
     first.stop()
-    first.accept([Accepted("orders", 0, 7, 9, "records")])
+    first.accept([Accepted("orders", 0, 7, 0, 9, "records")])
     first.add_receipts([receipt(1)])
     first.watch([Watch("orders", 0, 0, 5, None)])
     first.close()
     second = State.for_new_run(tmp_path / "state.db")
     assert second.known() == {"orders": Known(b"schema", 1.0)}
+    assert second.planned() == {("orders", 0): PlannedRange("orders", 0, 7, 9, "records", known=Known(b"schema", 1.0))}
     assert (second.failure(), second.stopping(), second.accepted()) == (None, False, [])
     assert (second.receipts_after(0), second.watches()) == ([], [])
     second.close()
@@ -101,15 +102,32 @@ def test_receipts_are_bounded(state: State, monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_is_known_of_a_topic_is_completed(state: State) -> None:
     """A later file may teach less; what it does not say stays."""
     state.learn("orders", Known(b"schema", 12.5, 25.0))
-    state.settle()
     state.learn("orders", Known(None, 13.0))
     state.learn("items", Known(b"other", None))
-    assert state.known() == {"orders": Known(b"schema", 12.5, 25.0)}, "not before it is settled"
-    state.settle()
     assert state.known() == {"orders": Known(b"schema", 13.0, 25.0), "items": Known(b"other", None)}
     state.learn("orders", Known(b"newer", None))
-    state.settle()
     assert state.known()["orders"] == Known(b"newer", 13.0, 25.0)
+    assert state.bytes_per_record() == {"orders": 25.0, "items": None}
+
+
+def test_a_planned_range_keeps_what_was_known_then(state: State) -> None:
+    """A range that comes again has the knowledge of its first time, however much was learned since."""
+    state.learn("orders", Known(b"then", 1.0))
+    state.plan([PlannedRange("orders", 0, 0, 10, "size"), PlannedRange("new", 0, 0, 5, "size")])
+    for number in range(5):
+        state.learn("orders", Known(b"later", float(number)))
+    then = PlannedRange("orders", 0, 0, 10, "size", known=Known(b"then", 1.0))
+    assert state.planned() == {("orders", 0): then, ("new", 0): PlannedRange("new", 0, 0, 5, "size")}
+    state.plan([PlannedRange("orders", 0, 10, 20, "size")])
+    assert state.planned()["orders", 0].known == Known(b"later", 4.0)
+
+
+def test_old_knowledge_goes(state: State) -> None:
+    """Of a topic only what is known now, and what ranges under way were planned with, is kept for months."""
+    for number in range(50):
+        state.learn("orders", Known(b"schema", float(number)))
+        state.plan([PlannedRange("orders", number % 2, number, number + 1, "size")])
+    assert state._connection.execute("select count(*) from knowledge").fetchone()[0] <= 3
 
 
 def test_the_first_failure_stays(state: State) -> None:
@@ -123,13 +141,10 @@ def test_the_first_failure_stays(state: State) -> None:
 def test_another_try_forgets_failure_and_acceptance(state: State) -> None:
     """A query that starts again counts from the group's offsets, even if those were set back."""
     state.fail(Failure("KafkaFailed", "away"))
-    state.accept([Accepted("orders", 0, 100, 100, "size")])
-    state.learn("orders", Known(b"schema", 1.0))
+    state.accept([Accepted("orders", 0, 100, 0, 100, "size")])
     state.forgive()
-    state.settle()
     assert state.failure() is None
     assert state.accepted() == []
-    assert state.known() == {}, "what an uncommitted micro-batch taught does not count"
 
 
 def test_a_stop_is_told(state: State) -> None:
@@ -169,6 +184,5 @@ def test_a_state_file_of_another_version_is_made_anew(tmp_path: Path) -> None:
     state = State.for_new_run(path)
     assert state.known() == {}
     state.learn("orders", Known(b"schema", 1.0, 2.0))
-    state.settle()
     assert state.known() == {"orders": Known(b"schema", 1.0, 2.0)}
     state.close()

@@ -1,6 +1,7 @@
 """When to try again, and after how long."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
 
@@ -10,9 +11,11 @@ from hypothesis import strategies as st
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.settings import PushSettings
+from parquet_sink.model.ranges import NO_TRIES, Tries
 from parquet_sink.upload.outcome import Outcome, Verdict
 from parquet_sink.upload.retry import (
     LONGEST_WAIT_SECONDS,
+    WAIT_HERE_S,
     RetryPolicy,
     Surroundings,
     parse_retry_after,
@@ -119,9 +122,19 @@ def run(policy: RetryPolicy, clock: Clock, outcomes: Callable[[int], Outcome]) -
         given_seconds.append(left)
         return outcomes(len(given_seconds))
 
-    outcome, attempts = send_with_retries(send, policy, clock.around(), lambda outcome, wait: None)
-    assert attempts == len(given_seconds)
-    return outcome, attempts, given_seconds
+    earlier, waits = NO_TRIES, list[float]()
+    while True:
+        before = clock.time
+        around = replace(clock.around(), elapsed=lambda: clock.time - before)  # noqa: B023 - called within the round
+        sent = send_with_retries(send, policy, around, lambda outcome, wait: waits.append(wait), earlier)
+        if sent.wait_s is None:
+            break
+        assert sent.wait_s > WAIT_HERE_S
+        clock.sleep(sent.wait_s)  # as the driver does
+        earlier = Tries(sent.tries.attempts, sent.tries.elapsed_s + sent.wait_s)
+    assert sent.tries.attempts == len(given_seconds)
+    assert waits[: len(clock.waits)] == clock.waits, "each wait is told"
+    return sent.outcome, sent.tries.attempts, given_seconds
 
 
 def test_attempts_are_bounded() -> None:

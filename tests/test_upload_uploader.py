@@ -9,14 +9,15 @@ import pytest
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.settings import PushSettings
-from parquet_sink.errors import ConnectorError, UploadExhausted, UploadRefused
+from parquet_sink.errors import ConnectorError, UploadExhausted, UploadPostponed, UploadRefused
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.naming import attempt_name, file_name
 from parquet_sink.files.rotation import Reason
+from parquet_sink.model.ranges import Again, Tries
 from parquet_sink.upload.deliver import Deliverer, failure_receipt
 from parquet_sink.upload.outcome import Outcome, Verdict
 from parquet_sink.upload.receipts import Receipt
-from parquet_sink.upload.uploader import OrderedUploader
+from parquet_sink.upload.uploader import OrderedUploader, Upload
 
 SETTINGS = PushSettings("http://localhost/", Secret("AppKey k"), "t", max_retries=3, retry_interval_ms=1)
 
@@ -107,12 +108,23 @@ def test_an_exhausted_budget_keeps_the_file(tmp_path: Path, verdict: Verdict) ->
     assert Path(file.path).exists()
 
 
-def test_a_stop_is_told(tmp_path: Path) -> None:
-    """A stop while retrying ends with an error that says so, after the attempt under way."""
-    stop = threading.Event()
-    stop.set()
-    with pytest.raises(UploadExhausted, match="after 1 attempt in 0.0 s, ended because the connector stops"):
-        deliverer(Target(Outcome(Verdict.UNKNOWN, "x")), stop=stop).deliver(finished(tmp_path))
+def test_an_attempt_that_was_succeeded_says_so(tmp_path: Path) -> None:
+    """Once another attempt at the range has begun, the one under way is the last, and the error says why."""
+    with pytest.raises(UploadExhausted, match="after 1 attempt in 0.0 s, ended because another attempt"):
+        deliverer(Target(Outcome(Verdict.UNKNOWN, "x"))).deliver(finished(tmp_path), superseded=lambda: True)
+
+
+def test_an_attempt_far_away_is_postponed(tmp_path: Path) -> None:
+    """A wait longer than a task may hold its slot is told with attempts, time and wait, and survives pickling."""
+    settings = PushSettings("http://localhost/", Secret("AppKey k"), "t", max_retries=9, retry_interval_ms=8_000)
+    slow = Deliverer(
+        "sink", Target(Outcome(Verdict.RETRIABLE, "x")), settings, monotonic=lambda: 5.0, jitter=lambda: 1.0
+    )
+    with pytest.raises(UploadPostponed) as caught:
+        slow.deliver(finished(tmp_path), Tries(1, 10.0))
+    assert caught.value.again == Again(Tries(2, 10.0), 16.0)
+    back = pickle.loads(pickle.dumps(caught.value))
+    assert (back.again, str(back)) == (caught.value.again, str(caught.value))
 
 
 @pytest.mark.parametrize("error", [UploadRefused("no", 403), ConnectorError("other")])
@@ -144,7 +156,7 @@ class Gate:
             self.error[file.name] = error
         return file
 
-    def deliver(self, file: FinishedFile) -> Receipt:
+    def deliver(self, file: FinishedFile, earlier: Tries, superseded: Callable[[], bool]) -> Receipt:
         self.events.append(f"begin {file.partition}/{file.first_offset}")
         self.begun[file.name].set()
         assert self.open[file.name].wait(10)
@@ -170,7 +182,7 @@ def test_files_of_a_topic_partition_go_in_order(tmp_path: Path) -> None:
     gate = Gate()
     uploader = OrderedUploader(gate)
     for n in range(4):
-        assert uploader.submit(gate.add(finished(tmp_path, n)))
+        assert uploader.submit(Upload(gate.add(finished(tmp_path, n))))
     assert [r.first_offset for r in uploader.close()] == [0, 10, 20, 30]
     assert gate.events == [f"{what} 0/{n}" for n in (0, 10, 20, 30) for what in ("begin", "end")]
 
@@ -180,8 +192,8 @@ def test_topic_partitions_go_side_by_side(tmp_path: Path) -> None:
     gate = Gate()
     uploader = OrderedUploader(gate)
     slow, quick = gate.add(finished(tmp_path, 0), closed=True), gate.add(finished(tmp_path, 0, partition=1))
-    uploader.submit(slow)
-    uploader.submit(quick)
+    uploader.submit(Upload(slow))
+    uploader.submit(Upload(quick))
     assert gate.begun[quick.name].wait(10)
     gate.open[slow.name].set()
     assert {r.partition for r in uploader.close()} == {0, 1}
@@ -193,7 +205,7 @@ def test_more_topic_partitions_than_threads(tmp_path: Path) -> None:
     uploader = OrderedUploader(gate, most_parallel=2)
     for n in range(3):
         for partition in range(5):
-            uploader.submit(gate.add(finished(tmp_path, n, partition)))
+            uploader.submit(Upload(gate.add(finished(tmp_path, n, partition))))
     assert len(uploader.close()) == 15
 
 
@@ -202,10 +214,10 @@ def test_submit_blocks_behind_a_waiting_file(tmp_path: Path) -> None:
     gate = Gate()
     uploader = OrderedUploader(gate)
     first, second, third = (gate.add(finished(tmp_path, n), closed=n == 0) for n in range(3))
-    uploader.submit(first)
+    uploader.submit(Upload(first))
     assert gate.begun[first.name].wait(10)
-    uploader.submit(second)
-    thread, done = in_thread(lambda: uploader.submit(third))
+    uploader.submit(Upload(second))
+    thread, done = in_thread(lambda: uploader.submit(Upload(third)))
     assert not done.wait(0.05)
     gate.open[first.name].set()
     thread.join(10)
@@ -220,15 +232,15 @@ def test_nothing_follows_a_failure(tmp_path: Path) -> None:
     bad = gate.add(finished(tmp_path, 0), closed=True, error=UploadRefused("no", 403))
     waiting, later = gate.add(finished(tmp_path, 1)), gate.add(finished(tmp_path, 2))
     other = gate.add(finished(tmp_path, 0, partition=1))
-    uploader.submit(bad)
+    uploader.submit(Upload(bad))
     assert gate.begun[bad.name].wait(10)
-    uploader.submit(waiting)
+    uploader.submit(Upload(waiting))
     answers: list[bool] = []
-    thread, _ = in_thread(lambda: answers.append(uploader.submit(later)))
+    thread, _ = in_thread(lambda: answers.append(uploader.submit(Upload(later))))
     gate.open[bad.name].set()
     thread.join(10)
     assert answers == [False]
-    assert uploader.submit(other)
+    assert uploader.submit(Upload(other))
     receipts = {r.partition: r for r in uploader.close()}
     assert not receipts[0].accepted
     assert receipts[0].next_offset == 0
@@ -249,7 +261,7 @@ def test_a_defect_is_raised_at_close(tmp_path: Path, where: str) -> None:
 
     uploader = OrderedUploader(gate, on_receipt=on_receipt)
     error = KeyError("defect") if where == "deliver" else None
-    uploader.submit(gate.add(finished(tmp_path, 0), error=error))
+    uploader.submit(Upload(gate.add(finished(tmp_path, 0), error=error)))
     with pytest.raises(KeyError, match="defect"):
         uploader.close()
 
@@ -260,6 +272,6 @@ def test_receipts_are_told_as_they_come(tmp_path: Path) -> None:
     gate = Gate()
     uploader = OrderedUploader(gate, on_receipt=lambda receipt: heard.append(receipt.first_offset))
     for n in range(3):
-        uploader.submit(gate.add(finished(tmp_path, n)))
+        uploader.submit(Upload(gate.add(finished(tmp_path, n))))
     uploader.close()
     assert heard == [0, 10, 20]

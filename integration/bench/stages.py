@@ -2,7 +2,7 @@
 
 Each stage is the package's own function on the same records. CPU time of all threads of this process per record, the
 least of some rounds after one that is thrown away: what the stage itself costs, caches warm. The sum is less than the
-whole program takes, which also moves blocks through the JVM and plans micro-batches.
+whole program takes, which also plans micro-batches, and reads and writes at the same time.
 """
 
 import time
@@ -23,10 +23,8 @@ from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.cleanup import prepare
 from parquet_sink.files.rotation import Limits, Reason
-from parquet_sink.kafka import rows
-from parquet_sink.kafka.block import Block, decode, encode
+from parquet_sink.kafka.block import Block
 from parquet_sink.kafka.reader import RangeReader
-from parquet_sink.kafka.rows import Span
 from parquet_sink.shape.assembly import Run
 from parquet_sink.shape.shaper import Shaper
 from parquet_sink.upload.push import PushClient
@@ -66,19 +64,12 @@ def _measure(settings: ConnectorSettings, topic: str, count: int, folder: Path) 
         found[stage] = 1e6 * min(times[1:]) / count
         return result
 
-    span = Span(topic, 0, 0, count, str(Reason.RECORDS))
     blocks: list[Block] = timed("read: consume, and build blocks", lambda: _read(settings, topic, count))
     values = [block.values.to_pylist() for block in blocks]
     offsets = [block.offsets.to_pylist() for block in blocks]
     stamps = [block.timestamps.to_pylist() for block in blocks]
     build = "of which building blocks from lists"
     timed(build, lambda: [Block.of(topic, 0, *lists) for lists in zip(offsets, stamps, values, strict=True)])
-    encoded: list[bytes] = timed("encode blocks", lambda: [encode(block) for block in blocks])
-    batches: list[pa.RecordBatch] = timed(
-        "pack blocks into Spark rows (with encoding)", lambda: [rows.with_block(span, 0, block) for block in blocks]
-    )
-    timed("unpack Spark rows", lambda: [rows.unpack(batch) for batch in batches])
-    timed("decode blocks", lambda: [decode(data) for data in encoded])
     known = _learned(settings, blocks)
     runs: list[Run] = timed(SHAPED, lambda: _shape(settings, known, blocks))
     if (decoder := decoder_for(settings.value)) is not None:
@@ -92,13 +83,12 @@ def _measure(settings: ConnectorSettings, topic: str, count: int, folder: Path) 
 
 def _without_overlap(found: dict[str, float], build: str) -> dict[str, float]:
     """Stages that add up: what one measured stage holds of another is taken out."""
-    read, packed = "read: consume, and build blocks", "pack blocks into Spark rows (with encoding)"
+    read = "read: consume, and build blocks"
     out = dict(found)
     out[read] -= out[build]
-    out[packed] -= out["encode blocks"]
     if DECODED in out:
         out[SHAPED] -= out[DECODED]
-    names = {read: "consume records", build: "build blocks", packed: "pack blocks into Spark rows"}
+    names = {read: "consume records", build: "build blocks"}
     return {names.get(stage, stage): max(us, 0.0) for stage, us in out.items()}
 
 

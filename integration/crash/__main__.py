@@ -12,6 +12,7 @@ from pathlib import Path
 
 from integration.crash.campaign import Campaign
 from integration.crash.report import Failed, Report, Sizes
+from integration.crash.sink import LOG
 from parquet_sink.kafka.broker import Broker
 from parquet_sink.target.process import TargetProcess
 
@@ -35,6 +36,10 @@ def main() -> int:
         TargetProcess(Path(folder) / "target") as target,
     ):
         report = campaign(sizes, broker, target, Path(folder))
+        if not report.passed:
+            with tempfile.NamedTemporaryFile(prefix="parquet-sink-crash-", suffix=".log", delete=False) as kept:
+                kept.write((Path(folder) / LOG).read_bytes())
+            report.troubles.append(f"the sink's log is kept as {kept.name}")
     for line in report.lines():
         print(line)
     print(report.summary())

@@ -14,6 +14,7 @@ from integration.crash import processes
 from integration.crash.processes import Process
 
 TABLE: Final = "CRASH"
+LOG: Final = "sink.log"
 
 
 def connector(topic: str, endpoint: str, tmp_dir: Path, table: str = TABLE) -> dict[str, str]:
@@ -53,7 +54,7 @@ class SinkProcess:
         self._environment = {**os.environ, **(environment or {})}
         self._process: subprocess.Popen[bytes] | None = None
         self._marks: list[str] = []
-        self.log = folder / "sink.log"
+        self.log = folder / LOG
         self.starts = 0
 
     @property

@@ -23,7 +23,7 @@ SEAMS = {
     "parquet_sink.files.accumulator": ("Accumulator.add", "Accumulator._close_file"),
     "parquet_sink.upload.push": ("PushClient.push",),
     "parquet_sink.upload.deliver": ("after_acceptance",),
-    "parquet_sink.flush": ("TaskFlush._outcome",),
+    "parquet_sink.pipeline.range_flush": ("RangeFlush.outcome",),
     "parquet_sink.sink": ("PushWriter.write", "PushWriter.commit"),
     "parquet_sink.state": ("State.accept",),
     "parquet_sink.kafka.offsets": ("GroupOffsets._send",),

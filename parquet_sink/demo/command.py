@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
@@ -139,7 +139,8 @@ def _interruptible() -> Iterator[None]:
         nonlocal signals
         signals += 1
         if signals == 1:
-            os.write(2, b"\nStopping everything that was started; this takes some seconds.\n")
+            with suppress(OSError):
+                os.write(2, b"\nStopping everything that was started; this takes some seconds.\n")
             raise KeyboardInterrupt
 
     former = {number: signal.signal(number, on_signal) for number in _SIGNALS}

@@ -13,6 +13,7 @@ from urllib.parse import quote
 LONGEST_COMPONENT: Final = 200  # characters, all ASCII; leaves room for what is added to a name
 MARKER_FILE: Final = ".parquet-sink"
 LOCK_FILE: Final = ".lock"
+CLAIMS_FOLDER: Final = ".claims"
 STATE_FILE: Final = ".state.db"
 
 _OWN_NAME: Final = re.compile(r"parquet-sink-[0-9a-f]{32}-[0-9]{6}\.parquet\.part")
@@ -48,6 +49,11 @@ def connector_folder(base: str, connector: str) -> str:
 def partition_folder(base: str, connector: str, topic: str, partition: int) -> str:
     """Folder of one topic-partition below `tmp.dir`."""
     return str(PurePath(connector_folder(base, connector)) / component(topic) / str(partition))
+
+
+def claim_file(base: str, connector: str, topic: str, partition: int) -> str:
+    """Lock file of one topic-partition, beside its folder and not in it: kept files are there for people to read."""
+    return str(PurePath(connector_folder(base, connector)) / CLAIMS_FOLDER / f"{component(topic)}-{partition}")
 
 
 def attempt_name(attempt: str, number: int) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from parquet_sink.files.rotation import Reason
 from parquet_sink.kafka.admission import Candidate, Range
+from parquet_sink.model.ranges import PlannedRange
 
 NUMBER: Final = "batch"
 RANGES: Final = "ranges"
@@ -38,11 +39,11 @@ def is_first(offset: Mapping[str, Any]) -> bool:
     return _number(offset) == 0
 
 
-def after(start: Mapping[str, Any], due: Sequence[Candidate]) -> Offset:
+def after(start: Mapping[str, Any], due: Sequence[PlannedRange]) -> Offset:
     """The micro-batch after `start`, of the ranges that are due."""
     ranges: dict[str, dict[str, list[Any]]] = {}
-    for topic, partition, span in due:
-        ranges.setdefault(topic, {})[str(partition)] = [span.start, span.end, str(span.reason)]
+    for one in due:
+        ranges.setdefault(one.topic, {})[str(one.partition)] = [one.start, one.end, one.reason]
     return {NUMBER: _number(start) + 1, RANGES: ranges}
 
 

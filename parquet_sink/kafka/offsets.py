@@ -33,11 +33,13 @@ class OffsetGone(TopicGone):
 
 @dataclass(frozen=True)
 class Plan:
-    """The range that begins at a committed offset and is being flushed: its end (exclusive) and its reason.
+    """The range [start, end) that is being flushed, and its reason.
 
-    It stands beside the committed offset, so that after a crash the same range is flushed again, as the same files.
+    It stands beside the committed offset, so that after a crash the same range is flushed again, as the same files. Its
+    start is below that offset when a part of the range was accepted before the rest failed.
     """
 
+    start: int
     end: int
     reason: str
 
@@ -80,12 +82,13 @@ class Committed:
 
     @property
     def plan(self) -> Plan | None:
-        """The range that was being flushed from this offset on, if one was."""
-        found = self._who().get("plan")
+        """The range that was being flushed when this offset was committed, if one was."""
+        found = self._who().get("plan") or {}
         try:
-            return Plan(int(found["end"]), str(found["reason"])) if found and found["end"] > self.offset else None
-        except (KeyError, TypeError, ValueError):
+            plan = Plan(int(found.get("start", self.offset)), int(found["end"]), str(found["reason"]))
+        except (AttributeError, KeyError, TypeError, ValueError):
             return None
+        return plan if plan.start <= self.offset < plan.end else None
 
     @property
     def topic_id(self) -> str:
@@ -177,12 +180,12 @@ class GroupOffsets:
         """Those that are higher than what we committed before: what `commit` would send."""
         return {key: offset for key, offset in next_offsets.items() if offset > self._ours.get(key, -1)}
 
-    def commit(self, next_offsets: Mapping[Key, int]) -> None:
+    def commit(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, Plan] = NO_PLANS) -> None:
         """Commits what is higher than what we committed before. Raises AnotherInstance, KafkaFailed."""
         higher = self.ahead(next_offsets)
         if higher:
             self.check(list(higher))
-            self._send(higher, NO_PLANS, self._ids_of(higher), self._epochs)
+            self._send(higher, plans, self._ids_of(higher), self._epochs)
 
     def advance(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, Plan] = NO_PLANS) -> None:
         """As `commit`, from another process of the same instance, if this instance made the last commit.
@@ -221,9 +224,10 @@ class GroupOffsets:
 
     def _taken(self, key: Key, found: Committed) -> AnotherInstance:
         ours = self._ours.get(key)
+        stands = f"is still {ours}, but" if ours == found.offset else f"was {ours} and is now {found.offset},"
         return AnotherInstance(
-            f"Group {self._group}: the offset of topic {key[0]}, topic-partition {key[1]} was {ours} and is now "
-            f"{found.offset}, committed by {found.by()}. This instance stops and commits nothing more. "
+            f"Group {self._group}: the offset of topic {key[0]}, topic-partition {key[1]} {stands} committed by "
+            f"{found.by()}. This instance stops and commits nothing more. "
             f"Run each connector once, and reset offsets only while it is stopped."
         )
 

@@ -6,8 +6,10 @@ there; never by counting, because transaction markers, aborted records and compa
 
 import logging
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
@@ -49,37 +51,63 @@ _consumers: dict[int, _Position] = {}
 
 
 class RangeReader:
-    """Iterates the blocks of one range. `next_offset` is the offset after the last block so far.
+    """Iterates the blocks of one range, as they are a pure function of its start and of the records in it.
 
-    topic_id: of the topic that the range belongs to; "" when not known.
+    `next_offset` is the offset after the last block so far. topic_id: of the topic that the range belongs to; "" when
+    not known. accepted: offsets below were delivered by an earlier attempt, so it is no loss when they are gone.
     """
 
     def __init__(
-        self, kafka: KafkaSettings, topic: str, partition: int, start: int, end: int, topic_id: str = ""
+        self,
+        kafka: KafkaSettings,
+        topic: str,
+        partition: int,
+        start: int,
+        end: int,
+        topic_id: str = "",
+        *,
+        accepted: int = 0,
     ) -> None:
         self._kafka, self.topic, self.partition, self.end, self._topic_id = kafka, topic, partition, end, topic_id
-        self.next_offset = start
+        self.next_offset = self._received = start
         self.lost: tuple[int, int] | None = None
+        self._accepted = accepted
         self._beyond = False
 
     def blocks(self) -> Iterator[Block]:
-        """Raises OffsetsLost when Kafka no longer has the start and the settings do not accept that; KafkaFailed."""
+        """Raises OffsetsLost when Kafka no longer has the start and the settings do not accept that; KafkaFailed.
+
+        When it raises, records that do not fill a block are not given: the range is read again from its start.
+        """
         position = self._acquire()
+        try:
+            yield from self._blocks(position)
+        except GeneratorExit:
+            self._beyond = True
+            self._release(position)
+            raise
+        self.next_offset = max(self.next_offset, self.end)
+        self._release(position)
+        give_back()
+
+    def _blocks(self, position: _Position) -> Iterator[Block]:
         finished = False
+        filling = Filling()
         wanted, heard = FIRST_POLL_RECORDS, time.monotonic()
         while not finished:
-            messages = position.consumer.consume(min(wanted, self.end - self.next_offset), POLL_S)
+            most = min(wanted, filling.room, self.end - self._received)
+            messages = position.consumer.consume(most, POLL_S)
             if not messages:
                 self._check_silence(heard)
                 continue
             records, finished = self._sort(position, messages)
-            yield from self._cut(records)
-            heard = time.monotonic()  # only now: whoever takes the blocks may have waited long for the target
             if records:
                 wanted = self._next_poll(records, wanted)
-        self.next_offset = max(self.next_offset, self.end)
-        self._release(position)
-        give_back()
+                filling.add(records)
+                yield from map(self._block, filling.full())
+            heard = time.monotonic()  # only now: whoever takes the blocks may have waited long for the target
+        if filling.messages:
+            yield self._block(filling.rest())
 
     def _acquire(self) -> _Position:
         settings = clients.reading(self._kafka)
@@ -90,8 +118,8 @@ class RangeReader:
                 _consumers.pop(next(iter(_consumers))).consumer.close()
             position = _Position(clients.build(Consumer, settings), key)
         stands = (position.topic, position.topic_id, position.partition, position.offset)
-        if stands != (self.topic, self._topic_id, self.partition, self.next_offset):
-            position.consumer.assign([TopicPartition(self.topic, self.partition, self.next_offset)])
+        if stands != (self.topic, self._topic_id, self.partition, self._received):
+            position.consumer.assign([TopicPartition(self.topic, self.partition, self._received)])
         return position
 
     def _release(self, position: _Position) -> None:
@@ -104,18 +132,19 @@ class RangeReader:
 
     def _sort(self, position: _Position, messages: list[Message]) -> tuple[list[Message], bool]:
         """The records below the end, and whether the range is done."""
+        records = [m for m in messages if m.error() is None] if any(map(Message.error, messages)) else messages
         finished = False
-        if any(map(Message.error, messages)):
+        if records:
+            last = _offset(records[-1])
+            self._received, finished = last + 1, last >= self.end - 1
+            if last >= self.end:
+                self._beyond = True
+                records = [m for m in records if _offset(m) < self.end]
+        if len(records) < len(messages):
             for message in messages:
                 if (error := message.error()) is not None:
                     finished |= self._event(position, error, message.offset() or 0)
-            messages = [m for m in messages if m.error() is None]
-        if messages and (last := _offset(messages[-1])) >= self.end - 1:
-            finished = True
-            if last >= self.end:
-                self._beyond = True
-                messages = [m for m in messages if _offset(m) < self.end]
-        return messages, finished
+        return records, finished
 
     def _event(self, position: _Position, error: KafkaError, offset: int) -> bool:
         """What librdkafka says between records; True when the topic-partition ends at or past our end."""
@@ -127,7 +156,7 @@ class RangeReader:
             return self._overtaken(position)
         if error.retriable() or code in answers.PASSING:
             return False
-        raise answers.failure(error, f"Topic {self.topic}, topic-partition {self.partition}, offset {self.next_offset}")
+        raise answers.failure(error, f"Topic {self.topic}, topic-partition {self.partition}, offset {self._received}")
 
     def _overtaken(self, position: _Position) -> bool:
         """Retention deleted the next offset: stop, or go on behind the gap when the settings accept the loss.
@@ -136,47 +165,38 @@ class RangeReader:
         """
         tp = TopicPartition(self.topic, self.partition)
         low, high = position.consumer.get_watermark_offsets(tp, timeout=15.0)
-        self.lost = (self.next_offset, min(max(low, self.next_offset), self.end))
-        if self._kafka.lost_offsets == "STOP":
-            raise lost(self.topic, self.partition, self.next_offset, low, high)
-        if self.next_offset > high:
-            raise KafkaFailed(str(lost(self.topic, self.partition, self.next_offset, low, high)))
-        log.warning("%s Going on at %d.", lost(self.topic, self.partition, self.next_offset, low, high), self.lost[1])
-        self.next_offset = max(low, self.next_offset)
-        if self.next_offset >= self.end:
+        gone = max(self._received, min(self._accepted, low))  # what was delivered before is no loss
+        if gone < low or self._received > high:
+            self._accept_loss(gone, low, high)
+        self._received = self.next_offset = max(low, self._received)
+        if self._received >= self.end:
             self._beyond = True
             return True
-        position.consumer.assign([TopicPartition(self.topic, self.partition, self.next_offset)])
+        position.consumer.assign([TopicPartition(self.topic, self.partition, self._received)])
         return False
+
+    def _accept_loss(self, gone: int, low: int, high: int) -> None:
+        """Raises OffsetsLost or KafkaFailed, unless the settings accept the loss of offsets [gone, low)."""
+        error = lost(self.topic, self.partition, gone, low, high)
+        self.lost = (gone, min(max(low, gone), self.end))
+        if self._kafka.lost_offsets == "STOP":
+            raise error
+        if gone > high:
+            raise KafkaFailed(str(error))
+        log.warning("%s Going on at %d.", error, self.lost[1])
 
     def _check_silence(self, heard: float) -> None:
         if time.monotonic() - heard > SILENCE_S:
             raise KafkaFailed(
                 f"Topic {self.topic}, topic-partition {self.partition}: no record came for {SILENCE_S:.0f} s after "
-                f"offset {self.next_offset}, although the range goes to {self.end}. Check the broker."
+                f"offset {self._received}, although the range goes to {self.end}. Check the broker."
             )
 
-    def _cut(self, records: list[Message]) -> Iterator[Block]:
-        """Blocks of at most BLOCK_BYTES, a larger record alone in its block."""
-        values: list[bytes | None] = list(map(Message.value, records))
-        sizes = [len(v) if v else 0 for v in values]
-        if records and sum(sizes) <= BLOCK_BYTES:
-            yield self._block(records, values)
-            return
-        first, held = 0, 0
-        for index, size in enumerate(sizes):
-            if index > first and held + size > BLOCK_BYTES:
-                yield self._block(records[first:index], values[first:index])
-                first, held = index, 0
-            held += size
-        if first < len(values):
-            yield self._block(records[first:], values[first:])
-
-    def _block(self, records: list[Message], values: list[bytes | None]) -> Block:
+    def _block(self, records: list[Message]) -> Block:
         offsets: list[int] = list(map(_offset, records))
         stamps = [ms if kind else 0 for kind, ms in map(Message.timestamp, records)]
         self.next_offset = offsets[-1] + 1
-        return Block.of(self.topic, self.partition, offsets, stamps, values)
+        return Block.of(self.topic, self.partition, offsets, stamps, list(map(_value, records)))
 
     @staticmethod
     def _next_poll(records: list[Message], wanted: int) -> int:
@@ -186,8 +206,48 @@ class RangeReader:
         return max(1, min(wanted * 4, BLOCK_RECORDS, largest))
 
 
+class Filling:
+    """Records on their way into blocks. However they come, a block is filled up to exactly its limits.
+
+    A block ends after BLOCK_RECORDS records, or before the record whose value would take it past BLOCK_BYTES.
+    """
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self._sizes: list[int] = []
+        self._bytes = 0
+
+    @property
+    def room(self) -> int:
+        """How many records to ask for at most."""
+        return BLOCK_RECORDS - len(self.messages)
+
+    def add(self, messages: list[Message]) -> None:
+        sizes = [len(value) if value else 0 for value in map(_value, messages)]
+        self.messages += messages
+        self._sizes += sizes
+        self._bytes += sum(sizes)
+
+    def full(self) -> Iterator[list[Message]]:
+        """Takes out the records of each block that is full."""
+        while self._bytes > BLOCK_BYTES or len(self.messages) >= BLOCK_RECORDS:
+            fitting = bisect_right(list(accumulate(self._sizes)), BLOCK_BYTES)
+            yield self._take(min(max(fitting, 1), BLOCK_RECORDS))
+
+    def rest(self) -> list[Message]:
+        """Takes out what is left: the range has ended."""
+        return self._take(len(self.messages))
+
+    def _take(self, count: int) -> list[Message]:
+        taken = self.messages[:count]
+        self._bytes -= sum(self._sizes[:count])
+        del self.messages[:count], self._sizes[:count]
+        return taken
+
+
 _offset: Callable[[Message], int] = Message.offset  # type: ignore[assignment]
 """Of a record: it always has one; only events may not."""
+_value: Callable[[Message], bytes | None] = Message.value
 
 
 def lost(topic: str, partition: int, start: int, low: int, high: int) -> OffsetsLost:

@@ -1,4 +1,4 @@
-"""The Spark data source `parquet_sink_kafka`: blocks of records of the topic-partitions that are due.
+"""The Spark data source `parquet_sink_kafka`: the ranges of the topic-partitions that are due, or their records.
 
 Its options come from `parquet_sink.handoff`; its rows are described in `kafka.rows`. Spark calls `initialOffset`,
 `latestOffset` and `partitions` in one long-lived process beside the driver, and `read` in workers.
@@ -13,12 +13,13 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
 from parquet_sink import handoff
-from parquet_sink.errors import ConnectorError, SinkError
+from parquet_sink.errors import SinkError
 from parquet_sink.kafka import batches, rows
 from parquet_sink.kafka.offsets import Key
-from parquet_sink.kafka.rows import WARM_UP, Span
+from parquet_sink.kafka.rows import WARM_UP
 from parquet_sink.kafka.tasks import by_task
 from parquet_sink.logs import configure_worker
+from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.state import Failure, State
 
 if TYPE_CHECKING:
@@ -30,44 +31,43 @@ if TYPE_CHECKING:
 
 NAME = "parquet_sink_kafka"
 FORM = "rows"
-"""The option that chooses between one row for each block and one row for each record."""
+"""The option that chooses between one row for each range and one row for each record."""
 
 
 class Form(StrEnum):
-    """What a row of the source is. The sink takes blocks."""
+    """What a row of the source is. The sink takes ranges."""
 
-    BLOCKS = "blocks"
+    RANGES = "ranges"
     RECORDS = "records"
 
 
 class Work(InputPartition):
-    """Ranges that one Spark task reads, one after the other, and the ids of the topics that they belong to."""
+    """Ranges that one Spark task takes, one after the other."""
 
-    def __init__(self, spans: Sequence[Span], topic_ids: Mapping[str, str]) -> None:
+    def __init__(self, ranges: Sequence[PlannedRange]) -> None:
         super().__init__(None)
-        self.spans = tuple(spans)
-        self.topic_ids = {span.topic: topic_ids.get(span.topic, "") for span in spans}
+        self.ranges = tuple(ranges)
 
 
-class KafkaBlocks(DataSource):
+class KafkaRanges(DataSource):
     """Readable by name once `parquet_sink.spark.register` was called."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.handoff = handoff.read(options)
-        self.form = Form(options.get(FORM, Form.BLOCKS))
+        self.form = Form(options.get(FORM, Form.RANGES))
 
     @classmethod
     def name(cls) -> str:
         return NAME
 
     def schema(self) -> str:
-        return rows.DDL if self.form is Form.BLOCKS else rows.RECORDS_DDL
+        return rows.DDL if self.form is Form.RANGES else rows.RECORDS_DDL
 
-    def streamReader(self, schema: "StructType") -> "BlockReader":
-        return BlockReader(self.handoff, self.form)
+    def streamReader(self, schema: "StructType") -> "RangeSource":
+        return RangeSource(self.handoff, self.form)
 
 
-class BlockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """One per query and process. What `read` needs is pickled with it; the rest is made where it is used."""
 
     def __init__(self, given: handoff.Handoff, form: "Form") -> None:
@@ -112,46 +112,32 @@ class BlockReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Asked when a micro-batch begins, and at once for one that an earlier run planned and did not end."""
         if batches.is_warm_up(end):
             slots = int(self._opened().said("slots") or 1)
-            return [Work([Span("", index, 0, 0, WARM_UP)], {}) for index in range(slots)] if end != start else []
-        due = batches.ranges(end) if end != start else []
+            return [Work([PlannedRange("", index, 0, 0, WARM_UP)]) for index in range(slots)] if end != start else []
+        due: Sequence[PlannedRange] = []
         with _told(self._opened()):
             ticker = self._begun()
-            if end != self._offered:
-                due = ticker.repeated(due)
-        self._reading = {(topic, partition): span.end for topic, partition, span in due}
-        spans = [Span(topic, partition, span.start, span.end, str(span.reason)) for topic, partition, span in due]
-        ids = ticker.topic_ids
-        return [Work(pile, ids) for pile in by_task(spans, self._given.settings.kafka.tasks_max)]
+            if end == self._offered:
+                due = ticker.under_way
+            elif end != start:
+                due = ticker.repeated(batches.ranges(end))
+        self._reading = {(one.topic, one.partition): one.end for one in due}
+        return [Work(pile) for pile in by_task(due, ticker.tasks())]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         assert isinstance(partition, Work)
-        for span in partition.spans:
-            topic_id = partition.topic_ids[span.topic]
-            yield from self._read(span, topic_id) if self._form is Form.BLOCKS else self._read_records(span, topic_id)
+        for planned in partition.ranges:
+            if self._form is Form.RANGES:
+                yield rows.of_range(planned)
+            elif planned.reason != WARM_UP:
+                yield from map(rows.of_records, self._reader(planned).blocks())
 
-    def _opened_range(self, span: Span, topic_id: str) -> "RangeReader":
+    def _reader(self, planned: PlannedRange) -> "RangeReader":
+        """For rows of records; what cannot be read is raised, since no sink of ours would hear of it."""
         from parquet_sink.kafka.reader import RangeReader  # only where records are read
 
         kafka = self._given.settings.kafka
-        return RangeReader(kafka, span.topic, span.partition, span.start, span.end, topic_id)
-
-    def _read(self, span: Span, topic_id: str) -> "Iterator[pa.RecordBatch]":
-        if span.reason == WARM_UP:
-            yield rows.at_end(span)
-            return
-        reader = self._opened_range(span, topic_id)
-        try:
-            for block in reader.blocks():
-                yield rows.with_block(span, reader.next_offset, block)
-        except ConnectorError as error:
-            yield rows.with_problem(span, reader.next_offset, error)
-        else:
-            yield rows.at_end(span)
-
-    def _read_records(self, span: Span, topic_id: str) -> "Iterator[pa.RecordBatch]":
-        """One row for each record; what cannot be read is raised, since no sink of ours would hear of it."""
-        if span.reason != WARM_UP:
-            yield from map(rows.of_records, self._opened_range(span, topic_id).blocks())
+        topic, partition, topic_id = planned.topic, planned.partition, planned.topic_id
+        return RangeReader(kafka, topic, partition, planned.start, planned.end, topic_id)
 
     def stop(self) -> None:
         if self._ticker is not None:

@@ -45,6 +45,7 @@ from parquet_sink.kafka.standing import Context, Standing
 from parquet_sink.kafka.starts import TopicIds, topics_of
 from parquet_sink.kafka.vigil import Vigil
 from parquet_sink.kafka.watermarks import Watermarks
+from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.state import State
 
 log = logging.getLogger(__name__)
@@ -112,15 +113,23 @@ class Ticker:
         return dict(starts)
 
     @property
-    def topic_ids(self) -> dict[str, str]:
-        """The ids of the topics that the ranges belong to."""
-        return dict(self._ids.known)
+    def under_way(self) -> list[PlannedRange]:
+        """The ranges of the micro-batch that was planned last."""
+        return list(self._planner.under_way.values())
+
+    def tasks(self) -> int | None:
+        """Spark tasks that the micro-batch may be dealt to; None: any number.
+
+        While uploads fail it is one: what waits for a dead target leaves the other slots to other connectors.
+        """
+        troubled = self._planner.owed or any(one.tries.attempts for one in self._planner.under_way.values())
+        return 1 if troubled else self._settings.kafka.tasks_max
 
     def drain(self) -> None:
         """From now on what is there at the next tick is due, and nothing that comes later."""
         self._draining = True
 
-    def repeated(self, planned: Sequence[Candidate]) -> list[Candidate]:
+    def repeated(self, planned: Sequence[Candidate]) -> list[PlannedRange]:
         """Those of an earlier run's ranges that the group has put down, word for word: the others come by `tick`.
 
         So a micro-batch that Spark repeats is the same if nothing happened, and passes over nothing if offsets were
@@ -129,18 +138,24 @@ class Ticker:
         starts = self._standing.starts
         held = {(topic, partition): span for topic, partition, span in planned if (topic, partition) in starts}
         ends = self._watermarks.ends(list(held))
-        return [(*key, span) for key, span in held.items() if self._planner.again(key, starts[key], ends[key]) == span]
+        same = [(*key, span) for key, span in held.items() if self._planner.again(key, starts[key], ends[key]) == span]
+        return self._planner.repeat(same)
 
-    def tick(self, accepted: Mapping[Key, int]) -> list[Candidate]:
-        """The ranges that are due, after committing how far those of the last micro-batch were accepted (exclusive).
+    def tick(self, read: Mapping[Key, int]) -> list[PlannedRange]:
+        """The ranges that are due, after committing what was accepted. `read`: ends of the last micro-batch's ranges.
 
         While the broker is away nothing is due; but who drains is told that nothing is left, so a drain waits for the
-        broker, for a bounded time. Raises ConnectorError for what waiting does not cure.
+        broker, for a bounded time, and for what must be tried again. Raises ConnectorError for what waiting does not
+        cure.
         """
         deadline = self._deadline()
         while True:
             try:
-                return self._tick(accepted)
+                due = self._tick(read)
+                if due or not self._draining or not self._planner.owed or self._state.stopping():
+                    return due
+                self._sleep(min(max(self._planner.waiting_s(), 0.05), 1.0))
+                deadline = self._deadline()
             except BrokerAway as error:
                 self._tell_away(error)
                 if self._state.stopping():
@@ -151,18 +166,18 @@ class Ticker:
                     raise KafkaFailed(str(error)) from None
                 self._sleep(1.0)
 
-    def _tick(self, accepted: Mapping[Key, int]) -> list[Candidate]:
+    def _tick(self, read: Mapping[Key, int]) -> list[PlannedRange]:
         """Goes on without topics that are gone; each time round there are fewer."""
         while True:
             try:
-                return self._ticked(accepted)
+                return self._ticked(read)
             except TopicGone as error:
                 if self._discovery.let_go():
                     continue
                 raise KafkaFailed(str(error)) if isinstance(error, OffsetGone) else BrokerAway(str(error)) from None
 
-    def _ticked(self, accepted: Mapping[Key, int]) -> list[Candidate]:
-        self._planner.commit(self._planner.accept(accepted))
+    def _ticked(self, read: Mapping[Key, int]) -> list[PlannedRange]:
+        self._planner.commit(self._planner.accept(read))
         self._vigil.keep()
         if self._state.stopping():
             self._state.say("drained", True)
@@ -170,7 +185,7 @@ class Ticker:
         self._discovery.look()
         return self._due()
 
-    def _due(self) -> list[Candidate]:
+    def _due(self) -> list[PlannedRange]:
         now_ms = int(self._now() * 1000)
         starts = self._standing.starts
         ends = self._watermarks.ends(list(starts))
@@ -178,7 +193,7 @@ class Ticker:
         if self._draining and self._drain is None:
             self._guard.confirm(topics_of(ends))
             self._drain = ends
-        learned = {topic: known.bytes_per_record for topic, known in self._state.known().items()}
+        learned = self._state.bytes_per_record()
         found: list[tuple[int, Candidate]] = []
         for key, end in ends.items():
             start = starts[key]
@@ -187,6 +202,8 @@ class Ticker:
                 continue
             oldest = self._ages.oldest_ms(key, start, end, now_ms)
             high = end if self._drain is None else min(end, self._drain.get(key, start))
+            if self._planner.is_waiting(key):
+                continue
             per_record = learned.get(key[0])
             span = self._planner.again(key, start, end) or due(
                 start, high, oldest, per_record, self._settings.flush, now_ms, draining=self._draining

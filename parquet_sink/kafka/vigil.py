@@ -34,5 +34,5 @@ class Vigil:
             self._checked = now()
         if now() - self._signed >= SIGN_S:
             self._guard.confirm(topics_of(starts))
-            group.renew(starts, self._planner.planned)
+            group.renew(starts, self._planner.plans())
             self._signed = now()

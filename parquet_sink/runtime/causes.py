@@ -5,9 +5,11 @@ Java exception, and at the bottom a Python traceback. Only the bottom says what 
 """
 
 import re
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from parquet_sink.errors import SinkError
 from parquet_sink.state import Failure
 
 DEFECT: Final = "Defect"
@@ -18,12 +20,17 @@ LONGEST: Final = 600
 _TRACEBACK: Final = "Traceback (most recent call last):\n"
 _OURS: Final = re.compile(r"parquet_sink\.errors\.(\w+): (.*)", re.DOTALL)
 _DISK: Final = re.compile(r"sqlite3\.\w+: (.*)", re.DOTALL)
+_CALLING: Final = re.compile(r"^An error occurred while calling \S+ ?: ")
+_CLASS: Final = re.compile(r"^(?:Caused by: |: )?(?:[a-z][\w$]*\.)+[\w$]+: ")
+_TELLING: Final = re.compile(r"\bError\b|Exception|Invalid|Unrecognized|insufficient", re.IGNORECASE)
 _ENDS: Final = ("=== Streaming Query ===", "Driver stacktrace:", " SQLSTATE: ")
 
 
 def failure_of(error: BaseException, tmp_dir: str) -> Failure:
     """The failure at the bottom of what Spark says. tmp_dir: the folder that holds the connector's state."""
-    said = _words(list(_layers(error)))
+    if isinstance(error, SinkError):
+        return Failure(type(error).__name__, str(error))
+    said = _own_words(error) or _words(list(_layers(error)))
     if ours := _OURS.match(said):
         return Failure(ours[1], ours[2])
     if disk := _DISK.match(said):
@@ -34,6 +41,25 @@ def failure_of(error: BaseException, tmp_dir: str) -> Failure:
             f"sent again at the next start.",
         )
     return Failure(DEFECT, said[:LONGEST])
+
+
+def _own_words(error: BaseException) -> str:
+    """What went wrong in the program itself with a file, in the form in which a Python traceback ends."""
+    if isinstance(error, OSError | sqlite3.Error):
+        return f"{type(error).__module__}.{type(error).__qualname__}: {error}".removeprefix("builtins.")
+    return ""
+
+
+def said(error: BaseException) -> str:
+    """What an error of Spark's or Java's says, in one line without traces and names of classes."""
+    words = " ".join(_words(list(_layers(error))).split())
+    return _CLASS.sub("", _CALLING.sub("", words))[:LONGEST].strip()
+
+
+def java_said(lines: Sequence[str]) -> str:
+    """The line that says most of what Java wrote before it gave up; empty when it wrote nothing."""
+    telling = (line for line in lines if _TELLING.search(line) and not line.lstrip().startswith("at "))
+    return " ".join(next(telling, lines[-1] if lines else "").split())[:LONGEST]
 
 
 def _layers(error: BaseException) -> Iterator[str]:

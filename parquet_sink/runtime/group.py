@@ -30,7 +30,11 @@ def commit_accepted(given: Handoff, state: State) -> None:
 def _advance(group: GroupOffsets, accepted: Sequence[Accepted]) -> None:
     group.advance(
         {(one.topic, one.partition): one.next_offset for one in accepted},
-        {(one.topic, one.partition): Plan(one.end, one.reason) for one in accepted if one.next_offset < one.end},
+        {
+            (one.topic, one.partition): Plan(one.start, one.end, one.reason)
+            for one in accepted
+            if one.next_offset < one.end
+        },
     )
 
 

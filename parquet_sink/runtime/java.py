@@ -7,8 +7,10 @@ of a flush; and it cannot be given up before it answers.
 import os
 import subprocess
 import time
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Thread
 from typing import Any, Final
 
 from pyspark import SparkConf
@@ -18,11 +20,13 @@ from pyspark.serializers import UTF8Deserializer, read_int
 
 from parquet_sink import logs
 from parquet_sink.errors import SetupError
+from parquet_sink.runtime.causes import java_said
 from parquet_sink.tether import Tether
 
 LOOK_S: Final = 0.05
 END_S: Final = 10.0
 """How long Java may take to end by itself, once its input is closed."""
+LAST_LINES: Final = 50
 _DEAF: Final = 'trap "" HUP INT TERM; exec "$@"'
 """Signals that are ignored stay so across exec, in Java and in the Python processes that it starts."""
 
@@ -39,6 +43,8 @@ class Java:
         self._process: subprocess.Popen[bytes] | None = None
         self._tether: Tether | None = None
         self._given_up = False
+        self._last: deque[str] = deque(maxlen=LAST_LINES)
+        self._relay: Thread | None = None
 
     def launch(self, conf: SparkConf) -> Any:
         """Starts it and waits until it answers; PySpark's gateway to it. Raises SetupError when it ends instead."""
@@ -72,7 +78,7 @@ class Java:
         )
         self._tether = Tether(self._process.pid, self._run_folder)
         assert self._process.stdout is not None
-        logs.relay(self._process.stdout)
+        self._relay = logs.relay(self._process.stdout, self._last)
         if self._given_up:  # meanwhile
             self._process.kill()
 
@@ -80,8 +86,15 @@ class Java:
         assert self._process is not None
         while not told.exists():
             if (status := self._process.poll()) is not None:
-                raise SetupError(f"Spark's Java process ended with exit status {status} before it was up.")
+                raise SetupError(f"Java ended with exit status {status} before it was up{self._why()}.")
             time.sleep(LOOK_S)
+
+    def _why(self) -> str:
+        """What it wrote before it ended, for a message."""
+        if self._relay is not None:
+            self._relay.join(END_S)
+        words = java_said(tuple(self._last)).rstrip(".")
+        return f": {words}" if words else ""
 
     def gone(self, patience_s: float) -> bool:
         """Whether it has ended; waits so long for that, since its sockets close before it is gone."""

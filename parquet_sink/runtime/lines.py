@@ -10,7 +10,7 @@ from parquet_sink.upload.receipts import Receipt
 log = logging.getLogger(__name__)
 
 
-WORDS: Final = {Status.STARTING: "starting; it waits for Java and Spark, which take some seconds to load"}
+WORDS: Final = {Status.STARTING: "starting; it waits for Java and Spark, which take 10 to 15 s to load"}
 """Of a status that says too little by itself."""
 
 

@@ -18,7 +18,7 @@ from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.picture import Seen, draw, styled
 from parquet_sink.runtime.tally import Standing, Tally, sums
 
-STARTING: Final = "Spark is starting, which takes about 10 s."
+STARTING: Final = "Spark is starting, which takes 10 to 15 s."
 NO_FILE: Final = "no file sent"
 """In the end, of a connector for which nothing was due; 'no file yet' would promise one."""
 

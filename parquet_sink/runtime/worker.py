@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import ConnectorError, SetupError
 from parquet_sink.kafka.jars import find_java
+from parquet_sink.runtime.causes import said
 from parquet_sink.runtime.connector import Connector, Status
 from parquet_sink.runtime.scratch import RunFolder, run_folder
 from parquet_sink.signals import StopWish
@@ -131,8 +132,11 @@ class Worker:
                 connector.ask_to_stop()
             return None
         if errors:
-            raise SetupError(f"Spark did not start with master {session.master}: {errors[0]}") from errors[0]
-        return session.open()
+            raise _not_started(session, errors[0]) from errors[0]
+        try:
+            return session.open()
+        except Exception as error:
+            raise _not_started(session, error) from error
 
     def _start(self, spark: "SparkSession") -> None:
         """Starts one after the other; the first one warms Spark up for all.
@@ -185,3 +189,12 @@ class Worker:
 
     def _java_gone(self, patience_s: float) -> bool:
         return self._session is not None and self._session.java.gone(patience_s)
+
+
+def _not_started(session: "Session", error: Exception) -> SetupError:
+    """The cause in words; the trace is for DEBUG."""
+    log.debug("Spark did not start", exc_info=error)
+    why = str(error) if isinstance(error, SetupError) else said(error)
+    return SetupError(
+        f"Spark did not start with master {session.master}: {why.rstrip('.')}. Check --master and --conf."
+    )

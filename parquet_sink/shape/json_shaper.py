@@ -27,6 +27,11 @@ from parquet_sink.shape.outline import Form
 from parquet_sink.shape.pace import Pace
 from parquet_sink.shape.schema import Known
 
+_COLUMNS_A_BYTE = 1
+_ALWAYS_READ = 200
+"""With more fields known than an average record has bytes, most are absent, and the exact path, which takes time for
+those that are there alone, is the cheaper one. So few fields are never too many."""
+
 _DOUBTS_WORTH_IT = 16
 """When more than one row in this many is doubtful, the exact path is the cheaper one."""
 
@@ -45,6 +50,7 @@ class JsonShaper:
         if settings.obfuscation is not None:
             self._concealer = Concealer(settings.obfuscation, settings.flatten)
         self._pace = Pace()
+        self._size = 0.0
 
     @property
     def known(self) -> pa.Schema | None:
@@ -60,6 +66,7 @@ class JsonShaper:
         records = Records.of(block)
         assembly = Assembly(records, self._settings)
         self._pace.begin(len(records))
+        self._size = records.values.nbytes / max(len(records), 1)
         position = 0
         invalid: InvalidRecord | None = None
         while position < len(records) and invalid is None:
@@ -93,7 +100,8 @@ class JsonShaper:
 
     def _can_be_fast(self) -> bool:
         kinds = self._known.kinds
-        return bool(kinds) and not self._keys.missing(kinds)
+        is_worth_it = self._known.outline.size <= max(self._size * _COLUMNS_A_BYTE, _ALWAYS_READ)
+        return is_worth_it and bool(kinds) and not self._keys.missing(kinds)
 
     def _take_fast(self, records: Records, assembly: Assembly, position: int, count: int) -> int:
         """Take up to `count` records read at once, the doubtful ones exactly; how many were taken, 0 if it failed."""

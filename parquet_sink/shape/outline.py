@@ -67,6 +67,11 @@ class Outline:
         outline._restore(outline.fields, fields, (), kinds)
         return outline
 
+    @property
+    def size(self) -> int:
+        """How many fields there are, at all depths."""
+        return self._size
+
     def learn(self, tree: Tree) -> bool:
         """Take in the fields of a valid record; whether anything was new."""
         return self._learn(self.fields, tree, ())

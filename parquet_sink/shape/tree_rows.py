@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
+from parquet_sink.config.key import ems
 from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue
@@ -14,7 +15,8 @@ from parquet_sink.shape.row_arrays import arrays_of
 from parquet_sink.shape.sheet import Sheet
 
 _NUMBERS = (int, float)
-NOT_SHARED = "its elements cannot share columns"
+_EXPLODED = f"{ems('explode.mode')}=List: its elements"
+NOT_SHARED = f"{_EXPLODED} cannot share columns"
 
 _FREE_CELLS = 1_000_000
 _CELLS_A_VALUE = 64
@@ -25,7 +27,7 @@ def rows_of(trees: Sequence[Tree], settings: ShapeSettings) -> list[Row]:
     """One row for each tree of a record. Raises InvalidValue when one of them is none."""
     build = one_row.flatten if settings.flatten else one_row.nest
     if not all(trees):
-        raise InvalidValue("the list of records holds an empty object")
+        raise InvalidValue(f"{_EXPLODED} are not all records with fields: one is an empty object")
     made = [build(tree, settings.discard_collections) for tree in trees]
     if len(made) > 1:
         _check_cells(made)
@@ -98,7 +100,7 @@ def _check_cells(rows: Sequence[Row]) -> None:
     for row in rows:
         columns.update(_leaves(row, ()))
     if len(rows) * len(columns) > _FREE_CELLS + _CELLS_A_VALUE * values:
-        raise InvalidValue("its elements have too many columns that most of them lack")
+        raise InvalidValue(f"{_EXPLODED} have too many columns that most of them lack")
 
 
 def _size(row: Row) -> int:

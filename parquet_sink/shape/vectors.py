@@ -1,7 +1,7 @@
 """What the fast path read, to payload columns, with the rows that only the exact path may judge.
 
 Such a doubtful row is one where the reader saw less than there is: an object without values may be `{}`, a fraction may
-have been an integer beyond 2**53 or not finite, a zero may have been `-0`. Pure.
+have been an integer beyond 2**53 or not finite, a zero with a sign the integer `-0`, which has none. Pure.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.convert.json.fast import has_empty_object
+from parquet_sink.convert.json.fast import has_empty_object, has_signed_integer_zero
 from parquet_sink.shape.kinds import Kinds, to_arrow, to_fields
 from parquet_sink.shape.outline import Names, Outline
 
@@ -45,6 +45,8 @@ def to_columns(
         visit.arrays = visit.nest(children, kinds)
     if visit.hollow is not None and pc.any(visit.hollow).as_py():
         visit.doubt(pc.and_(visit.hollow, has_empty_object(values)))
+    if visit.signed is not None:
+        visit.doubt(pc.and_(visit.signed, has_signed_integer_zero(values)))
     return Columns(visit.arrays, visit.doubtful)
 
 
@@ -56,13 +58,17 @@ def either(first: Mask, second: Mask) -> Mask:
 
 
 class _Visit:
-    """One walk over the columns that were read. hollow: rows with an object whose fields are all null."""
+    """One walk over the columns that were read.
+
+    hollow: rows with an object whose fields are all null. signed: rows with a zero that has a sign.
+    """
 
     def __init__(self, kinds: Kinds, outline: Outline, discard_collections: bool) -> None:
         self._kinds, self._outline, self._discard = kinds, outline, discard_collections
         self.arrays: dict[str, pa.Array] = {}
         self.doubtful: Mask = None
         self.hollow: Mask = None
+        self.signed: Mask = None
 
     def doubt(self, mask: Mask) -> None:
         self.doubtful = either(self.doubtful, mask)
@@ -71,7 +77,7 @@ class _Visit:
         """Take a column that was read, or what is below it, into `arrays`."""
         if not pa.types.is_struct(array.type):
             if not pa.types.is_null(array.type):
-                self.doubt(_doubtful_fractions(array))
+                self._note_fractions(array)
                 self.arrays[self._outline.column(path)] = array
         elif array.type.num_fields:
             children = _children(array)
@@ -80,6 +86,12 @@ class _Visit:
                 self.flatten((*path, name), child)
         elif not self._discard:
             self._flatten_empty(path, array)
+
+    def _note_fractions(self, array: pa.Array) -> None:
+        """Fractions that may have been integers beyond 2**53, or not finite, or the integer `-0`."""
+        if pa.types.is_float64(array.type):
+            self.doubt(_where(pc.invert(pc.less(pc.abs(array), _EXACT_LIMIT))))
+            self.signed = either(self.signed, _where(pc.equal(array.view(pa.int64()), _NEGATIVE_ZERO_BITS)))
 
     def _note_hollow(self, array: pa.StructArray, children: Sequence[pa.Array]) -> None:
         if self._discard:
@@ -104,7 +116,7 @@ class _Visit:
             if pa.types.is_null(array.type):
                 continue
             if not pa.types.is_struct(array.type):
-                self.doubt(_doubtful_fractions(array))
+                self._note_fractions(array)
                 result[name] = array
             elif isinstance(kind, dict):
                 result[name] = self._struct(array, kind)
@@ -148,12 +160,6 @@ def _all_null(arrays: Sequence[pa.Array]) -> Mask:
     return pa.repeat(_TRUE, len(arrays[0]))
 
 
-def _doubtful_fractions(array: pa.Array) -> Mask:
-    """Rows of a float64 column that may have been written as something else; None for every other type."""
-    if not pa.types.is_float64(array.type):
-        return None
-    small = pc.less(pc.abs(array), _EXACT_LIMIT)
-    negative_zero = pc.equal(array.view(pa.int64()), _NEGATIVE_ZERO_BITS)
-    if pc.all(small).as_py() is not False and not pc.any(negative_zero).as_py():
-        return None
-    return pc.fill_null(pc.or_(pc.invert(small), negative_zero), _FALSE)
+def _where(mask: pa.BooleanArray) -> Mask:
+    """The mask, null being false; None where it is true nowhere."""
+    return pc.fill_null(mask, _FALSE) if pc.any(mask).as_py() else None

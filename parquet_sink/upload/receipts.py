@@ -5,14 +5,20 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from parquet_sink.model.ranges import Again
+
 
 @dataclass(frozen=True)
 class UploadFailure:
-    """Why a file was not accepted. `kind` is the name of the error's class, `message` is for the operator."""
+    """Why a file was not accepted. `kind` is the name of the error's class, `message` is for the operator.
+
+    again: set when the file will be tried again.
+    """
 
     kind: str
     message: str
     status: int | None = None
+    again: Again | None = None
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,13 @@ from typing import Final
 import tenacity
 
 from parquet_sink.config.settings import PushSettings
+from parquet_sink.model.ranges import NO_TRIES, Tries
 from parquet_sink.upload.outcome import Outcome, Verdict
 
 LONGEST_WAIT_SECONDS: Final = 300.0
 LEAST_SHARE: Final = 0.5
+WAIT_HERE_S: Final = 2.0
+"""Longest wait between two attempts within a Spark task; a longer one gives the slot back."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,8 @@ class RetryPolicy:
 class Surroundings:
     """What the policy does not know itself.
 
-    elapsed: seconds since the upload began. now: epoch seconds. jitter: a number from 0 to 1. sleep: waits so many
-    seconds, or less when stopped. stopped: whether to give up waiting.
+    elapsed: seconds since this task began with the upload. now: epoch seconds. jitter: a number from 0 to 1. sleep:
+    waits so many seconds, or less when stopped. stopped: whether to give up waiting.
     """
 
     elapsed: Callable[[], float]
@@ -87,45 +90,81 @@ def within_budget(attempts: int, elapsed: float, wait: float, policy: RetryPolic
     return attempts < policy.attempts and elapsed + wait < policy.budget_seconds
 
 
+@dataclass(frozen=True)
+class Sent:
+    """How sending ended. tries: all of them, with earlier ones. wait_s: until the next one is due, None: no more."""
+
+    outcome: Outcome
+    tries: Tries
+    wait_s: float | None = None
+
+
 def send_with_retries(
     send: Callable[[float], Outcome],
     policy: RetryPolicy,
     around: Surroundings,
     before_wait: Callable[[Outcome, float], None],
-) -> tuple[Outcome, int]:
-    """Calls `send(seconds left)` until its outcome is final or the budget ends; returns the last outcome, attempts.
+    earlier: Tries = NO_TRIES,
+) -> Sent:
+    """Calls `send(seconds left)` until its outcome is final, the budget ends, or the wait is longer than WAIT_HERE_S.
 
-    `before_wait` is told each outcome that will be tried again, and the seconds until then.
+    A longer wait is the driver's: whoever waits here keeps a Spark slot from others. earlier: attempts made before such
+    a wait, and the time since the first of them. `before_wait` is told each outcome that will be tried again, and the
+    seconds until then.
     """
-
-    def wait(state: tenacity.RetryCallState) -> float:
-        asked = parse_retry_after(_outcome(state).retry_after, around.now())
-        return wait_seconds(state.attempt_number, policy, asked, around.jitter())
-
-    def stop(state: tenacity.RetryCallState) -> bool:
-        allowed = within_budget(state.attempt_number, around.elapsed(), state.upcoming_sleep, policy)
-        return around.stopped() or not allowed
-
+    rounds = _Rounds(send, policy, around, before_wait, earlier)
     retrying = tenacity.Retrying(
         retry=tenacity.retry_if_result(lambda outcome: should_retry(outcome, policy) and not around.stopped()),
-        wait=wait,
-        stop=stop,
+        wait=rounds.wait,
+        stop=rounds.stop,
         sleep=around.sleep,
         before_sleep=lambda state: before_wait(_outcome(state), state.upcoming_sleep),
         retry_error_callback=_outcome,
     )
-    calls = 0
+    return Sent(retrying(rounds.attempt), rounds.tries(), rounds.postponed_s)
 
-    def attempt() -> Outcome:
-        nonlocal calls
-        if calls and around.stopped():  # the wait was cut short
-            return last[0]
-        calls += 1
-        last[:] = [send(max(0.0, policy.budget_seconds - around.elapsed()))]
-        return last[0]
 
-    last: list[Outcome] = []
-    return retrying(attempt), calls
+class _Rounds:
+    """The attempts of one upload in this task, counted on from earlier ones."""
+
+    def __init__(
+        self,
+        send: Callable[[float], Outcome],
+        policy: RetryPolicy,
+        around: Surroundings,
+        before_wait: Callable[[Outcome, float], None],
+        earlier: Tries,
+    ) -> None:
+        self._send, self._policy, self._around, self._before_wait = send, policy, around, before_wait
+        self._earlier = earlier
+        self._calls = 0
+        self._last: Outcome | None = None
+        self.postponed_s: float | None = None
+
+    def tries(self) -> Tries:
+        return Tries(self._earlier.attempts + self._calls, self._earlier.elapsed_s + self._around.elapsed())
+
+    def attempt(self) -> Outcome:
+        if self._last is not None and self._around.stopped():  # the wait was cut short
+            return self._last
+        self._calls += 1
+        self._last = self._send(max(0.0, self._policy.budget_seconds - self.tries().elapsed_s))
+        return self._last
+
+    def wait(self, state: tenacity.RetryCallState) -> float:
+        asked = parse_retry_after(_outcome(state).retry_after, self._around.now())
+        return wait_seconds(self.tries().attempts, self._policy, asked, self._around.jitter())
+
+    def stop(self, state: tenacity.RetryCallState) -> bool:
+        tries = self.tries()
+        allowed = within_budget(tries.attempts, tries.elapsed_s, state.upcoming_sleep, self._policy)
+        if self._around.stopped() or not allowed:
+            return True
+        if state.upcoming_sleep <= WAIT_HERE_S:
+            return False
+        self.postponed_s = state.upcoming_sleep
+        self._before_wait(_outcome(state), state.upcoming_sleep)
+        return True
 
 
 def _outcome(state: tenacity.RetryCallState) -> Outcome:

@@ -7,9 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from parquet_sink.errors import ConnectorError
+from parquet_sink.errors import ConnectorError, UploadPostponed
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.cleanup import remove_unsent
+from parquet_sink.model.ranges import NO_TRIES, Tries
 from parquet_sink.upload.receipts import Receipt
 
 MOST_WAITING: Final = 1
@@ -19,15 +20,24 @@ MOST_PARALLEL: Final = 8
 class Delivers(Protocol):
     """What sends one file for good: `Deliverer`, or a fake."""
 
-    def deliver(self, file: FinishedFile) -> Receipt: ...
+    def deliver(self, file: FinishedFile, earlier: Tries, superseded: Callable[[], bool]) -> Receipt: ...
     def failed(self, file: FinishedFile, error: ConnectorError) -> Receipt: ...
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A file to send, the attempts at it so far, and whether another attempt at its range has begun meanwhile."""
+
+    file: FinishedFile
+    earlier: Tries = NO_TRIES
+    superseded: Callable[[], bool] = lambda: False
 
 
 @dataclass
 class _Lane:
     """One topic-partition: at most one file under way, at most MOST_WAITING behind it."""
 
-    waiting: deque[FinishedFile] = field(default_factory=deque)
+    waiting: deque[Upload] = field(default_factory=deque)
     busy: bool = False
     failed: bool = False
 
@@ -53,18 +63,18 @@ class OrderedUploader:
         self._defect: BaseException | None = None
         self._changed = threading.Condition()
 
-    def submit(self, file: FinishedFile) -> bool:
+    def submit(self, upload: Upload) -> bool:
         """Hands a file over; blocks while another one waits already.
 
         False when its topic-partition has failed: the caller need not write more of it.
         """
         with self._changed:
-            lane = self._lanes.setdefault((file.topic, file.partition), _Lane())
+            lane = self._lanes.setdefault((upload.file.topic, upload.file.partition), _Lane())
             self._changed.wait_for(lambda: lane.failed or len(lane.waiting) < MOST_WAITING)
             if lane.failed:
-                remove_unsent(file.path)
+                remove_unsent(upload.file.path)
                 return False
-            lane.waiting.append(file)
+            lane.waiting.append(upload)
             if not lane.busy:
                 lane.busy = True
                 self._pool.submit(self._send_next, lane)
@@ -85,10 +95,10 @@ class OrderedUploader:
     def _send_next(self, lane: _Lane) -> None:
         """Sends one file, then queues up again: topic-partitions take turns when there are more than threads."""
         with self._changed:
-            file = lane.waiting.popleft()
+            upload = lane.waiting.popleft()
             self._changed.notify_all()
         try:
-            self._record(self._delivered(file, lane))
+            self._record(self._delivered(upload, lane))
         except BaseException as error:  # noqa: BLE001 - kept for `close`, which raises it in the caller's thread
             self._fail(lane)
             self._defect = self._defect or error
@@ -98,12 +108,14 @@ class OrderedUploader:
                 self._pool.submit(self._send_next, lane)
             self._changed.notify_all()
 
-    def _delivered(self, file: FinishedFile, lane: _Lane) -> Receipt:
+    def _delivered(self, upload: Upload, lane: _Lane) -> Receipt:
         try:
-            return self._deliverer.deliver(file)
+            return self._deliverer.deliver(upload.file, upload.earlier, upload.superseded)
         except ConnectorError as error:
             self._fail(lane)
-            return self._deliverer.failed(file, error)
+            if isinstance(error, UploadPostponed):
+                remove_unsent(upload.file.path)  # the next attempt makes it again
+            return self._deliverer.failed(upload.file, error)
 
     def _record(self, receipt: Receipt) -> None:
         with self._changed:
@@ -115,5 +127,5 @@ class OrderedUploader:
         with self._changed:
             lane.failed = True
             unsent, lane.waiting = list(lane.waiting), deque()
-        for file in unsent:
-            remove_unsent(file.path)
+        for upload in unsent:
+            remove_unsent(upload.file.path)

@@ -23,6 +23,9 @@ _NEWLINE = pa.scalar(b"\n", pa.binary())  # made once: making it looks for modul
 _JSON_SPACE = " \t\r\n"
 _DEPTH_IN_DOUBT = pa.scalar(900, pa.int32())
 _ODD_NUMBER = r"NaN|Inf|[0-9.][eE]\+?[0-9]{3}|[0-9]{64}"
+SIGNED_INTEGER_ZERO = r"-0[ \t\r\n,}\]]"
+"""What is in a text that has the integer `-0`, whose sign does not count as that of the fraction `-0.0` does."""
+
 _EMPTY_OBJECT = r"\{[ \t\r\n]*\}"
 
 
@@ -70,6 +73,11 @@ def may_be_odd(values: pa.BinaryArray) -> pa.BooleanArray:
 def has_empty_object(values: pa.BinaryArray) -> pa.BooleanArray:
     """For each value whether its text has `{}` anywhere (inside a string counts too: a doubt, not a proof)."""
     return pc.match_substring_regex(values, _EMPTY_OBJECT)
+
+
+def has_signed_integer_zero(values: pa.BinaryArray) -> pa.BooleanArray:
+    """For each value whether its text has the integer `-0` anywhere (inside a string counts too: a doubt)."""
+    return pc.match_substring_regex(values, SIGNED_INTEGER_ZERO)
 
 
 def _framed(values: pa.BinaryArray) -> pa.Array | None:

@@ -189,7 +189,7 @@ class _Visit:
         """A zero with a sign may have been the integer `-0`, which has none."""
         negative_zero = pc.equal(array.view(pa.int64()), _NEGATIVE_ZERO_BITS)
         if pc.any(negative_zero).as_py():
-            self.doubt(negative_zero, rows)
+            self._doubt_texts(negative_zero, rows, json_fast.SIGNED_INTEGER_ZERO)
         sized = array.cast(pa.float32()) if name == "float32" else array
         finite = pc.is_finite(sized)
         if pc.all(finite).as_py() is False:

@@ -1,0 +1,1 @@
+"""Values that cross rooms and processes; imports nothing of the package."""

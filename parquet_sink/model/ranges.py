@@ -1,0 +1,72 @@
+"""Ranges of offsets as work: what the driver plans, and what a Spark task reports of it."""
+
+import base64
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Known:
+    """What earlier files of a topic taught. schema: as `Shaper` serialises it.
+
+    Sizes are those of Parquet files; a record has several rows, or none, where lists are exploded.
+    """
+
+    schema: bytes | None = None
+    bytes_per_row: float | None = None
+    bytes_per_record: float | None = None
+
+
+@dataclass(frozen=True)
+class Tries:
+    """What was done so far for the first file that is not accepted: attempts, and seconds since the first of them."""
+
+    attempts: int = 0
+    elapsed_s: float = 0.0
+
+
+NO_TRIES = Tries()
+
+
+@dataclass(frozen=True)
+class PlannedRange:
+    """Offsets [start, end) of one topic-partition as work for a Spark task.
+
+    accepted: everything below (exclusive) was accepted in an earlier attempt at this range, which is repeated as a
+    whole so that its files come out the same; files that end below are made again but not sent. known: what was known
+    of the topic when the range was planned first. topic_id: of the topic that the range belongs to, "" when unknown.
+    """
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+    reason: str
+    accepted: int = 0
+    tries: Tries = NO_TRIES
+    topic_id: str = ""
+    known: Known = Known()
+
+    def to_json(self) -> str:
+        body = asdict(self)
+        schema = self.known.schema
+        body["known"]["schema"] = None if schema is None else base64.b64encode(schema).decode()
+        return json.dumps(body)
+
+    @classmethod
+    def from_json(cls, text: str) -> "PlannedRange":
+        """The inverse of `to_json`. Raises ValueError, KeyError or TypeError for anything else."""
+        body: dict[str, Any] = json.loads(text)
+        known, tries = body.pop("known"), body.pop("tries")
+        schema = known.pop("schema")
+        known = Known(None if schema is None else base64.b64decode(schema), **known)
+        return cls(**body, known=known, tries=Tries(**tries))
+
+
+@dataclass(frozen=True)
+class Again:
+    """The first file of a range that is not accepted yet will be tried again, wait_s seconds after the task's end."""
+
+    tries: Tries
+    wait_s: float

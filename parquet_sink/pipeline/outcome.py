@@ -1,0 +1,22 @@
+"""What a Spark task reports to the driver, by value."""
+
+from dataclasses import dataclass
+
+from parquet_sink.model.ranges import Again, Known, PlannedRange
+from parquet_sink.state import Failure
+from parquet_sink.upload.receipts import Receipt
+
+
+@dataclass(frozen=True)
+class RangeOutcome:
+    """How far a range got. Everything of it below `accepted_until` (exclusive) is accepted or has no row.
+
+    again: set when the rest will be tried again; failure: why it will not. Never both.
+    """
+
+    planned: PlannedRange
+    accepted_until: int
+    receipts: tuple[Receipt, ...]
+    failure: Failure | None
+    learned: Known
+    again: Again | None = None

@@ -1,0 +1,180 @@
+"""One range on its way: its records become rows, rows files, and files go to the uploader in order."""
+
+import logging
+import uuid
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from parquet_sink.config.settings import ConnectorSettings
+from parquet_sink.convert.decoded import Decoder
+from parquet_sink.errors import ConnectorError, InvalidRecord, OffsetsLost
+from parquet_sink.files import naming
+from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
+from parquet_sink.files.claims import PartitionClaim
+from parquet_sink.files.cleanup import remove_unsent
+from parquet_sink.files.rotation import Limits, Reason
+from parquet_sink.kafka.block import Block
+from parquet_sink.model.ranges import NO_TRIES, Again, Known, PlannedRange
+from parquet_sink.pipeline.outcome import RangeOutcome
+from parquet_sink.shape.churn import ChurnWatch
+from parquet_sink.shape.shaper import Shaper
+from parquet_sink.state import Failure
+from parquet_sink.upload.receipts import Receipt
+from parquet_sink.upload.uploader import OrderedUploader, Upload
+
+log = logging.getLogger(__name__)
+
+DELIVERS_WHAT_CAME_BEFORE = (InvalidRecord, OffsetsLost)
+"""Where these end a range, it ends again at the next attempt. Other trouble passes, and the open file is made again
+as a whole: rows that went out in half a file would come once more under another name."""
+CLAIM_WAIT_S = 5.0
+
+
+class RangeFlush:
+    """Steps 2 to 4 of `pipeline.task` for one range. `reached`: everything below is in a file, or has no row.
+
+    Owns a shaper with what was known when the range was planned, so that its files do not depend on what else the
+    task does.
+    """
+
+    def __init__(
+        self,
+        planned: PlannedRange,
+        settings: ConnectorSettings,
+        uploader: OrderedUploader,
+        decoder: Decoder | None,
+    ) -> None:
+        self.planned, self.reached, self.ended = planned, planned.start, False
+        self._uploader, self._commit_records = uploader, settings.flush.commit_records
+        self._failure: Failure | None = None
+        self._again: Again | None = None
+        self._untried = True
+        attempt = uuid.uuid4().hex
+        base, name = settings.files.tmp_dir, settings.name
+        self._claim = PartitionClaim(naming.claim_file(base, name, planned.topic, planned.partition), attempt)
+        limits = Limits(settings.flush.commit_size_bytes, settings.flush.commit_records)
+        self._accumulator = Accumulator(
+            Place(name, planned.topic, planned.partition, attempt),
+            limits,
+            settings.files,
+            bytes_per_row=planned.known.bytes_per_row,
+        )
+        self._churn = ChurnWatch(name, planned.topic)
+        schema = planned.known.schema
+        known = None if schema is None else pa.ipc.read_schema(pa.py_buffer(schema))
+        self.shaper = Shaper(settings.shape, known, decoder)
+
+    def begin(self) -> None:
+        """Claims the topic-partition. When an earlier attempt still holds it, the range ends and comes again."""
+        try:
+            if not self._claim.acquire():
+                self.ended = True
+                self._again = Again(self.planned.tries, CLAIM_WAIT_S)
+                log.info("topic %s, topic-partition %d: waiting for an earlier attempt to end", *self._where())
+        except ConnectorError as error:
+            self._fail(error)
+
+    def add(self, block: Block) -> None:
+        """Takes the next records; what goes wrong ends the range, and is told by `outcome`."""
+        oldest = pc.min(block.timestamps).as_py() if len(block) else None
+        try:
+            for run in self.shaper.shape(block):
+                for part in run.parts(self._commit_records):
+                    files = self._accumulator.add(part, oldest)
+                    self._churn.added(part.rows.schema, (f.rows for f in files if f.reason is Reason.SCHEMA))
+                    self._send(files)
+                    if self.ended:
+                        return
+                    self.reached = part.last_offset + 1
+            self.reached = max(self.reached, block.offsets[-1].as_py() + 1)
+        except ConnectorError as error:
+            if isinstance(error, InvalidRecord):
+                self.reached = error.offset
+            self.fail(error)
+
+    def finish(self) -> None:
+        """The range was read to its end: closes its last file."""
+        self.reached = max(self.reached, self.planned.end)
+        self._close(Reason(self.planned.reason))
+
+    def fail(self, error: ConnectorError) -> None:
+        """Ends the range for a reason of its own, or for trouble with reading it."""
+        if isinstance(error, DELIVERS_WHAT_CAME_BEFORE):
+            self._close(Reason.END_OF_RANGE)
+            self._failure = self._failure or _failure(error)
+        else:
+            self._fail(error)
+
+    def abandon(self) -> None:
+        """Throws away what was not handed to the uploader."""
+        self.ended = True
+        self._accumulator.abandon()
+
+    def release(self) -> None:
+        """Lets the topic-partition go, after all uploads have ended."""
+        self._claim.release()
+
+    def outcome(self, receipts: Sequence[Receipt]) -> RangeOutcome:
+        """What became of the range. receipts: of its files, in offset order."""
+        refused = next((one.failure for one in receipts if one.failure is not None), None)
+        again = refused.again if refused is not None else self._again
+        failure = self._failure
+        if refused is not None:
+            failure = None if again is not None else Failure(refused.kind, refused.message)
+        done = tuple(one for one in receipts if one.failure is None or one.failure.again is None)
+        until = max(self._accepted_until(receipts), self.planned.accepted)
+        return RangeOutcome(self.planned, until, done, failure, self._learned(), again)
+
+    def _accepted_until(self, receipts: Sequence[Receipt]) -> int:
+        """Accepted is what was reached, unless a file on the way there was not, or was thrown away."""
+        refused = next((one for one in receipts if not one.accepted), None)
+        if refused is not None:
+            return max(refused.next_offset, self.planned.start)
+        if self._thrown_away:
+            return max((one.next_offset for one in receipts), default=self.planned.start)
+        return self.reached
+
+    @property
+    def _thrown_away(self) -> bool:
+        kinds = tuple(error.__name__ for error in DELIVERS_WHAT_CAME_BEFORE)
+        return self._again is not None or (self._failure is not None and self._failure.kind not in kinds)
+
+    def _learned(self) -> Known:
+        schema = None if self.shaper.known is None else self.shaper.known.serialize().to_pybytes()
+        return Known(schema, self._accumulator.bytes_per_row, self._accumulator.bytes_per_record)
+
+    def _send(self, files: Sequence[FinishedFile]) -> None:
+        for file in files:
+            if file.last_offset < self.planned.accepted:
+                remove_unsent(file.path)  # an earlier attempt at this range has delivered it
+            elif self.ended or not self._uploader.submit(self._upload(file)):
+                remove_unsent(file.path)
+                self.abandon()
+
+    def _upload(self, file: FinishedFile) -> Upload:
+        earlier, self._untried = (self.planned.tries if self._untried else NO_TRIES), False
+        return Upload(file, earlier, self._claim.superseded)
+
+    def _close(self, reason: Reason) -> None:
+        if self.ended:
+            return
+        try:
+            file = self._accumulator.finish(reason)
+        except ConnectorError as error:
+            self._fail(error)
+            return
+        self._send([file] if file is not None else [])
+        self.ended = True
+
+    def _fail(self, error: ConnectorError) -> None:
+        self._failure = self._failure or _failure(error)
+        self.abandon()
+
+    def _where(self) -> tuple[str, int]:
+        return self.planned.topic, self.planned.partition
+
+
+def _failure(error: ConnectorError) -> Failure:
+    return Failure(type(error).__name__, str(error))

@@ -1,0 +1,75 @@
+"""Blocks of several ranges, read in a thread of their own while earlier ones are written.
+
+librdkafka and Arrow let go of Python's lock, so that reading and writing of one topic-partition overlap.
+"""
+
+import queue
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, Self
+
+from parquet_sink.kafka.block import Block
+from parquet_sink.model.ranges import PlannedRange
+
+AHEAD_BLOCKS: Final = 4
+"""Blocks that wait at most: 16 MiB of values, unless single records are larger than a block."""
+LOOK_S: Final = 0.1
+CLOSE_S: Final = 20.0
+"""How long `close` waits for a read in progress: watermarks are asked for with a time limit of 15 s."""
+
+Read = Callable[[PlannedRange], Iterator[Block]]
+
+
+class ReadAhead:
+    """Iterates (range, block), then (range, None) at each range's end, or (range, error) when it cannot be read.
+
+    Ranges come one after the other, in order. Use as a context manager; at its end the thread ends.
+    """
+
+    def __init__(self, ranges: Sequence[PlannedRange], read: Read, ahead: int = AHEAD_BLOCKS) -> None:
+        self._ranges, self._read = ranges, read
+        self._items: queue.Queue[tuple[PlannedRange, Block | BaseException | None]] = queue.Queue(ahead)
+        self._closed = threading.Event()
+        self._skipped: set[PlannedRange] = set()
+        self._thread = threading.Thread(target=self._run, name="read-ahead", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *trouble: object) -> None:
+        self._closed.set()
+        self._thread.join(CLOSE_S)
+
+    def __iter__(self) -> Iterator[tuple[PlannedRange, Block | BaseException | None]]:
+        left = len(self._ranges)
+        while left:
+            planned, item = self._items.get()
+            left -= not isinstance(item, Block)
+            yield planned, item
+
+    def skip(self, planned: PlannedRange) -> None:
+        """What is left of this range need not be read; its end comes all the same."""
+        self._skipped.add(planned)
+
+    def _run(self) -> None:
+        for planned in self._ranges:
+            try:
+                for block in self._read(planned):
+                    if planned in self._skipped or not self._put(planned, block):
+                        break
+                end: BaseException | None = None
+            except BaseException as error:  # noqa: BLE001 - raised or reported by whoever takes it
+                end = error
+            if not self._put(planned, end):
+                return
+
+    def _put(self, planned: PlannedRange, item: Block | BaseException | None) -> bool:
+        """False when nobody takes anything any more."""
+        while not self._closed.is_set():
+            try:
+                self._items.put((planned, item), timeout=LOOK_S)
+            except queue.Full:
+                continue
+            return True
+        return False

@@ -1,0 +1,130 @@
+"""One Spark task, and the one place where the order of effects is written.
+
+For each range [start, end):
+
+  1. its blocks are read in offset order, some ahead of what is written   (`kafka.reader`, `pipeline.read_ahead`)
+  2. records become rows; an invalid one ends the range before it         (`shape.shaper`)
+  3. rows become local files; a finished file's footer is verified        (`files.accumulator`)
+  4. a file is sent, the next only after this one was accepted            (`upload.uploader`)
+  5. the accepted file is removed from the disk                           (`upload.deliver`)
+  6. what the range taught and how far it got goes to the driver          (`RangeOutcome`)
+  7. the driver notes receipts and accepted offsets, then any failure     (`PushWriter.commit`)
+  8. the next tick commits the accepted offsets to the group              (`kafka.plans`, or the program at the end)
+
+A crash before 4 leaves nothing behind but local files, which the next attempt or start removes. A crash between 4 and
+8 sends the same files again, under the same names, with the same rows: a range is always repeated as a whole, from
+what was known when it was planned. Nothing is committed before 4 is done for all below.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+
+from parquet_sink.config.settings import ConnectorSettings
+from parquet_sink.convert.decoded import Decoder
+from parquet_sink.errors import ConnectorError
+from parquet_sink.kafka.block import Block
+from parquet_sink.kafka.reader import RangeReader
+from parquet_sink.logs import configure_worker
+from parquet_sink.memory import give_back
+from parquet_sink.model.ranges import PlannedRange
+from parquet_sink.pipeline.outcome import RangeOutcome
+from parquet_sink.pipeline.range_flush import RangeFlush
+from parquet_sink.pipeline.read_ahead import ReadAhead
+from parquet_sink.upload.deliver import Deliverer
+from parquet_sink.upload.push import client_for
+from parquet_sink.upload.uploader import OrderedUploader
+
+log = logging.getLogger(__name__)
+
+_warned: set[tuple[str, str, tuple[str, ...]]] = set()
+"""Connector, topic and paths that were warned about in this process: once is enough."""
+
+
+class TaskFlush:
+    """All ranges of one task: read one after the other, sent side by side."""
+
+    def __init__(self, settings: ConnectorSettings) -> None:
+        configure_worker()
+        self._settings = settings
+        client = client_for(settings.push)
+        deliverer = Deliverer(settings.name, client, settings.push, keep_files=settings.files.keep_files)
+        self._uploader = OrderedUploader(deliverer)
+        self._flushes: dict[tuple[str, int], RangeFlush] = {}
+
+    def run(self, ranges: Sequence[PlannedRange]) -> tuple[RangeOutcome, ...]:
+        """Reads all ranges, waits for all uploads. A defect is raised, after local files are thrown away."""
+        try:
+            with ReadAhead(ranges, self._read) as reading:
+                for planned, item in reading:
+                    flush = self._flush(planned)
+                    if not flush.ended:
+                        _take(flush, item)
+                    if flush.ended:
+                        reading.skip(planned)
+            receipts = self._uploader.close()
+        except BaseException:
+            self._give_up()
+            raise
+        finally:
+            for flush in self._flushes.values():
+                flush.release()
+        outcomes = tuple(
+            flush.outcome([one for one in receipts if (one.topic, one.partition) == key])
+            for key, flush in self._flushes.items()
+        )
+        self._warn_of_clear_text()
+        give_back()
+        return outcomes
+
+    def _read(self, planned: PlannedRange) -> Iterator[Block]:
+        """In the reading thread."""
+        return RangeReader(
+            self._settings.kafka,
+            *(planned.topic, planned.partition, planned.start, planned.end, planned.topic_id),
+            accepted=planned.accepted,
+        ).blocks()
+
+    def _flush(self, planned: PlannedRange) -> RangeFlush:
+        key = (planned.topic, planned.partition)
+        if key not in self._flushes:
+            self._flushes[key] = RangeFlush(planned, self._settings, self._uploader, self._decoder())
+            self._flushes[key].begin()
+        return self._flushes[key]
+
+    def _decoder(self) -> Decoder | None:
+        """The value converter's; kept in this process from micro-batch to micro-batch."""
+        if self._settings.value.kind == "json":
+            return None
+        from parquet_sink.convert.decoders import decoder_for  # loads only what this connector needs
+
+        return decoder_for(self._settings.value)
+
+    def _warn_of_clear_text(self) -> None:
+        """A path that matches nothing is a slip of the pen, and what it should have hidden leaves in clear."""
+        for (topic, _), flush in self._flushes.items():
+            paths = flush.shaper.unmatched()
+            if paths and (self._settings.name, topic, paths) not in _warned:
+                _warned.add((self._settings.name, topic, paths))
+                log.warning(
+                    "connector %s: topic %s has no field %s, which connect.ems.obfuscation.fields names; correct it.",
+                    *(self._settings.name, topic, ", ".join(paths)),
+                )
+
+    def _give_up(self) -> None:
+        for flush in self._flushes.values():
+            flush.abandon()
+        try:
+            self._uploader.close()
+        except Exception as error:  # noqa: BLE001 - what is raised already comes first
+            log.debug("while giving up: %s", error)
+
+
+def _take(flush: RangeFlush, item: Block | BaseException | None) -> None:
+    if isinstance(item, Block):
+        flush.add(item)
+    elif item is None:
+        flush.finish()
+    elif isinstance(item, ConnectorError):
+        flush.fail(item)
+    else:
+        raise item

@@ -1,0 +1,78 @@
+"""One attempt at a time owns a topic-partition."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from parquet_sink.errors import StorageFailed
+from parquet_sink.files.claims import PartitionClaim
+
+ONE, OTHER, THIRD = ("a" * 32, "b" * 32, "c" * 32)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """Of a lock file whose folder is not there yet."""
+    return str(tmp_path / "claims" / "orders-0")
+
+
+def test_the_next_attempt_waits_for_the_one_before(path: str) -> None:
+    """The newer claim ends the older one, and is granted once that has let go; both files are one."""
+    older, newer = PartitionClaim(path, ONE), PartitionClaim(path, OTHER, sleep=lambda seconds: older.release())
+    assert older.acquire()
+    assert not older.superseded()
+    assert newer.acquire()
+    assert older.superseded()
+    assert not newer.superseded()
+
+
+def test_patience_ends(path: str) -> None:
+    """An attempt that does not end in time keeps the topic-partition, but knows that it is not wanted any more."""
+    clock = [0.0]
+    older = PartitionClaim(path, ONE)
+    newer = PartitionClaim(path, OTHER, monotonic=lambda: clock[0], sleep=lambda s: clock.__setitem__(0, clock[0] + s))
+    assert older.acquire()
+    assert not newer.acquire(patience_s=2.0)
+    assert 2.0 <= clock[0] < 2.2
+    assert older.superseded()
+    assert newer.superseded()
+
+
+def test_of_two_that_wait_the_newest_wins(path: str) -> None:
+    """An attempt that finds a newer one than itself does not take the topic-partition."""
+    older, newest = PartitionClaim(path, ONE), PartitionClaim(path, THIRD)
+    assert older.acquire()
+
+    def overtaken(seconds: float) -> None:
+        older.release()
+        assert newest.acquire()
+
+    assert not PartitionClaim(path, OTHER, sleep=overtaken).acquire()
+    assert not newest.superseded()
+
+
+def test_a_killed_process_lets_go(path: str) -> None:
+    """The operating system releases the claim of a process that dies, however it dies."""
+    program = (
+        "import sys, time; from parquet_sink.files.claims import PartitionClaim; "
+        "claim = PartitionClaim(sys.argv[1], 'a' * 32); print(claim.acquire(), flush=True); time.sleep(60)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program, path], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    with process.stdout:
+        assert process.stdout.readline() == "True\n"
+        assert not PartitionClaim(path, OTHER).acquire(patience_s=0.0)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait(10)
+    assert PartitionClaim(path, THIRD).acquire()
+
+
+def test_a_folder_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+    """Trouble with the disk has its own error, with folder and cure."""
+    (tmp_path / "claims").write_bytes(b"a file where the folder should be")
+    with pytest.raises(StorageFailed, match=r"claim a topic-partition.*connect\.ems\.tmp\.dir"):
+        PartitionClaim(str(tmp_path / "claims" / "orders-0"), ONE).acquire()
