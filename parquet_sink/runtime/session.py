@@ -45,6 +45,7 @@ SETTINGS: Final = {
     "spark.sql.streaming.minBatchesToRetain": "2",
     "spark.sql.streaming.numRecentProgressUpdates": "2",
     "spark.sql.streaming.metricsEnabled": "false",
+    "spark.sql.streaming.stopTimeout": "10s",
     "spark.sql.ui.retainedExecutions": "1",
     "spark.ui.retainedJobs": "10",
     "spark.ui.retainedStages": "10",
