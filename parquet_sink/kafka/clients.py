@@ -123,6 +123,7 @@ def reading(kafka: KafkaSettings) -> dict[str, Any]:
     """Settings of the consumer that reads ranges in executors. It never joins the group and never commits.
 
     The queue bounds are ours: `queued.max.messages.kbytes` is what one consumer may hold in memory ahead of us.
+    Checksums are checked, as Java's consumer does; librdkafka does not unless it is asked to.
     """
     return {
         "queued.max.messages.kbytes": "4096",
@@ -131,6 +132,7 @@ def reading(kafka: KafkaSettings) -> dict[str, Any]:
         "fetch.queue.backoff.ms": "10",
         "fetch.error.backoff.ms": "100",
         "fetch.message.max.bytes": str(1 << 20),
+        "check.crcs": "true",
         **_common(kafka),
         "enable.partition.eof": True,
         "enable.auto.commit": False,

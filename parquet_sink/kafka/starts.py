@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 from parquet_sink.config.settings import ConnectorSettings
-from parquet_sink.errors import BrokerAway, ConnectorError, OffsetsLost, TopicGone
+from parquet_sink.errors import RESET_TOOL, BrokerAway, ConnectorError, OffsetsLost, TopicGone
 from parquet_sink.kafka import reader
 from parquet_sink.kafka.epochs import Epochs
 from parquet_sink.kafka.offsets import Committed, Key, Plan
@@ -116,7 +116,7 @@ class Starts:
         if reset == "none":
             raise ConnectorError(
                 f"Topic {key[0]}, topic-partition {key[1]}: group {self._kafka.group} has no committed "
-                f"offset, and auto.offset.reset is none. Commit one with kafka-consumer-groups, or choose "
+                f"offset, and auto.offset.reset is none. Commit one with {RESET_TOOL}, or choose "
                 f"earliest or latest."
             )
         return last if reset == "latest" else first

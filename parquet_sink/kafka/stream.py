@@ -120,10 +120,11 @@ class Ticker:
     def tasks(self) -> int | None:
         """Spark tasks that the micro-batch may be dealt to; None: any number.
 
-        While uploads fail it is one: what waits for a dead target leaves the other slots to other connectors.
+        No more than the connector's share of Spark's slots. While uploads fail it is one: what waits for a dead target
+        leaves the other slots to other connectors.
         """
-        troubled = self._planner.owed or any(one.tries.attempts for one in self._planner.under_way.values())
-        return 1 if troubled else self._settings.kafka.tasks_max
+        bounds = [self._settings.kafka.tasks_max, self._state.said("slots"), 1 if self._planner.troubled else None]
+        return min((bound for bound in bounds if bound is not None), default=None)
 
     def drain(self) -> None:
         """From now on what is there at the next tick is due, and nothing that comes later."""
