@@ -52,8 +52,11 @@ class Cluster:
         self.group: dict[Key, int] = {}
         self.plans: dict[Key, Plan] = {}
         self.calls: list[str] = []
+        self.polls = 0
+        self.times = Times()
         self.epochs: dict[Key, int] = {}
         self.away = 0
+        self.leaderless: set[Key] = set()
         self.foreign = False
 
     def _called(self, name: str) -> None:
@@ -69,11 +72,27 @@ class Cluster:
 
     def starts(self, keys: Sequence[Key]) -> dict[Key, int]:
         self._called("starts")
-        return {key: self.logs[key][0] for key in keys}
+        return self._led({key: self.logs[key][0] for key in keys})
 
     def ends(self, keys: Sequence[Key]) -> dict[Key, int]:
         self._called("ends")
-        return {key: self.logs[key][1] for key in keys}
+        return self._led({key: self.logs[key][1] for key in keys})
+
+    def back(self, keys: Sequence[Key]) -> dict[Key, int]:
+        self._called("back")
+        return {key: self.logs[key][1] for key in keys if key not in self.leaderless}
+
+    def why_away(self, key: Key) -> str:
+        return "no leader"
+
+    def _led(self, found: dict[Key, int]) -> dict[Key, int]:
+        led = {key: offset for key, offset in found.items() if key not in self.leaderless}
+        if found and not led:
+            raise BrokerAway("no leader.")
+        return led
+
+    def poll(self) -> None:
+        self.polls += 1
 
     def highs(self, keys: Sequence[Key]) -> dict[Key, int]:
         self._called("highs")
@@ -130,6 +149,18 @@ class Cluster:
         self._called("close")
 
 
+class Times:
+    """When the first records were made, and what was asked."""
+
+    def __init__(self) -> None:
+        self.of: dict[Key, int] = {}
+        self.asked: list[dict[Key, int]] = []
+
+    def read(self, starts: Mapping[Key, int], now_ms: int) -> dict[Key, int]:
+        self.asked.append(dict(starts))
+        return {key: at for key, at in self.of.items() if key in starts}
+
+
 def spans(ranges: Sequence[PlannedRange]) -> list[Candidate]:
     """Which ranges these are."""
     return [(one.topic, one.partition, Range(one.start, one.end, Reason(one.reason))) for one in ranges]
@@ -171,8 +202,9 @@ def state(tmp_path: Path) -> Iterator[State]:
 @pytest.fixture
 def make(cluster: Cluster, clock: Clock, state: State, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ticker]:
     """Makes tickers of the cluster, with other Kafka settings if given."""
-    monkeypatch.setattr(stream, "Watermarks", lambda kafka: cluster)
-    monkeypatch.setattr(stream, "GroupOffsets", lambda kafka, instance, ids, epochs: cluster)
+    monkeypatch.setattr(stream, "Watermarks", lambda *args: cluster)
+    monkeypatch.setattr(stream, "GroupOffsets", lambda *args: cluster)
+    monkeypatch.setattr(stream, "FirstTimes", lambda *args: cluster.times)
 
     def made(**kafka: object) -> Ticker:
         settings = replace(SETTINGS, kafka=replace(SETTINGS.kafka, **kafka))
@@ -245,10 +277,30 @@ def test_waiting_for_the_broker_has_an_end(cluster: Cluster, make: Callable[...,
 
 
 def test_what_waited_before_the_start_is_due_at_once(cluster: Cluster, make: Callable[..., Ticker]) -> None:
-    """Records that were there before we looked count as old enough, since nobody knows their age."""
+    """Records that were there before we looked count as old enough where their age cannot be read in time."""
     cluster.logs[KEY] = (0, 7)
     ticker = make()
     assert spans(ticker.tick(ticker.begin())) == [(*KEY, Range(0, 7, Reason.INTERVAL))]
+
+
+def test_what_waits_at_the_start_is_as_old_as_its_record(
+    cluster: Cluster, make: Callable[..., Ticker], clock: Clock
+) -> None:
+    """A start makes no small files of what is young, and holds back nothing that is old; it asks once."""
+    now_ms = int(clock.now() * 1000)
+    other = ("orders", 1)
+    cluster.logs = {KEY: (0, 7), other: (0, 5), ("orders", 2): (0, 0)}
+    cluster.times.of = {KEY: now_ms - 500, other: now_ms - 3_600_000}
+    ticker = make()
+    start = ticker.begin()
+    assert spans(ticker.tick(start)) == [(*other, Range(0, 5, Reason.INTERVAL))]
+    clock.sleep(1)
+    assert ticker.tick({other: 5}) == []
+    clock.sleep(0.5)
+    assert spans(ticker.tick({})) == [(*KEY, Range(0, 7, Reason.INTERVAL))]
+    cluster.logs = {KEY: (0, 9), other: (0, 5), ("orders", 2): (0, 3)}
+    assert ticker.tick({KEY: 7}) == []
+    assert cluster.times.asked == [{KEY: 0, other: 0}]
 
 
 def test_a_tick_commits_what_was_accepted(cluster: Cluster, make: Callable[..., Ticker]) -> None:
