@@ -82,14 +82,17 @@ class Starts:
         """The start of each, and the ranges that were being flushed from there when an earlier run ended.
 
         A start is the committed offset if it belongs to the topic as it is now and Kafka still has it, else what
-        `reset` says. The ids of the topics must have been asked for before. back: those that were gone meanwhile, so
-        that an offset whose topic is not known is not believed. Raises OffsetsLost, KafkaFailed.
+        `reset` says; those that are away have none. The ids of the topics must have been asked for before. back: those
+        that were gone meanwhile, so that an offset whose topic is not known is not believed. Raises OffsetsLost,
+        KafkaFailed.
         """
         committed = self._group.read(keys)
         first, last = self._cluster.starts(keys), self._cluster.ends(keys)
         starts: dict[Key, int] = {}
         plans: dict[Key, Plan] = {}
         for key in keys:
+            if key not in first or key not in last:
+                continue  # away
             found = committed.get(key)
             self._epochs.hold(key, None)
             if found is None:
@@ -110,7 +113,7 @@ class Starts:
 
     def _high(self, key: Key, offset: int, last: int) -> int:
         """Where the topic-partition ends, also beyond its last stable offset if `offset` lies there."""
-        return last if offset <= last else self._cluster.highs([key])[key]
+        return last if offset <= last else self._cluster.highs([key]).get(key, last)
 
     def _reset(self, key: Key, reset: str, first: int, last: int) -> int:
         if reset == "none":

@@ -88,7 +88,7 @@ class Connector:
     def start(self, spark: SparkSession, *, slots: int = 1, warm_up: bool = False) -> None:
         """Starts the query; prepares what is not prepared yet. What goes wrong is noted, not raised.
 
-        slots: Spark tasks that can run at once. warm_up: begin with a micro-batch that loads and compiles everything.
+        slots: Spark tasks that it may run at once. warm_up: begin with a micro-batch that loads everything.
         """
         if self._given is None:
             self.prepare()

@@ -21,6 +21,7 @@ def start_query(
     options = {handoff.RUN_FOLDER: str(folder)}
     stream = spark.readStream.format(source.NAME).options(**options).load().writeStream.format(SINK)
     stream = stream.options(**options, checkpointLocation=str(checkpoint)).queryName(settings.name)
+    spark.sparkContext.setLocalProperty("spark.scheduler.pool", settings.name)  # its own turn at the slots
     trigger = {"availableNow": True} if until_caught_up else {"processingTime": tick(settings.flush)}
     return stream.trigger(**trigger).start()
 
