@@ -19,7 +19,7 @@ from parquet_sink.config.worker import load_worker
 from parquet_sink.kafka.broker import Broker
 from parquet_sink.runtime import session
 from parquet_sink.runtime.connector import Connector, Status
-from parquet_sink.state import Failure
+from parquet_sink.state import Failure, Watch
 from parquet_sink.target.process import TargetProcess
 from parquet_sink.upload.receipts import Receipt
 
@@ -73,6 +73,10 @@ class Run:
     def looked(self) -> bool:
         """Whether the connector has looked where its topic-partitions end: what comes now is new to it."""
         return self._connector.state is not None and bool(self._connector.state.watches())
+
+    def watches(self) -> list[Watch]:
+        """How its topic-partitions stand."""
+        return [] if self._connector.state is None else self._connector.state.watches()
 
     def start(self) -> Self:
         self._connector.start(self._spark, slots=session.slots(self._spark))

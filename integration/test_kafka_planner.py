@@ -1,12 +1,22 @@
 """What the planner asks of a real broker: commits of many offsets, topic-partitions that are away."""
 
+import re
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
+from integration.conftest import TopicFactory
+from integration.harness import Sink
 from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.handoff import Instance
-from parquet_sink.kafka.broker import Broker
+from parquet_sink.kafka.broker import Broker, free_port
+from parquet_sink.kafka.first_times import FirstTimes
+from parquet_sink.kafka.heard import Heard
 from parquet_sink.kafka.offsets import GroupOffsets
 
 
@@ -32,3 +42,114 @@ def test_a_thousand_offsets_are_committed_whatever_the_brokers_limit(strict: Bro
         assert {key: found.offset for key, found in group.read(list(wanted)).items()} == wanted
     finally:
         group.close()
+
+
+def test_what_waits_is_as_old_as_its_first_record(broker: Broker, topic: TopicFactory, producer: Producer) -> None:
+    """Behind transactions and gaps, in many topic-partitions at once; the future is now, and what is gone is absent."""
+    name, deleted = topic(200, prefix="times"), topic(prefix="deleted", config={"cleanup.policy": "delete"})
+    for partition in range(200):
+        producer.produce(name, b"x" * 5_000, partition=partition, timestamp=1_000_000 + partition)
+        producer.produce(name, b"later", partition=partition, timestamp=2_000_000)
+    producer.produce(deleted, b"gone")
+    producer.produce(deleted, b"there")
+    assert producer.flush(30) == 0
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    for done in admin.delete_records([TopicPartition(deleted, 0, 1)]).values():
+        done.result(30)
+    transactional = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": name, "log_level": 0})
+    transactional.init_transactions(30)
+    transactional.begin_transaction()
+    transactional.produce(name, b"aborted", partition=0, timestamp=1)
+    transactional.abort_transaction(30)
+    transactional.begin_transaction()
+    transactional.produce(name, b"committed", partition=0, timestamp=3_000_000)
+    transactional.produce(name, b"future", partition=1, timestamp=9_000_000)
+    transactional.commit_transaction(30)
+    times = FirstTimes(kafka(broker, name), Heard())
+    starts = {(name, partition): 0 for partition in range(200)}
+    first = times.read(starts, 5_000_000)
+    assert first == {(name, partition): 1_000_000 + partition for partition in range(200)}
+    rest = times.read({(name, 0): 2, (name, 1): 2, (name, 2): 1, (name, 3): 2, (deleted, 0): 0}, 5_000_000)
+    assert rest == {(name, 0): 3_000_000, (name, 1): 5_000_000, (name, 2): 2_000_000, (name, 3): 5_000_000}
+
+
+def test_a_broker_that_is_away_tells_no_ages() -> None:
+    """The read ends in time, and nothing counts as young."""
+    times = FirstTimes(
+        KafkaSettings(("t",), None, "g", {"bootstrap.servers": f"127.0.0.1:{free_port()}"}), Heard(), 1.0
+    )
+    assert times.read({("t", 0): 0}, 1) == {}
+
+
+def test_a_restart_makes_no_small_files(sink: Sink, topic: TopicFactory, producer: Producer) -> None:
+    """What a first run left waits out its interval; a record that is old already is delivered at once."""
+    name = topic(3)
+    ten_minutes = {"commit_interval_ms": 600_000}
+    first = sink.start(name, **ten_minutes).until(lambda: True)
+    first.until(lambda: first.looked)
+    for partition in (0, 1):
+        sink.broker.produce(name, [(None, b'{"id": 1}')] * 5, partition)
+    first.until(lambda: sum(watch.lag for watch in first.watches()) == 10)
+    first.stop()
+    hour_ago = int(time.time() * 1000) - 3_600_000
+    producer.produce(name, b'{"id": 2}', partition=2, timestamp=hour_ago)
+    assert producer.flush(30) == 0
+    again = sink.start(name, **ten_minutes).until_records(1)
+    ticks = time.monotonic() + 5
+    again.until(lambda: time.monotonic() > ticks)
+    assert [(receipt.partition, receipt.records) for receipt in [*first.accepted, *again.accepted]] == [(2, 1)]
+    assert sum(watch.lag for watch in again.watches()) == 10
+
+
+def beside(first: Broker, folder: Path) -> Broker:
+    """A second broker of the cluster that the first one leads, not started yet."""
+    (folder / "data").mkdir(parents=True)
+    known = (first.data_dir / "data" / "meta.properties").read_text()
+    (folder / "data" / "meta.properties").write_text(
+        re.sub(r"(node\.id=|directory\.id=).*\n", "", known) + "node.id=2\n"
+    )
+    voters = re.search(r"controller\.quorum\.voters=(.*)", (first.data_dir / "server.properties").read_text())
+    assert voters is not None
+    port = free_port()
+    own = {
+        "process.roles": "broker",
+        "node.id": "2",
+        "controller.quorum.voters": voters[1],
+        "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+    }
+    return Broker(port=port, data_dir=folder, properties=own)
+
+
+def test_a_topic_partition_without_a_leader_holds_up_no_other(
+    strict: Broker, sink: Sink, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """While the broker that leads one is gone, the other is delivered, also by a new start; then so is this one."""
+    second = beside(strict, tmp_path / "second")
+    second.start()
+    try:
+        admin = AdminClient({"bootstrap.servers": strict.bootstrap_servers})
+        admin.create_topics([NewTopic("halves", 2, replica_assignment=[[1], [2]])])["halves"].result(30)
+        for partition in (0, 1):
+            strict.produce("halves", [(None, b'{"id": 1}')] * 5, partition)
+        run = sink.make(sink.properties("halves"), broker=strict).start().until_records(10)
+        strict.produce("halves", [(None, b'{"id": 2}')] * 5, 1)
+        run.until_records(15)
+        second.kill()
+        strict.produce("halves", [(None, b'{"id": 3}')] * 5, 0)
+        run.until_records(20)
+        run.until(lambda: any(watch.away for watch in run.watches()))
+        run.stop()
+        again = sink.make(sink.properties("halves"), broker=strict).start()
+        strict.produce("halves", [(None, b'{"id": 4}')] * 5, 0)
+        again.until_records(5)
+        assert [(watch.partition, watch.away) for watch in again.watches()] == [(0, False), (1, True)]
+        second.start()
+        strict.produce("halves", [(None, b'{"id": 5}')] * 5, 1)
+        again.until_records(10)
+        again.until(lambda: not any(watch.away for watch in again.watches()))
+        again.stop()
+        assert [(row["kafkaPartition"], row["kafkaOffset"]) for row in sink.rows()] == [
+            (partition, offset) for partition in (0, 1) for offset in range(15)
+        ]
+    finally:
+        second.close()

@@ -55,6 +55,28 @@ def upload(target: TargetProcess, name: str, data: bytes, **more: Any) -> reques
     return requests.post(target.endpoint(), params=query, headers=headers, files=files, timeout=30, **more)
 
 
+def test_a_target_never_outlives_who_started_it() -> None:
+    """After kill -9 of the program that started it, the target is gone within seconds."""
+    program = (
+        "import time\n"
+        "from parquet_sink.target.process import TargetProcess\n"
+        "target = TargetProcess(discard=True)\n"
+        "target.start()\n"
+        "print(target.url, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as started:
+        assert started.stdout is not None
+        client = TargetClient(started.stdout.readline().strip())
+        assert client.healthy()
+        started.kill()
+    deadline = time.monotonic() + 20
+    while client.healthy():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    client.close()
+
+
 def test_an_upload_is_answered_stored_and_upserted(target: TargetProcess, tmp_path: Path) -> None:
     """The whole way: answer, journal, table, export, and the file byte for byte."""
     data = parquet(id=[1, 2, 1], o=[1, 1, 2], v=["a", "b", "c"])

@@ -42,13 +42,17 @@ create table if not exists word (name text primary key, body text not null);
 
 @dataclass(frozen=True)
 class Watch:
-    """How one topic-partition stands. Offsets; `oldest_ms` epoch milliseconds of the oldest unflushed arrival."""
+    """How one topic-partition stands. Offsets; `oldest_ms` epoch milliseconds of the oldest unflushed arrival.
+
+    away: it has no leader, or one that does not answer; the rest is as it was before.
+    """
 
     topic: str
     partition: int
     start: int
     end: int
     oldest_ms: int | None
+    away: bool = False
 
     @property
     def lag(self) -> int:

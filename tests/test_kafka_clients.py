@@ -225,23 +225,3 @@ def test_only_refusals_of_the_client_are_translated() -> None:
     with pytest.raises(TypeError, match="a defect"):
         clients.build(broken, {})
     assert issubclass(KafkaException, Exception)
-
-
-def test_the_client_says_the_same_once_a_minute(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A broker that is away is told at the first attempt, not at each; other lines pass, and so does a later one."""
-    now = 0.0
-    monkeypatch.setattr(clients.time, "monotonic", lambda: now)
-    logger = logging.getLogger("test-client")
-    logger.addFilter(clients._NowAndThen())
-    for number in range(50):
-        logger.error("FAIL [parquet-sink-g#consumer-%d] b:9092: refused (after %dms in state CONNECT)", number, number)
-    logger.error("something else")
-    now = clients.SAME_LINE_S
-    logger.error("FAIL [parquet-sink-g#consumer-1] b:9092: refused (after 1ms in state CONNECT)")
-    assert [record.getMessage()[:14] for record in caplog.records] == [
-        "FAIL [parquet-",
-        "something else",
-        "FAIL [parquet-",
-    ]

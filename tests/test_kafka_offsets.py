@@ -65,7 +65,7 @@ def group() -> Group:
 @pytest.fixture
 def make(group: Group, monkeypatch: pytest.MonkeyPatch) -> Callable[..., GroupOffsets]:
     """Makes the offsets of the group as an instance sees them."""
-    monkeypatch.setattr(offsets.clients, "build", lambda kind, settings: group)
+    monkeypatch.setattr(offsets.clients, "build", lambda kind, settings, heard=None: group)
     return lambda instance=ME, ids=NO_IDS: GroupOffsets(KAFKA, instance, ids)
 
 

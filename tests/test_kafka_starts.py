@@ -28,6 +28,7 @@ from parquet_sink.errors import AnotherInstance, BrokerAway, KafkaFailed, Offset
 from parquet_sink.handoff import Instance
 from parquet_sink.kafka import clients
 from parquet_sink.kafka.discovery import METADATA_S, MISSING_LOG_S
+from parquet_sink.kafka.first_times import FirstTimes
 from parquet_sink.kafka.offsets import Committed, GroupOffsets, Key, Plan, metadata
 from parquet_sink.kafka.starts import other
 from parquet_sink.kafka.stream import Ticker
@@ -120,6 +121,10 @@ class Cluster:
         for happens in (self.between.pop(name, None), self.at_call.pop(len(self.calls), None)):
             if happens is not None:
                 happens()
+
+    # both clients
+    def poll(self, timeout: float) -> None:
+        """Nothing is said."""
 
     # the admin client
     def describe_topics(self, asked: Any, request_timeout: float) -> "dict[str, Future[Any]]":
@@ -240,7 +245,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     """A cluster with one topic of 10 records."""
     made = Cluster()
     made.make("orders", 10)
-    monkeypatch.setattr(clients, "build", lambda kind, settings: made)
+    monkeypatch.setattr(clients, "build", lambda kind, settings, heard=None: made)
+    monkeypatch.setattr(FirstTimes, "read", lambda self, starts, now_ms: {})
     return made
 
 
@@ -832,7 +838,8 @@ def test_whatever_happens_to_a_topic_its_records_arrive(
     cluster, clock = Cluster(), Clock()
     cluster.make("orders", 0)
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr(clients, "build", lambda kind, settings: cluster)
+        patch.setattr(clients, "build", lambda kind, settings, heard=None: cluster)
+        patch.setattr(FirstTimes, "read", lambda self, starts, now_ms: {})
         with closing(State(Path(folder) / "state.db")) as state:
             query = Query(cluster, state, clock, lost_offsets=policy, offset_reset=reset, **more)
             for ticks, call, action in steps:

@@ -25,8 +25,8 @@ from parquet_sink.kafka.discovery import METADATA_S, named
 from parquet_sink.kafka.offsets import NO_PLANS, Committed, Key, Plan, metadata
 from parquet_sink.kafka.stream import PATIENCE_S, Ticker
 from parquet_sink.kafka.vigil import CHECK_S, SIGN_S
-from parquet_sink.model.ranges import Known, PlannedRange
-from parquet_sink.state import State
+from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries
+from parquet_sink.state import Accepted, State
 
 KEY = ("orders", 0)
 ME = Instance("me", "host", 1, "now")
@@ -52,8 +52,11 @@ class Cluster:
         self.group: dict[Key, int] = {}
         self.plans: dict[Key, Plan] = {}
         self.calls: list[str] = []
+        self.polls = 0
+        self.times = Times()
         self.epochs: dict[Key, int] = {}
         self.away = 0
+        self.leaderless: set[Key] = set()
         self.foreign = False
 
     def _called(self, name: str) -> None:
@@ -69,11 +72,27 @@ class Cluster:
 
     def starts(self, keys: Sequence[Key]) -> dict[Key, int]:
         self._called("starts")
-        return {key: self.logs[key][0] for key in keys}
+        return self._led({key: self.logs[key][0] for key in keys})
 
     def ends(self, keys: Sequence[Key]) -> dict[Key, int]:
         self._called("ends")
-        return {key: self.logs[key][1] for key in keys}
+        return self._led({key: self.logs[key][1] for key in keys})
+
+    def back(self, keys: Sequence[Key]) -> dict[Key, int]:
+        self._called("back")
+        return {key: self.logs[key][1] for key in keys if key not in self.leaderless}
+
+    def why_away(self, key: Key) -> str:
+        return "no leader"
+
+    def _led(self, found: dict[Key, int]) -> dict[Key, int]:
+        led = {key: offset for key, offset in found.items() if key not in self.leaderless}
+        if found and not led:
+            raise BrokerAway("no leader.")
+        return led
+
+    def poll(self) -> None:
+        self.polls += 1
 
     def highs(self, keys: Sequence[Key]) -> dict[Key, int]:
         self._called("highs")
@@ -113,7 +132,9 @@ class Cluster:
 
     def commit(self, offsets: dict[Key, int], plans: Mapping[Key, Plan] = NO_PLANS) -> None:
         self._called("commit")
-        self.group |= self.ahead(offsets)
+        higher = self.ahead(offsets)
+        self.group |= higher
+        self.plans |= {key: plan for key, plan in plans.items() if key in higher}
 
     def check(self, keys: Sequence[Key] | None = None) -> None:
         if keys is None or keys:
@@ -126,6 +147,18 @@ class Cluster:
 
     def close(self) -> None:
         self._called("close")
+
+
+class Times:
+    """When the first records were made, and what was asked."""
+
+    def __init__(self) -> None:
+        self.of: dict[Key, int] = {}
+        self.asked: list[dict[Key, int]] = []
+
+    def read(self, starts: Mapping[Key, int], now_ms: int) -> dict[Key, int]:
+        self.asked.append(dict(starts))
+        return {key: at for key, at in self.of.items() if key in starts}
 
 
 def spans(ranges: Sequence[PlannedRange]) -> list[Candidate]:
@@ -169,8 +202,9 @@ def state(tmp_path: Path) -> Iterator[State]:
 @pytest.fixture
 def make(cluster: Cluster, clock: Clock, state: State, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ticker]:
     """Makes tickers of the cluster, with other Kafka settings if given."""
-    monkeypatch.setattr(stream, "Watermarks", lambda kafka: cluster)
-    monkeypatch.setattr(stream, "GroupOffsets", lambda kafka, instance, ids, epochs: cluster)
+    monkeypatch.setattr(stream, "Watermarks", lambda *args: cluster)
+    monkeypatch.setattr(stream, "GroupOffsets", lambda *args: cluster)
+    monkeypatch.setattr(stream, "FirstTimes", lambda *args: cluster.times)
 
     def made(**kafka: object) -> Ticker:
         settings = replace(SETTINGS, kafka=replace(SETTINGS.kafka, **kafka))
@@ -243,10 +277,30 @@ def test_waiting_for_the_broker_has_an_end(cluster: Cluster, make: Callable[...,
 
 
 def test_what_waited_before_the_start_is_due_at_once(cluster: Cluster, make: Callable[..., Ticker]) -> None:
-    """Records that were there before we looked count as old enough, since nobody knows their age."""
+    """Records that were there before we looked count as old enough where their age cannot be read in time."""
     cluster.logs[KEY] = (0, 7)
     ticker = make()
     assert spans(ticker.tick(ticker.begin())) == [(*KEY, Range(0, 7, Reason.INTERVAL))]
+
+
+def test_what_waits_at_the_start_is_as_old_as_its_record(
+    cluster: Cluster, make: Callable[..., Ticker], clock: Clock
+) -> None:
+    """A start makes no small files of what is young, and holds back nothing that is old; it asks once."""
+    now_ms = int(clock.now() * 1000)
+    other = ("orders", 1)
+    cluster.logs = {KEY: (0, 7), other: (0, 5), ("orders", 2): (0, 0)}
+    cluster.times.of = {KEY: now_ms - 500, other: now_ms - 3_600_000}
+    ticker = make()
+    start = ticker.begin()
+    assert spans(ticker.tick(start)) == [(*other, Range(0, 5, Reason.INTERVAL))]
+    clock.sleep(1)
+    assert ticker.tick({other: 5}) == []
+    clock.sleep(0.5)
+    assert spans(ticker.tick({})) == [(*KEY, Range(0, 7, Reason.INTERVAL))]
+    cluster.logs = {KEY: (0, 9), other: (0, 5), ("orders", 2): (0, 3)}
+    assert ticker.tick({KEY: 7}) == []
+    assert cluster.times.asked == [{KEY: 0, other: 0}]
 
 
 def test_a_tick_commits_what_was_accepted(cluster: Cluster, make: Callable[..., Ticker]) -> None:
@@ -534,3 +588,102 @@ def test_closing_closes_the_client(cluster: Cluster, make: Callable[..., Ticker]
 def test_names_are_sorted() -> None:
     """A log line lists topic-partitions in order."""
     assert named({("b", 1): 0, ("a", 2): 0}) == "a 2, b 1"
+
+
+def owing(state: State, until: int, wait_s: float, attempts: int = 1) -> None:
+    """The sink's word on the range [0, 100): accepted in part, the rest to be tried again."""
+    state.accept([Accepted(*KEY, until, 0, 100, "records", Again(Tries(attempts, 5.0), wait_s))])
+
+
+def test_what_must_wait_is_tried_again_when_its_time_has_come(
+    cluster: Cluster, state: State, make: Callable[..., Ticker], clock: Clock
+) -> None:
+    """A range comes again as a whole, with what was accepted, the attempts so far and what was known at first."""
+    state.learn("orders", Known(b"then", 1.0, 1.0))
+    ticker = make()
+    ticker.begin()
+    cluster.logs[KEY] = (0, 100)
+    (first,) = ticker.tick({})
+    assert (first.accepted, first.known.schema) == (0, b"then")
+    state.learn("orders", Known(b"later", 1.0, 1.0))
+    owing(state, 40, 8.0)
+    assert ticker.tick({KEY: 100}) == []
+    assert cluster.group[KEY] == 40, "what was accepted is committed"
+    assert cluster.plans[KEY] == Plan(0, 100, "records"), "and beside it stands the whole range"
+    assert ticker.tasks() == 1
+    clock.sleep(7.9)
+    assert ticker.tick({KEY: 100}) == []
+    clock.sleep(0.2)
+    (second,) = ticker.tick({KEY: 100})
+    assert (second.start, second.end, second.accepted, second.known.schema) == (0, 100, 40, b"then")
+    assert second.tries.attempts == 1
+    assert second.tries.elapsed_s == pytest.approx(5.0 + 8.1)
+    state.accept([Accepted(*KEY, 100, 0, 100, "records")])
+    assert ticker.tick({KEY: 100}) == []
+    assert (cluster.group[KEY], ticker.tasks()) == (100, None)
+
+
+def test_other_topic_partitions_go_on_while_one_waits(
+    cluster: Cluster, state: State, make: Callable[..., Ticker]
+) -> None:
+    """A file that must wait holds up its own topic-partition and no other; it gets no newer files meanwhile."""
+    other = ("orders", 1)
+    cluster.logs[other] = (0, 0)
+    ticker = make()
+    ticker.begin()
+    cluster.logs[KEY] = (0, 100)
+    ticker.tick({})
+    owing(state, 0, 60.0)
+    cluster.logs[KEY], cluster.logs[other] = (0, 900), (0, 100)
+    (taken,) = ticker.tick({KEY: 100})
+    assert (taken.topic, taken.partition, taken.start, taken.end) == (*other, 0, 100)
+    assert ticker.tick({other: 100}) == []
+    assert (cluster.group[KEY], cluster.group[other]) == (0, 100)
+
+
+def test_a_stop_does_not_wait_for_what_is_owed(cluster: Cluster, state: State, make: Callable[..., Ticker]) -> None:
+    """Once told to stop nothing is tried again: what was accepted is committed, with the range beside it."""
+    ticker = make()
+    ticker.begin()
+    cluster.logs[KEY] = (0, 100)
+    ticker.tick({})
+    owing(state, 40, 0.0)
+    state.stop()
+    assert ticker.tick({KEY: 100}) == []
+    assert state.said("drained")
+    assert (cluster.group[KEY], cluster.plans[KEY]) == (40, Plan(0, 100, "records"))
+
+
+def test_a_drain_waits_for_what_is_owed(
+    cluster: Cluster, state: State, make: Callable[..., Ticker], clock: Clock
+) -> None:
+    """`--until-caught-up` is not caught up while a file must be tried again."""
+    cluster.logs[KEY] = (0, 100)
+    ticker = make()
+    ticker.begin()
+    ticker.drain()
+    ticker.tick({})
+    owing(state, 0, 30.0)
+    before = clock.seconds
+    (again,) = ticker.tick({KEY: 100})
+    assert (again.start, again.end) == (0, 100)
+    assert clock.seconds - before >= 30.0
+
+
+def test_a_range_that_was_cut_off_comes_again_at_the_next_start(
+    cluster: Cluster, state: State, make: Callable[..., Ticker]
+) -> None:
+    """After a crash the group says which range and how far, and the state file what was known then."""
+    state.learn("orders", Known(b"then"))
+    ticker = make()
+    ticker.begin()
+    cluster.logs[KEY] = (0, 100)
+    ticker.tick({})
+    owing(state, 40, 60.0)
+    ticker.tick({KEY: 100})
+    state.learn("orders", Known(b"later"))
+    state.forgive()
+    following = make()
+    following.begin()
+    (again,) = following.tick({})
+    assert (again.start, again.end, again.accepted, again.known) == (0, 100, 40, Known(b"then"))

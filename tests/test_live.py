@@ -53,7 +53,10 @@ def connector(
     state: State | None, status: Status = Status.RUNNING, failure: Failure | None = None, name: str = "orders"
 ) -> Connector:
     """What the view reads of a connector."""
-    made = SimpleNamespace(settings=SimpleNamespace(name=name), status=status, failure=failure, state=state)
+    if state is not None:
+        state.say("begun", True)
+    settings = SimpleNamespace(name=name)
+    made = SimpleNamespace(settings=settings, status=status, failure=failure, state=state, has_begun=lambda: True)
     return cast(Connector, made)
 
 
@@ -146,7 +149,7 @@ def test_the_summary_counts_lag_from_what_was_accepted_last(state: State) -> Non
     """The watch of an ended query may be old; accepted offsets are not."""
     state.watch([Watch("orders", 0, 0, 5_000, 1)])
     state.add_receipts([receipt()])
-    state.accept([Accepted("orders", 0, 5_000, 5_000, "interval")])
+    state.accept([Accepted("orders", 0, 5_000, 0, 5_000, "interval")])
     terminal = Terminal()
     shown = view(terminal)
     shown.look([connector(state)])
@@ -310,7 +313,10 @@ from parquet_sink.state import State, Watch
 state = State(Path(sys.argv[1]))
 state.watch([Watch("orders", number, 0, number * 10, None) for number in range(30)])
 made = [
-    SimpleNamespace(settings=SimpleNamespace(name=f"c{number}"), status=Status.RUNNING, failure=None, state=state)
+    SimpleNamespace(
+        settings=SimpleNamespace(name=f"c{number}"), status=Status.RUNNING, failure=None, state=state,
+        has_begun=lambda: True,
+    )
     for number in range(6)
 ]
 view = LiveView()

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from parquet_sink import logs
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.settings import (
     ConnectorSettings,
@@ -543,3 +544,10 @@ def test_a_topic_that_changes_its_types_all_the_time_is_told(run: Run, caplog: p
     (record,) = [record for record in caplog.records if "churning" in record.message]
     assert "Column code is a string in some records and a whole number (int64) in others" in record.message
     assert "at 1.0 rows per file" in record.message
+
+
+def test_lines_of_a_task_name_its_connector(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker is lent from one connector to the next: what is logged in it names the one whose task it is."""
+    monkeypatch.setattr(logs._Marked, "connector", "another")
+    run(Target(), (SPAN, [block(SPAN, 100, good(3))]))
+    assert logs._Marked.connector == "sink"

@@ -121,6 +121,10 @@ def test_an_error_of_java_s_is_one_line_without_its_trace() -> None:
             ["Invalid maximum heap size: -Xmxlots", "Error: Could not create the JVM."],
             "Invalid maximum heap size: -Xmxlots",
         ),
+        (
+            ["Error occurred during initialization of VM", "Too small maximum heap"],
+            "Error occurred during initialization of VM: Too small maximum heap",
+        ),
         (["one", "two"], "two"),
         (["Exception in thread main: no", "\tat a.Error(B.java:1)"], "Exception in thread main: no"),
     ],

@@ -20,11 +20,13 @@ from parquet_sink.config.settings import (
     ShapeSettings,
 )
 from parquet_sink.errors import AnotherInstance
+from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.handoff import Instance
 from parquet_sink.kafka.offsets import Committed, Plan, metadata
 from parquet_sink.runtime import connector as module
 from parquet_sink.runtime import group
 from parquet_sink.runtime.connector import Connector, Status
+from parquet_sink.runtime.query import tick
 from parquet_sink.runtime.restarts import MOST, PAUSE_S, WINDOW_S
 from parquet_sink.state import Accepted, Failure, Watch
 
@@ -478,7 +480,25 @@ def test_files_that_were_removed_are_made_anew(
     assert handoff.read({handoff.RUN_FOLDER: str(running.folder)}).instance == instance
     assert running.state is not None
     assert running.state.said("slots") == 4
+    with pytest.raises(AnotherInstance):
+        ConnectorLock(running.settings.files.tmp_dir, "orders").acquire()
     assert "was removed while it was in use" in caplog.text
+
+
+def test_a_query_that_does_not_stop_keeps_nothing_from_being_committed(
+    begun: Connector, launched: list[Query], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark may give up on a query; what the target accepted is committed all the same."""
+
+    def stuck() -> None:
+        raise TimeoutError("the query did not stop within 10 s")
+
+    monkeypatch.setattr(launched[0], "stop", stuck)
+    assert begun.state is not None
+    begun.state.accept([Accepted("orders", 0, 9, 0, 12, "records")])
+    stop(begun, clock, drained_s=0)
+    assert begun.status is Status.DONE
+    assert Group.advanced == [({("orders", 0): 9}, {("orders", 0): Plan(0, 12, "records")})]
 
 
 def test_a_crash_ends_one_connector(running: Connector, launched: list[Query]) -> None:
@@ -489,12 +509,10 @@ def test_a_crash_ends_one_connector(running: Connector, launched: list[Query]) -
     assert "No space left on device" in running.failure.message
 
 
-@pytest.mark.parametrize(("interval", "tick"), [(1_000, "250"), (2_000, "500"), (60_000, "1000")])
-def test_ticks_follow_the_interval(tmp_path: Path, interval: int, tick: str) -> None:
+@pytest.mark.parametrize(("interval", "expected"), [(1_000, "250"), (2_000, "500"), (60_000, "1000")])
+def test_ticks_follow_the_interval(interval: int, expected: str) -> None:
     """A short commit interval is looked at more often, a long one once a second."""
-    made = settings(tmp_path)
-    object.__setattr__(made, "flush", FlushSettings(1_000_000, 100, interval))
-    assert Connector(made, tmp_path / "run")._tick() == f"{tick} milliseconds"
+    assert tick(FlushSettings(1_000_000, 100, interval)) == f"{expected} milliseconds"
 
 
 def test_failures_are_logged_once(running: Connector, launched: list[Query], caplog: pytest.LogCaptureFixture) -> None:

@@ -44,7 +44,9 @@ class FakeState:
 
 def connector(status: Status = Status.RUNNING) -> Any:
     """What an observer sees of a connector."""
-    return SimpleNamespace(settings=SimpleNamespace(name="orders"), status=status, state=FakeState())
+    return SimpleNamespace(
+        settings=SimpleNamespace(name="orders"), has_begun=lambda: True, status=status, state=FakeState()
+    )
 
 
 def test_log_lines_take_the_place_of_a_view_that_fails(caplog: pytest.LogCaptureFixture) -> None:

@@ -23,13 +23,21 @@ class FakeState:
     def __init__(self) -> None:
         self.receipts: list[Receipt] = []
 
+        self.words: dict[str, object] = {"begun": True}
+
+    def said(self, name: str) -> object:
+        return self.words.get(name)
+
     def receipts_after(self, last: int) -> list[tuple[int, Receipt]]:
         return [(number, receipt) for number, receipt in enumerate(self.receipts, 1) if number > last]
 
 
 def connector(name: str = "orders", status: Status = Status.RUNNING) -> Any:
     """What an observer sees of a connector."""
-    return SimpleNamespace(settings=SimpleNamespace(name=name), status=status, state=FakeState())
+    state = FakeState()
+    return SimpleNamespace(
+        settings=SimpleNamespace(name=name), status=status, state=state, has_begun=lambda: bool(state.said("begun"))
+    )
 
 
 @pytest.fixture
@@ -80,3 +88,17 @@ def test_a_connector_that_never_started_has_no_files(lines: LogLines) -> None:
     one = connector(status=Status.FAILED)
     one.state = None
     lines.look([one])
+
+
+def test_a_connector_runs_when_a_broker_answered(lines: LogLines, caplog: pytest.LogCaptureFixture) -> None:
+    """While nobody knows where its topic-partitions start, a connector is starting, though its query is there."""
+    one = connector()
+    one.state.words.clear()
+    lines.look([one])
+    one.state.words["begun"] = True
+    lines.look([one])
+    lines.look([one])
+    assert [record.message.partition(";")[0] for record in caplog.records] == [
+        "connector orders: starting",
+        "connector orders: running",
+    ]

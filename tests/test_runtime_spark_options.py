@@ -1,8 +1,10 @@
 """Options for Spark: what is wrong with them is told by option, value and cure, before Spark starts."""
 
+from pathlib import Path
+
 import pytest
 
-from parquet_sink.runtime.session import LOCAL_MASTER, SETTINGS
+from parquet_sink.runtime.session import LOCAL_MASTER, SETTINGS, Session, local_master, share
 from parquet_sink.runtime.spark_options import problems
 
 
@@ -53,3 +55,23 @@ def test_values_that_spark_would_trip_over_are_named(key: str, value: str, good:
 def test_our_own_settings_are_right() -> None:
     """What the sink itself sets passes the same rules."""
     assert problems(None, list(SETTINGS.items())) == []
+
+
+def test_slots_are_shared_so_that_none_waits_for_another() -> None:
+    """One connector alone has four; each further one adds one, and each leaves one to every other."""
+    assert [local_master(count) for count in (1, 2, 4, 40)] == ["local[4,4]", "local[5,4]", "local[7,4]", "local[43,4]"]
+    for count in range(1, 50):
+        slots = int(local_master(count).removeprefix("local[").partition(",")[0])
+        assert share(slots, count) == 4
+        assert slots - share(slots, count) >= count - 1
+    assert share(2, 5) == 1, "a master with fewer slots than connectors still gives each one"
+
+
+def test_speculation_stays_off(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A second attempt beside a living one would send a range's files twice at once, so that cannot be asked for."""
+    with caplog.at_level("WARNING"):
+        settings = Session(None, tmp_path, {"spark.speculation": "true", "spark.ui.enabled": "true"})._settings(
+            local=True
+        )
+    assert (settings["spark.speculation"], settings["spark.ui.enabled"]) == ("false", "true")
+    assert "spark.speculation=true is not honoured" in caplog.text

@@ -19,7 +19,7 @@ from parquet_sink.target.process import TargetProcess
 TOPIC: Final = "crash"
 LOOK_S: Final = 0.05
 SAMPLE_S: Final = 0.4
-VICTIM_S: Final = 60.0
+VICTIM_S: Final = 180.0
 STOP_S: Final = 120.0
 DRAIN_S: Final = 240.0
 ORPHANS_S: Final = 30.0

@@ -30,7 +30,7 @@ class Sizes:
 
     @property
     def timeout_s(self) -> float:
-        return 180 + 60 * self.kills + 2 * self.records / self.per_second
+        return 180 + 120 * self.kills + 2 * self.records / self.per_second
 
 
 @dataclass

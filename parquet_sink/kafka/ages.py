@@ -1,31 +1,42 @@
 """How old the oldest undelivered record of each topic-partition is, and how they all stand, for the view."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from parquet_sink.kafka.admission import Arrivals
+from parquet_sink.kafka.first_times import FirstTimes
 from parquet_sink.kafka.offsets import Key
 from parquet_sink.kafka.standing import Context
 from parquet_sink.state import Watch
 
 
 class Ages:
-    """Keeps the arrivals of each topic-partition."""
+    """Keeps the arrivals of each topic-partition. times: tells how old what waits at the first look is."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(self, context: Context, times: FirstTimes) -> None:
+        self._context, self._times = context, times
         self._arrivals: dict[Key, Arrivals] = {}
         self._shown: dict[Key, Watch] = {}
 
-    def oldest_ms(self, key: Key, start: int, end: int, now_ms: int) -> int | None:
-        """When the record at `start` arrived, epoch milliseconds; None when there is none. `end`: what is seen now.
+    def begin(self, ends: Mapping[Key, int], now_ms: int) -> None:
+        """What waits in topic-partitions that were not looked at before is as old as its first record.
 
-        What waited before we looked for the first time counts as old enough.
+        It is old enough where that cannot be read in time: nothing that is old is held back.
         """
-        first = key not in self._arrivals
+        starts = self._context.standing.starts
+        waiting = {key: starts[key] for key, end in ends.items() if key not in self._arrivals and end > starts[key]}
+        if not waiting:
+            return
+        times = self._times.read(waiting, now_ms)
+        old_ms = now_ms - self._context.settings.flush.commit_interval_ms
+        for key in waiting:
+            self._arrivals[key] = Arrivals().seen(ends[key], times.get(key, old_ms))
+
+    def oldest_ms(self, key: Key, start: int, end: int, now_ms: int) -> int | None:
+        """When the record at `start` arrived, epoch milliseconds; None when there is none. `end`: what is seen now."""
         arrivals = self._arrivals.get(key, Arrivals()).after(start)
-        seen_ms = now_ms - self._context.settings.flush.commit_interval_ms if first else now_ms
         if end > start:
-            arrivals = arrivals.seen(end, seen_ms)
+            arrivals = arrivals.seen(end, now_ms)
         self._arrivals[key] = arrivals
         return arrivals.oldest_ms(start)
 
@@ -42,6 +53,9 @@ class Ages:
             for key, end in ends.items()
             if key in self._arrivals
         }
+        for key in self._context.away:
+            last = self._shown.get(key, Watch(*key, 0, 0, None))
+            watches[key] = replace(last, away=True)
         changed = [watch for key, watch in watches.items() if self._shown.get(key) != watch]
         if changed:
             self._context.state.watch(changed)

@@ -117,15 +117,17 @@ class Error(Protocol):
     def str(self) -> str: ...
 
 
-def failure(error: Error, what: str, *, asked: str = "the broker", away: str = "Nothing is lost") -> KafkaFailed:
-    """The failure of a request. what: was tried, without a full stop. asked: who answered. away: ends the message.
+def failure(
+    error: Error, what: str, *, asked: str = "the broker", why: str = "", away: str = "Nothing is lost"
+) -> KafkaFailed:
+    """The failure of a request. what: was tried, without a full stop. asked: who answered.
 
-    BrokerAway if it passes, KafkaRefused if it does not, KafkaFailed if nobody can say: that is tried again some
-    times.
+    BrokerAway if it passes: `why` says more than the error does, if known, and `away` ends the message. KafkaRefused if
+    it does not pass, KafkaFailed if nobody can say: that is tried again some times.
     """
     code, said = error.code(), error.str().rstrip(".")
     if code in PASSING:
-        return BrokerAway(f"{what}: no answer from {asked}. {said}. {away}.")
+        return BrokerAway(f"{what}: no answer from {asked}. {why or said}. {away}.")
     if cure := REFUSALS.get(code):
         return KafkaRefused(f"{what}: {asked} refuses. {said}. {cure}.")
     return KafkaFailed(f"{what}: {asked} failed. {said} (code {code}). Look in the brokers' logs.")

@@ -1,9 +1,7 @@
 """Client options: Kafka's Java names, which operators write, to librdkafka's, which we run on."""
 
 import json
-import logging
 import re
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
@@ -12,8 +10,7 @@ from confluent_kafka import KafkaError, KafkaException
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import InvalidConfiguration
-
-log = logging.getLogger(__name__)
+from parquet_sink.kafka.heard import Heard
 
 END_OF_PARTITION: Final = KafkaError._PARTITION_EOF  # noqa: SLF001 - the client's public names for its own events
 OUT_OF_RANGE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})  # noqa: SLF001
@@ -54,9 +51,6 @@ NO_EFFECT: Final = frozenset(
 
 T = TypeVar("T")
 
-SAME_LINE_S: Final = 60.0
-MOST_LINES: Final = 1_000
-_VARYING: Final = re.compile(r"\[parquet-sink[^\]]*\] ?|\(after \d+ms[^)]*\)|\b\d+ms\b")
 
 JAAS: Final = re.compile(r'(username|password)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;]+))')
 
@@ -123,6 +117,7 @@ def reading(kafka: KafkaSettings) -> dict[str, Any]:
     """Settings of the consumer that reads ranges in executors. It never joins the group and never commits.
 
     The queue bounds are ours: `queued.max.messages.kbytes` is what one consumer may hold in memory ahead of us.
+    Checksums are checked, as Java's consumer does; librdkafka does not unless it is asked to.
     """
     return {
         "queued.max.messages.kbytes": "4096",
@@ -131,6 +126,7 @@ def reading(kafka: KafkaSettings) -> dict[str, Any]:
         "fetch.queue.backoff.ms": "10",
         "fetch.error.backoff.ms": "100",
         "fetch.message.max.bytes": str(1 << 20),
+        "check.crcs": "true",
         **_common(kafka),
         "enable.partition.eof": True,
         "enable.auto.commit": False,
@@ -167,37 +163,12 @@ def fingerprint(settings: Mapping[str, Any]) -> int:
     return hash(json.dumps(dict(settings), sort_keys=True, default=str))
 
 
-class _NowAndThen(logging.Filter):
-    """Lets a line pass once a minute: a client whose broker is away says the same ten times a second."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._told: dict[str, float] = {}
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        text = _VARYING.sub("", record.getMessage())
-        now = time.monotonic()
-        if now - self._told.get(text, -SAME_LINE_S) < SAME_LINE_S:
-            return False
-        if len(self._told) >= MOST_LINES:
-            self._told.clear()
-        self._told[text] = now
-        return True
-
-
-_client_log = logging.getLogger(f"{__name__}.librdkafka")
-_client_log.addFilter(_NowAndThen())
-
-
-def build(make: Callable[[dict[str, Any]], T], settings: dict[str, Any]) -> T:
-    """`make(settings)` with librdkafka's logs in ours, and its refusals as InvalidConfiguration."""
+def build(make: Callable[[dict[str, Any]], T], settings: dict[str, Any], heard: Heard | None = None) -> T:
+    """`make(settings)` whose words go to `heard` when it is polled, and its refusals as InvalidConfiguration."""
+    heard = heard or Heard(str(settings.get("group.id", "")))
     try:
-        return make({**settings, "logger": _client_log, "error_cb": _told})
+        return make({**settings, "logger": heard, "error_cb": heard.error})
     except KafkaException as error:
         raise InvalidConfiguration(
             [f"Invalid [consumer.override.*]. The Kafka client says: {error.args[0].str()}"]
         ) from None
-
-
-def _told(error: Any) -> None:
-    log.debug("kafka client: %s", error.str())

@@ -7,6 +7,7 @@ from typing import Final
 from parquet_sink.errors import BrokerAway, TopicGone
 from parquet_sink.kafka import clients
 from parquet_sink.kafka.ages import Ages
+from parquet_sink.kafka.away import Aside
 from parquet_sink.kafka.offsets import Key
 from parquet_sink.kafka.plans import RangePlanner
 from parquet_sink.kafka.standing import Context
@@ -26,6 +27,9 @@ class Discovery:
         self._context, self._planner, self._ages = context, planner, ages
         self._resolver = Starts(context.settings, context.cluster, context.group, context.ids, context.epochs)
         self._looked = self._reminded = 0.0
+        self._aside = Aside(context.cluster, context.now)
+        self._late: dict[Key, str] = {}
+        """How those start that were away at the start of the query: not as new ones do."""
 
     def begin(self) -> dict[Key, int]:
         """Where each topic-partition starts: at its committed offset, else where `auto.offset.reset` says.
@@ -33,11 +37,12 @@ class Discovery:
         A topic that the connector names must be there at its first start. Raises OffsetsLost, KafkaFailed.
         """
         again = bool(self._context.state.said("begun"))
-        keys = self._context.cluster.topic_partitions(missing_too=again)
+        keys, reset = self._context.cluster.topic_partitions(missing_too=again), self._first_reset(again)
         try:
-            starts = self._resolve(keys, self._first_reset(again))
+            starts = self._resolve(keys, reset)
         except TopicGone as error:
             raise BrokerAway(str(error)) from None
+        self._late = {key: reset for key in keys if key not in starts}
         self._looked = self._context.now()
         return starts
 
@@ -48,13 +53,16 @@ class Discovery:
 
     def look(self) -> None:
         """Takes in topics and topic-partitions that are new, if it is time; reads them from their first record."""
+        starts = self._context.standing.starts
+        if back := list(self._aside.ends([key for key in self._context.away if key not in starts])):
+            self._take_in(back)
         every_s = clients.seconds(self._context.settings.kafka, "metadata.max.age.ms", METADATA_S)
         if self._context.now() - self._looked < every_s:
             return
-        starts = self._context.standing.starts
         keys = self._context.cluster.topic_partitions(missing_too=True)
         self._let_go(starts.keys() - set(keys))
-        fresh = [key for key in keys if key not in starts]
+        self._context.away.forget([key for key in self._context.away if key not in keys])
+        fresh = [key for key in keys if key not in starts and key not in self._context.away]
         if fresh:
             self._take_in(fresh)
         self._looked = self._context.now()
@@ -72,6 +80,7 @@ class Discovery:
         for topic in sorted(topics_of(gone)):
             keys = sorted(key for key in gone if key[0] == topic)
             log.warning("connector %s: %s", self._context.settings.name, farewell(topic, self._drop(keys)))
+        self._context.away.forget(gone)
         self._context.ids.let_go(topics_of(standing.gone) - topics_of(standing.starts))
 
     def _drop(self, keys: Sequence[Key]) -> dict[int, range]:
@@ -92,16 +101,21 @@ class Discovery:
             )
 
     def _take_in(self, fresh: list[Key]) -> None:
-        joined = self._resolve(fresh, "earliest")
+        joined: dict[Key, int] = {}
+        for reset in sorted({self._late.get(key, "earliest") for key in fresh}):
+            joined |= self._resolve([key for key in fresh if self._late.get(key, "earliest") == reset], reset)
         self._context.group.take_over(joined, self._planner.planned)
         self._context.standing.take_in(joined)
-        log.info("connector %s: new topic-partitions %s", self._context.settings.name, named(joined))
+        if new := {key: offset for key, offset in joined.items() if self._late.pop(key, None) is None}:
+            log.info("connector %s: new topic-partitions %s", self._context.settings.name, named(new))
 
     def _resolve(self, keys: list[Key], reset: str) -> dict[Key, int]:
-        """The start of each: its committed offset if Kafka still has it, else by `reset`."""
+        """The start of each: its committed offset if Kafka still has it, else by `reset`; absent: those away."""
         standing = self._context.standing
         self._context.ids.adopt(topics_of(keys) - topics_of(standing.starts))
         starts, plans = self._resolver.resolve(keys, reset, standing.gone)
+        self._context.away.mark((key for key in keys if key not in starts), self._context.cluster.why_away)
+        self._context.away.back(starts)
         self._planner.planned = {key: plan for key, plan in self._planner.planned.items() if key not in keys} | plans
         return starts
 

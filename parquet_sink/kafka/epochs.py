@@ -15,7 +15,7 @@ from typing import Final
 
 from confluent_kafka import KafkaError
 
-from parquet_sink.errors import OffsetsLost
+from parquet_sink.errors import RESET_TOOL, OffsetsLost
 
 Key = tuple[str, int]
 CUT_BACK: Final = KafkaError._LOG_TRUNCATION  # noqa: SLF001 - the client's public name
@@ -66,5 +66,5 @@ def cut_back(topic: str, partition: int, start: int, cut: int) -> OffsetsLost:
         f"Topic {topic}, topic-partition {partition}: the group stands at offset {start}, but the log was cut back to "
         f"{cut} since (an unclean leader election, or a broker that lost records) and has grown again: the records "
         f"from {cut} to {start - 1} are others than those delivered. To have them, too, reset the group's offset to "
-        f"{cut} with kafka-consumer-groups; to go on at {start} without, set connect.ems.lost.offsets.policy=CONTINUE."
+        f"{cut} with {RESET_TOOL}; to go on at {start} without, set connect.ems.lost.offsets.policy=CONTINUE."
     )

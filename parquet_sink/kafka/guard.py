@@ -49,10 +49,10 @@ class TopicGuard:
         With CONTINUE the group is set to its beginning and the query starts again from there. No harm when only the
         last stable offset lies below: someone read further with read_uncommitted.
         """
-        if self._context.cluster.highs([key])[key] >= start:
+        if self._context.cluster.highs([key]).get(key, start) >= start:
             return
         self.confirm([key[0]])
-        first = self._context.cluster.starts([key])
+        first = self._context.cluster.starts([key])  # raises when it is away: it is alone
         error = reader.lost(*key, start, first[key], end)
         if self._context.settings.kafka.lost_offsets == "STOP":
             raise error

@@ -8,6 +8,7 @@ topic that the offset belongs to, so that it is never taken for one of a topic m
 import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any, Final
@@ -18,11 +19,14 @@ from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import AnotherInstance, BrokerAway, ConnectorError, TopicGone
 from parquet_sink.handoff import Instance
 from parquet_sink.kafka import answers, clients
+from parquet_sink.kafka.bounded import Bounded
+from parquet_sink.kafka.heard import Heard
 from parquet_sink.kafka.pieces import TOO_LARGE, halves, pieces
 
 log = logging.getLogger(__name__)
 
 TIMEOUT_S: Final = 15.0
+CLOSE_S: Final = 2.0
 Key = tuple[str, int]
 """topic, partition"""
 
@@ -110,7 +114,7 @@ class GroupOffsets:
     Each write looks first, in the request before it: Kafka knows no commit on condition. Commits never go backwards.
     Offsets that changed behind our back end this instance: the newer hand wins.
     ids: topic -> id of the topic that our offsets belong to, looked up at each commit; its owner keeps it true. epochs:
-    the leader epochs that belong to our offsets, in the same way.
+    the leader epochs that belong to our offsets, in the same way. heard: takes what the client says of itself.
     """
 
     def __init__(
@@ -119,9 +123,12 @@ class GroupOffsets:
         instance: Instance,
         ids: Mapping[str, str] = NO_IDS,
         epochs: Mapping[Key, int] = NO_EPOCHS,
+        heard: Heard | None = None,
     ) -> None:
         self._group, self._instance, self._ids, self._epochs = kafka.group, instance, ids, epochs
-        self._consumer: Consumer = clients.build(Consumer, clients.coordinating(kafka))
+        self._heard = heard or Heard(kafka.group)
+        self._consumer: Consumer = clients.build(Consumer, clients.coordinating(kafka), self._heard)
+        self._commits = Bounded(TIMEOUT_S)
         self._ours: dict[Key, int] = {}
         self._found: dict[Key, Committed | None] = {}
 
@@ -265,10 +272,12 @@ class GroupOffsets:
 
     def _refusal(self, piece: list[TopicPartition]) -> KafkaError | None:
         try:
-            done = self._consumer.commit(offsets=piece, asynchronous=False)
+            done = self._commits.run(lambda: self._consumer.commit(offsets=piece, asynchronous=False))
         except KafkaException as error:
             said: KafkaError = error.args[0]
             return said
+        except TimeoutError:
+            return KafkaError(KafkaError._TIMED_OUT)  # noqa: SLF001 - the client's public name
         return next((tp.error for tp in done or () if tp.error), None)
 
     def _failed(self, what: str, error: KafkaError) -> ConnectorError:
@@ -279,10 +288,16 @@ class GroupOffsets:
             )
         if error.code() in answers.UNKNOWN:
             return BrokerAway(f"Group {self._group}: {what}. A topic is being made or deleted.")
-        return answers.failure(error, f"Group {self._group}: {what}")
+        why, cure = self._heard.why()
+        return answers.failure(error, f"Group {self._group}: {what}", why=why, away=cure or "Nothing is lost")
+
+    def poll(self) -> None:
+        """Takes what the client says of itself; there are no records for one that is assigned to nothing."""
+        self._consumer.poll(0)
 
     def close(self) -> None:
-        self._consumer.close()
+        with suppress(TimeoutError):  # a broker that hangs holds it, and the commits before it
+            Bounded(CLOSE_S).run(self._consumer.close)
 
 
 def _committed(tp: TopicPartition) -> Committed:

@@ -80,6 +80,11 @@ class RangePlanner:
         """What stands beside the offsets of ranges that are not done."""
         return {**self.planned, **{key: _plan(owed.planned) for key, owed in self.owed.items()}}
 
+    @property
+    def troubled(self) -> bool:
+        """Whether uploads fail: a range is owed, or comes again because one failed."""
+        return bool(self.owed) or any(one.tries.attempts for one in self.under_way.values())
+
     def forget(self, key: Key) -> None:
         """This topic-partition is not there any more."""
         self.planned.pop(key, None)

@@ -15,7 +15,7 @@ from typing import Final
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from parquet_sink.config.settings import KafkaSettings
-from parquet_sink.errors import KafkaFailed, OffsetsLost
+from parquet_sink.errors import RESET_TOOL, KafkaFailed, OffsetsLost
 from parquet_sink.kafka import answers, clients
 from parquet_sink.kafka.block import Block
 from parquet_sink.memory import give_back
@@ -260,7 +260,7 @@ def lost(topic: str, partition: int, start: int, low: int, high: int) -> Offsets
         what = f"offsets {start} to {low - 1} were deleted by retention before they were read ({low - start} offsets)"
     return OffsetsLost(
         f"Topic {topic}, topic-partition {partition}: {what}. To go on at {low if start < low else 'its start'}, set "
-        f"connect.ems.lost.offsets.policy=CONTINUE or reset the group's offset with kafka-consumer-groups."
+        f"connect.ems.lost.offsets.policy=CONTINUE or reset the group's offset with {RESET_TOOL}."
     )
 
 
@@ -269,5 +269,5 @@ def made_anew(topic: str, partition: int, start: int) -> OffsetsLost:
     return OffsetsLost(
         f"Topic {topic}, topic-partition {partition}: the group stands at offset {start} of a topic that was deleted "
         f"and made anew; what it held from there on is gone. To go on at the new topic's first record, set "
-        f"connect.ems.lost.offsets.policy=CONTINUE or reset the group's offset with kafka-consumer-groups."
+        f"connect.ems.lost.offsets.policy=CONTINUE or reset the group's offset with {RESET_TOOL}."
     )

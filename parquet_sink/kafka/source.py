@@ -153,7 +153,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._ticker is None:
             from parquet_sink.kafka.stream import Ticker  # only in the planner's process
 
-            configure_worker()
+            configure_worker(self._given.settings.name)
             ticker = Ticker(self._given.settings, self._opened(), self._given.instance)
             ticker.begin()
             self._ticker = ticker

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from parquet_sink.config.settings import ConnectorSettings
+from parquet_sink.kafka.away import Away
 from parquet_sink.kafka.epochs import Epochs
 from parquet_sink.kafka.offsets import GroupOffsets, Key
 from parquet_sink.kafka.starts import TopicIds
@@ -46,3 +47,4 @@ class Context:
     standing: Standing
     epochs: Epochs
     now: Callable[[], float]
+    away: Away

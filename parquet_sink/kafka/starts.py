@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 from parquet_sink.config.settings import ConnectorSettings
-from parquet_sink.errors import BrokerAway, ConnectorError, OffsetsLost, TopicGone
+from parquet_sink.errors import RESET_TOOL, BrokerAway, ConnectorError, OffsetsLost, TopicGone
 from parquet_sink.kafka import reader
 from parquet_sink.kafka.epochs import Epochs
 from parquet_sink.kafka.offsets import Committed, Key, Plan
@@ -82,14 +82,17 @@ class Starts:
         """The start of each, and the ranges that were being flushed from there when an earlier run ended.
 
         A start is the committed offset if it belongs to the topic as it is now and Kafka still has it, else what
-        `reset` says. The ids of the topics must have been asked for before. back: those that were gone meanwhile, so
-        that an offset whose topic is not known is not believed. Raises OffsetsLost, KafkaFailed.
+        `reset` says; those that are away have none. The ids of the topics must have been asked for before. back: those
+        that were gone meanwhile, so that an offset whose topic is not known is not believed. Raises OffsetsLost,
+        KafkaFailed.
         """
         committed = self._group.read(keys)
         first, last = self._cluster.starts(keys), self._cluster.ends(keys)
         starts: dict[Key, int] = {}
         plans: dict[Key, Plan] = {}
         for key in keys:
+            if key not in first or key not in last:
+                continue  # away
             found = committed.get(key)
             self._epochs.hold(key, None)
             if found is None:
@@ -110,13 +113,13 @@ class Starts:
 
     def _high(self, key: Key, offset: int, last: int) -> int:
         """Where the topic-partition ends, also beyond its last stable offset if `offset` lies there."""
-        return last if offset <= last else self._cluster.highs([key])[key]
+        return last if offset <= last else self._cluster.highs([key]).get(key, last)
 
     def _reset(self, key: Key, reset: str, first: int, last: int) -> int:
         if reset == "none":
             raise ConnectorError(
                 f"Topic {key[0]}, topic-partition {key[1]}: group {self._kafka.group} has no committed "
-                f"offset, and auto.offset.reset is none. Commit one with kafka-consumer-groups, or choose "
+                f"offset, and auto.offset.reset is none. Commit one with {RESET_TOOL}, or choose "
                 f"earliest or latest."
             )
         return last if reset == "latest" else first

@@ -25,7 +25,6 @@ the change is found all the same, once they agree. Where the cluster tells no id
 topic-partition, and 7, are what is left to notice it by.
 """
 
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -34,11 +33,15 @@ from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import BrokerAway, KafkaFailed, TopicGone
 from parquet_sink.handoff import Instance
 from parquet_sink.kafka import clients
+from parquet_sink.kafka.absence import Absence
 from parquet_sink.kafka.admission import Candidate, due
 from parquet_sink.kafka.ages import Ages
+from parquet_sink.kafka.away import Aside, Away, Ends
 from parquet_sink.kafka.discovery import Discovery
 from parquet_sink.kafka.epochs import Epochs
+from parquet_sink.kafka.first_times import FirstTimes
 from parquet_sink.kafka.guard import TopicGuard
+from parquet_sink.kafka.heard import Heard
 from parquet_sink.kafka.offsets import GroupOffsets, Key, OffsetGone
 from parquet_sink.kafka.plans import RangePlanner
 from parquet_sink.kafka.standing import Context, Standing
@@ -48,11 +51,8 @@ from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.state import State
 
-log = logging.getLogger(__name__)
-
 PATIENCE_S: Final = 60.0
 """How long the broker may stay away at the start, unless `default.api.timeout.ms` says otherwise."""
-AWAY_LOG_S: Final = 30.0
 
 
 _EPOCH_S: Final = time.time() - time.monotonic()
@@ -76,21 +76,24 @@ class Ticker:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._settings, self._state, self._now, self._sleep = settings, state, now, sleep
-        self._watermarks = Watermarks(settings.kafka)
+        heard = Heard(settings.kafka.group)
+        self._absence = Absence(settings.name, state, now)
+        self._watermarks = Watermarks(settings.kafka, heard, self._absence.tell)
         self._ids = TopicIds(self._watermarks)
         self._epochs = Epochs(self._watermarks.epochs)
-        self._group = GroupOffsets(settings.kafka, instance, self._ids.known, self._epochs.held)
+        self._group = GroupOffsets(settings.kafka, instance, self._ids.known, self._epochs.held, heard)
         self._standing = Standing()
+        self._away = Away(settings.name)
         clients_of = (self._watermarks, self._group, self._ids)
-        context = Context(settings, state, *clients_of, self._standing, self._epochs, now)
+        context = Context(settings, state, *clients_of, self._standing, self._epochs, now, self._away)
         self._guard = TopicGuard(context)
         self._planner = RangePlanner(context, self._guard)
-        self._ages = Ages(context)
+        self._ages = Ages(context, FirstTimes(settings.kafka, heard))
+        self._ends = Ends(self._watermarks, self._away, Aside(self._watermarks, now))
         self._discovery = Discovery(context, self._planner, self._ages)
         self._vigil = Vigil(context, self._guard, self._planner)
         self._draining = False
         self._drain: dict[Key, int] | None = None
-        self._told_away = 0.0
 
     def begin(self) -> dict[Key, int]:
         """Where each topic-partition starts: at its committed offset, else where `auto.offset.reset` says. Once.
@@ -106,8 +109,9 @@ class Ticker:
             except BrokerAway as error:
                 if self._now() >= deadline:
                     raise KafkaFailed(str(error)) from None
-                log.warning("connector %s: %s Trying on.", self._settings.name, error)
+                self._absence.tell(error)
                 self._sleep(1.0)
+        self._absence.over()
         self._standing.starts = starts
         self._vigil.begin()
         return dict(starts)
@@ -120,10 +124,11 @@ class Ticker:
     def tasks(self) -> int | None:
         """Spark tasks that the micro-batch may be dealt to; None: any number.
 
-        While uploads fail it is one: what waits for a dead target leaves the other slots to other connectors.
+        No more than the connector's share of Spark's slots. While uploads fail it is one: what waits for a dead target
+        leaves the other slots to other connectors.
         """
-        troubled = self._planner.owed or any(one.tries.attempts for one in self._planner.under_way.values())
-        return 1 if troubled else self._settings.kafka.tasks_max
+        bounds = [self._settings.kafka.tasks_max, self._state.said("slots"), 1 if self._planner.troubled else None]
+        return min((bound for bound in bounds if bound is not None), default=None)
 
     def drain(self) -> None:
         """From now on what is there at the next tick is due, and nothing that comes later."""
@@ -138,7 +143,11 @@ class Ticker:
         starts = self._standing.starts
         held = {(topic, partition): span for topic, partition, span in planned if (topic, partition) in starts}
         ends = self._watermarks.ends(list(held))
-        same = [(*key, span) for key, span in held.items() if self._planner.again(key, starts[key], ends[key]) == span]
+        same = [
+            (*key, span)
+            for key, span in held.items()
+            if key in ends and self._planner.again(key, starts[key], ends[key]) == span
+        ]
         return self._planner.repeat(same)
 
     def tick(self, read: Mapping[Key, int]) -> list[PlannedRange]:
@@ -157,7 +166,7 @@ class Ticker:
                 self._sleep(min(max(self._planner.waiting_s(), 0.05), 1.0))
                 deadline = self._deadline()
             except BrokerAway as error:
-                self._tell_away(error)
+                self._absence.tell(error)
                 if self._state.stopping():
                     self._state.say("drained", True)
                 if self._state.stopping() or not self._draining:
@@ -168,13 +177,17 @@ class Ticker:
 
     def _tick(self, read: Mapping[Key, int]) -> list[PlannedRange]:
         """Goes on without topics that are gone; each time round there are fewer."""
+        self._watermarks.poll()
+        self._group.poll()
         while True:
             try:
-                return self._ticked(read)
+                found = self._ticked(read)
             except TopicGone as error:
                 if self._discovery.let_go():
                     continue
                 raise KafkaFailed(str(error)) if isinstance(error, OffsetGone) else BrokerAway(str(error)) from None
+            self._absence.over()
+            return found
 
     def _ticked(self, read: Mapping[Key, int]) -> list[PlannedRange]:
         self._planner.commit(self._planner.accept(read))
@@ -188,11 +201,11 @@ class Ticker:
     def _due(self) -> list[PlannedRange]:
         now_ms = int(self._now() * 1000)
         starts = self._standing.starts
-        ends = self._watermarks.ends(list(starts))
+        ends = self._ends.ask(list(starts))
         self._standing.ends.update(ends)
-        if self._draining and self._drain is None:
-            self._guard.confirm(topics_of(ends))
-            self._drain = ends
+        self._note_drain(ends)
+        if not self._draining:
+            self._ages.begin(ends, now_ms)
         learned = self._state.bytes_per_record()
         found: list[tuple[int, Candidate]] = []
         for key, end in ends.items():
@@ -211,15 +224,21 @@ class Ticker:
             if span is not None:
                 found.append((self._planner.last_taken(key), (*key, span)))
         self._ages.show(ends)
+        if self._draining and self._away and not found and not self._planner.owed:
+            raise BrokerAway(f"Not caught up: {self._away.named()} away, and nothing else is left.")
         return self._planner.take(found)
+
+    def _note_drain(self, ends: Mapping[Key, int]) -> None:
+        """Up to where a drain goes: where each topic-partition ended when it answered for the first time."""
+        if not self._draining:
+            return
+        if self._drain is None:
+            self._guard.confirm(topics_of(ends))
+            self._drain = dict.fromkeys([*self._standing.starts, *self._away], -1)
+        self._drain |= {key: end for key, end in ends.items() if self._drain.get(key) == -1}
 
     def _deadline(self) -> float:
         return self._now() + clients.seconds(self._settings.kafka, "default.api.timeout.ms", PATIENCE_S)
-
-    def _tell_away(self, error: KafkaFailed) -> None:
-        if self._now() - self._told_away >= AWAY_LOG_S:
-            self._told_away = self._now()
-            log.warning("connector %s: %s Nothing is lost; trying on.", self._settings.name, error)
 
     def close(self) -> None:
         self._group.close()

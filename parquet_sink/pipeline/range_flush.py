@@ -13,7 +13,7 @@ from parquet_sink.errors import ConnectorError, InvalidRecord, OffsetsLost
 from parquet_sink.files import naming
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.claims import PartitionClaim
-from parquet_sink.files.cleanup import remove_unsent
+from parquet_sink.files.cleanup import remove_unsent, sweep
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.kafka.block import Block
 from parquet_sink.model.ranges import NO_TRIES, Again, Known, PlannedRange
@@ -53,6 +53,8 @@ class RangeFlush:
         self._untried = True
         attempt = uuid.uuid4().hex
         base, name = settings.files.tmp_dir, settings.name
+        self._connector = name
+        self._folder = naming.partition_folder(base, name, planned.topic, planned.partition)
         self._claim = PartitionClaim(naming.claim_file(base, name, planned.topic, planned.partition), attempt)
         limits = Limits(settings.flush.commit_size_bytes, settings.flush.commit_records)
         self._accumulator = Accumulator(
@@ -69,12 +71,19 @@ class RangeFlush:
     def begin(self) -> None:
         """Claims the topic-partition. When an earlier attempt still holds it, the range ends and comes again."""
         try:
-            if not self._claim.acquire():
-                self.ended = True
-                self._again = Again(self.planned.tries, CLAIM_WAIT_S)
-                log.info("topic %s, topic-partition %d: waiting for an earlier attempt to end", *self._where())
+            claimed = self._claim.acquire()
         except ConnectorError as error:
             self._fail(error)
+            return
+        if claimed:
+            sweep(self._folder)
+            return
+        self.ended = True
+        self._again = Again(self.planned.tries, CLAIM_WAIT_S)
+        log.warning(
+            "connector %s: topic %s, topic-partition %d: an earlier attempt has not ended yet; trying again in %g s",
+            *(self._connector, self.planned.topic, self.planned.partition, CLAIM_WAIT_S),
+        )
 
     def add(self, block: Block) -> None:
         """Takes the next records; what goes wrong ends the range, and is told by `outcome`."""
@@ -171,9 +180,6 @@ class RangeFlush:
     def _fail(self, error: ConnectorError) -> None:
         self._failure = self._failure or _failure(error)
         self.abandon()
-
-    def _where(self) -> tuple[str, int]:
-        return self.planned.topic, self.planned.partition
 
 
 def _failure(error: ConnectorError) -> Failure:

@@ -44,7 +44,7 @@ class TaskFlush:
     """All ranges of one task: read one after the other, sent side by side."""
 
     def __init__(self, settings: ConnectorSettings) -> None:
-        configure_worker()
+        configure_worker(settings.name)
         self._settings = settings
         client = client_for(settings.push)
         deliverer = Deliverer(settings.name, client, settings.push, keep_files=settings.files.keep_files)

@@ -23,6 +23,8 @@ _DISK: Final = re.compile(r"sqlite3\.\w+: (.*)", re.DOTALL)
 _CALLING: Final = re.compile(r"^An error occurred while calling \S+ ?: ")
 _CLASS: Final = re.compile(r"^(?:Caused by: |: )?(?:[a-z][\w$]*\.)+[\w$]+: ")
 _TELLING: Final = re.compile(r"\bError\b|Exception|Invalid|Unrecognized|insufficient", re.IGNORECASE)
+_GOES_ON: Final = "initialization of VM"
+"""The next line says why."""
 _ENDS: Final = ("=== Streaming Query ===", "Driver stacktrace:", " SQLSTATE: ")
 
 
@@ -58,8 +60,10 @@ def said(error: BaseException) -> str:
 
 def java_said(lines: Sequence[str]) -> str:
     """The line that says most of what Java wrote before it gave up; empty when it wrote nothing."""
-    telling = (line for line in lines if _TELLING.search(line) and not line.lstrip().startswith("at "))
-    return " ".join(next(telling, lines[-1] if lines else "").split())[:LONGEST]
+    told = [line for line in lines if not line.lstrip().startswith("at ")]
+    first = next((index for index, line in enumerate(told) if _TELLING.search(line)), len(told) - 1)
+    said = told[first : first + 1 + (first >= 0 and told[first].endswith(_GOES_ON))]
+    return " ".join(": ".join(said).split())[:LONGEST]
 
 
 def _layers(error: BaseException) -> Iterator[str]:

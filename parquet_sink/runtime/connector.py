@@ -23,11 +23,10 @@ from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import ConnectorError
 from parquet_sink.files.cleanup import prepare, remove_leftovers
 from parquet_sink.files.lock import ConnectorLock
-from parquet_sink.kafka import source
 from parquet_sink.runtime import group
 from parquet_sink.runtime.causes import DEFECT, failure_of
-from parquet_sink.runtime.restarts import PAUSE_S, WINDOW_S, Restarts
-from parquet_sink.sink import NAME as SINK
+from parquet_sink.runtime.query import start_query
+from parquet_sink.runtime.restarts import PAUSE_S, Patience, Restarts
 from parquet_sink.state import Failure, State
 
 log = logging.getLogger(__name__)
@@ -65,7 +64,7 @@ class Connector:
         self._given: handoff.Handoff | None = None
         self._slots = 1
         self._restarts = Restarts()
-        self._registry_away: list[float] = []
+        self._patience = Patience()
         self._again_at: float | None = None
         self._stop_by = 0.0
         self._ending: Thread | None = None
@@ -89,7 +88,7 @@ class Connector:
     def start(self, spark: SparkSession, *, slots: int = 1, warm_up: bool = False) -> None:
         """Starts the query; prepares what is not prepared yet. What goes wrong is noted, not raised.
 
-        slots: Spark tasks that can run at once. warm_up: begin with a micro-batch that loads and compiles everything.
+        slots: Spark tasks that it may run at once. warm_up: begin with a micro-batch that loads everything.
         """
         if self._given is None:
             self.prepare()
@@ -115,17 +114,7 @@ class Connector:
             self._ended(failure_of(error, self.settings.files.tmp_dir))
 
     def _started(self, spark: SparkSession) -> StreamingQuery:
-        checkpoint = self.folder / "checkpoint"
-        shutil.rmtree(checkpoint, ignore_errors=True)
-        options = {handoff.RUN_FOLDER: str(self.folder)}
-        stream = spark.readStream.format(source.NAME).options(**options).load().writeStream.format(SINK)
-        stream = stream.options(**options, checkpointLocation=str(checkpoint)).queryName(self.settings.name)
-        trigger = {"availableNow": True} if self._until_caught_up else {"processingTime": self._tick()}
-        return stream.trigger(**trigger).start()
-
-    def _tick(self) -> str:
-        """A quarter of the commit interval, between 0.25 and 1 s: a range is due within a second of its age."""
-        return f"{min(max(self.settings.flush.commit_interval_ms // 4, 250), 1_000)} milliseconds"
+        return start_query(spark, self.settings, self.folder, until_caught_up=self._until_caught_up)
 
     def _lost(self) -> list[Path]:
         """Of the files that the connector's processes share, those that somebody removed."""
@@ -140,6 +129,8 @@ class Connector:
             return
         self._given = handoff.write(self.settings, self.folder, self._given.instance)
         if not self._given.state_path.exists():
+            self._lock.release()  # it may be of a file that is gone as well
+            self._lock.acquire()
             self.state.close()
             self.state = State.for_new_run(self._given.state_path)
             self.state.say("slots", self._slots)
@@ -170,9 +161,7 @@ class Connector:
 
     def _ended(self, failure: Failure | None) -> None:
         """The query ended by itself, or did not start."""
-        assert self.state is not None
-        assert self._given is not None
-        group.commit_accepted(self._given, self.state)
+        self._commit_accepted()
         if failure is None:
             self.status = Status.DONE
             return
@@ -207,17 +196,9 @@ class Connector:
         assert self.state is not None
         assert self._given is not None
         now = time.monotonic()
-        if failure.kind == REGISTRY_AWAY and self._bears_with_the_registry(now):
-            return min(PAUSE_S * len(self._registry_away), self.settings.registry_pause_ms / 1000)
+        if failure.kind == REGISTRY_AWAY and self._patience.lasts(now, self.settings.registry_patience_ms):
+            return min(self._patience.pause_s, self.settings.registry_pause_ms / 1000)
         return self._restarts.pause_s(now, failure.message, group.standing(self._given, self.state))
-
-    def _bears_with_the_registry(self, now: float) -> bool:
-        """Whether `errors.retry.timeout` is not over; it begins anew when the registry was there for a while."""
-        if self._registry_away and now - self._registry_away[-1] >= WINDOW_S:
-            self._registry_away.clear()
-        self._registry_away.append(now)
-        patience_ms = self.settings.registry_patience_ms
-        return patience_ms < 0 or 1000 * (now - self._registry_away[0]) < patience_ms
 
     def ask_to_stop(self, asked_at: float | None = None) -> None:
         """Admits nothing more; the flush in progress goes on, for `stop_timeout_ms` from `asked_at` (monotonic)."""
@@ -253,14 +234,20 @@ class Connector:
         return running and bool(self.state.watches()) and not self.state.said("drained")
 
     def _end_query(self) -> None:
-        assert self.state is not None
-        assert self._given is not None
-        try:
-            if self._query is not None and self._query.isActive:
-                self._query.stop()
+        """Whatever goes wrong here: what is not committed is sent again."""
+        for step in (self._stop_query, self._commit_accepted):
+            try:
+                step()
+            except Exception as error:  # noqa: BLE001 - see above
+                log.warning("connector %s: it did not stop in order: %s", self.settings.name, error)
+
+    def _stop_query(self) -> None:
+        if self._query is not None and self._query.isActive:
+            self._query.stop()
+
+    def _commit_accepted(self) -> None:
+        if self._given is not None and self.state is not None:
             group.commit_accepted(self._given, self.state)
-        except Exception as error:  # noqa: BLE001 - what is not committed is sent again
-            log.warning("connector %s: it did not stop in order: %s", self.settings.name, error)
 
     def _settle(self) -> None:
         """After the query ended on our request: done, unless somebody's hand is needed. What waits is told."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from parquet_sink.runtime.connector import Connector, Status
+from parquet_sink.runtime.shown import shown
 from parquet_sink.upload.receipts import Receipt
 
 log = logging.getLogger(__name__)
@@ -24,9 +25,10 @@ class LogLines:
     def look(self, connectors: Sequence[Connector]) -> None:
         for connector in connectors:
             self._receipts(connector)
-            if self._status.get(connector.settings.name) is not connector.status:
-                self._status[connector.settings.name] = connector.status
-                log.info("connector %s: %s", connector.settings.name, WORDS.get(connector.status, connector.status))
+            status = shown(connector)
+            if self._status.get(connector.settings.name) is not status:
+                self._status[connector.settings.name] = status
+                log.info("connector %s: %s", connector.settings.name, WORDS.get(status, status))
 
     def close(self, connectors: Sequence[Connector]) -> None:
         self.look(connectors)
@@ -34,7 +36,7 @@ class LogLines:
     def pass_over(self, connectors: Sequence[Connector]) -> None:
         """Takes what there is as told already: another view did."""
         for connector in connectors:
-            self._status[connector.settings.name] = connector.status
+            self._status[connector.settings.name] = shown(connector)
             if connector.state is not None:
                 for number, _ in connector.state.receipts_after(0):
                     self._seen[connector.settings.name] = number

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.picture import Seen, draw, styled
+from parquet_sink.runtime.shown import shown, trouble
 from parquet_sink.runtime.tally import Standing, Tally, sums
 
 STARTING: Final = "Spark is starting, which takes 10 to 15 s."
@@ -92,9 +93,9 @@ class LiveView:
         standings = self._standings(connector)
         return Seen(
             name=connector.settings.name,
-            status=str(connector.status),
+            status=str(shown(connector)),
             accepted=sums(self._tally(connector)),
-            failure=None if connector.failure is None else connector.failure.message,
+            failure=trouble(connector),
             standings=standings,
         )
 

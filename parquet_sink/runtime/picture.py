@@ -112,7 +112,7 @@ def table(standings: Sequence[Standing], most: int) -> Table:
 def _cells(one: Standing) -> Iterable[str]:
     yield label(one)
     yield f"{one.lag:,}"
-    yield age(one.oldest_s)
+    yield "away" if one.away else age(one.oldest_s)
     yield f"{one.rate:,.0f}"
     yield one.last.reason if one.last is not None else "-"
     yield short_name(one.last)

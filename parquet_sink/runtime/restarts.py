@@ -63,6 +63,25 @@ class Restarts:
         return len(self._idle)
 
 
+@dataclass
+class Patience:
+    """How long the schema registry is waited for; it begins anew when the registry was there for a while."""
+
+    _failed_at: list[float] = field(default_factory=list)
+
+    @property
+    def pause_s(self) -> float:
+        """Seconds until the next start; it grows as for other failures."""
+        return PAUSE_S * len(self._failed_at)
+
+    def lasts(self, now_s: float, patience_ms: int) -> bool:
+        """Notes a failure; whether `patience_ms` (-1: without end) is not over."""
+        if self._failed_at and now_s - self._failed_at[-1] >= WINDOW_S:
+            self._failed_at.clear()
+        self._failed_at.append(now_s)
+        return patience_ms < 0 or 1000 * (now_s - self._failed_at[0]) < patience_ms
+
+
 def _blamed(message: str, standing: Standing) -> Collection[Key]:
     """The topic-partition that the failure names; else all that were in flight."""
     named = _NAMED.search(message)

@@ -1,5 +1,6 @@
 """The Spark session that hosts the connectors, and the two data sources by name."""
 
+import logging
 import os
 import sys
 import threading
@@ -16,11 +17,13 @@ from parquet_sink import logs
 from parquet_sink.runtime.java import Java
 from parquet_sink.spark import register
 
-SLOTS: Final = 4
+log = logging.getLogger(__name__)
+
+LEAST_SLOTS: Final = 4
 """Spark tasks at once when local: more than cores, because uploads wait on the network, not on a core."""
 ATTEMPTS: Final = 4
 """Times a task is tried: `local[N]` alone never retries."""
-LOCAL_MASTER: Final = f"local[{SLOTS},{ATTEMPTS}]"
+LOCAL_MASTER: Final = f"local[{LEAST_SLOTS},{ATTEMPTS}]"
 STOP_S: Final = 10.0
 """How long Spark may take to stop; then its Java process is ended."""
 
@@ -30,7 +33,7 @@ JAVA_OPTIONS: Final = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -Xms96m -Xmn64m "
     f"-Dlog4j2.configurationFile={LOG4J.as_uri()}"
 )
-"""Java only plans and hands blocks on: measured with `make bench`, the quick compiler alone saves 0.8 µs CPU per record
+"""Java only plans: measured with `make bench`, the quick compiler alone saves 0.8 µs CPU per record
 and 80 MB against the optimising one, and a small young generation keeps the heap small."""
 
 SETTINGS: Final = {
@@ -41,20 +44,34 @@ SETTINGS: Final = {
     "spark.driver.extraJavaOptions": JAVA_OPTIONS,
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
     "spark.sql.streaming.minBatchesToRetain": "2",
     "spark.sql.streaming.numRecentProgressUpdates": "2",
     "spark.sql.streaming.metricsEnabled": "false",
+    "spark.sql.streaming.stopTimeout": "10s",
     "spark.sql.ui.retainedExecutions": "1",
     "spark.ui.retainedJobs": "10",
     "spark.ui.retainedStages": "10",
     "spark.ui.retainedTasks": "100",
     "spark.python.worker.reuse": "true",
+    "spark.scheduler.mode": "FAIR",
     "spark.python.daemon.module": "parquet_sink.runtime.daemon",
     "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|authorization",
 }
-"""One block is a row, and one row makes a batch, so that memory stays bounded; ranges must not be merged into fewer
-tasks; history is kept short, for months of batches. What is given by `--conf` comes on top."""
+"""Ranges must not be merged into fewer tasks; history is kept short, for months of batches; connectors take turns at
+the slots. What is given by `--conf` comes on top."""
+
+FORCED: Final = {"spark.speculation": "false"}
+"""Whatever `--conf` says: a second attempt beside a living one would send the files of a range at the same time."""
+
+
+def local_master(connectors: int) -> str:
+    """A slot for each connector, and as many more as one alone has: none waits for the uploads of another."""
+    return f"local[{LEAST_SLOTS + max(connectors - 1, 0)},{ATTEMPTS}]"
+
+
+def share(slots: int, connectors: int) -> int:
+    """Of so many slots, those that one connector may take at once: one is left for each of the others."""
+    return max(slots - connectors + 1, 1)
 
 
 class Session:
@@ -90,7 +107,10 @@ class Session:
         return self._spark
 
     def _settings(self, local: bool) -> dict[str, str]:
-        settings = {**SETTINGS, **_folders(self._folder), **(_loopback() if local else {}), **self._extra}
+        for key in FORCED.keys() & self._extra.keys():
+            if self._extra[key] != FORCED[key]:
+                log.warning("--conf %s=%s is not honoured: it is %s here", key, self._extra[key], FORCED[key])
+        settings = {**SETTINGS, **_folders(self._folder), **(_loopback() if local else {}), **self._extra, **FORCED}
         settings["spark.driver.extraJavaOptions"] += f' "-Djava.io.tmpdir={self._folder}"'
         return settings
 

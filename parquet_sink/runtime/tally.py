@@ -14,7 +14,10 @@ Key = tuple[str, int]
 
 @dataclass(frozen=True)
 class Standing:
-    """One topic-partition. lag: records. oldest_s: age of the oldest unflushed record. rate: accepted records/s."""
+    """One topic-partition. lag: records. oldest_s: age of the oldest unflushed record. rate: accepted records/s.
+
+    away: it has no leader, or one that does not answer.
+    """
 
     topic: str
     partition: int
@@ -22,6 +25,7 @@ class Standing:
     oldest_s: float | None
     last: Receipt | None
     rate: float
+    away: bool = False
 
 
 @dataclass
@@ -65,7 +69,7 @@ class Tally:
         lag = max(watch.end - max(watch.start, accepted), 0)
         waits = lag > 0 and watch.oldest_ms is not None and accepted <= watch.start
         oldest_s = max(now_s - watch.oldest_ms / 1000, 0.0) if waits and watch.oldest_ms is not None else None
-        return Standing(*key, lag, oldest_s, self.last.get(key), self.rate(key, now_s))
+        return Standing(*key, lag, oldest_s, self.last.get(key), self.rate(key, now_s), watch.away)
 
 
 def sums(tally: Tally) -> str:

@@ -97,9 +97,10 @@ class Worker:
         return int(any(connector.status is Status.FAILED for connector in self._connectors))
 
     def _run_on_spark(self, folder: RunFolder) -> None:
-        from parquet_sink.runtime.session import Session  # takes a second to import
+        from parquet_sink.runtime.session import Session, local_master  # takes a second to import
 
-        session = self._session = Session(self._master, folder.path, self._spark_conf)
+        master = self._master or local_master(len(self._connectors))
+        session = self._session = Session(master, folder.path, self._spark_conf)
         try:
             spark = self._started(session)
             if spark is not None:
@@ -143,9 +144,9 @@ class Worker:
 
         Each has BEGIN_S to begin before the next: forty at once would keep each other from it.
         """
-        from parquet_sink.runtime.session import slots
+        from parquet_sink.runtime.session import share, slots
 
-        found = slots(spark)
+        found = share(slots(spark), len(self._connectors))
         for index, connector in enumerate(c for c in self._connectors if c.status is Status.STARTING):
             if self._wish:
                 return
