@@ -495,10 +495,10 @@ def test_a_query_that_does_not_stop_keeps_nothing_from_being_committed(
 
     monkeypatch.setattr(launched[0], "stop", stuck)
     assert begun.state is not None
-    begun.state.accept([Accepted("orders", 0, 9, 12, "records")])
+    begun.state.accept([Accepted("orders", 0, 9, 0, 12, "records")])
     stop(begun, clock, drained_s=0)
     assert begun.status is Status.DONE
-    assert Group.advanced == [({("orders", 0): 9}, {("orders", 0): Plan(12, "records")})]
+    assert Group.advanced == [({("orders", 0): 9}, {("orders", 0): Plan(0, 12, "records")})]
 
 
 def test_a_crash_ends_one_connector(running: Connector, launched: list[Query]) -> None:

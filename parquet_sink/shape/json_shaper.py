@@ -185,7 +185,7 @@ class JsonShaper:
         """The row, the kinds that it fits, and how they differ from those known. Raises InvalidValue."""
         row, kinds, change = self._row(tree), self._known.kinds, Change.NONE
         if not fits(kinds, row):
-            kinds, change = evolve(kinds, self._row(tree), self._reserved)
+            kinds, change = evolve(kinds, self._row(tree), self._reserved, flat=self._settings.flatten)
             row = self._row(tree)
             fits(kinds, row)
         self._keys.check(kinds, row)
