@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import RESET_TOOL, KafkaFailed, OffsetsLost
-from parquet_sink.kafka import answers, clients
+from parquet_sink.kafka import answers, clients, idle
 from parquet_sink.kafka.block import Block
 from parquet_sink.memory import give_back
 
@@ -44,6 +44,7 @@ class _Position:
     partition: int = -1
     offset: int = -1
     topic_id: str = ""
+    idle_since: float = 0.0
 
 
 _consumers: dict[int, _Position] = {}
@@ -128,7 +129,9 @@ class RangeReader:
         position.offset = -1 if self._beyond else self.end
         if self._beyond:
             position.consumer.unassign()
+        position.idle_since = time.monotonic()
         _consumers[position.key] = position
+        idle.look_after(_consumers)
 
     def _sort(self, position: _Position, messages: list[Message]) -> tuple[list[Message], bool]:
         """The records below the end, and whether the range is done."""
