@@ -430,12 +430,12 @@ CUT = KafkaError(KafkaError._LOG_TRUNCATION, "Partition log truncation detected:
 
 
 def test_a_start_is_assigned_with_its_epoch() -> None:
-    """So that the client asks whether the log is still the one that the offset belongs to; without one it does not."""
+    """So that the client asks whether the log is still the one that the offset belongs to, also where it stands there."""
     log = log_of(8)
     reader.clients.build = lambda kind, settings: log  # type: ignore[assignment]
-    for epoch, end in ((4, 5), (-1, 7)):
-        list(RangeReader(KAFKA, "orders", 3, 3, end, epoch=epoch).blocks())
-    assert list(zip(log.assigned, log.epochs, strict=True)) == [(3, 4), (3, None)]
+    for start, end, epoch in ((3, 5, 4), (5, 7, 4), (7, 8, -1)):
+        list(RangeReader(KAFKA, "orders", 3, start, end, epoch=epoch).blocks())
+    assert list(zip(log.assigned, log.epochs, strict=True)) == [(3, 4), (5, 4)]
 
 
 def test_a_log_that_was_cut_back_stops() -> None:

@@ -635,7 +635,7 @@ def test_offsets_are_committed_with_their_epoch(cluster: Cluster, state: State) 
     cluster.topics["orders"].count = 20
     while KEY not in query.tick():
         pass
-    assert [one.epoch for one in query.ticker.under_way] == [3]
+    assert [one.epoch for one in query.ticker.under_way] == [3]  # another leader came
     assert (cluster.stands().offset, cluster.epochs[KEY]) == (10, 3)
     query.tick()
     assert (cluster.stands().offset, cluster.epochs[KEY]) == (20, 5)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from parquet_sink.files.rotation import Reason
 from parquet_sink.kafka.admission import Candidate, Range, together
 from parquet_sink.kafka.guard import TopicGuard
-from parquet_sink.kafka.offsets import UNTOLD, Key, Plan
+from parquet_sink.kafka.offsets import Key, Plan
 from parquet_sink.kafka.standing import Context
 from parquet_sink.kafka.starts import topics_of
 from parquet_sink.model.ranges import Known, PlannedRange, Tries
@@ -174,7 +174,7 @@ class RangePlanner:
             *(topic, partition, span.start, span.end, str(span.reason)),
             accepted=self._context.standing.starts[topic, partition],
             topic_id=self._context.ids.known.get(topic, ""),
-            epoch=self._context.epochs.held.get((topic, partition), UNTOLD),
+            epoch=self._context.epochs.doubtful((topic, partition)),
         )
 
 

@@ -58,7 +58,7 @@ class RangeReader:
 
     `next_offset` is the offset after the last block so far. topic_id: of the topic that the range belongs to; "" when
     not known. accepted: offsets below were delivered by an earlier attempt, so it is no loss when they are gone. epoch:
-    the leader epoch of what is before the start, -1 when not known: then it is believed that the log is still the same.
+    the leader epoch of what is before the start, so that the leader is asked whether the log is the same; -1: not.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class RangeReader:
                 _consumers.pop(next(iter(_consumers))).consumer.close()
             position = _Position(clients.build(Consumer, settings), key)
         stands = (position.topic, position.topic_id, position.partition, position.offset)
-        if stands != (self.topic, self._topic_id, self.partition, self._received):
+        if self._epoch >= 0 or stands != (self.topic, self._topic_id, self.partition, self._received):
             start = TopicPartition(self.topic, self.partition, self._received, leader_epoch=self._epoch)
             position.consumer.assign([start])
         return position
