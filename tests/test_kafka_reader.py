@@ -430,7 +430,7 @@ CUT = KafkaError(KafkaError._LOG_TRUNCATION, "Partition log truncation detected:
 
 
 def test_a_start_is_assigned_with_its_epoch() -> None:
-    """So that the client asks whether the log is still the one that the offset belongs to, also where it stands there."""
+    """So that a client asks whether the log is the one that the offset belongs to, also where one stands there."""
     log = log_of(8)
     reader.clients.build = lambda kind, settings: log  # type: ignore[assignment]
     for start, end, epoch in ((3, 5, 4), (5, 7, 4), (7, 8, -1)):

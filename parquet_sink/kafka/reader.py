@@ -119,12 +119,15 @@ class RangeReader:
         settings = clients.reading(self._kafka)
         key = clients.fingerprint(settings)
         position = _consumers.pop(key, None)
+        if position is not None and self._epoch >= 0:
+            position.consumer.close()  # one that knows the leader already does not ask it about the log
+            position = None
         if position is None:
             while len(_consumers) >= IDLE_CONSUMERS:
                 _consumers.pop(next(iter(_consumers))).consumer.close()
             position = _Position(clients.build(Consumer, settings), key)
         stands = (position.topic, position.topic_id, position.partition, position.offset)
-        if self._epoch >= 0 or stands != (self.topic, self._topic_id, self.partition, self._received):
+        if stands != (self.topic, self._topic_id, self.partition, self._received):
             start = TopicPartition(self.topic, self.partition, self._received, leader_epoch=self._epoch)
             position.consumer.assign([start])
         return position
