@@ -249,7 +249,9 @@ _STRING: Final = {
     "not UTF-8": _as(b"canary-4711\xff", "UTF-8"),
     "too long": _as(CANARY.encode() * 3, "its text has 33 bytes, which"),
 }
-_LONG: Final = {"not eight bytes": _as(b"\x00\x01", "the value has 2 bytes, and a value of LongConverter has 8")}
+_LONG: Final = {
+    "not eight bytes": _as(b"\x00\x01", "the value has 2 bytes, and value.converter=LongConverter asks for 8")
+}
 _PLAIN: Final = {
     "gzip": _as(_GZIPPED, "not JSON"),
     "deep": _as(_DEEP_JSON, "not JSON"),

@@ -145,6 +145,12 @@ class Campaign:
             self._sampled = time.monotonic()
             self._ask()
             self._recoveries()
+            self._check_failures()
+
+    def _check_failures(self) -> None:
+        """No connector may fail for good while Java lives."""
+        if not any(hit.kind in ENDS_SINK for hit in self._open_hits()) and (failed := self.sink.failed()):
+            raise Failed(failed[0])
 
     def _ask(self) -> None:
         for stream in self.streams:

@@ -1,6 +1,7 @@
 """The sink under test: `parquet-sink run` as a process of its own, in a session of its own."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from integration.crash.processes import Process
 
 TABLE: Final = "CRASH"
 LOG: Final = "sink.log"
+_FAILED: Final = re.compile(r" ERROR connector \S+ failed: ")
 
 
 def connector(topic: str, endpoint: str, tmp_dir: Path, table: str = TABLE) -> dict[str, str]:
@@ -55,6 +57,7 @@ class SinkProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._marks: list[str] = []
         self.log = folder / LOG
+        self._log_began = 0
         self.starts = 0
 
     @property
@@ -67,6 +70,7 @@ class SinkProcess:
         command = [sys.executable, "-m", "parquet_sink", "run", *options, *map(str, self._files)]
         self._marks.append(uuid.uuid4().hex)
         with self.log.open("ab") as log:
+            self._log_began = log.tell()
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -114,6 +118,13 @@ class SinkProcess:
             time.sleep(0.05)
         if self._process is not None:
             self._process.wait()
+
+    def failed(self) -> list[str]:
+        """Lines since the last start by which connectors failed for good, which ends no program while others run."""
+        with self.log.open("rb") as log:
+            log.seek(self._log_began)
+            lines = log.read().decode(errors="replace").splitlines()
+        return [line for line in lines if _FAILED.search(line)]
 
     def last_words(self, lines: int = 30) -> str:
         """The end of the log."""

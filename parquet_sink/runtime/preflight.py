@@ -14,7 +14,6 @@ from parquet_sink.config.check import Checked
 from parquet_sink.config.connector import Loaded
 from parquet_sink.config.settings import ConnectorSettings, KafkaSettings, RegistrySettings
 from parquet_sink.config.worker import Worker
-from parquet_sink.convert.registry.http import tls_context as registry_context
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files import folders
 from parquet_sink.kafka.client_check import problems as client_problems
@@ -74,6 +73,8 @@ def _authorities(ca_file: str | None, environment: Mapping[str, str], found: _Fo
 
 
 def _registry(side: str, registry: RegistrySettings, worker: Worker, found: _Found) -> None:
+    from parquet_sink.convert.registry.http import tls_context as registry_context  # half a second, for few connectors
+
     prefix = f"{side}.converter."
     shared = any(name.startswith(f"{prefix}{_TLS}") for name in worker.converters.given)
     for one in (replace(registry, certificate_file=None), replace(registry, ca_file=None)):

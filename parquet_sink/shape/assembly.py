@@ -11,6 +11,7 @@ from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.kafka.block import Block
 from parquet_sink.shape import metadata
 from parquet_sink.shape.kinds import Kinds, Row, to_arrow, to_fields
+from parquet_sink.shape.row_arrays import arrays_of
 
 _NULL = pa.scalar(b"null", pa.binary())
 
@@ -158,7 +159,8 @@ class Assembly:
             return
         rows, self._rows = self._rows, []
         names: set[str] = set().union(*rows)
-        arrays = {name: pa.array([row.get(name) for row in rows], to_arrow(kinds[name])) for name in names}
+        columns = [pa.field(name, to_arrow(kinds[name])) for name in names]
+        arrays = dict(zip((column.name for column in columns), arrays_of(rows, columns), strict=True))
         self._pieces.append((len(rows), arrays))
 
     def _run(self, kinds: Kinds) -> Run:

@@ -27,10 +27,10 @@ from parquet_sink.shape.outline import Form
 from parquet_sink.shape.pace import Pace
 from parquet_sink.shape.schema import Known
 
-_COLUMNS_A_BYTE = 1
+_FIELDS_A_BYTE = 4
 _ALWAYS_READ = 200
-"""With more fields known than an average record has bytes, most are absent, and the exact path, which takes time for
-those that are there alone, is the cheaper one. So few fields are never too many."""
+"""With many more fields known than an average record has bytes, nearly all are absent, and the exact path, which takes
+time for those that are there alone, is the cheaper one. So few fields are never too many."""
 
 _DOUBTS_WORTH_IT = 16
 """When more than one row in this many is doubtful, the exact path is the cheaper one."""
@@ -100,7 +100,7 @@ class JsonShaper:
 
     def _can_be_fast(self) -> bool:
         kinds = self._known.kinds
-        is_worth_it = self._known.outline.size <= max(self._size * _COLUMNS_A_BYTE, _ALWAYS_READ)
+        is_worth_it = self._known.outline.size <= max(self._size * _FIELDS_A_BYTE, _ALWAYS_READ)
         return is_worth_it and bool(kinds) and not self._keys.missing(kinds)
 
     def _take_fast(self, records: Records, assembly: Assembly, position: int, count: int) -> int:
@@ -185,7 +185,7 @@ class JsonShaper:
         """The row, the kinds that it fits, and how they differ from those known. Raises InvalidValue."""
         row, kinds, change = self._row(tree), self._known.kinds, Change.NONE
         if not fits(kinds, row):
-            kinds, change = evolve(kinds, self._row(tree), self._reserved)
+            kinds, change = evolve(kinds, self._row(tree), self._reserved, flat=self._settings.flatten)
             row = self._row(tree)
             fits(kinds, row)
         self._keys.check(kinds, row)

@@ -76,11 +76,12 @@ def fits(kinds: Kinds, row: Row) -> bool:
     return True
 
 
-def evolve(known: Kinds, row: Row, reserved: frozenset[str]) -> tuple[Kinds, Change]:
+def evolve(known: Kinds, row: Row, reserved: frozenset[str], *, flat: bool = False) -> tuple[Kinds, Change]:
     """The kinds with this row's taken in. The row is one that `fits` refused, built anew.
 
     Incompatible kinds, or more columns than a topic may have, give the row's own kinds. reserved: names that a payload
-    column may not have. Raises InvalidValue when the row could not stand on its own.
+    column may not have. flat: no kind is an object's, so that none of thousands need be looked into. Raises
+    InvalidValue when the row could not stand on its own.
     """
     own, _ = _merge({}, row)
     check(own, reserved)
@@ -88,7 +89,8 @@ def evolve(known: Kinds, row: Row, reserved: frozenset[str]) -> tuple[Kinds, Cha
         kinds, change = _merge(known, row)
     except Incompatible:
         return own, Change.INCOMPATIBLE
-    return (kinds, change) if count(kinds) <= MAX_COLUMNS else (own, Change.INCOMPATIBLE)
+    columns = len(kinds) if flat else count(kinds)
+    return (kinds, change) if columns <= MAX_COLUMNS else (own, Change.INCOMPATIBLE)
 
 
 def unite(first: Kinds, second: Kinds) -> Kinds:

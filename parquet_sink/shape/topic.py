@@ -18,6 +18,7 @@ from parquet_sink.shape.kinds import (
     Kind,
     Kinds,
     Row,
+    count,
     fits,
     of_arrow,
     to_arrow,
@@ -130,12 +131,13 @@ class TopicColumns:
         if change is Change.INCOMPATIBLE:
             self._begin(())
         self._loosen()
-        for name, kind in own.items() if change is not Change.NONE else ():
-            undo: _Undo = []
-            _grow(self.kinds, {name: kind}, undo)
-            if undo:
-                self._stale[name] = None
-                self._leaves += _added(undo)
+        if change is Change.NONE:
+            return
+        undo: _Undo = []
+        _grow(self.kinds, own, undo)
+        self._leaves += _added(undo)
+        self._stale.update((name, None) for below, name, _ in undo if below is self._kinds)
+        self._stale.update((name, None) for name, kind in own.items() if isinstance(kind, dict))
 
     def _loosen(self) -> None:
         """Rows without a schema may lack any field, at every depth."""
@@ -201,4 +203,4 @@ def _copy(kind: Kind) -> Kind:
 
 def _added(undo: _Undo) -> int:
     """How many leaves there are more."""
-    return sum(leaves((pa.field("", to_arrow(below[name])),)) for below, name, was in undo if was is None)
+    return sum(count({name: below[name]}) for below, name, was in undo if was is None)

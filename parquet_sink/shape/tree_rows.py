@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
 import pyarrow as pa
 
 from parquet_sink.config.key import ems
@@ -12,6 +11,7 @@ from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.shape import rows as one_row
 from parquet_sink.shape.evolve import Columns
 from parquet_sink.shape.kinds import EmptyMap, Incompatible, Kinds, Row, check
+from parquet_sink.shape.row_arrays import arrays_of
 from parquet_sink.shape.sheet import Sheet
 
 _NUMBERS = (int, float)
@@ -21,9 +21,6 @@ NOT_SHARED = f"{_EXPLODED} cannot share columns"
 _FREE_CELLS = 1_000_000
 _CELLS_A_VALUE = 64
 """Cells that the rows of one exploded record may have for each value in them."""
-
-_SPARSE = 4
-"""Where fewer than one cell in this many has a value, columns are made from the values alone."""
 
 
 def rows_of(trees: Sequence[Tree], settings: ShapeSettings) -> list[Row]:
@@ -68,27 +65,7 @@ class TreeRows:
         """All of them, with those of the columns that they have values in."""
         names: set[str] = set().union(*self._rows)
         used = tuple(column for column in columns if column.name in names)
-        values = sum(map(len, self._rows))
-        make = self._sparse if values * _SPARSE < len(self._rows) * len(used) else self._dense
-        return Sheet(pa.array(self._positions, pa.int64()), used, tuple(make(used)))
-
-    def _dense(self, columns: Columns) -> Iterator[pa.Array]:
-        for column in columns:
-            name = column.name
-            yield pa.array([row.get(name) for row in self._rows], column.type)
-
-    def _sparse(self, columns: Columns) -> Iterator[pa.Array]:
-        found: dict[str, tuple[list[int], list[object]]] = {column.name: ([], []) for column in columns}
-        for number, row in enumerate(self._rows):
-            for name, value in row.items():
-                places, values = found[name]
-                places.append(number)
-                values.append(value)
-        for column in columns:
-            places, values = found[column.name]
-            which, absent = np.zeros(len(self._rows), np.int32), np.ones(len(self._rows), np.bool_)
-            which[places], absent[places] = np.arange(len(places)), False
-            yield pa.array(values, column.type).take(pa.array(which, mask=absent))
+        return Sheet(pa.array(self._positions, pa.int64()), used, tuple(arrays_of(self._rows, used)))
 
 
 def _take_in(own: Kinds, row: Row) -> None:
@@ -116,14 +93,19 @@ def _take_in(own: Kinds, row: Row) -> None:
 
 def _check_cells(rows: Sequence[Row]) -> None:
     """Raise InvalidValue where the rows of a record have too little in common."""
+    values = sum(map(_size, rows))
+    if len(rows) * values <= _FREE_CELLS:
+        return
     columns: set[tuple[str, ...]] = set()
-    values = 0
     for row in rows:
-        found = list(_leaves(row, ()))
-        columns.update(found)
-        values += len(found)
+        columns.update(_leaves(row, ()))
     if len(rows) * len(columns) > _FREE_CELLS + _CELLS_A_VALUE * values:
         raise InvalidValue(f"{_EXPLODED} have too many columns that most of them lack")
+
+
+def _size(row: Row) -> int:
+    """Values in a row, those in objects included."""
+    return len(row) + sum(_size(value) - 1 for value in row.values() if isinstance(value, dict) and value)
 
 
 def _leaves(row: Row, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
