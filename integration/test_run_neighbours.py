@@ -22,7 +22,7 @@ ROUNDS = 3
 @pytest.fixture
 def dead() -> Iterator[ScriptedTarget]:
     """A target that takes every file and never answers."""
-    with ScriptedTarget(hang) as target:
+    with ScriptedTarget(*[hang] * 1_000) as target:
         yield target
 
 
@@ -31,7 +31,7 @@ def connector(folder: Path, name: str, endpoint: str, *more: str) -> str:
     lines = (
         f"name={name}\nconnector.class=com.celonis.kafka.connect.ems.sink.EmsSinkConnector\ntopics={name}",
         "value.converter=org.apache.kafka.connect.json.JsonConverter\nvalue.converter.schemas.enable=false",
-        f"connect.ems.endpoint={endpoint}\nconnect.ems.authorization.key=AppKey k\nconnect.ems.target.table={name}",
+        f"connect.ems.endpoint={endpoint}\nconnect.ems.authorization.key=AppKey demo\nconnect.ems.target.table={name}",
         "connect.ems.commit.interval.ms=1000\nconnect.ems.commit.records=1000\nconnect.ems.commit.size.bytes=1000000",
         f"connect.ems.tmp.dir={folder / 'files'}\nconnect.ems.stop.timeout.ms=2000",
         *more,
