@@ -64,7 +64,7 @@ def test_a_dead_target_holds_up_nobody_else(
                     broker.produce(name, [(None, json.dumps({"n": number}).encode())] * number)
                 expected = sum(range(1, number + 1))
                 for name in others:
-                    command.until(lambda: sum(f["records"] for f in client.files(name)) == expected)  # noqa: B023
+                    command.until(lambda: sum(f["rows"] for f in client.files(name)) == expected)  # noqa: B023
                 command.until(lambda: len(dead.requests) > before)  # noqa: B023
         command.process.terminate()
         began = time.monotonic()
