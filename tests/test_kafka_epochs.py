@@ -41,6 +41,16 @@ def test_a_topic_that_is_gone_has_no_epoch() -> None:
     assert (epochs.seen, epochs.held) == ({}, {})
 
 
+def test_only_another_leader_makes_doubtful() -> None:
+    """While the leader is the same its log cannot have been cut, and nobody need be asked."""
+    epochs = Epochs({KEY: 3})
+    assert epochs.doubtful(KEY) == -1
+    epochs.hold(KEY, 3)
+    assert epochs.doubtful(KEY) == -1
+    epochs.seen[KEY] = 4
+    assert epochs.doubtful(KEY) == 3
+
+
 def test_where_a_log_was_cut_is_what_the_client_says() -> None:
     """Only an offset below the one that was asked for is a cut; where the client knows none there is none to tell."""
     assert cut_at(SAID, 100) == 60

@@ -6,12 +6,12 @@ from itertools import cycle, pairwise
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.config.settings import KafkaSettings
-from parquet_sink.errors import KafkaFailed, OffsetsLost
+from parquet_sink.errors import KafkaFailed, OffsetsLost, TopicGone
 from parquet_sink.kafka import reader
 from parquet_sink.kafka.block import Block
 from parquet_sink.kafka.reader import BLOCK_BYTES, BLOCK_RECORDS, SILENCE_S, RangeReader, lost, made_anew
@@ -46,6 +46,8 @@ class Log:
         self.records, self.end, self.first = sorted(records), end, first
         self.events: list[KafkaError] = []
         self.assigned: list[int] = []
+        self.epochs: list[int | None] = []
+        self.gone = False
         self.asked: list[int] = []
         self._position: int | None = None
         self._told_end: int | None = None
@@ -54,6 +56,7 @@ class Log:
     def assign(self, where: list[TopicPartition]) -> None:
         self._position, self._told_end = where[0].offset, None
         self.assigned.append(where[0].offset)
+        self.epochs.append(where[0].leader_epoch)
 
     def unassign(self) -> None:
         self._position = None
@@ -62,6 +65,8 @@ class Log:
         self.closed = True
 
     def get_watermark_offsets(self, tp: TopicPartition, timeout: float) -> tuple[int, int]:
+        if self.gone:
+            raise KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
         return self.first, self.end
 
     def consume(self, count: int, timeout: float) -> list[Message]:
@@ -419,3 +424,42 @@ def test_ranges_in_a_row_give_every_record_once(
         for block in opened(log, start, stop).blocks():
             found += zip(block.offsets.to_pylist(), block.values.to_pylist(), strict=True)
     assert found == records
+
+
+CUT = KafkaError(KafkaError._LOG_TRUNCATION, "Partition log truncation detected: broker end offset is 2 (epoch 0)")
+
+
+def test_a_start_is_assigned_with_its_epoch() -> None:
+    """So that a client asks whether the log is the one that the offset belongs to, also where one stands there."""
+    log = log_of(8)
+    reader.clients.build = lambda kind, settings: log  # type: ignore[assignment]
+    for start, end, epoch in ((3, 5, 4), (5, 7, 4), (7, 8, -1)):
+        list(RangeReader(KAFKA, "orders", 3, start, end, epoch=epoch).blocks())
+    assert list(zip(log.assigned, log.epochs, strict=True)) == [(3, 4), (5, 4)]
+
+
+def test_a_log_that_was_cut_back_stops() -> None:
+    """What the client says of it is a loss that is named."""
+    log = log_of(8)
+    log.events = [CUT]
+    with pytest.raises(OffsetsLost, match="stands at offset 5, but the log was cut back to 2"):
+        list(opened(log, 5, 8).blocks())
+
+
+def test_a_log_that_was_cut_back_is_read_on_if_loss_is_accepted(caplog: pytest.LogCaptureFixture) -> None:
+    """With CONTINUE the range is read to its end, and the log names what was passed over."""
+    log = log_of(8)
+    log.events = [CUT]
+    assert offsets(list(opened(log, 5, 8, ACCEPTING).blocks())) == [5, 6, 7]
+    assert "the records from 2 to 4 are others than those delivered" in caplog.text
+
+
+def test_a_topic_that_is_gone_ends_the_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client goes on waiting for a topic that was deleted; the reader asks after some seconds."""
+    log = log_of(3, end=3)
+    log.end, log.gone = 10, True
+    log._told_end = 10
+    monkeypatch.setattr(log, "consume", lambda count, timeout: [])
+    monkeypatch.setattr(reader.time, "monotonic", cycle(range(0, 200, 6)).__next__)
+    with pytest.raises(TopicGone, match="Topic orders, topic-partition 3 was deleted while it was read"):
+        list(opened(log, 3, 10).blocks())

@@ -260,8 +260,10 @@ def test_a_task_is_its_ranges(source: RangeSource) -> None:
 class FakeReader:
     """A range of a block for each record."""
 
-    def __init__(self, kafka: KafkaSettings, topic: str, partition: int, start: int, end: int, topic_id: str) -> None:
-        assert topic_id == f"id-of-{topic}"
+    def __init__(
+        self, kafka: KafkaSettings, topic: str, partition: int, start: int, end: int, topic_id: str, *, epoch: int
+    ) -> None:
+        assert (topic_id, epoch) == (f"id-of-{topic}", -1)
         self._made = [Block.of(topic, partition, [offset], [0], [b"{}"]) for offset in range(start, end)]
 
     def blocks(self) -> Iterator[Block]:

@@ -26,7 +26,7 @@ from parquet_sink.config.settings import (
 )
 from parquet_sink.convert.decoded import Decoded
 from parquet_sink.convert.json.trees import JsonTrees
-from parquet_sink.errors import KafkaFailed, OffsetsLost, RegistryFailed, StorageFailed
+from parquet_sink.errors import KafkaFailed, OffsetsLost, RegistryFailed, StorageFailed, TopicGone
 from parquet_sink.files import naming
 from parquet_sink.files.accumulator import Accumulator, FinishedFile
 from parquet_sink.files.claims import PartitionClaim
@@ -280,6 +280,15 @@ def test_a_range_that_was_not_read_to_its_end(run: Run, tmp_path: Path) -> None:
     assert left(tmp_path) == []
     assert outcome.failure is not None
     assert (outcome.failure.kind, outcome.failure.message) == ("KafkaFailed", "no record came")
+
+
+def test_a_topic_that_is_gone_is_left_to_the_driver(run: Run, tmp_path: Path) -> None:
+    """It is no failure, which would end the query of all other topics; what was begun is thrown away."""
+    target = Target()
+    outcome = run(target, (SPAN, [block(SPAN, 100, good(10)), TopicGone("gone")]), records=4)["orders", 0]
+    assert (outcome.failure, outcome.again is not None, outcome.accepted_until) == (None, True, 108)
+    assert target.offsets == list(range(100, 108))
+    assert left(tmp_path) == []
 
 
 def test_offsets_that_are_lost_end_the_range_before_them(run: Run) -> None:

@@ -48,6 +48,11 @@ class Epochs:
         if epoch is not None:
             self.held[key] = epoch
 
+    def doubtful(self, key: Key) -> int:
+        """The epoch that we stand at if another leader came since, so that the log may be another one; else -1."""
+        held = self.held.get(key)
+        return -1 if held is None or held == self.seen.get(key) else held
+
     def forget(self, key: Key) -> None:
         """The topic-partition is gone."""
         for known in (self.seen, self.held, self._taken):

@@ -55,9 +55,10 @@ class RangePlanner:
         """
         starts, settled = self._context.standing.starts, self._settle(read)
         accepted = {key: offset for key, offset in settled.items() if key in starts and key not in self._void}
+        for key, offset in accepted.items():
+            if offset > starts[key]:
+                self._context.epochs.accept(key)
         starts.update(accepted)
-        for key in accepted:
-            self._context.epochs.accept(key)
         return accepted
 
     def _settle(self, read: Mapping[Key, int]) -> dict[Key, int]:
@@ -123,12 +124,12 @@ class RangePlanner:
         candidates = together(found, self._context.settings.flush, self._slots)
         if not candidates:
             return []
-        for topic, partition, _ in candidates:
-            self._context.epochs.take((topic, partition))
         self._batches += 1
         self._void = set()
         self._taken.update({(topic, partition): self._batches for topic, partition, _ in candidates})
         work, fresh = self._work(candidates)
+        for key in work.keys() - self.owed.keys():
+            self._context.epochs.take(key)
         plans = {key: _plan(planned) for key, planned in work.items()}
         self._guard.confirm(topics_of(plans))
         self._context.state.plan(fresh)
@@ -141,6 +142,8 @@ class RangePlanner:
     def repeat(self, candidates: list[Candidate]) -> list[PlannedRange]:
         """Ranges that an earlier run put down, and that Spark repeats before the first tick."""
         self.under_way, _ = self._work(candidates)
+        for key in self.under_way:
+            self._context.epochs.take(key)
         return list(self.under_way.values())
 
     def _work(self, candidates: list[Candidate]) -> tuple[dict[Key, PlannedRange], list[PlannedRange]]:
@@ -171,6 +174,7 @@ class RangePlanner:
             *(topic, partition, span.start, span.end, str(span.reason)),
             accepted=self._context.standing.starts[topic, partition],
             topic_id=self._context.ids.known.get(topic, ""),
+            epoch=self._context.epochs.doubtful((topic, partition)),
         )
 
 

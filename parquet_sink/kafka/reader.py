@@ -16,8 +16,10 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import RESET_TOOL, KafkaFailed, OffsetsLost
-from parquet_sink.kafka import answers, clients
+from parquet_sink.kafka import answers, clients, idle
 from parquet_sink.kafka.block import Block
+from parquet_sink.kafka.epochs import CUT_BACK
+from parquet_sink.kafka.lookout import Lookout
 from parquet_sink.memory import give_back
 
 log = logging.getLogger(__name__)
@@ -44,6 +46,7 @@ class _Position:
     partition: int = -1
     offset: int = -1
     topic_id: str = ""
+    idle_since: float = 0.0
 
 
 _consumers: dict[int, _Position] = {}
@@ -54,7 +57,8 @@ class RangeReader:
     """Iterates the blocks of one range, as they are a pure function of its start and of the records in it.
 
     `next_offset` is the offset after the last block so far. topic_id: of the topic that the range belongs to; "" when
-    not known. accepted: offsets below were delivered by an earlier attempt, so it is no loss when they are gone.
+    not known. accepted: offsets below were delivered by an earlier attempt, so it is no loss when they are gone. epoch:
+    the leader epoch of what is before the start, so that the leader is asked whether the log is the same; -1: not.
     """
 
     def __init__(
@@ -67,11 +71,13 @@ class RangeReader:
         topic_id: str = "",
         *,
         accepted: int = 0,
+        epoch: int = -1,
     ) -> None:
         self._kafka, self.topic, self.partition, self.end, self._topic_id = kafka, topic, partition, end, topic_id
         self.next_offset = self._received = start
         self.lost: tuple[int, int] | None = None
-        self._accepted = accepted
+        self._accepted, self._epoch = accepted, epoch
+        self._lookout = Lookout(topic, partition, max(start, accepted), stop=kafka.lost_offsets == "STOP")
         self._beyond = False
 
     def blocks(self) -> Iterator[Block]:
@@ -98,7 +104,7 @@ class RangeReader:
             most = min(wanted, filling.room, self.end - self._received)
             messages = position.consumer.consume(most, POLL_S)
             if not messages:
-                self._check_silence(heard)
+                self._check_silence(position, heard)
                 continue
             records, finished = self._sort(position, messages)
             if records:
@@ -113,13 +119,17 @@ class RangeReader:
         settings = clients.reading(self._kafka)
         key = clients.fingerprint(settings)
         position = _consumers.pop(key, None)
+        if position is not None and self._epoch >= 0:
+            position.consumer.close()  # one that knows the leader already does not ask it about the log
+            position = None
         if position is None:
             while len(_consumers) >= IDLE_CONSUMERS:
                 _consumers.pop(next(iter(_consumers))).consumer.close()
             position = _Position(clients.build(Consumer, settings), key)
         stands = (position.topic, position.topic_id, position.partition, position.offset)
         if stands != (self.topic, self._topic_id, self.partition, self._received):
-            position.consumer.assign([TopicPartition(self.topic, self.partition, self._received)])
+            start = TopicPartition(self.topic, self.partition, self._received, leader_epoch=self._epoch)
+            position.consumer.assign([start])
         return position
 
     def _release(self, position: _Position) -> None:
@@ -128,7 +138,9 @@ class RangeReader:
         position.offset = -1 if self._beyond else self.end
         if self._beyond:
             position.consumer.unassign()
+        position.idle_since = time.monotonic()
         _consumers[position.key] = position
+        idle.look_after(_consumers)
 
     def _sort(self, position: _Position, messages: list[Message]) -> tuple[list[Message], bool]:
         """The records below the end, and whether the range is done."""
@@ -154,6 +166,10 @@ class RangeReader:
             return offset >= self.end
         if code in clients.OUT_OF_RANGE:
             return self._overtaken(position)
+        if code == CUT_BACK:
+            self._lookout.cut_back(error.str(), self._received)
+            position.consumer.assign([TopicPartition(self.topic, self.partition, self._received)])
+            return False
         if error.retriable() or code in answers.PASSING:
             return False
         raise answers.failure(error, f"Topic {self.topic}, topic-partition {self.partition}, offset {self._received}")
@@ -185,8 +201,10 @@ class RangeReader:
             raise KafkaFailed(str(error))
         log.warning("%s Going on at %d.", error, self.lost[1])
 
-    def _check_silence(self, heard: float) -> None:
-        if time.monotonic() - heard > SILENCE_S:
+    def _check_silence(self, position: _Position, heard: float) -> None:
+        silent_s = time.monotonic() - heard
+        self._lookout.silent(position.consumer, silent_s)
+        if silent_s > SILENCE_S:
             raise KafkaFailed(
                 f"Topic {self.topic}, topic-partition {self.partition}: no record came for {SILENCE_S:.0f} s after "
                 f"offset {self._received}, although the range goes to {self.end}. Check the broker."

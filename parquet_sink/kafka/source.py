@@ -137,7 +137,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         kafka = self._given.settings.kafka
         topic, partition, topic_id = planned.topic, planned.partition, planned.topic_id
-        return RangeReader(kafka, topic, partition, planned.start, planned.end, topic_id)
+        return RangeReader(kafka, topic, partition, planned.start, planned.end, topic_id, epoch=planned.epoch)
 
     def stop(self) -> None:
         if self._ticker is not None:

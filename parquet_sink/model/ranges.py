@@ -36,6 +36,7 @@ class PlannedRange:
     accepted: everything below (exclusive) was accepted in an earlier attempt at this range, which is repeated as a
     whole so that its files come out the same; files that end below are made again but not sent. known: what was known
     of the topic when the range was planned first. topic_id: of the topic that the range belongs to, "" when unknown.
+    epoch: of the leader that the records before start were seen under, if another one came since; else -1.
     """
 
     topic: str
@@ -47,6 +48,7 @@ class PlannedRange:
     tries: Tries = NO_TRIES
     topic_id: str = ""
     known: Known = Known()
+    epoch: int = -1
 
     def to_json(self) -> str:
         body = asdict(self)

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.convert.decoded import Decoder
-from parquet_sink.errors import ConnectorError, InvalidRecord, OffsetsLost
+from parquet_sink.errors import ConnectorError, InvalidRecord, OffsetsLost, TopicGone
 from parquet_sink.files import naming
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.claims import PartitionClaim
@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 DELIVERS_WHAT_CAME_BEFORE = (InvalidRecord, OffsetsLost)
 """Where these end a range, it ends again at the next attempt. Other trouble passes, and the open file is made again
 as a whole: rows that went out in half a file would come once more under another name."""
+TOPIC_GONE_S = 1.0
 CLAIM_WAIT_S = 5.0
 
 
@@ -113,6 +114,9 @@ class RangeFlush:
         if isinstance(error, DELIVERS_WHAT_CAME_BEFORE):
             self._close(Reason.END_OF_RANGE)
             self._failure = self._failure or _failure(error)
+        elif isinstance(error, TopicGone):
+            self._again = Again(self.planned.tries, TOPIC_GONE_S)  # the driver lets go of it, if it is
+            self.abandon()
         else:
             self._fail(error)
 

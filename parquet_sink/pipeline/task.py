@@ -82,6 +82,7 @@ class TaskFlush:
             self._settings.kafka,
             *(planned.topic, planned.partition, planned.start, planned.end, planned.topic_id),
             accepted=planned.accepted,
+            epoch=planned.epoch,
         ).blocks()
 
     def _flush(self, planned: PlannedRange) -> RangeFlush:
