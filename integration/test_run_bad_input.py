@@ -90,7 +90,7 @@ def test_missing_primary_key_is_invalid(sink: Sink, broker: Broker, topic: Topic
     name = topic()
     broker.produce(name, [*numbered(2), (None, b'{"m": 1}')])
     run = sink.drain(name, data_primary_key="n")
-    assert "offset 2: column n is null" in run.failure.message
+    assert "offset 2: connect.ems.data.primary.key: column n is null" in run.failure.message
     assert sink.offsets(name) == [2]
 
 

@@ -426,7 +426,7 @@ def test_ranges_in_a_row_give_every_record_once(
     assert found == records
 
 
-CUT = KafkaError(KafkaError._LOG_TRUNCATION, "Partition log truncation detected: broker end offset is 2 (epoch 0)")
+CUT = KafkaError(KafkaError._AUTO_OFFSET_RESET, "Partition log truncation detected: broker end offset is 2 (epoch 0)")
 
 
 def test_a_start_is_assigned_with_its_epoch() -> None:

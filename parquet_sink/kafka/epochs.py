@@ -19,6 +19,7 @@ from parquet_sink.errors import RESET_TOOL, OffsetsLost
 
 Key = tuple[str, int]
 CUT_BACK: Final = KafkaError._LOG_TRUNCATION  # noqa: SLF001 - the client's public name
+RESET: Final = KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001
 _ENDS: Final = re.compile(r"broker end offset is (\d+)")
 
 
@@ -57,6 +58,11 @@ class Epochs:
         """The topic-partition is gone."""
         for known in (self.seen, self.held, self._taken):
             known.pop(key, None)
+
+
+def says_cut(code: int, said: str) -> bool:
+    """Whether an event of the client is about a cut: it hides that behind the event of an offset out of range. Pure."""
+    return code == CUT_BACK or (code == RESET and "log truncation" in said)
 
 
 def cut_at(said: str, offset: int) -> int | None:

@@ -18,7 +18,7 @@ from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import RESET_TOOL, KafkaFailed, OffsetsLost
 from parquet_sink.kafka import answers, clients, idle
 from parquet_sink.kafka.block import Block
-from parquet_sink.kafka.epochs import CUT_BACK
+from parquet_sink.kafka.epochs import says_cut
 from parquet_sink.kafka.lookout import Lookout
 from parquet_sink.memory import give_back
 
@@ -164,12 +164,12 @@ class RangeReader:
         if code == clients.END_OF_PARTITION:
             self._beyond |= offset > self.end  # it is not told again to the range that goes up to there
             return offset >= self.end
-        if code in clients.OUT_OF_RANGE:
-            return self._overtaken(position)
-        if code == CUT_BACK:
+        if says_cut(code, error.str()):
             self._lookout.cut_back(error.str(), self._received)
             position.consumer.assign([TopicPartition(self.topic, self.partition, self._received)])
             return False
+        if code in clients.OUT_OF_RANGE:
+            return self._overtaken(position)
         if error.retriable() or code in answers.PASSING:
             return False
         raise answers.failure(error, f"Topic {self.topic}, topic-partition {self.partition}, offset {self._received}")
