@@ -52,7 +52,15 @@ def test_a_dead_target_holds_up_nobody_else(
     stuck, others = topic(PARTITIONS, prefix="stuck"), [topic(2, prefix="well") for _ in range(HEALTHY)]
     for partition in range(PARTITIONS):
         broker.produce(stuck, [(None, b'{"n":1}')] * 5, partition=partition)
-    files = [connector(tmp_path, stuck, dead.endpoint, "connect.ems.http.response.timeout.ms=8000")]
+    files = [
+        connector(
+            tmp_path,
+            stuck,
+            dead.endpoint,
+            "connect.ems.http.response.timeout.ms=5000",
+            "connect.ems.retry.interval=4000",
+        )
+    ]
     files += [connector(tmp_path, name, target.endpoint()) for name in others]
     command = Command(tmp_path, ["run", "--no-live", "--bootstrap-servers", broker.bootstrap_servers, *files], {})
     try:
