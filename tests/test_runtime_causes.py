@@ -6,7 +6,7 @@ import pytest
 
 from parquet_sink.errors import BrokerAway
 from parquet_sink.runtime import causes
-from parquet_sink.runtime.causes import LONGEST, failure_of
+from parquet_sink.runtime.causes import BUSY, LONGEST, failure_of
 from parquet_sink.state import Failure
 
 QUERY = "Writing job failed.\n=== Streaming Query ===\nIdentifier: orders [id = 1]\nLogical Plan:\nWrite parquet_sink\n"
@@ -132,3 +132,11 @@ def test_an_error_of_java_s_is_one_line_without_its_trace() -> None:
 def test_what_java_said_before_it_ended_is_the_line_that_tells_most(lines: list[str], line: str) -> None:
     """The first that speaks of an error, else the last one."""
     assert causes.java_said(lines) == line
+
+
+def test_a_busy_machine_is_told_apart() -> None:
+    """A Python process that Spark did not wait long enough for is no defect of the connector."""
+    late = "java.net.SocketTimeoutException: Timed out while waiting for the Python worker to connect back"
+    found = failure_of(wrapped(late), "/tmp")
+    assert found.kind == BUSY
+    assert "too busy" in found.message

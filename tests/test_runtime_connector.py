@@ -304,6 +304,21 @@ def test_a_registry_is_waited_for_as_long_as_configured(
     assert (len(launched) == MOST * 6 + 1) == goes_on
 
 
+@pytest.mark.parametrize(("pause_s", "goes_on"), [(30.0, True), (300.0, False)])
+def test_a_busy_machine_is_waited_for(
+    running: Connector, launched: list[Query], clock: Clock, pause_s: float, goes_on: bool
+) -> None:
+    """Processes that start too slowly use up no restarts; after half an hour of nothing else the connector fails."""
+    assert running.state is not None
+    for _ in range(MOST * 4):
+        running.state.fail(Failure("MachineBusy", "too busy"))
+        launched[-1].fail()
+        running.look(SPARK)
+        clock.sleep(pause_s)
+        running.look(SPARK)
+    assert (running.status is Status.RUNNING) == goes_on
+
+
 def test_restarts_long_ago_do_not_count(running: Connector, launched: list[Query], clock: Clock) -> None:
     """A failure each hour over months is not a connector that cannot run."""
     for _ in range(MOST * 3):

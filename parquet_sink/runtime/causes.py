@@ -14,6 +14,8 @@ from parquet_sink.state import Failure
 
 DEFECT: Final = "Defect"
 """A failure that nobody raised on purpose: a lost worker, a full heap, a bug."""
+BUSY: Final = "MachineBusy"
+"""Spark gives its Python processes ten seconds to start, which cannot be set; a machine that is busy takes longer."""
 LONGEST: Final = 600
 """Characters of a foreign error that an operator sees; all of it goes to the log at DEBUG."""
 
@@ -25,6 +27,7 @@ _CLASS: Final = re.compile(r"^(?:Caused by: |: )?(?:[a-z][\w$]*\.)+[\w$]+: ")
 _TELLING: Final = re.compile(r"\bError\b|Exception|Invalid|Unrecognized|insufficient", re.IGNORECASE)
 _GOES_ON: Final = "initialization of VM"
 """The next line says why."""
+_LATE: Final = "Timed out while waiting for the Python worker to connect back"
 _ENDS: Final = ("=== Streaming Query ===", "Driver stacktrace:", " SQLSTATE: ")
 
 
@@ -42,6 +45,8 @@ def failure_of(error: BaseException, tmp_dir: str) -> Failure:
             f"disk it is on, or set connect.ems.tmp.dir to another folder. Nothing is lost: what was not committed is "
             f"sent again at the next start.",
         )
+    if _LATE in said:
+        return Failure(BUSY, "This machine is too busy: a Python process of Spark's did not start within 10 s.")
     return Failure(DEFECT, said[:LONGEST])
 
 

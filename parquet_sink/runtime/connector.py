@@ -24,7 +24,7 @@ from parquet_sink.errors import ConnectorError
 from parquet_sink.files.cleanup import prepare, remove_leftovers
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.runtime import group
-from parquet_sink.runtime.causes import DEFECT, failure_of
+from parquet_sink.runtime.causes import BUSY, DEFECT, failure_of
 from parquet_sink.runtime.query import start_query
 from parquet_sink.runtime.restarts import PAUSE_S, Patience, Restarts
 from parquet_sink.state import Failure, State
@@ -33,8 +33,11 @@ log = logging.getLogger(__name__)
 
 END_S: Final = 15.0
 """How long Spark may take to end a query that is to end, before it is left to the end of Java."""
+BUSY_MS: Final = 1_800_000
+BUSY_PAUSE_S: Final = 30.0
+"""A machine that is too busy to start a process is waited for half an hour, with pauses of half a minute at most."""
 REGISTRY_AWAY: Final = "RegistryAway"
-CURABLE: Final = frozenset({"BrokerAway", "KafkaFailed", REGISTRY_AWAY, DEFECT})
+CURABLE: Final = frozenset({"BrokerAway", "KafkaFailed", REGISTRY_AWAY, BUSY, DEFECT})
 """Failures that a new start of the query may cure."""
 PASSING: Final = CURABLE | {"UploadExhausted"}
 """Failures that call for nobody's hand when they come while the connector stops: the next start goes on."""
@@ -64,7 +67,7 @@ class Connector:
         self._given: handoff.Handoff | None = None
         self._slots = 1
         self._restarts = Restarts()
-        self._patience = Patience()
+        self._patience, self._busy = Patience(), Patience()
         self._again_at: float | None = None
         self._stop_by = 0.0
         self._ending: Thread | None = None
@@ -189,15 +192,17 @@ class Connector:
     def _curable(self, failure: Failure) -> bool:
         """Kafka's trouble is waited for at the start as long as configured; another start would not know better."""
         assert self.state is not None
-        return failure.kind in CURABLE and (failure.kind == DEFECT or bool(self.state.watches()))
+        return failure.kind in CURABLE and (failure.kind in {DEFECT, BUSY} or bool(self.state.watches()))
 
     def _pause_before_restart(self, failure: Failure) -> float | None:
-        """Seconds; None: no more. The registry has a patience of its own, and does not use up the restarts."""
+        """Seconds; None: no more. The registry, and a busy machine, do not use up the restarts: they are waited for."""
         assert self.state is not None
         assert self._given is not None
         now = time.monotonic()
         if failure.kind == REGISTRY_AWAY and self._patience.lasts(now, self.settings.registry_patience_ms):
             return min(self._patience.pause_s, self.settings.registry_pause_ms / 1000)
+        if failure.kind == BUSY:
+            return min(self._busy.pause_s, BUSY_PAUSE_S) if self._busy.lasts(now, BUSY_MS) else None
         return self._restarts.pause_s(now, failure.message, group.standing(self._given, self.state))
 
     def ask_to_stop(self, asked_at: float | None = None) -> None:
