@@ -100,8 +100,7 @@ def test_a_signal_for_all_stops_in_order(
     leaves_nothing(command)
 
 
-@pytest.mark.parametrize("wait_s", [0.5, 1.5, 4.0])
-@pytest.mark.parametrize("number", [SIGINT, SIGTERM, SIGHUP])
+@pytest.mark.parametrize(("number", "wait_s"), [(SIGTERM, 0.5), (SIGHUP, 1.5), (SIGINT, 4.0)])
 def test_a_signal_during_the_start_ends_it(
     number: Signals, wait_s: float, sink: Sink, start: Callable[..., Command]
 ) -> None:
