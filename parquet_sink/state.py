@@ -33,7 +33,8 @@ create table if not exists knowledge (
   id integer primary key, topic text, schema blob, bytes_per_row real, bytes_per_record real
 );
 create table if not exists planned (
-  topic text, partition int, start int, end int, reason text, knowledge int, primary key (topic, partition)
+  topic text, partition int, start int, end int, reason text, recipe text, knowledge int,
+  primary key (topic, partition)
 );
 create table if not exists watch (topic text, partition int, body text, primary key (topic, partition));
 create table if not exists word (name text primary key, body text not null);
@@ -214,20 +215,24 @@ class State:
             )
         )
 
-    def plan(self, ranges: Sequence[PlannedRange]) -> None:
-        """Notes ranges that are taken for the first time, with what is known of their topics now."""
+    def plan(self, ranges: Sequence[PlannedRange], recipe: str) -> None:
+        """Notes ranges that are taken for the first time, with what is known of their topics now.
+
+        recipe: stands for all else that files depend on.
+        """
         with self._transaction() as db:
             db.executemany(
-                "insert or replace into planned values (?1, ?2, ?3, ?4, ?5, "
+                "insert or replace into planned values (?1, ?2, ?3, ?4, ?5, ?6, "
                 "(select max(id) from knowledge where topic = ?1))",
-                [(r.topic, r.partition, r.start, r.end, r.reason) for r in ranges],
+                [(r.topic, r.partition, r.start, r.end, r.reason, recipe) for r in ranges],
             )
 
-    def planned(self) -> dict[tuple[str, int], PlannedRange]:
-        """The last range of each topic-partition, with what was known when it was taken first."""
+    def planned(self, recipe: str) -> dict[tuple[str, int], PlannedRange]:
+        """The last range of each topic-partition, with what was known when it was taken first; of this recipe only."""
         rows = self._connection.execute(
             "select p.topic, partition, start, end, reason, schema, bytes_per_row, bytes_per_record "
-            "from planned p left join knowledge k on k.id = p.knowledge"
+            "from planned p left join knowledge k on k.id = p.knowledge where recipe = ?",
+            (recipe,),
         )
         return {
             (topic, partition): PlannedRange(topic, partition, start, end, reason, known=Known(*known))

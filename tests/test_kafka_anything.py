@@ -17,6 +17,7 @@ from parquet_sink.errors import AnotherInstance, KafkaFailed, OffsetsLost
 from parquet_sink.handoff import Instance
 from parquet_sink.kafka import clients
 from parquet_sink.kafka.discovery import METADATA_S
+from parquet_sink.kafka.first_times import FirstTimes
 from parquet_sink.kafka.offsets import metadata
 from parquet_sink.state import State
 from tests.test_kafka_starts import KEY, WATCHFUL, Clock, Cluster, Query, done
@@ -142,6 +143,7 @@ def test_whatever_happens_the_records_arrive(
     cluster.make("orders", 0)
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setattr(clients, "build", lambda kind, settings, *more: cluster)
+        patch.setattr(FirstTimes, "read", lambda self, starts, now_ms: {})
         with closing(State(Path(folder) / "state.db")) as state:
             query = Query(cluster, state, clock, lost_offsets=policy, offset_reset=reset, **more)
             for records, call, action in steps:

@@ -59,13 +59,13 @@ def test_a_worker_s_message_keeps_its_level_on_every_line(
     written = io.StringIO()
     monkeypatch.setattr(sys, "stderr", written)
     monkeypatch.setenv(logs.VARIABLE, "1")
-    logs.configure_worker()
-    logging.getLogger("parquet_sink.flush").warning("one\ntwo %s", "three")
+    logs.configure_worker("sink")
+    logging.getLogger("parquet_sink.pipeline").warning("one\ntwo %s", "three")
     logging.getLogger().handlers[:] = [h for h in logging.getLogger().handlers if type(h).__name__ != "_Marked"]
     caplog.clear()
     logs.relay(io.BytesIO(written.getvalue().encode())).join(10)
     assert [(record.levelname, record.message) for record in caplog.records] == [
-        ("WARNING", "one"),
+        ("WARNING", "connector sink: one"),
         ("WARNING", "two three"),
     ]
 

@@ -138,7 +138,7 @@ def test_a_start_of_spark_that_fails_is_told(hosted: Callable[..., Worker]) -> N
         raise ValueError("no such master")
 
     Spark.connects = connect
-    with pytest.raises(SetupError, match="Spark did not start with master local: no such master"):
+    with pytest.raises(SetupError, match=r"Spark did not start with master local\[4,4\]: no such master"):
         hosted("one", observer=Observer()).run()
 
 

@@ -51,7 +51,7 @@ def test_a_new_run_keeps_what_topics_taught(tmp_path: Path) -> None:
     """Receipts, failures and words end with their run; schemas and sizes go on, so that files come out the same."""
     first = State(tmp_path / "state.db")
     first.learn("orders", Known(b"schema", 1.0))
-    first.plan([PlannedRange("orders", 0, 7, 9, "records")])
+    first.plan([PlannedRange("orders", 0, 7, 9, "records")], "recipe")
     first.fail(Failure("KafkaFailed", "away"))
     first.stop()
     first.accept([Accepted("orders", 0, 7, 0, 9, "records")])
@@ -60,7 +60,9 @@ def test_a_new_run_keeps_what_topics_taught(tmp_path: Path) -> None:
     first.close()
     second = State.for_new_run(tmp_path / "state.db")
     assert second.known() == {"orders": Known(b"schema", 1.0)}
-    assert second.planned() == {("orders", 0): PlannedRange("orders", 0, 7, 9, "records", known=Known(b"schema", 1.0))}
+    assert second.planned("recipe") == {
+        ("orders", 0): PlannedRange("orders", 0, 7, 9, "records", known=Known(b"schema", 1.0))
+    }
     assert (second.failure(), second.stopping(), second.accepted()) == (None, False, [])
     assert (second.receipts_after(0), second.watches()) == ([], [])
     second.close()
@@ -113,20 +115,21 @@ def test_what_is_known_of_a_topic_is_completed(state: State) -> None:
 def test_a_planned_range_keeps_what_was_known_then(state: State) -> None:
     """A range that comes again has the knowledge of its first time, however much was learned since."""
     state.learn("orders", Known(b"then", 1.0))
-    state.plan([PlannedRange("orders", 0, 0, 10, "size"), PlannedRange("new", 0, 0, 5, "size")])
+    state.plan([PlannedRange("orders", 0, 0, 10, "size"), PlannedRange("new", 0, 0, 5, "size")], "recipe")
     for number in range(5):
         state.learn("orders", Known(b"later", float(number)))
     then = PlannedRange("orders", 0, 0, 10, "size", known=Known(b"then", 1.0))
-    assert state.planned() == {("orders", 0): then, ("new", 0): PlannedRange("new", 0, 0, 5, "size")}
-    state.plan([PlannedRange("orders", 0, 10, 20, "size")])
-    assert state.planned()["orders", 0].known == Known(b"later", 4.0)
+    assert state.planned("recipe") == {("orders", 0): then, ("new", 0): PlannedRange("new", 0, 0, 5, "size")}
+    assert state.planned("other") == {}, "other settings make other files"
+    state.plan([PlannedRange("orders", 0, 10, 20, "size")], "recipe")
+    assert state.planned("recipe")["orders", 0].known == Known(b"later", 4.0)
 
 
 def test_old_knowledge_goes(state: State) -> None:
     """Of a topic only what is known now, and what ranges under way were planned with, is kept for months."""
     for number in range(50):
         state.learn("orders", Known(b"schema", float(number)))
-        state.plan([PlannedRange("orders", number % 2, number, number + 1, "size")])
+        state.plan([PlannedRange("orders", number % 2, number, number + 1, "size")], "recipe")
     assert state._connection.execute("select count(*) from knowledge").fetchone()[0] <= 3
 
 

@@ -3,7 +3,10 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
+from parquet_sink import __version__
+from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.files.rotation import Reason
 from parquet_sink.kafka.admission import Candidate, Range, together
 from parquet_sink.kafka.guard import TopicGuard
@@ -42,6 +45,8 @@ class RangePlanner:
         self.planned: dict[Key, Plan] = {}
         self.under_way: dict[Key, PlannedRange] = {}
         self.owed: dict[Key, Owed] = {}
+        self._recipe = recipe(context.settings)
+        self._before: dict[Key, PlannedRange] | None = None
         self._taken: dict[Key, int] = {}
         self._batches = 0
         self._slots = int(context.state.said("slots") or 1)
@@ -116,7 +121,18 @@ class RangePlanner:
         plan = self.planned.get(key)
         if plan is None or not position < plan.end <= end:
             return None
-        return Range(plan.start, plan.end, Reason(plan.reason))
+        start = position if self._as_then(key, plan) is None else plan.start
+        return Range(start, plan.end, Reason(plan.reason))
+
+    def _as_then(self, key: Key, plan: Plan) -> PlannedRange | None:
+        """The range as an earlier run took it; None when its files cannot be made again.
+
+        That is so when the state file was lost, or the settings are others: then the rest is cut anew, where it begins.
+        """
+        if self._before is None:
+            self._before = self._context.state.planned(self._recipe)
+        then = self._before.get(key)
+        return then if then is not None and (then.start, then.end) == (plan.start, plan.end) else None
 
     def take(self, found: list[tuple[int, Candidate]]) -> list[PlannedRange]:
         """As much as fits into one micro-batch, put down beside the offsets before it begins."""
@@ -132,7 +148,7 @@ class RangePlanner:
             self._context.epochs.take(key)
         plans = {key: _plan(planned) for key, planned in work.items()}
         self._guard.confirm(topics_of(plans))
-        self._context.state.plan(fresh)
+        self._context.state.plan(fresh, self._recipe)
         group.renew({key: starts[key] for key in plans}, plans)
         self.planned = {key: plan for key, plan in self.planned.items() if key not in plans}
         self.owed = {key: owed for key, owed in self.owed.items() if key not in plans}
@@ -152,7 +168,7 @@ class RangePlanner:
         One that comes again carries what was known at its first time.
         """
         state, now_s = self._context.state, self._context.now()
-        known, before = state.known(), state.planned() if self.planned else {}
+        known = state.known()
         work: dict[Key, PlannedRange] = {}
         fresh: list[PlannedRange] = []
         for topic, partition, span in candidates:
@@ -161,7 +177,8 @@ class RangePlanner:
                 work[key] = self.owed[key].now(now_s)
                 continue
             planned = self._planned_range(topic, partition, span)
-            then = before.get(key) if key in self.planned else None
+            plan = self.planned.get(key)
+            then = None if plan is None else self._as_then(key, plan)
             if then is not None and (then.start, then.end) == (span.start, span.end):
                 work[key] = replace(planned, known=then.known)
             else:
@@ -176,6 +193,13 @@ class RangePlanner:
             topic_id=self._context.ids.known.get(topic, ""),
             epoch=self._context.epochs.doubtful((topic, partition)),
         )
+
+
+def recipe(settings: ConnectorSettings) -> str:
+    """Stands for the settings, and the version, that the files of a range depend on."""
+    flush, files = settings.flush, settings.files
+    parts = (flush.commit_size_bytes, flush.commit_records, files.codec, files.row_group_size_bytes)
+    return sha256(repr((__version__, settings.shape, settings.value, *parts)).encode()).hexdigest()
 
 
 def _plan(planned: PlannedRange) -> Plan:
