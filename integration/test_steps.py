@@ -55,7 +55,7 @@ PROCESS = {
     "before 8, group offsets": Step("GroupOffsets._send", "before", "commit"),
     "after 8": Step("GroupOffsets._send", "after", "commit"),
 }
-WHOLE = {name: replace(PROCESS[name], whole=True) for name in ("after 3", "after 4", "after 7")}
+WHOLE = {name: replace(PROCESS[name], whole=True) for name in ("after 4",)}
 
 
 class Bench:
