@@ -93,6 +93,7 @@ class Log:
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """No consumer of an earlier test, messages that are ours, and `clients.build` put back at the end."""
     monkeypatch.setattr(reader, "_consumers", {})
+    monkeypatch.setattr(reader.idle, "look_after", lambda positions: None)
     monkeypatch.setattr(reader, "Message", Message)
     monkeypatch.setattr(reader, "_offset", Message.offset)
     monkeypatch.setattr(reader, "_value", Message.value)

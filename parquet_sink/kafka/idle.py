@@ -3,6 +3,7 @@
 Nobody polls a consumer between two ranges, and one that is assigned to something can only be polled for its records.
 """
 
+import logging
 import threading
 import time
 from typing import Final, Protocol, TypeVar
@@ -22,6 +23,8 @@ class Position(Protocol):
     idle_since: float
 
 
+log = logging.getLogger(__name__)
+
 P = TypeVar("P", bound=Position)
 _started = threading.Event()
 
@@ -36,7 +39,10 @@ def look_after(positions: dict[int, P]) -> None:
 def _sweeps(positions: dict[int, P]) -> None:
     while True:
         time.sleep(LOOK_S)
-        sweep(positions, time.monotonic())
+        try:
+            sweep(positions, time.monotonic())
+        except Exception:  # who needs the consumer will tell
+            log.debug("idle consumers", exc_info=True)
 
 
 def sweep(positions: dict[int, P], now: float) -> None:
