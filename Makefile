@@ -11,13 +11,16 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: demo test bench crash lint types docs jars clean help
+.PHONY: demo test soak bench crash lint types docs jars clean help
 
 demo: jars ## see it work: broker, target, an order stream, the sink, and the proof
 	$(BIN)/parquet-sink demo $(ARGS)
 
 test: jars ## unit and integration tests
 	$(BIN)/python -m pytest -n 2 --dist loadgroup tests integration $(ARGS)
+
+soak: jars ## tests that take long: crashes of everything at once, streams and folders that are taken away
+	$(BIN)/python -m pytest -m soak integration $(ARGS)
 
 bench: jars ## throughput, CPU, memory, freshness; sizes by RECORDS=
 	$(BIN)/python -m integration.bench $(ARGS)

@@ -170,6 +170,7 @@ def test_a_stop_while_the_target_is_down_is_bounded(
     leaves_nothing(command)
 
 
+@pytest.mark.soak
 def test_standard_error_may_be_gone(
     sink: Sink, broker: Broker, topic: TopicFactory, start: Callable[..., Command]
 ) -> None:
@@ -184,6 +185,7 @@ def test_standard_error_may_be_gone(
     leaves_nothing(command)
 
 
+@pytest.mark.soak
 def test_a_closed_terminal_is_a_stop(
     sink: Sink, broker: Broker, topic: TopicFactory, tmp_path: Path, start: Callable[..., Command]
 ) -> None:
@@ -200,6 +202,7 @@ def test_a_closed_terminal_is_a_stop(
     leaves_nothing(command)
 
 
+@pytest.mark.soak
 def test_a_run_folder_that_is_removed_is_made_anew(
     sink: Sink, broker: Broker, topic: TopicFactory, start: Callable[..., Command]
 ) -> None:

@@ -55,7 +55,7 @@ PROCESS = {
     "before 8, group offsets": Step("GroupOffsets._send", "before", "commit"),
     "after 8": Step("GroupOffsets._send", "after", "commit"),
 }
-WHOLE = {name: replace(PROCESS[name], whole=True) for name in ("after 4",)}
+WHOLE = {name: replace(PROCESS[name], whole=True) for name in ("after 3", "after 4", "after 7")}
 
 
 class Bench:
@@ -142,6 +142,7 @@ def test_a_process_that_dies_at_any_step_loses_nothing(bench: Bench) -> None:
     bench.judged(start_again=True)
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(1_200)  # about a minute where it is quiet
 def test_a_program_that_dies_at_any_step_loses_nothing(bench: Bench) -> None:
     """When all processes die at once after a step, the next start delivers the rest, and removes local files."""
