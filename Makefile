@@ -40,7 +40,7 @@ docs: $(READY) ## write docs/configuration.md from the table of keys
 	mv docs/configuration.md.new docs/configuration.md
 
 jars: $(READY) ## fetch Kafka's jars into the user's cache, once
-	@$(BIN)/python -m parquet_sink.kafka.jars > /dev/null
+	@$(BIN)/python -m parquet_sink.devkit.jars > /dev/null
 
 # The checks stand here and not in Python, because they tell what is missing before there is a Python to tell it.
 $(READY): pyproject.toml

@@ -11,8 +11,8 @@ from confluent_kafka import Producer
 
 from integration.harness import sink, spark
 from integration.registry import RegistryServer
-from parquet_sink.kafka.broker import Broker
-from parquet_sink.target.process import TargetProcess
+from parquet_sink.devkit.broker import Broker
+from parquet_sink.devkit.target.process import TargetProcess
 
 __all__ = ["sink", "spark"]  # fixtures of the harness, for all tests
 

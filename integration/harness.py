@@ -16,12 +16,13 @@ from pyspark.sql import SparkSession
 from parquet_sink.config.connector import load
 from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.config.worker import load_worker
-from parquet_sink.kafka.broker import Broker
-from parquet_sink.runtime import session
+from parquet_sink.devkit.broker import Broker
+from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.model.failure import Failure
+from parquet_sink.model.progress import PartitionProgress
+from parquet_sink.model.receipts import Receipt
 from parquet_sink.runtime.connector import Connector, Status
-from parquet_sink.state import Failure, Watch
-from parquet_sink.target.process import TargetProcess
-from parquet_sink.upload.receipts import Receipt
+from parquet_sink.spark import session
 
 TIMEOUT_S: Final = 120.0
 LOOK_S: Final = 0.05
@@ -74,7 +75,7 @@ class Run:
         """Whether the connector has looked where its topic-partitions end: what comes now is new to it."""
         return self._connector.state is not None and bool(self._connector.state.watches())
 
-    def watches(self) -> list[Watch]:
+    def watches(self) -> list[PartitionProgress]:
         """How its topic-partitions stand."""
         return [] if self._connector.state is None else self._connector.state.watches()
 

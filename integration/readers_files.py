@@ -11,7 +11,7 @@ from parquet_sink.config.settings import FileSettings
 from parquet_sink.convert.decoded import Decoded, Typed
 from parquet_sink.files.accumulator import Accumulator, Place
 from parquet_sink.files.rotation import Limits, Reason
-from parquet_sink.kafka.block import Block
+from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape.shaper import Shaper
 
 PARTITION: Final = 3
@@ -45,9 +45,10 @@ def write(sample: Sample, folder: Path) -> str:
     return file.path
 
 
-def _blocks(sample: Sample) -> list[Block]:
+def _blocks(sample: Sample) -> list[RecordBatch]:
     values = [str(number).encode() for number in range(len(sample.rows))]
     cuts = sorted({len(values) * part // _BLOCKS for part in range(_BLOCKS + 1)})
     return [
-        Block.of("t", PARTITION, sample.offsets[a:b], sample.timestamps[a:b], values[a:b]) for a, b in pairwise(cuts)
+        RecordBatch.of("t", PARTITION, sample.offsets[a:b], sample.timestamps[a:b], values[a:b])
+        for a, b in pairwise(cuts)
     ]

@@ -13,9 +13,9 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from integration.conftest import TopicFactory
+from parquet_sink.devkit import jars
+from parquet_sink.devkit.broker import Broker, free_port
 from parquet_sink.errors import KafkaFailed, SetupError
-from parquet_sink.kafka import jars
-from parquet_sink.kafka.broker import Broker, free_port
 
 COMMAND = """
 import argparse, sys
@@ -26,7 +26,7 @@ sys.exit(command.run(parser.parse_args()))
 """
 STARTS_AND_WAITS = """
 import time
-from parquet_sink.kafka.broker import Broker
+from parquet_sink.devkit.broker import Broker
 broker = Broker()
 broker.start()
 print(broker.pid, broker.data_dir, flush=True)

@@ -15,9 +15,9 @@ import requests
 from integration.conftest import TopicFactory
 from integration.harness import Sink
 from parquet_sink.cli import main
-from parquet_sink.kafka.broker import Broker, free_port
-from parquet_sink.signals import SAME_WISH_S
-from parquet_sink.target.process import TargetProcess
+from parquet_sink.devkit.broker import Broker, free_port
+from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.process.signals import SAME_WISH_S
 
 CANARY = "canary-4711"
 WORKER = "value.converter=JsonConverter\nvalue.converter.schemas.enable=false\nconsumer.sasl.password=${env:CANARY}\n"

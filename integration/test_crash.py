@@ -17,9 +17,9 @@ from integration.crash.kills import Kind
 from integration.crash.oracle import Oracle, Sample
 from integration.crash.records import key_of, large_value_of, value_of
 from integration.crash.report import Sizes
+from parquet_sink.devkit.broker import Broker
+from parquet_sink.devkit.target.process import TargetProcess
 from parquet_sink.files.naming import file_name
-from parquet_sink.kafka.broker import Broker
-from parquet_sink.target.process import TargetProcess
 
 RECORDS = 20
 

@@ -14,9 +14,9 @@ from confluent_kafka import Producer
 from integration.conftest import TopicFactory
 from integration.harness import Sink
 from parquet_sink.cli import main
-from parquet_sink.kafka.broker import Broker, free_port
+from parquet_sink.devkit.broker import Broker, free_port
+from parquet_sink.devkit.target.process import TargetProcess
 from parquet_sink.runtime.connector import Status
-from parquet_sink.target.process import TargetProcess
 
 DEEP: Final = b'{"a":' * 101 + b"1" + b"}" * 101
 BAD: Final = {
@@ -293,7 +293,7 @@ def python_workers() -> list[int]:
             except OSError:
                 continue
             parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
-            if b"parquet_sink.runtime.daemon" in command:
+            if b"parquet_sink.spark.daemon" in command:
                 workers.append(int(entry.name))
     return [pid for pid in workers if os.getpid() in ancestors(pid, parents)]
 

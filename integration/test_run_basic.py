@@ -12,9 +12,9 @@ from confluent_kafka.cimpl import NewPartitions
 
 from integration.conftest import TopicFactory
 from integration.harness import Sink, ends
-from parquet_sink.kafka.broker import Broker
+from parquet_sink.devkit.broker import Broker
+from parquet_sink.devkit.target.process import TargetProcess
 from parquet_sink.runtime.connector import Status
-from parquet_sink.target.process import TargetProcess
 
 T0 = 1_700_000_000_000
 QUICK_METADATA = {"consumer.override.metadata.max.age.ms": "1000"}

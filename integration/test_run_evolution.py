@@ -13,7 +13,7 @@ from integration.formats_records import FORMATS, record
 from integration.harness import Sink
 from integration.registry import RegistryServer
 from integration.wire import encode_avro
-from parquet_sink.kafka.broker import Broker
+from parquet_sink.devkit.broker import Broker
 from parquet_sink.runtime.connector import Status
 from parquet_sink.runtime.lines import describe
 

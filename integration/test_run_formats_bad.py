@@ -19,9 +19,9 @@ from integration.registry import RegistryServer, Trouble
 from integration.wire import encode_avro
 from parquet_sink.config.settings import ConnectorSettings, ConverterKind
 from parquet_sink.convert.decoders import decoder_for
+from parquet_sink.devkit.broker import Broker, free_port
 from parquet_sink.errors import InvalidRecord
-from parquet_sink.kafka.block import Block
-from parquet_sink.kafka.broker import Broker, free_port
+from parquet_sink.model.records import RecordBatch
 from parquet_sink.runtime import restarts
 from parquet_sink.runtime.connector import Status
 from parquet_sink.shape.shaper import Shaper
@@ -46,7 +46,7 @@ def met(settings: ConnectorSettings, values: list[bytes]) -> tuple[int, InvalidR
     shaper = Shaper(settings.shape, None, decoder_for(settings.value))
     count = 0
     try:
-        for run in shaper.shape(Block.of("t", 0, range(len(values)), [0] * len(values), values)):
+        for run in shaper.shape(RecordBatch.of("t", 0, range(len(values)), [0] * len(values), values)):
             count += run.records
     except InvalidRecord as error:
         return count, error

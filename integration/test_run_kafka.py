@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient
 
 from integration.conftest import TopicFactory
 from integration.harness import Sink, committed, ends
-from parquet_sink.kafka.broker import Broker, free_port
+from parquet_sink.devkit.broker import Broker, free_port
 from parquet_sink.runtime.connector import Status
 
 PATIENCE_S = 60.0

@@ -10,9 +10,9 @@ from confluent_kafka import Producer
 from integration.conftest import TopicFactory
 from integration.harness import Sink, ends
 from integration.test_run_basic import numbered, numbers
-from parquet_sink.kafka.broker import Broker
+from parquet_sink.devkit.broker import Broker
+from parquet_sink.devkit.target.process import TargetProcess
 from parquet_sink.runtime.connector import Status
-from parquet_sink.target.process import TargetProcess
 
 
 def nested(depth: int) -> dict[str, Any]:

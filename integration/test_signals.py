@@ -17,9 +17,9 @@ from integration.conftest import TopicFactory
 from integration.crash import processes
 from integration.harness import Sink
 from integration.test_cli import numbered
-from parquet_sink.kafka.broker import Broker, free_port
-from parquet_sink.runtime.scratch import MEMORY_FOLDER, PREFIX
-from parquet_sink.target.process import TargetProcess
+from parquet_sink.devkit.broker import Broker, free_port
+from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.spark.run_folder import MEMORY_FOLDER, PREFIX
 
 WORKER = "value.converter=JsonConverter\nvalue.converter.schemas.enable=false\n"
 GONE_S = 10.0

@@ -13,8 +13,8 @@ from integration.harness import Sink, ends
 from integration.test_run_basic import numbered, numbers
 from integration.test_run_kafka import forgotten
 from parquet_sink import spark as parquet_sink
+from parquet_sink.devkit.broker import Broker
 from parquet_sink.errors import AnotherInstance
-from parquet_sink.kafka.broker import Broker
 
 WAIT_S = 60.0
 

@@ -18,8 +18,8 @@ from integration.crash.judge import Stop, judge
 from integration.crash.load import Load
 from integration.crash.oracle import Oracle
 from integration.crash.sink import TABLE, SinkProcess, connector
-from parquet_sink.kafka.broker import Broker
-from parquet_sink.target.process import TargetProcess
+from parquet_sink.devkit.broker import Broker
+from parquet_sink.devkit.target.process import TargetProcess
 
 PARTITIONS = 2
 RECORDS = 1_200  # one full file (500 records) and some more for each topic-partition

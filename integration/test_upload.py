@@ -21,10 +21,10 @@ from parquet_sink.errors import StorageFailed, UploadError, UploadExhausted, Upl
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.naming import attempt_name
 from parquet_sink.files.rotation import Reason
-from parquet_sink.upload.deliver import Deliverer
-from parquet_sink.upload.outcome import Verdict
-from parquet_sink.upload.push import PushClient
-from parquet_sink.upload.receipts import Receipt
+from parquet_sink.model.receipts import Receipt
+from parquet_sink.targets.delivery import Deliverer
+from parquet_sink.targets.outcome import Verdict
+from parquet_sink.targets.push.client import PushClient
 
 KEY = "AppKey canary-0123456789"
 NAME = "topic-orders_partition-0_firstOffset-0_lastOffset-9_bytes-7_rows-10.parquet"

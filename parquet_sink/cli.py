@@ -13,16 +13,16 @@ from typing import Final, Protocol, cast
 
 from parquet_sink import __version__
 from parquet_sink.errors import InvalidConfiguration, SinkError
-from parquet_sink.logs import configure_program
-from parquet_sink.signals import StopWish
-from parquet_sink.streams import forgiving_streams
+from parquet_sink.process.logs import configure_program
+from parquet_sink.process.signals import StopWish
+from parquet_sink.process.streams import forgiving_streams
 
 COMMANDS: Final = {
     "run": ("parquet_sink.runtime.command", "run connectors: Kafka Connect's standalone form"),
     "check": ("parquet_sink.runtime.check_command", "validate connector files; with --connect try broker and target"),
-    "demo": ("parquet_sink.demo.command", "see the whole job on this machine, with proof"),
-    "target": ("parquet_sink.target.command", "the reference push target: stores, upserts, injects faults"),
-    "kafka": ("parquet_sink.kafka.command", "a local Kafka broker, for trying things out"),
+    "demo": ("parquet_sink.devkit.demo.command", "see the whole job on this machine, with proof"),
+    "target": ("parquet_sink.devkit.target.command", "the reference push target: stores, upserts, injects faults"),
+    "kafka": ("parquet_sink.devkit.kafka_command", "a local Kafka broker, for trying things out"),
 }
 
 

@@ -17,13 +17,13 @@ NAME = "parquet_sink"
 PURE_MODULES = (
     "parquet_sink.errors",
     "parquet_sink.kafka.admission",
-    "parquet_sink.kafka.batches",
-    "parquet_sink.kafka.tasks",
+    "parquet_sink.spark.stream_offsets",
+    "parquet_sink.kafka.task_assignment",
     "parquet_sink.files.rotation",
     "parquet_sink.files.naming",
     "parquet_sink.files.schemas",
-    "parquet_sink.upload.retry",
-    "parquet_sink.upload.outcome",
+    "parquet_sink.targets.retry",
+    "parquet_sink.targets.outcome",
 )
 CONVERT_SHELL = frozenset(
     f"parquet_sink.convert.{name}"
@@ -49,13 +49,13 @@ IMPURE_NAMES = frozenset({"pathlib.Path", "pathlib.PosixPath", "builtins.open", 
 
 IMPURE_CALLS = frozenset({"open", "input", "print"})
 
-SHELL = ("parquet_sink.cli", "parquet_sink.__main__", "parquet_sink.runtime", "parquet_sink.demo")
+SHELL = ("parquet_sink.cli", "parquet_sink.__main__", "parquet_sink.runtime", "parquet_sink.devkit.demo")
 HARNESSES = (
-    "parquet_sink.target",
-    "parquet_sink.kafka.broker",
-    "parquet_sink.kafka.jars",
-    "parquet_sink.kafka.command",
-    "parquet_sink.kafka.tools",
+    "parquet_sink.devkit.target",
+    "parquet_sink.devkit.broker",
+    "parquet_sink.devkit.jars",
+    "parquet_sink.devkit.kafka_command",
+    "parquet_sink.devkit.kafka_tools",
 )
 
 
@@ -183,27 +183,29 @@ def test_configuration_knows_nothing_of_what_it_configures() -> None:
     assert outside <= {NAME, "parquet_sink.errors"}
 
 
-TYPES_OF_COLUMNS = frozenset({"parquet_sink.shape.evolve", "parquet_sink.shape.kinds"})
-"""Which types share a column: one rule for rows in memory and for those in a file."""
-
-
-@pytest.mark.parametrize(
-    ("package", "downstream"),
-    [
-        ("parquet_sink.convert", ("kafka", "shape", "files", "upload", "sink", "flush", "state", "handoff")),
-        ("parquet_sink.shape", ("files", "upload", "sink", "flush", "state", "handoff")),
-        ("parquet_sink.files", ("kafka", "shape", "convert", "upload", "sink", "flush", "state", "handoff")),
-        ("parquet_sink.upload", ("kafka", "shape", "convert", "sink", "flush", "state", "handoff")),
-        ("parquet_sink.kafka", ("shape", "convert", "upload", "sink", "flush")),
-    ],
+ROOMS = (
+    *("model", "process", "config", "net", "convert", "shape", "files", "targets", "state", "kafka", "pipeline"),
+    *("spark", "runtime", "devkit"),
 )
-def test_a_room_does_not_know_the_next(package: str, downstream: tuple[str, ...]) -> None:
-    """What handles a record knows neither what comes next nor the order of effects (`sink`, `flush`)."""
-    later = tuple(f"{NAME}.{name}" for name in downstream)
-    found = {(name, one) for name in MODULES if within(name, (package,)) for one in own(name) if within(one, later)}
-    if package == "parquet_sink.files":
-        found -= {(f"{package}.schemas", one) for one in (*TYPES_OF_COLUMNS, "parquet_sink.shape")}
-    assert found == set()
+"""Packages in the order in which they may know each other: each imports only those before it, so there is no circle."""
+NOT_YET = frozenset({("parquet_sink.net.failures", "targets")})
+
+
+def room(module: str) -> str:
+    """The package directly below parquet_sink that a module is in, or its own name."""
+    return module.split(".")[1] if "." in module else module
+
+
+def test_every_package_has_its_place() -> None:
+    """No package stands outside the order."""
+    assert {room(name) for name, path in MODULES.items() if path.name == "__init__.py"} == {*ROOMS, NAME}
+
+
+@pytest.mark.parametrize("module", sorted(name for name in MODULES if room(name) in ROOMS))
+def test_a_room_does_not_know_the_next(module: str) -> None:
+    """A module imports its own package and those that come before it, and neither the commands nor what starts them."""
+    later = {*ROOMS[ROOMS.index(room(module)) + 1 :], "cli", "__main__"}
+    assert {room(name) for name in own(module)} & later == {one for name, one in NOT_YET if name == module}
 
 
 def test_every_import_of_the_package_exists() -> None:
@@ -221,7 +223,9 @@ HEAVY = (
 """NumPy is not among them: PyArrow itself loads it."""
 
 
-@pytest.mark.parametrize("module", ["parquet_sink.kafka.source", "parquet_sink.kafka.stream", "parquet_sink.sink"])
+@pytest.mark.parametrize(
+    "module", ["parquet_sink.spark.source", "parquet_sink.kafka.planner", "parquet_sink.spark.sink"]
+)
 def test_planning_processes_stay_light(module: str) -> None:
     """The processes beside the driver, one or two for each connector, do not load what only workers and views need."""
     program = f"import sys, {module}; print(*[name for name in {HEAVY!r} if name in sys.modules])"

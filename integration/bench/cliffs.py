@@ -15,7 +15,7 @@ from typing import Final
 import orjson
 
 from parquet_sink.config.settings import ShapeSettings
-from parquet_sink.kafka.block import Block
+from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape.shaper import Shaper
 
 ROUNDS: Final = 3
@@ -149,7 +149,7 @@ def measure(case: Case) -> tuple[float, int]:
     return min(us for us, _ in found), found[0][1]
 
 
-def _once(case: Case, blocks: list[Block]) -> tuple[float, int]:
+def _once(case: Case, blocks: list[RecordBatch]) -> tuple[float, int]:
     shaper = Shaper(case.settings)
     runs = 0
     began = time.process_time()
@@ -158,12 +158,12 @@ def _once(case: Case, blocks: list[Block]) -> tuple[float, int]:
     return (time.process_time() - began) / (case.block * len(blocks)) * 1e6, runs
 
 
-def _blocks(case: Case) -> Iterator[Block]:
+def _blocks(case: Case) -> Iterator[RecordBatch]:
     records = case.records(random.Random(7))
     for number in range(BLOCKS):
         offsets = range(number * case.block, (number + 1) * case.block)
         values = [orjson.dumps(next(records)) for _ in offsets]
-        yield Block.of("metrics", 0, list(offsets), [1_700_000_000_000] * case.block, values)
+        yield RecordBatch.of("metrics", 0, list(offsets), [1_700_000_000_000] * case.block, values)
 
 
 if __name__ == "__main__":

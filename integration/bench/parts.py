@@ -9,9 +9,9 @@ from pathlib import Path
 
 from integration.bench import load
 from integration.bench.sizes import Sizes
-from parquet_sink.kafka.broker import Broker
-from parquet_sink.target.client import TargetClient
-from parquet_sink.target.process import TargetProcess
+from parquet_sink.devkit.broker import Broker
+from parquet_sink.devkit.target.client import TargetClient
+from parquet_sink.devkit.target.process import TargetProcess
 
 
 @dataclass(frozen=True)

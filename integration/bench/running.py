@@ -16,9 +16,9 @@ from confluent_kafka import Consumer, TopicPartition
 from integration.bench import load
 from integration.bench.figures import Accepted
 from integration.bench.processes import tree
+from parquet_sink.devkit.target.client import TargetClient
+from parquet_sink.devkit.target.contract import DEFAULT_AUTHORIZATION
 from parquet_sink.errors import SetupError
-from parquet_sink.target.client import TargetClient
-from parquet_sink.target.contract import DEFAULT_AUTHORIZATION
 
 POLL_S: Final = 0.1
 STOP_S: Final = 60.0

@@ -23,11 +23,11 @@ from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.cleanup import prepare
 from parquet_sink.files.rotation import Limits, Reason
-from parquet_sink.kafka.block import Block
-from parquet_sink.kafka.reader import RangeReader
+from parquet_sink.kafka.range_reader import RangeReader
+from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape.assembly import Run
 from parquet_sink.shape.shaper import Shaper
-from parquet_sink.upload.push import PushClient
+from parquet_sink.targets.push.client import PushClient
 
 ROUNDS: Final = 4
 SEND_S: Final = 60.0
@@ -64,12 +64,12 @@ def _measure(settings: ConnectorSettings, topic: str, count: int, folder: Path) 
         found[stage] = 1e6 * min(times[1:]) / count
         return result
 
-    blocks: list[Block] = timed("read: consume, and build blocks", lambda: _read(settings, topic, count))
+    blocks: list[RecordBatch] = timed("read: consume, and build blocks", lambda: _read(settings, topic, count))
     values = [block.values.to_pylist() for block in blocks]
     offsets = [block.offsets.to_pylist() for block in blocks]
     stamps = [block.timestamps.to_pylist() for block in blocks]
     build = "of which building blocks from lists"
-    timed(build, lambda: [Block.of(topic, 0, *lists) for lists in zip(offsets, stamps, values, strict=True)])
+    timed(build, lambda: [RecordBatch.of(topic, 0, *lists) for lists in zip(offsets, stamps, values, strict=True)])
     known = _learned(settings, blocks)
     runs: list[Run] = timed(SHAPED, lambda: _shape(settings, known, blocks))
     if (decoder := decoder_for(settings.value)) is not None:
@@ -92,11 +92,11 @@ def _without_overlap(found: dict[str, float], build: str) -> dict[str, float]:
     return {names.get(stage, stage): max(us, 0.0) for stage, us in out.items()}
 
 
-def _read(settings: ConnectorSettings, topic: str, count: int) -> list[Block]:
+def _read(settings: ConnectorSettings, topic: str, count: int) -> list[RecordBatch]:
     return list(RangeReader(settings.kafka, topic, 0, 0, count).blocks())
 
 
-def _learned(settings: ConnectorSettings, blocks: list[Block]) -> pa.Schema | None:
+def _learned(settings: ConnectorSettings, blocks: list[RecordBatch]) -> pa.Schema | None:
     """What a first micro-batch teaches the next."""
     shaper = Shaper(settings.shape, None, decoder_for(settings.value))
     for block in blocks[:1]:
@@ -104,7 +104,7 @@ def _learned(settings: ConnectorSettings, blocks: list[Block]) -> pa.Schema | No
     return shaper.known
 
 
-def _shape(settings: ConnectorSettings, known: pa.Schema | None, blocks: list[Block]) -> list[Run]:
+def _shape(settings: ConnectorSettings, known: pa.Schema | None, blocks: list[RecordBatch]) -> list[Run]:
     shaper = Shaper(settings.shape, known, decoder_for(settings.value))
     return [one for block in blocks for one in shaper.shape(block)]
 

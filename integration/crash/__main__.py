@@ -13,8 +13,8 @@ from pathlib import Path
 from integration.crash.campaign import Campaign
 from integration.crash.report import Failed, Report, Sizes
 from integration.crash.sink import LOG
-from parquet_sink.kafka.broker import Broker
-from parquet_sink.target.process import TargetProcess
+from parquet_sink.devkit.broker import Broker
+from parquet_sink.devkit.target.process import TargetProcess
 
 KILLS, RECORDS = 30, 300_000
 

@@ -13,8 +13,8 @@ from integration.crash.kills import ENDS_SINK, Kill, Kind, Victims, plan
 from integration.crash.report import Failed, Hit, Report, Sizes
 from integration.crash.sink import SinkProcess
 from integration.crash.stream import LARGE_FILE_BYTES, Stream, large, small
-from parquet_sink.kafka.broker import Broker
-from parquet_sink.target.process import TargetProcess
+from parquet_sink.devkit.broker import Broker
+from parquet_sink.devkit.target.process import TargetProcess
 
 TOPIC: Final = "crash"
 LOOK_S: Final = 0.05

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow.parquet as pq
 
 from integration.crash.oracle import Oracle, Sample
-from parquet_sink.target.client import TargetClient
+from parquet_sink.devkit.target.client import TargetClient
 
 SYNC_S: Final = 300.0
 

@@ -51,7 +51,7 @@ def planners(processes: Iterable[Process]) -> list[Process]:
 def workers(processes: Iterable[Process]) -> list[Process]:
     """Python workers of Spark tasks: each reads or writes, as it comes."""
     everything = list(processes)
-    daemons = {one.pid for one in everything if one.command.endswith("-m parquet_sink.runtime.daemon pyspark.worker")}
+    daemons = {one.pid for one in everything if one.command.endswith("-m parquet_sink.spark.daemon pyspark.worker")}
     return [one for one in everything if one.parent in daemons]
 
 

@@ -11,8 +11,8 @@ from integration.crash.judge import Stop, judge
 from integration.crash.load import Load
 from integration.crash.oracle import Oracle
 from integration.crash.sink import TABLE, connector
-from parquet_sink.kafka.broker import Broker
-from parquet_sink.target.client import TargetClient
+from parquet_sink.devkit.broker import Broker
+from parquet_sink.devkit.target.client import TargetClient
 
 LARGE_RECORDS_PER_SECOND: Final = 600
 """About 2.5 MB/s: a file of LARGE_FILE_BYTES in ten seconds."""

@@ -18,15 +18,15 @@ from typing import Any
 
 FOLDER = os.environ.get("PARQUET_SINK_TEST_SEAMS")
 SEAMS = {
-    "parquet_sink.kafka.reader": ("RangeReader._acquire", "RangeReader._release"),
+    "parquet_sink.kafka.range_reader": ("RangeReader._acquire", "RangeReader._release"),
     "parquet_sink.shape.shaper": ("Shaper.shape",),
     "parquet_sink.files.accumulator": ("Accumulator.add", "Accumulator._close_file"),
-    "parquet_sink.upload.push": ("PushClient.push",),
-    "parquet_sink.upload.deliver": ("after_acceptance",),
+    "parquet_sink.targets.push.client": ("PushClient.push",),
+    "parquet_sink.targets.delivery": ("after_acceptance",),
     "parquet_sink.pipeline.range_flush": ("RangeFlush.outcome",),
-    "parquet_sink.sink": ("PushWriter.write", "PushWriter.commit"),
-    "parquet_sink.state": ("State.accept",),
-    "parquet_sink.kafka.offsets": ("GroupOffsets._send",),
+    "parquet_sink.spark.sink": ("PushWriter.write", "PushWriter.commit"),
+    "parquet_sink.state.sqlite": ("State.accept",),
+    "parquet_sink.kafka.group_offsets": ("GroupOffsets._send",),
 }
 
 

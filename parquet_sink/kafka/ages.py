@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from parquet_sink.kafka.admission import Arrivals
-from parquet_sink.kafka.first_times import FirstTimes
-from parquet_sink.kafka.offsets import Key
-from parquet_sink.kafka.standing import Context
-from parquet_sink.state import Watch
+from parquet_sink.kafka.first_timestamps import FirstTimes
+from parquet_sink.kafka.group_offsets import Key
+from parquet_sink.kafka.progress import Context
+from parquet_sink.model.progress import PartitionProgress
 
 
 class Ages:
@@ -16,7 +16,7 @@ class Ages:
     def __init__(self, context: Context, times: FirstTimes) -> None:
         self._context, self._times = context, times
         self._arrivals: dict[Key, Arrivals] = {}
-        self._shown: dict[Key, Watch] = {}
+        self._shown: dict[Key, PartitionProgress] = {}
 
     def begin(self, ends: Mapping[Key, int], now_ms: int) -> None:
         """What waits in topic-partitions that were not looked at before is as old as its first record.
@@ -49,12 +49,12 @@ class Ages:
         """Tells the other processes how things stand, when that changed."""
         starts = self._context.standing.starts
         watches = {
-            key: Watch(*key, starts[key], end, self._arrivals[key].oldest_ms(starts[key]))
+            key: PartitionProgress(*key, starts[key], end, self._arrivals[key].oldest_ms(starts[key]))
             for key, end in ends.items()
             if key in self._arrivals
         }
         for key in self._context.away:
-            last = self._shown.get(key, Watch(*key, 0, 0, None))
+            last = self._shown.get(key, PartitionProgress(*key, 0, 0, None))
             watches[key] = replace(last, away=True)
         changed = [watch for key, watch in watches.items() if self._shown.get(key) != watch]
         if changed:

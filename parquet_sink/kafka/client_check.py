@@ -13,11 +13,11 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from parquet_sink import pem
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.kafka import clients
+from parquet_sink.kafka import client_options
+from parquet_sink.net import pem
 
 Problem = tuple[str, str]
 """Name of a setting as the operator wrote it, without `consumer.`, and what is wrong with it; "" is no single one."""
@@ -35,7 +35,7 @@ READABLE: Final = {
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS: Final = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"
 KNOWN: Final = (
-    *clients.NO_EFFECT, *clients.RENAMED, *OUR_NUMBERS, *AUTHORITIES, *READABLE,
+    *client_options.NO_EFFECT, *client_options.RENAMED, *OUR_NUMBERS, *AUTHORITIES, *READABLE,
     "allow.auto.create.topics", "check.crcs", "client.dns.lookup", "client.id", "client.rack", "fetch.max.bytes",
     "fetch.min.bytes", "max.partition.fetch.bytes", "metadata.max.age.ms", "queued.max.messages.kbytes",
     "queued.min.messages", "reconnect.backoff.max.ms", "reconnect.backoff.ms", "retry.backoff.ms",
@@ -48,7 +48,7 @@ _JAVA_NAMES: Final = {
     "ssl.ca.pem": "ssl.truststore.certificates",
     "ssl.key.pem": "ssl.keystore.key",
     "ssl.certificate.pem": "ssl.keystore.certificate.chain",
-    **{theirs: java for java, theirs in clients.RENAMED.items() if theirs},
+    **{theirs: java for java, theirs in client_options.RENAMED.items() if theirs},
 }
 _NAMED: Final = re.compile(r"\b(?:ssl|sasl|security)\.[a-z]+(?:\.[a-z]+)*")
 _PREFIX: Final = re.compile(r"Invalid \[consumer\.([^\]]*)\]\. ")
@@ -65,7 +65,7 @@ def problems(kafka: KafkaSettings) -> list[Problem]:
 def _untranslatable(client: Mapping[str, str | Secret]) -> Iterator[Problem]:
     """Stores in Java's own form, and a login without a user."""
     try:
-        clients.translate(client)
+        client_options.translate(client)
     except InvalidConfiguration as error:
         found = [(named[1], text[named.end() :]) for text in error.problems if (named := _PREFIX.match(text))]
         names = {name for name, _ in found}
@@ -94,8 +94,12 @@ def _single(client: Mapping[str, str | Secret]) -> Iterator[Problem]:
     for name, value in client.items():
         if name in OUR_NUMBERS and not str(value).isdecimal():
             yield name, f"{value} is not a whole number of milliseconds; write digits only."
-        theirs = clients.RENAMED.get(name, name)
-        if name in clients.NO_EFFECT or name == "bootstrap.servers" or name.startswith(("ssl.truststore.", "ssl.key")):
+        theirs = client_options.RENAMED.get(name, name)
+        if (
+            name in client_options.NO_EFFECT
+            or name == "bootstrap.servers"
+            or name.startswith(("ssl.truststore.", "ssl.key"))
+        ):
             continue
         if name == "sasl.jaas.config" or not theirs:
             continue
@@ -124,11 +128,11 @@ def _together(kafka: KafkaSettings) -> list[Problem]:
     offline = replace(
         kafka, client={name: value for name, value in kafka.client.items() if name != "bootstrap.servers"}
     )
-    for settings in (clients.coordinating(offline), clients.reading(offline)):
+    for settings in (client_options.coordinating(offline), client_options.reading(offline)):
         if (refusal := _refusal(settings)) is not None:
             return [_whole(kafka.client, refusal)]
     try:
-        quiet: dict[str, Any] = {**clients.administering(offline), "logger": _SILENT}
+        quiet: dict[str, Any] = {**client_options.administering(offline), "logger": _SILENT}
         AdminClient(quiet)
     except KafkaException as error:
         return [_whole(kafka.client, error.args[0].str())]

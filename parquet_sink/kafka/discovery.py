@@ -5,13 +5,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from parquet_sink.errors import BrokerAway, TopicGone
-from parquet_sink.kafka import clients
+from parquet_sink.kafka import client_options
 from parquet_sink.kafka.ages import Ages
-from parquet_sink.kafka.away import Aside
-from parquet_sink.kafka.offsets import Key
-from parquet_sink.kafka.plans import RangePlanner
-from parquet_sink.kafka.standing import Context
-from parquet_sink.kafka.starts import Starts, topics_of
+from parquet_sink.kafka.group_offsets import Key
+from parquet_sink.kafka.progress import Context
+from parquet_sink.kafka.range_plans import RangePlanner
+from parquet_sink.kafka.start_offsets import Starts, topics_of
+from parquet_sink.kafka.unavailable import Aside
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class Discovery:
         starts = self._context.standing.starts
         if back := list(self._aside.ends([key for key in self._context.away if key not in starts])):
             self._take_in(back)
-        every_s = clients.seconds(self._context.settings.kafka, "metadata.max.age.ms", METADATA_S)
+        every_s = client_options.seconds(self._context.settings.kafka, "metadata.max.age.ms", METADATA_S)
         if self._context.now() - self._looked < every_s:
             return
         keys = self._context.cluster.topic_partitions(missing_too=True)

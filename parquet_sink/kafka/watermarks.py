@@ -19,10 +19,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import KafkaFailed, TopicGone
-from parquet_sink.kafka import answers, clients
-from parquet_sink.kafka.bounded import in_thread
-from parquet_sink.kafka.heard import Heard
-from parquet_sink.kafka.offsets import Key
+from parquet_sink.kafka import client_errors, client_options
+from parquet_sink.kafka.call_timeouts import in_thread
+from parquet_sink.kafka.client_log import Heard
+from parquet_sink.kafka.group_offsets import Key
 
 log = logging.getLogger(__name__)
 
@@ -58,8 +58,8 @@ class Watermarks:
         self._heard = heard or Heard(kafka.group)
         self._servers = str(kafka.client.get("bootstrap.servers", ""))
         self._pattern = re.compile(kafka.topics_regex) if kafka.topics_regex else None
-        self._admin: AdminClient = clients.build(AdminClient, clients.administering(kafka), self._heard)
-        self._timeout_s = min(TIMEOUT_S, clients.seconds(kafka, "default.api.timeout.ms", TIMEOUT_S))
+        self._admin: AdminClient = client_options.build(AdminClient, client_options.administering(kafka), self._heard)
+        self._timeout_s = min(TIMEOUT_S, client_options.seconds(kafka, "default.api.timeout.ms", TIMEOUT_S))
         committed = kafka.isolation_level == "read_committed"
         self._isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         self._told_untold = False
@@ -106,9 +106,9 @@ class Watermarks:
             found = str(self._answer(about).topic_id)
         except KafkaException as error:
             code = error.args[0].code()
-            if code in answers.UNKNOWN:
+            if code in client_errors.UNKNOWN:
                 return None
-            if code in answers.REFUSALS:
+            if code in client_errors.REFUSALS:
                 return ""
             raise self._failed(error.args[0], f"Topic {topic}") from None
         return "" if found == NO_ID else found.translate(_URL_SAFE)
@@ -123,7 +123,7 @@ class Watermarks:
         try:
             self._answer(next(iter(described.values())))
         except KafkaException as error:
-            if error.args[0].code() in answers.PASSING:
+            if error.args[0].code() in client_errors.PASSING:
                 self._all_topics()
                 return self._describe(topics, self._timeout_s)
         return described
@@ -138,7 +138,7 @@ class Watermarks:
         try:
             return [(topic, info.id) for info in self._answer(about).partitions]
         except KafkaException as error:
-            if missing_too and error.args[0].code() in answers.UNKNOWN:
+            if missing_too and error.args[0].code() in client_errors.UNKNOWN:
                 return []
             raise self._failed(error.args[0], f"Topic {topic}") from None
 
@@ -201,7 +201,7 @@ class Watermarks:
                 out[key] = found
                 continue
             failed = self._failed(found, f"Topic {tp.topic}, topic-partition {tp.partition}")
-            if found.code() not in answers.PASSING:
+            if found.code() not in client_errors.PASSING:
                 raise failed
             self._why[key] = found.str()
             first = first or failed
@@ -239,10 +239,10 @@ class Watermarks:
 
     def _failed(self, error: Any, what: str) -> KafkaFailed:
         code = error.code()
-        if code in answers.UNKNOWN:
+        if code in client_errors.UNKNOWN:
             return TopicGone(f"{what} does not exist on {self._servers}. Create the topic, or correct [topics].")
         why, cure = self._heard.why()
-        return answers.failure(error, what, asked=self._servers, why=why, away=cure or CHECK)
+        return client_errors.failure(error, what, asked=self._servers, why=why, away=cure or CHECK)
 
 
 _URL_SAFE: Final = str.maketrans("+/", "-_")

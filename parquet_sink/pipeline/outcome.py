@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import Again, Known, PlannedRange
-from parquet_sink.state import Failure
-from parquet_sink.upload.receipts import Receipt
+from parquet_sink.model.receipts import Receipt
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,14 @@ from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.claims import PartitionClaim
 from parquet_sink.files.cleanup import remove_unsent, sweep
 from parquet_sink.files.rotation import Limits, Reason
-from parquet_sink.kafka.block import Block
+from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import NO_TRIES, Again, Known, PlannedRange
+from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.outcome import RangeOutcome
 from parquet_sink.shape.churn import ChurnWatch
 from parquet_sink.shape.shaper import Shaper
-from parquet_sink.state import Failure
-from parquet_sink.upload.receipts import Receipt
-from parquet_sink.upload.uploader import OrderedUploader, Upload
+from parquet_sink.targets.uploader import OrderedUploader, Upload
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ class RangeFlush:
             *(self._connector, self.planned.topic, self.planned.partition, CLAIM_WAIT_S),
         )
 
-    def add(self, block: Block) -> None:
+    def add(self, block: RecordBatch) -> None:
         """Takes the next records; what goes wrong ends the range, and is told by `outcome`."""
         oldest = pc.min(block.timestamps).as_py() if len(block) else None
         try:

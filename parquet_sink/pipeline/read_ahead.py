@@ -8,8 +8,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Self
 
-from parquet_sink.kafka.block import Block
 from parquet_sink.model.ranges import PlannedRange
+from parquet_sink.model.records import RecordBatch
 
 AHEAD_BLOCKS: Final = 4
 """Blocks that wait at most: 16 MiB of values, unless single records are larger than a block."""
@@ -17,7 +17,7 @@ LOOK_S: Final = 0.1
 CLOSE_S: Final = 20.0
 """How long `close` waits for a read in progress: watermarks are asked for with a time limit of 15 s."""
 
-Read = Callable[[PlannedRange], Iterator[Block]]
+Read = Callable[[PlannedRange], Iterator[RecordBatch]]
 
 
 class ReadAhead:
@@ -28,7 +28,7 @@ class ReadAhead:
 
     def __init__(self, ranges: Sequence[PlannedRange], read: Read, ahead: int = AHEAD_BLOCKS) -> None:
         self._ranges, self._read = ranges, read
-        self._items: queue.Queue[tuple[PlannedRange, Block | BaseException | None]] = queue.Queue(ahead)
+        self._items: queue.Queue[tuple[PlannedRange, RecordBatch | BaseException | None]] = queue.Queue(ahead)
         self._closed = threading.Event()
         self._skipped: set[PlannedRange] = set()
         self._thread = threading.Thread(target=self._run, name="read-ahead", daemon=True)
@@ -41,11 +41,11 @@ class ReadAhead:
         self._closed.set()
         self._thread.join(CLOSE_S)
 
-    def __iter__(self) -> Iterator[tuple[PlannedRange, Block | BaseException | None]]:
+    def __iter__(self) -> Iterator[tuple[PlannedRange, RecordBatch | BaseException | None]]:
         left = len(self._ranges)
         while left:
             planned, item = self._items.get()
-            left -= not isinstance(item, Block)
+            left -= not isinstance(item, RecordBatch)
             yield planned, item
 
     def skip(self, planned: PlannedRange) -> None:
@@ -64,7 +64,7 @@ class ReadAhead:
             if not self._put(planned, end):
                 return
 
-    def _put(self, planned: PlannedRange, item: Block | BaseException | None) -> bool:
+    def _put(self, planned: PlannedRange, item: RecordBatch | BaseException | None) -> bool:
         """False when nobody takes anything any more."""
         while not self._closed.is_set():
             try:

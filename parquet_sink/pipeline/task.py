@@ -2,14 +2,14 @@
 
 For each range [start, end):
 
-  1. its blocks are read in offset order, some ahead of what is written   (`kafka.reader`, `pipeline.read_ahead`)
-  2. records become rows; an invalid one ends the range before it         (`shape.shaper`)
-  3. rows become local files; a finished file's footer is verified        (`files.accumulator`)
-  4. a file is sent, the next only after this one was accepted            (`upload.uploader`)
-  5. the accepted file is removed from the disk                           (`upload.deliver`)
-  6. what the range taught and how far it got goes to the driver          (`RangeOutcome`)
-  7. the driver notes receipts and accepted offsets, then any failure     (`PushWriter.commit`)
-  8. the next tick commits the accepted offsets to the group              (`kafka.plans`, or the program at the end)
+  1. its blocks are read in offset order, some ahead of what is written  (`pipeline.read_ahead`)
+  2. records become rows; an invalid one ends the range before it        (`shape.shaper`)
+  3. rows become local files; a finished file's footer is verified       (`files.accumulator`)
+  4. a file is sent, the next only after this one was accepted           (`targets.uploader`)
+  5. the accepted file is removed from the disk                          (`targets.delivery`)
+  6. what the range taught and how far it got goes to the driver         (`RangeOutcome`)
+  7. the driver notes receipts and accepted offsets, then any failure    (`PushWriter.commit`)
+  8. the next tick commits the accepted offsets to the group             (`kafka.range_plans`)
 
 A crash before 4 leaves nothing behind but local files, which the next attempt or start removes. A crash between 4 and
 8 sends the same files again, under the same names, with the same rows: a range is always repeated as a whole, from
@@ -22,17 +22,17 @@ from collections.abc import Iterator, Sequence
 from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.convert.decoded import Decoder
 from parquet_sink.errors import ConnectorError
-from parquet_sink.kafka.block import Block
-from parquet_sink.kafka.reader import RangeReader
-from parquet_sink.logs import configure_worker
-from parquet_sink.memory import give_back
+from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.model.ranges import PlannedRange
+from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.outcome import RangeOutcome
 from parquet_sink.pipeline.range_flush import RangeFlush
 from parquet_sink.pipeline.read_ahead import ReadAhead
-from parquet_sink.upload.deliver import Deliverer
-from parquet_sink.upload.push import client_for
-from parquet_sink.upload.uploader import OrderedUploader
+from parquet_sink.process.logs import configure_worker
+from parquet_sink.process.memory import give_back
+from parquet_sink.targets.delivery import Deliverer
+from parquet_sink.targets.push.client import client_for
+from parquet_sink.targets.uploader import OrderedUploader
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ class TaskFlush:
         give_back()
         return outcomes
 
-    def _read(self, planned: PlannedRange) -> Iterator[Block]:
+    def _read(self, planned: PlannedRange) -> Iterator[RecordBatch]:
         """In the reading thread."""
         return RangeReader(
             self._settings.kafka,
@@ -120,8 +120,8 @@ class TaskFlush:
             log.debug("while giving up: %s", error)
 
 
-def _take(flush: RangeFlush, item: Block | BaseException | None) -> None:
-    if isinstance(item, Block):
+def _take(flush: RangeFlush, item: RecordBatch | BaseException | None) -> None:
+    if isinstance(item, RecordBatch):
         flush.add(item)
     elif item is None:
         flush.finish()

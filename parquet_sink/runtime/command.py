@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TextIO
 from parquet_sink.config.check import check_files
 from parquet_sink.config.docs import help_text
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.runtime import spark_options
 from parquet_sink.runtime.preflight import inspect
+from parquet_sink.spark import options
 
 if TYPE_CHECKING:
     from parquet_sink.runtime.worker import Observer
@@ -62,7 +62,7 @@ def add_files(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs until done or told to stop. Raises InvalidConfiguration, SetupError."""
-    wrong = spark_options.problems(args.master, args.conf)
+    wrong = options.problems(args.master, args.conf)
     checked = inspect(check_files(args.files, args.worker, bootstrap_servers=args.bootstrap_servers))
     for warning in checked.warnings:
         log.warning("%s", warning)

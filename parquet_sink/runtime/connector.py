@@ -18,16 +18,17 @@ from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from parquet_sink import handoff
 from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import ConnectorError
 from parquet_sink.files.cleanup import prepare, remove_leftovers
 from parquet_sink.files.lock import ConnectorLock
+from parquet_sink.model.failure import Failure
 from parquet_sink.runtime import group
-from parquet_sink.runtime.causes import BUSY, DEFECT, failure_of
-from parquet_sink.runtime.query import start_query
 from parquet_sink.runtime.restarts import PAUSE_S, Patience, Restarts
-from parquet_sink.state import Failure, State
+from parquet_sink.spark import handoff
+from parquet_sink.spark.causes import BUSY, DEFECT, failure_of
+from parquet_sink.spark.query import start_query
+from parquet_sink.state.sqlite import State
 
 log = logging.getLogger(__name__)
 

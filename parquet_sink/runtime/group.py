@@ -5,10 +5,11 @@ from collections.abc import Sequence
 
 from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import ConnectorError
-from parquet_sink.handoff import Handoff
-from parquet_sink.kafka.offsets import GroupOffsets, Key, Plan
+from parquet_sink.kafka.group_offsets import GroupOffsets, Key, Plan
+from parquet_sink.model.progress import Accepted
 from parquet_sink.runtime.restarts import Standing
-from parquet_sink.state import Accepted, State
+from parquet_sink.spark.handoff import Handoff
+from parquet_sink.state.sqlite import State
 
 log = logging.getLogger(__name__)
 

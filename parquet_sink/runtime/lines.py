@@ -4,9 +4,9 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
+from parquet_sink.model.receipts import Receipt
 from parquet_sink.runtime.connector import Connector, Status
 from parquet_sink.runtime.shown import shown
-from parquet_sink.upload.receipts import Receipt
 
 log = logging.getLogger(__name__)
 

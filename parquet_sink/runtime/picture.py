@@ -12,8 +12,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from parquet_sink.model.receipts import Receipt
 from parquet_sink.runtime.tally import Standing
-from parquet_sink.upload.receipts import Receipt
 
 LONGEST_TOPIC: Final = 20
 LEAST_LABEL: Final = 17

@@ -17,7 +17,7 @@ from parquet_sink.config.worker import Worker
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files import folders
 from parquet_sink.kafka.client_check import problems as client_problems
-from parquet_sink.upload.tls import tls_context
+from parquet_sink.net.tls import tls_context
 
 _TLS = "schema.registry.ssl."
 

@@ -19,13 +19,13 @@ from parquet_sink.config.settings import ConnectorSettings, FileSettings, KafkaS
 from parquet_sink.errors import RESET_TOOL, InvalidConfiguration, KafkaFailed, RegistryFailed, StorageFailed
 from parquet_sink.files.cleanup import prepare
 from parquet_sink.files.storage import free_space
-from parquet_sink.handoff import Instance
-from parquet_sink.kafka import clients
-from parquet_sink.kafka.offsets import Committed, GroupOffsets, Key
+from parquet_sink.kafka import client_options
+from parquet_sink.kafka.group_offsets import Committed, GroupOffsets, Key
 from parquet_sink.kafka.watermarks import Watermarks
-from parquet_sink.upload.outcome import Outcome
-from parquet_sink.upload.outcome import Verdict as Classed
-from parquet_sink.upload.push import PushClient
+from parquet_sink.model.instance import Instance
+from parquet_sink.targets.outcome import Outcome
+from parquet_sink.targets.outcome import Verdict as Classed
+from parquet_sink.targets.push.client import PushClient
 
 CONNECT_S: Final = 5.0
 TIMEOUT_S: Final = 10.0
@@ -76,7 +76,7 @@ def probe_kafka(kafka: KafkaSettings) -> Iterator[Finding]:
     except InvalidConfiguration as error:
         yield from (Finding(Verdict.FAILED, "client settings", problem) for problem in error.problems)
         return
-    if ignored := sorted((clients.NO_EFFECT & kafka.client.keys()) - {TIMEOUT_KEY}):
+    if ignored := sorted((client_options.NO_EFFECT & kafka.client.keys()) - {TIMEOUT_KEY}):
         yield Finding(Verdict.WARNING, "client settings", f"{', '.join(ignored)}: without effect here")
     try:
         brokers = _brokers(consumer, heard, kafka)
@@ -152,8 +152,8 @@ def _consumer(kafka: KafkaSettings) -> tuple[Consumer, list[str]]:
     def make(settings: dict[str, Any]) -> Consumer:
         return Consumer({**settings, "error_cb": lambda error: heard.append(_timeless(error.str())), "logger": SILENT})
 
-    clients.build(Consumer, clients.reading(kafka)).close()  # fetch settings are the reader's alone
-    return clients.build(make, clients.coordinating(kafka)), heard
+    client_options.build(Consumer, client_options.reading(kafka)).close()  # fetch settings are the reader's alone
+    return client_options.build(make, client_options.coordinating(kafka)), heard
 
 
 def _brokers(consumer: Consumer, heard: list[str], kafka: KafkaSettings) -> Finding:
@@ -161,7 +161,7 @@ def _brokers(consumer: Consumer, heard: list[str], kafka: KafkaSettings) -> Find
     servers = str(kafka.client["bootstrap.servers"])
     item = f"brokers {servers}"
     try:
-        found = consumer.list_topics(timeout=min(TIMEOUT_S, clients.seconds(kafka, TIMEOUT_KEY, TIMEOUT_S)))
+        found = consumer.list_topics(timeout=min(TIMEOUT_S, client_options.seconds(kafka, TIMEOUT_KEY, TIMEOUT_S)))
     except KafkaException as error:
         consumer.poll(0)  # hands over what the client said meanwhile
         words = [error.args[0].str(), *sorted(set(heard)), *map(_connect, servers.split(","))]

@@ -1,6 +1,6 @@
 """How a connector stands, in words that hold: it runs when a broker answered, and says what it waits for."""
 
-from parquet_sink.kafka.absence import AWAY
+from parquet_sink.kafka.broker_outage import AWAY
 from parquet_sink.runtime.connector import Connector, Status
 
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from parquet_sink.state import Watch
-from parquet_sink.upload.receipts import Receipt
+from parquet_sink.model.progress import PartitionProgress
+from parquet_sink.model.receipts import Receipt
 
 RATE_WINDOW_S: Final = 10.0
 Key = tuple[str, int]
@@ -60,11 +60,13 @@ class Tally:
         window_s = min(max(now_s - self.since_s, 1.0), RATE_WINDOW_S)
         return sum(records for _, records in recent) / window_s
 
-    def standings(self, watches: Sequence[Watch], accepted: Mapping[Key, int], now_s: float) -> list[Standing]:
+    def standings(
+        self, watches: Sequence[PartitionProgress], accepted: Mapping[Key, int], now_s: float
+    ) -> list[Standing]:
         """How the watched topic-partitions stand. accepted: next offset, where that is newer than the watch."""
         return [self._standing(watch, accepted.get((watch.topic, watch.partition), 0), now_s) for watch in watches]
 
-    def _standing(self, watch: Watch, accepted: int, now_s: float) -> Standing:
+    def _standing(self, watch: PartitionProgress, accepted: int, now_s: float) -> Standing:
         key = (watch.topic, watch.partition)
         lag = max(watch.end - max(watch.start, accepted), 0)
         waits = lag > 0 and watch.oldest_ms is not None and accepted <= watch.start

@@ -1,7 +1,7 @@
 """The process that hosts connectors: one Spark session, one streaming query for each connector, one loop.
 
 Signals: the first SIGTERM, SIGINT or SIGHUP finishes the flush in progress, commits and ends with 0; a later one ends
-at once (`parquet_sink.signals`). What goes wrong with one connector, or with what shows them, ends none of the others.
+at once (`process.signals`). What goes wrong with one connector, or with what shows them, ends none of the others.
 """
 
 import logging
@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import ConnectorError, SetupError
-from parquet_sink.kafka.jars import find_java
-from parquet_sink.runtime.causes import said
+from parquet_sink.process.java_home import find_java
+from parquet_sink.process.signals import StopWish
 from parquet_sink.runtime.connector import Connector, Status
-from parquet_sink.runtime.scratch import RunFolder, run_folder
-from parquet_sink.signals import StopWish
+from parquet_sink.spark.causes import said
+from parquet_sink.spark.run_folder import RunFolder, run_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from parquet_sink.runtime.session import Session
+    from parquet_sink.spark.session import Session
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ class Worker:
         return int(any(connector.status is Status.FAILED for connector in self._connectors))
 
     def _run_on_spark(self, folder: RunFolder) -> None:
-        from parquet_sink.runtime.session import Session, local_master  # takes a second to import
+        from parquet_sink.spark.session import Session, local_master  # takes a second to import
 
         master = self._master or local_master(len(self._connectors))
         session = self._session = Session(master, folder.path, self._spark_conf)
@@ -144,7 +144,7 @@ class Worker:
 
         Each has BEGIN_S to begin before the next: forty at once would keep each other from it.
         """
-        from parquet_sink.runtime.session import share, slots
+        from parquet_sink.spark.session import share, slots
 
         found = share(slots(spark), len(self._connectors))
         for index, connector in enumerate(c for c in self._connectors if c.status is Status.STARTING):

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.config.settings import ShapeSettings
-from parquet_sink.kafka.block import Block
+from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape import metadata
 from parquet_sink.shape.kinds import Kinds, Row, to_arrow, to_fields
 from parquet_sink.shape.row_arrays import arrays_of
@@ -66,17 +66,17 @@ class Records:
     values: pa.BinaryArray
 
     @classmethod
-    def of(cls, block: Block) -> "Records":
+    def of(cls, block: RecordBatch) -> "Records":
         """The records of the block that have a value: no tombstones, nor JSON `null`, which Connect takes for one."""
         return cls._where(block, pc.fill_null(pc.not_equal(block.values, _NULL), fill_value=False))
 
     @classmethod
-    def live(cls, block: Block) -> "Records":
+    def live(cls, block: RecordBatch) -> "Records":
         """The records of the block that have a value: no tombstones."""
         return cls._where(block, block.values.is_valid())
 
     @classmethod
-    def _where(cls, block: Block, live: pa.BooleanArray) -> "Records":
+    def _where(cls, block: RecordBatch, live: pa.BooleanArray) -> "Records":
         offsets, timestamps, values = block.offsets, block.timestamps, block.values
         if live.false_count:
             offsets, timestamps, values = offsets.filter(live), timestamps.filter(live), values.filter(live)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.convert.decoded import Decoder
 from parquet_sink.errors import InvalidRecord
-from parquet_sink.kafka.block import Block
+from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape import metadata
 from parquet_sink.shape.assembly import Records, Run
 from parquet_sink.shape.evolve import Columns
@@ -48,7 +48,7 @@ class DecodedShaper:
         columns = self._topic.columns
         return pa.schema(columns, metadata={KEY: _fingerprint(self._settings)}) if columns else None
 
-    def shape(self, block: Block) -> Iterator[Run]:
+    def shape(self, block: RecordBatch) -> Iterator[Run]:
         """The rows of the block in offset order.
 
         Raises InvalidRecord at the first record that has no row, after giving all rows before it; that record leaves

@@ -16,7 +16,7 @@ from parquet_sink.convert.json import fast as json_fast
 from parquet_sink.convert.json import lists as json_lists
 from parquet_sink.convert.json.exact import parse
 from parquet_sink.errors import InvalidRecord
-from parquet_sink.kafka.block import Block
+from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape import metadata, rows, vectors
 from parquet_sink.shape.assembly import Assembly, Records, Run
 from parquet_sink.shape.conceal import Concealer
@@ -57,7 +57,7 @@ class JsonShaper:
         """The payload columns learned so far, None before the first."""
         return self._known.to_schema()
 
-    def shape(self, block: Block) -> Iterator[Run]:
+    def shape(self, block: RecordBatch) -> Iterator[Run]:
         """The rows of the block in offset order; tombstones give none.
 
         Raises InvalidRecord at the first record that has no row, after giving all rows before it; that record leaves

@@ -12,7 +12,7 @@ import pyarrow as pa
 from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.convert.decoded import Decoder
 from parquet_sink.convert.json.trees import JsonTrees
-from parquet_sink.kafka.block import Block
+from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape.assembly import Run
 from parquet_sink.shape.conceal import Concealer
 from parquet_sink.shape.decoded_shaper import DecodedShaper
@@ -24,7 +24,7 @@ __all__ = ["Run", "Shaper"]
 class _Shaping(Protocol):
     @property
     def known(self) -> pa.Schema | None: ...
-    def shape(self, block: Block) -> Iterator[Run]: ...
+    def shape(self, block: RecordBatch) -> Iterator[Run]: ...
 
 
 class Shaper:
@@ -48,7 +48,7 @@ class Shaper:
         """The payload columns learned so far, None before the first."""
         return self._inner.known
 
-    def shape(self, block: Block) -> Iterator[Run]:
+    def shape(self, block: RecordBatch) -> Iterator[Run]:
         """The rows of the block in offset order; tombstones give none.
 
         Raises InvalidRecord at the first record that has no row, after giving all rows before it; that record leaves

@@ -17,10 +17,10 @@ import httpcore2
 import httpx2
 from confluent_kafka.schema_registry import SchemaRegistryClient
 
-from parquet_sink import pem
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.settings import RegistrySettings
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.net import pem
 
 CONNECT_S: Final = 10.0
 """So that one of several addresses that swallows packets does not use up the time for the others."""

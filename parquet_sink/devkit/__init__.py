@@ -1,0 +1,1 @@
+"""For trying out, tests and development: a broker, the demo, the reference target."""

@@ -1,0 +1,118 @@
+"""The proof: what was sent against what arrived, one check for each promise. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from parquet_sink.devkit.demo.expected import Comparison
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One topic-partition: its end offset, and the group's committed one (both the next offset)."""
+
+    partition: int
+    end: int
+    committed: int
+
+    @property
+    def lag(self) -> int:
+        return max(self.end - self.committed, 0)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One promise: whether it holds, and the figures that show it. `details` stand on lines of their own."""
+
+    name: str
+    ok: bool
+    told: str
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """Records with a value against rows in accepted files, by topic-partition and offset."""
+
+    sent: int
+    arrived: int
+    missing: int
+    invented: int
+    repeated: int
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that was found. upsert_states: files by state. sink_status: None while the sink is left running."""
+
+    asked: int
+    acknowledged: int
+    keys: int
+    tombstones: int
+    delivery: Delivery
+    upsert_states: Mapping[str, int]
+    standings: tuple[Standing, ...]
+    comparison: Comparison
+    sink_status: int | None
+
+
+def deliver(
+    ends: Mapping[int, int], tombstones: AbstractSet[tuple[int, int]], arrived: Iterable[tuple[int, int]]
+) -> Delivery:
+    """Compare identities. ends: records by partition. tombstones, arrived: (partition, offset), the latter per row."""
+    sent = {(p, offset) for p, end in ends.items() for offset in range(end)} - tombstones
+    rows = Counter(arrived)
+    return Delivery(
+        sent=len(sent),
+        arrived=rows.total(),
+        missing=len(sent - rows.keys()),
+        invented=len(rows.keys() - sent),
+        repeated=rows.total() - len(rows),
+    )
+
+
+def prove(found: Evidence) -> list[Check]:
+    """Every check, in the order of a record's way."""
+    checks = [_produced(found), _delivered(found.delivery), _upserted(found.upsert_states), _lag(found.standings)]
+    checks.append(_table(found.comparison, found.keys))
+    if found.sink_status is not None:
+        told = f"exit status {found.sink_status}"
+        checks.append(Check("the sink stops cleanly on SIGTERM", found.sink_status == 0, told))
+    return checks
+
+
+def _produced(found: Evidence) -> Check:
+    told = f"{found.acknowledged:,} records, {found.keys:,} keys, {found.tombstones:,} tombstones (nothing to deliver)"
+    if found.acknowledged != found.asked:
+        told += f"; {found.asked:,} were to be sent"
+    ok = found.acknowledged == found.asked == sum(standing.end for standing in found.standings)
+    return Check("Kafka has every record that was sent", ok, told)
+
+
+def _delivered(found: Delivery) -> Check:
+    told = (
+        f"{found.arrived:,} rows; {found.missing:,} missing, {found.invented:,} invented, {found.repeated:,} repeated"
+    )
+    ok = found.missing == 0 and found.invented == 0 and found.sent > 0
+    return Check("every record with a value is in an accepted file", ok, told)
+
+
+def _upserted(states: Mapping[str, int]) -> Check:
+    files, upserted = sum(states.values()), states.get("upserted", 0)
+    return Check("the target upserted every file", 0 < files == upserted, f"{upserted:,} of {files:,} files")
+
+
+def _lag(standings: Sequence[Standing]) -> Check:
+    lag = sum(standing.lag for standing in standings)
+    details = tuple(
+        f"topic-partition {s.partition}: end {s.end:,}, committed {s.committed:,}, lag {s.lag:,}" for s in standings
+    )
+    ok = bool(standings) and all(s.committed == s.end for s in standings)
+    return Check("the consumer group has nothing left to do", ok, f"lag {lag:,}", details)
+
+
+def _table(found: Comparison, keys: int) -> Check:
+    told = f"{found.rows:,} rows x {found.columns} columns compared, {found.differences:,} differences"
+    ok = found.differences == 0 and found.rows == keys > 0
+    return Check("the table equals the last value of each key", ok, told, found.told)

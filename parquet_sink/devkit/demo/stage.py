@@ -1,0 +1,198 @@
+"""The demo's acts: set the stage, let the orders flow, read what became of them, prove it."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, Self
+
+from parquet_sink.devkit.broker import Broker
+from parquet_sink.devkit.demo.books import ArrivedFile, Group, Shelf, waits_ms
+from parquet_sink.devkit.demo.expected import compare, row_of
+from parquet_sink.devkit.demo.feed import Feed
+from parquet_sink.devkit.demo.freshness import Freshness, freshness
+from parquet_sink.devkit.demo.proof import Check, Evidence, deliver, prove
+from parquet_sink.devkit.demo.shipped import CONNECTOR, WORKER, shipped, with_endpoint
+from parquet_sink.devkit.demo.show import Show, Snapshot
+from parquet_sink.devkit.demo.sinkrun import SinkRun, counted, tail
+from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.errors import DemoFailed
+
+TOPIC: Final = "orders"
+PARTITIONS: Final = 4
+GROUP: Final = "connect-orders"
+TABLE: Final = "ORDERS"
+POOL: Final = "demo-pool"
+STALL_S: Final = 90.0
+"""Without any progress for so long (the start of Spark is in it) the demo gives up."""
+LOOK_S: Final = 0.5
+MOST_LIVE_PER_S: Final = 500
+
+
+@dataclass(frozen=True)
+class Size:
+    """records in all; the last of them come over `duration_s` seconds, at most MOST_LIVE_PER_S a second."""
+
+    records: int
+    duration_s: float
+    seed: int
+
+    @property
+    def trickle(self) -> int:
+        """Records that come while the sink has caught up."""
+        return min(self.records // 5, round(self.duration_s * MOST_LIVE_PER_S))
+
+
+class Stage:
+    """Everything that runs. As a context manager it ends all of it, in order: sink, orders, target, broker, folder."""
+
+    def __init__(self, show: Show, size: Size) -> None:
+        self._show, self._size = show, size
+        self._stack = ExitStack()
+        self.broker: Broker
+        self.target: TargetProcess
+        self.feed: Feed
+        self.sink: SinkRun
+
+    def __enter__(self) -> Self:
+        try:
+            self._set()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def _set(self) -> None:
+        """Starts each part after its end is arranged for, so that an interruption in between leaves nothing."""
+        show, size = self._show, self._size
+        self.folder = Path(self._stack.enter_context(_temporary()))
+        self.broker = Broker(report=show.note)
+        self._stack.callback(self.broker.close)
+        show.step("starting Kafka")
+        self.broker.start()
+        self.broker.create_topic(TOPIC, PARTITIONS)
+        show.note(f"{self.broker.bootstrap_servers}, topic {TOPIC} with {PARTITIONS} topic-partitions")
+        self.target = TargetProcess()
+        self._stack.push(self.target.__exit__)
+        show.step("starting the reference target")
+        self.target.start()
+        show.note(self.target.url)
+        self.group = Group(self.broker.bootstrap_servers, GROUP, TOPIC, PARTITIONS)
+        self._stack.callback(self.group.close)
+        self.shelf = Shelf(self.target.url, TABLE)
+        self._stack.callback(self.shelf.close)
+        self.feed = Feed(
+            self.broker.bootstrap_servers,
+            TOPIC,
+            seed=size.seed,
+            backlog=size.records - size.trickle,
+            trickle=size.trickle,
+            duration_s=size.duration_s,
+        )
+        self._stack.callback(self.feed.stop)
+        self.sink = self._sink()
+
+    def _sink(self) -> SinkRun:
+        """The sink, ready to start, with the shipped files; of the connector file a copy with this target's address."""
+        connector = self.folder / CONNECTOR
+        connector.write_text(with_endpoint(shipped(CONNECTOR).read_text(), self.target.endpoint(POOL)))
+        sink = SinkRun(shipped(WORKER), connector, self.broker.bootstrap_servers, self.folder)
+        self._stack.callback(sink.close)
+        self._show.step("starting the sink, as you would:")
+        self._show.note(sink.command)
+        self._show.note(f"({connector.name} is the shipped {shipped(CONNECTOR)}, but for one line:")
+        self._show.note(f" connect.ems.endpoint={self.target.endpoint(POOL)})")
+        return sink
+
+    def flow(self) -> None:
+        """A backlog, then orders as they come; returns when all of it is delivered. Raises DemoFailed."""
+        self.sink.start()
+        self.feed.start()
+        with self._show.progress(self.feed.total):
+            self._show.step(f"sending a backlog of {self.feed.backlog:,} records, while the sink starts")
+            self._watch(lambda now: self.feed.backlog_sent and now.lag == 0)
+            self._show.step(f"caught up; {self.feed.trickle:,} more come over {self._size.duration_s:g} s")
+            self.feed.go_on()
+            self._watch(lambda now: self.feed.done and now.lag == 0)
+        self._show.step("everything sent is delivered and committed: lag 0")
+
+    def _watch(self, reached: Callable[[Snapshot], bool]) -> None:
+        last, moved_at = None, time.monotonic()
+        while True:
+            self.check()
+            done = self.feed.done
+            now = self._look()
+            self._show.snapshot(now)
+            if reached(now) and done == self.feed.done:
+                return
+            if now != last:
+                last, moved_at = now, time.monotonic()
+            elif time.monotonic() - moved_at > STALL_S:
+                raise DemoFailed(f"Nothing moved for {STALL_S:.0f} s with lag {now.lag:,}.\n{self.sink.last_words()}")
+            time.sleep(LOOK_S)
+
+    def check(self) -> None:
+        """Raises DemoFailed when a part ended by itself."""
+        self.sink.check()
+        self.feed.check()
+        if not self.broker.running:
+            words = tail("Kafka's log", self.broker.log_path)
+            raise DemoFailed(f"Kafka ended by itself.\n{words}")
+
+    def _look(self) -> Snapshot:
+        delivered = sum(self.group.committed().values())
+        produced, totals, reasons = self.feed.produced, self.shelf.totals(), self.sink.reasons()
+        told = counted(list(reasons.values()))
+        return Snapshot(produced, delivered, self.feed.total, totals.files, totals.rows, told)
+
+
+def _temporary() -> TemporaryDirectory[str]:
+    return TemporaryDirectory(prefix="parquet-sink-demo-", ignore_cleanup_errors=True)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What is told at the end."""
+
+    checks: tuple[Check, ...]
+    files: tuple[ArrivedFile, ...]
+    rows: int
+    reasons: Counter[str]
+    live: Freshness | None
+    backlog: Freshness | None
+
+
+def prove_stage(stage: Stage, sink_status: int | None) -> Result:
+    """Reads everything and compares it. sink_status: None while the sink is left running. Raises DemoFailed."""
+    feed, files = stage.feed, tuple(stage.shelf.files())
+    expected = {order_id: row_of(record) for order_id, record in feed.last.items()}
+    arrived = (identity for file in files for identity in zip(file.partitions, file.offsets, strict=True))
+    found = Evidence(
+        asked=feed.total,
+        acknowledged=feed.produced,
+        keys=len(feed.last),
+        tombstones=len(feed.tombstones),
+        delivery=deliver(feed.ends, feed.tombstones, arrived),
+        upsert_states=Counter(file.upsert_state for file in files),
+        standings=stage.group.standings(),
+        comparison=compare(expected, stage.shelf.rows()),
+        sink_status=sink_status,
+    )
+    return Result(
+        checks=tuple(prove(found)),
+        files=files,
+        rows=found.comparison.rows,
+        reasons=_reasons(files, stage.sink.reasons()),
+        live=freshness(waits_ms(files, since_ms=feed.live_since_ms)),
+        backlog=freshness(waits_ms(files, before_ms=feed.live_since_ms)),
+    )
+
+
+def _reasons(files: Sequence[ArrivedFile], by_name: dict[str, str]) -> Counter[str]:
+    return Counter(by_name.get(file.name, "not in the sink's log") for file in files)

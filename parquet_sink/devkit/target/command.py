@@ -1,0 +1,118 @@
+"""`parquet-sink target`: options and start. Imports nothing heavy before `run`."""
+
+import argparse
+import ipaddress
+import logging
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from parquet_sink.config.secret import Secret
+from parquet_sink.devkit.target.contract import DEFAULT_AUTHORIZATION
+from parquet_sink.errors import InvalidConfiguration, SetupError, SinkError
+
+DEFAULT_PORT: Final = 8085
+_NEEDED: Final = ("duckdb", "starlette", "uvicorn", "python_multipart")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `parquet-sink target`."""
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
+    parser.add_argument("--port", type=_port, default=DEFAULT_PORT, help=f"0: any free one (default {DEFAULT_PORT})")
+    parser.add_argument("--data-dir", help="folder for files, journal and tables (default: temporary, removed at exit)")
+    parser.add_argument(
+        "--authorization",
+        action="append",
+        type=Secret,
+        metavar="KEY",
+        help=f"accepted value of the Authorization header, may be repeated (default '{DEFAULT_AUTHORIZATION}')",
+    )
+    parser.add_argument("--discard", action="store_true", help="accept files and throw them away, for benchmarks")
+    parser.add_argument("--access-log", action="store_true", help="one line on standard error for each request")
+    parser.add_argument(
+        "--allow-remote",
+        action="store_true",
+        help="allow a --host other than loopback; read-outs and faults then need the authorization as well",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until SIGTERM or SIGINT, then 0. Raises SetupError and InvalidConfiguration."""
+    _check(args)
+    require_extra("The target")
+    from parquet_sink.devkit.target.server import TargetSettings, serve
+
+    logging.basicConfig(level=logging.INFO if args.access_log else logging.WARNING)
+    with _data_dir(args) as data_dir:
+        keys = args.authorization or [Secret(DEFAULT_AUTHORIZATION)]
+        serve(TargetSettings(args.host, args.port, data_dir, keys, not is_loopback(args.host), args.access_log))
+    return 0
+
+
+def require_extra(who: str) -> None:
+    """Raises SetupError, naming the first Python package of the extra `target` that is not there, and the cure."""
+    for package in _NEEDED:
+        if find_spec(package) is None:
+            raise SetupError(
+                f"{who} needs the Python package {package}, of the extra 'target'. Install it from your copy of the "
+                f"repository: pip install '.[target]'"
+            )
+
+
+def main(argv: list[str] | None = None) -> int:
+    """`python -m parquet_sink.devkit.target`: the exit status, errors told on standard error."""
+    parser = argparse.ArgumentParser(prog="parquet-sink target", description="The reference push target.")
+    add_arguments(parser)
+    try:
+        return run(parser.parse_args(argv))
+    except SinkError as error:
+        print(error, file=sys.stderr)
+        return error.exit_status
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server bound to this host."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _check(args: argparse.Namespace) -> None:
+    problems = []
+    if any(not key.reveal().strip() for key in args.authorization or ()):
+        problems.append("Invalid [--authorization]. It is empty; give the value that clients send, 'AppKey demo' say.")
+    if args.discard and args.data_dir:
+        problems.append("Invalid [--data-dir]. With --discard nothing is stored; leave one of the two out.")
+    if not is_loopback(args.host):
+        if not args.allow_remote:
+            problems.append(
+                f"Invalid [--host]. {args.host} can be reached by other machines; use 127.0.0.1, or add --allow-remote."
+            )
+        elif not args.authorization:
+            problems.append(
+                "Invalid [--authorization]. It is required with --allow-remote: the default is known to all."
+            )
+    if problems:
+        raise InvalidConfiguration(problems)
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) <= 65_535):
+        raise argparse.ArgumentTypeError("must be an integer from 0 to 65535")
+    return int(text)
+
+
+@contextmanager
+def _data_dir(args: argparse.Namespace) -> Iterator[Path | None]:
+    if args.discard:
+        yield None
+    elif args.data_dir:
+        yield Path(args.data_dir)
+    else:
+        with tempfile.TemporaryDirectory(prefix="parquet-sink-target-") as folder:
+            yield Path(folder)

@@ -1,0 +1,141 @@
+"""A running target: its parts put together, and the uvicorn server around them."""
+
+import asyncio
+import fcntl
+import signal
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+import uvicorn
+from starlette.applications import Starlette
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from parquet_sink.config.secret import Secret
+from parquet_sink.devkit.target.app import Desk, DiscardingReceiver, Keys, StoringReceiver, build
+from parquet_sink.devkit.target.discard import DiscardLog
+from parquet_sink.devkit.target.readout import Books, Warehouse
+from parquet_sink.devkit.target.store import FileStore
+from parquet_sink.devkit.target.tables import Tables
+from parquet_sink.devkit.target.upsert import Upserter
+from parquet_sink.errors import SetupError
+
+GRACE_S: Final = 3
+KEEP_ALIVE_S: Final = 300
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+@dataclass(frozen=True)
+class TargetSettings:
+    """How a target runs. `data_dir` None: files are discarded. `guard_all`: read-outs and faults need a key as well."""
+
+    host: str
+    port: int
+    data_dir: Path | None
+    authorization: Sequence[Secret]
+    guard_all: bool = False
+    access_log: bool = False
+
+
+class CuttableProtocol(H11Protocol):
+    """Lets the application reach the TCP connection of a request, to cut it to order."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.app_state = {**self.app_state, "transport": transport}
+
+
+def serve(settings: TargetSettings) -> None:
+    """Serve until SIGTERM or SIGINT. Prints the address as soon as connections are taken. Raises SetupError."""
+    with _bound(settings.host, settings.port) as listener, _application(settings) as app:
+        config = uvicorn.Config(
+            app,
+            http=CuttableProtocol,
+            ws="none",
+            lifespan="off",
+            loop="asyncio",
+            log_config=None,
+            access_log=settings.access_log,
+            server_header=False,
+            timeout_keep_alive=KEEP_ALIVE_S,
+            timeout_graceful_shutdown=GRACE_S,
+        )
+        server = uvicorn.Server(config)
+        with _stopping(server):
+            host, port = listener.getsockname()[:2]
+            shown = f"[{host}]" if ":" in host else host
+            print(f"target ready at http://{shown}:{port}", flush=True)
+            server.run(sockets=[listener])
+
+
+@contextmanager
+def _application(settings: TargetSettings) -> Iterator[Starlette]:
+    keys = Keys(settings.authorization)
+    guard = keys if settings.guard_all else None
+    if settings.data_dir is None:
+        log = DiscardLog()
+        desk = Desk(DiscardingReceiver(log), keys)
+        yield build(desk, Books(desk, log).routes(guard), guard)
+        return
+    with _locked(settings.data_dir):
+        store = FileStore(settings.data_dir)
+        tables = Tables(settings.data_dir / "tables.duckdb")
+        upserter = Upserter(store, tables)
+        upserter.start()
+        try:
+            desk = Desk(StoringReceiver(store, upserter.notify), keys)
+            yield build(desk, Warehouse(desk, store, tables, upserter).routes(guard), guard)
+        finally:
+            upserter.stop()
+            tables.close()
+            store.journal.close()
+
+
+@contextmanager
+def _locked(data_dir: Path) -> Iterator[None]:
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        lock = (data_dir / "lock").open("w")
+    except OSError as reason:
+        raise SetupError(f"--data-dir {data_dir}: {reason.strerror}. Name a folder that can be written.") from reason
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as reason:
+            raise SetupError(f"--data-dir {data_dir}: another target uses it. Stop that, or name another.") from reason
+        yield
+
+
+@contextmanager
+def _bound(host: str, port: int) -> Iterator[socket.socket]:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Only with the protocol named does asyncio set TCP_NODELAY on what it accepts; else an answer may wait 40 ms.
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+            listener.listen(2048)
+        except OSError as reason:
+            raise SetupError(
+                f"--host {host} --port {port}: {reason.strerror}. Name a free port, or 0 for any."
+            ) from reason
+        yield listener
+
+
+@contextmanager
+def _stopping(server: uvicorn.Server) -> Iterator[None]:
+    """Signals end the server, and never the process: uvicorn raises them again once it has stopped."""
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        server.should_exit = True
+
+    before = {number: signal.signal(number, stop) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

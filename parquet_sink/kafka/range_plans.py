@@ -1,0 +1,216 @@
+"""Which ranges are under way, owed or done: put down beside the group's offsets when taken, committed when accepted."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+from parquet_sink import __version__
+from parquet_sink.config.settings import ConnectorSettings
+from parquet_sink.files.rotation import Reason
+from parquet_sink.kafka.admission import Candidate, Range, together
+from parquet_sink.kafka.group_offsets import Key, Plan
+from parquet_sink.kafka.progress import Context
+from parquet_sink.kafka.recreated_topics import TopicGuard
+from parquet_sink.kafka.start_offsets import topics_of
+from parquet_sink.model.progress import Accepted
+from parquet_sink.model.ranges import Known, PlannedRange, Tries
+
+
+@dataclass(frozen=True)
+class Owed:
+    """A range whose rest is not accepted yet, and when (by the ticker's clock) it may be tried again."""
+
+    planned: PlannedRange
+    tried_s: float
+    due_s: float
+
+    def now(self, seconds: float) -> PlannedRange:
+        """The work of the next attempt; the time since the first counts on."""
+        tries = self.planned.tries
+        elapsed_s = tries.elapsed_s + max(seconds - self.tried_s, 0.0)
+        return replace(self.planned, tries=Tries(tries.attempts, elapsed_s))
+
+
+class RangePlanner:
+    """Takes ranges, so that after a crash or a failure the same ones come again as the same files.
+
+    A range is repeated as a whole, from what was known when it was taken first: a file depends on all rows before it
+    in its range. `under_way`: the ranges of the last micro-batch. `owed`: those of them that must be tried again.
+    `planned`: those that an earlier run was flushing when it ended, by the offset that is committed.
+    """
+
+    def __init__(self, context: Context, guard: TopicGuard) -> None:
+        self._context, self._guard = context, guard
+        self.planned: dict[Key, Plan] = {}
+        self.under_way: dict[Key, PlannedRange] = {}
+        self.owed: dict[Key, Owed] = {}
+        self._recipe = recipe(context.settings)
+        self._before: dict[Key, PlannedRange] | None = None
+        self._taken: dict[Key, int] = {}
+        self._batches = 0
+        self._slots = int(context.state.said("slots") or 1)
+        self._void: set[Key] = set()
+
+    def accept(self, read: Mapping[Key, int]) -> dict[Key, int]:
+        """How far the ranges of the last micro-batch, which go to `read` (exclusive), are accepted.
+
+        Not those of topics that went away since: Spark goes on naming that micro-batch until the next one, when a topic
+        of that name may be there again.
+        """
+        starts, settled = self._context.standing.starts, self._settle(read)
+        accepted = {key: offset for key, offset in settled.items() if key in starts and key not in self._void}
+        for key, offset in accepted.items():
+            if offset > starts[key]:
+                self._context.epochs.accept(key)
+        starts.update(accepted)
+        return accepted
+
+    def _settle(self, read: Mapping[Key, int]) -> dict[Key, int]:
+        """A range that is owed is accepted in part; without a word from the sink one that was read is done."""
+        found = {(one.topic, one.partition): one for one in self._context.state.accepted()} if self.under_way else {}
+        for key, planned in self.under_way.items():
+            owed = _owed(planned, found.get(key), self._context.now()) if key in read else None
+            if owed is not None:
+                self.owed[key] = owed
+        self.under_way = {}
+        return {key: self.owed[key].planned.accepted if key in self.owed else end for key, end in read.items()}
+
+    def commit(self, accepted: Mapping[Key, int]) -> None:
+        """Everything below `accepted` was accepted. Raises OffsetsLost, AnotherInstance, KafkaFailed."""
+        group = self._context.group
+        self._guard.confirm(topics_of(group.ahead(accepted)))
+        group.commit(accepted, self.plans())
+
+    def plans(self) -> dict[Key, Plan]:
+        """What stands beside the offsets of ranges that are not done."""
+        return {**self.planned, **{key: _plan(owed.planned) for key, owed in self.owed.items()}}
+
+    @property
+    def troubled(self) -> bool:
+        """Whether uploads fail: a range is owed, or comes again because one failed."""
+        return bool(self.owed) or any(one.tries.attempts for one in self.under_way.values())
+
+    def forget(self, key: Key) -> None:
+        """This topic-partition is not there any more."""
+        self.planned.pop(key, None)
+        self.owed.pop(key, None)
+        self._taken.pop(key, None)
+        self._void.add(key)
+        self._context.epochs.forget(key)
+        self._context.group.forget(key)
+        self._context.state.forget(*key)
+
+    def last_taken(self, key: Key) -> int:
+        """The number of the micro-batch that took a range of this topic-partition last; 0: none yet."""
+        return self._taken.get(key, 0)
+
+    def waiting_s(self) -> float:
+        """Seconds until the next attempt at what is owed; infinite when nothing is."""
+        return min((owed.due_s for owed in self.owed.values()), default=math.inf) - self._context.now()
+
+    def is_waiting(self, key: Key) -> bool:
+        """Whether a range of this topic-partition is owed and its time has not come."""
+        return key in self.owed and self._context.now() < self.owed[key].due_s
+
+    def again(self, key: Key, position: int, end: int) -> Range | None:
+        """The range that was being flushed when it failed, or an earlier run ended: it is repeated from its start."""
+        if key in self.owed:
+            planned = self.owed[key].planned
+            return Range(planned.start, planned.end, Reason(planned.reason))
+        plan = self.planned.get(key)
+        if plan is None or not position < plan.end <= end:
+            return None
+        start = position if self._as_then(key, plan) is None else plan.start
+        return Range(start, plan.end, Reason(plan.reason))
+
+    def _as_then(self, key: Key, plan: Plan) -> PlannedRange | None:
+        """The range as an earlier run took it; None when its files cannot be made again.
+
+        That is so when the state file was lost, or the settings are others: then the rest is cut anew, where it begins.
+        """
+        if self._before is None:
+            self._before = self._context.state.planned(self._recipe)
+        then = self._before.get(key)
+        return then if then is not None and (then.start, then.end) == (plan.start, plan.end) else None
+
+    def take(self, found: list[tuple[int, Candidate]]) -> list[PlannedRange]:
+        """As much as fits into one micro-batch, put down beside the offsets before it begins."""
+        group, starts = self._context.group, self._context.standing.starts
+        candidates = together(found, self._context.settings.flush, self._slots)
+        if not candidates:
+            return []
+        self._batches += 1
+        self._void = set()
+        self._taken.update({(topic, partition): self._batches for topic, partition, _ in candidates})
+        work, fresh = self._work(candidates)
+        for key in work.keys() - self.owed.keys():
+            self._context.epochs.take(key)
+        plans = {key: _plan(planned) for key, planned in work.items()}
+        self._guard.confirm(topics_of(plans))
+        self._context.state.plan(fresh, self._recipe)
+        group.renew({key: starts[key] for key in plans}, plans)
+        self.planned = {key: plan for key, plan in self.planned.items() if key not in plans}
+        self.owed = {key: owed for key, owed in self.owed.items() if key not in plans}
+        self.under_way = work
+        return list(work.values())
+
+    def repeat(self, candidates: list[Candidate]) -> list[PlannedRange]:
+        """Ranges that an earlier run put down, and that Spark repeats before the first tick."""
+        self.under_way, _ = self._work(candidates)
+        for key in self.under_way:
+            self._context.epochs.take(key)
+        return list(self.under_way.values())
+
+    def _work(self, candidates: list[Candidate]) -> tuple[dict[Key, PlannedRange], list[PlannedRange]]:
+        """The ranges with all that a Spark task needs, and those that are taken for the first time.
+
+        One that comes again carries what was known at its first time.
+        """
+        state, now_s = self._context.state, self._context.now()
+        known = state.known()
+        work: dict[Key, PlannedRange] = {}
+        fresh: list[PlannedRange] = []
+        for topic, partition, span in candidates:
+            key = (topic, partition)
+            if key in self.owed:
+                work[key] = self.owed[key].now(now_s)
+                continue
+            planned = self._planned_range(topic, partition, span)
+            plan = self.planned.get(key)
+            then = None if plan is None else self._as_then(key, plan)
+            if then is not None and (then.start, then.end) == (span.start, span.end):
+                work[key] = replace(planned, known=then.known)
+            else:
+                work[key] = replace(planned, known=known.get(topic, Known()))
+                fresh.append(work[key])
+        return work, fresh
+
+    def _planned_range(self, topic: str, partition: int, span: Range) -> PlannedRange:
+        return PlannedRange(
+            *(topic, partition, span.start, span.end, str(span.reason)),
+            accepted=self._context.standing.starts[topic, partition],
+            topic_id=self._context.ids.known.get(topic, ""),
+            epoch=self._context.epochs.doubtful((topic, partition)),
+        )
+
+
+def recipe(settings: ConnectorSettings) -> str:
+    """Stands for the settings, and the version, that the files of a range depend on."""
+    flush, files = settings.flush, settings.files
+    parts = (flush.commit_size_bytes, flush.commit_records, files.codec, files.row_group_size_bytes)
+    return sha256(repr((__version__, settings.shape, settings.value, *parts)).encode()).hexdigest()
+
+
+def _plan(planned: PlannedRange) -> Plan:
+    return Plan(planned.start, planned.end, planned.reason)
+
+
+def _owed(planned: PlannedRange, found: Accepted | None, now_s: float) -> Owed | None:
+    """What is left of a range after a micro-batch; None when nothing is, or it is not ours to try again."""
+    if found is None or (found.start, found.end) != (planned.start, planned.end) or found.again is None:
+        return None
+    if found.next_offset >= planned.end:
+        return None
+    tried = replace(planned, accepted=found.next_offset, tries=found.again.tries)
+    return Owed(tried, now_s, now_s + found.again.wait_s)

@@ -1,0 +1,136 @@
+"""Where topic-partitions start, and which topics their offsets belong to: names come back, ids do not."""
+
+import logging
+from collections.abc import Collection, Iterable, Sequence
+from typing import Protocol
+
+from parquet_sink.config.settings import ConnectorSettings
+from parquet_sink.errors import RESET_TOOL, BrokerAway, ConnectorError, OffsetsLost, TopicGone
+from parquet_sink.kafka import range_reader
+from parquet_sink.kafka.group_offsets import Committed, Key, Plan
+from parquet_sink.kafka.leader_epochs import Epochs
+
+log = logging.getLogger(__name__)
+
+
+class Cluster(Protocol):
+    """What is asked of `Watermarks`."""
+
+    def ids(self, topics: Sequence[str]) -> dict[str, str]: ...
+    def starts(self, keys: Sequence[Key]) -> dict[Key, int]: ...
+    def ends(self, keys: Sequence[Key]) -> dict[Key, int]: ...
+    def highs(self, keys: Sequence[Key]) -> dict[Key, int]: ...
+
+
+class Group(Protocol):
+    """What is asked of `GroupOffsets`."""
+
+    def read(self, keys: Sequence[Key]) -> dict[Key, Committed]: ...
+
+
+class TopicIds:
+    """The ids of the topics that our offsets belong to. `known`: topic -> id, "" where the cluster tells none."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.known: dict[str, str] = {}
+
+    def remade(self, topics: Iterable[str]) -> list[str]:
+        """Those that by now are another topic than the one whose offsets we hold. One request, none for no topics.
+
+        Raises TopicGone when one of them is not there, BrokerAway, KafkaFailed.
+        """
+        asked = sorted(set(topics))
+        now = self._cluster.ids(asked)
+        gone = next((topic for topic in asked if topic not in now), None)
+        if gone is not None:
+            raise TopicGone(f"Topic {gone} is gone.")
+        return [topic for topic, found in now.items() if other(self.known.get(topic, ""), found)]
+
+    def adopt(self, topics: Iterable[str]) -> None:
+        """From now on offsets of these topics belong to the topics as they are now. Raises BrokerAway, KafkaFailed."""
+        asked = sorted(set(topics))
+        now = self._cluster.ids(asked)
+        missing = next((topic for topic in asked if topic not in now), None)
+        if missing is not None:
+            raise BrokerAway(f"Topic {missing} is being made or deleted.")
+        self.known.update(now)
+
+    def let_go(self, topics: Iterable[str]) -> None:
+        """No offset of these topics is held any more."""
+        for topic in topics:
+            self.known.pop(topic, None)
+
+
+def other(before: str, now: str) -> bool:
+    """Whether two ids are those of two topics; not told is no difference. Pure."""
+    return bool(before and now and before != now)
+
+
+class Starts:
+    """Finds where topic-partitions start, by the group's offsets and by what Kafka still has."""
+
+    def __init__(
+        self, settings: ConnectorSettings, cluster: Cluster, group: Group, ids: TopicIds, epochs: Epochs
+    ) -> None:
+        self._name, self._kafka = settings.name, settings.kafka
+        self._cluster, self._group, self._ids, self._epochs = cluster, group, ids, epochs
+
+    def resolve(
+        self, keys: Sequence[Key], reset: str, back: Collection[Key] = ()
+    ) -> tuple[dict[Key, int], dict[Key, Plan]]:
+        """The start of each, and the ranges that were being flushed from there when an earlier run ended.
+
+        A start is the committed offset if it belongs to the topic as it is now and Kafka still has it, else what
+        `reset` says; those that are away have none. The ids of the topics must have been asked for before. back: those
+        that were gone meanwhile, so that an offset whose topic is not known is not believed. Raises OffsetsLost,
+        KafkaFailed.
+        """
+        committed = self._group.read(keys)
+        first, last = self._cluster.starts(keys), self._cluster.ends(keys)
+        starts: dict[Key, int] = {}
+        plans: dict[Key, Plan] = {}
+        for key in keys:
+            if key not in first or key not in last:
+                continue  # away
+            found = committed.get(key)
+            self._epochs.hold(key, None)
+            if found is None:
+                starts[key] = self._reset(key, reset, first[key], last[key])
+            elif self._of_another(found, key, back):
+                starts[key] = self._lost(range_reader.made_anew(*key, found.offset), first[key])
+            elif first[key] <= found.offset <= self._high(key, found.offset, last[key]):
+                starts[key] = found.offset
+                self._epochs.hold(key, found.epoch)
+                plans |= {key: found.plan} if found.plan is not None else {}
+            else:
+                starts[key] = self._lost(range_reader.lost(*key, found.offset, first[key], last[key]), first[key])
+        return starts, plans
+
+    def _of_another(self, found: Committed, key: Key, back: Collection[Key]) -> bool:
+        now = self._ids.known.get(key[0], "")
+        return other(found.topic_id, now) or (key in back and not (found.topic_id and now))
+
+    def _high(self, key: Key, offset: int, last: int) -> int:
+        """Where the topic-partition ends, also beyond its last stable offset if `offset` lies there."""
+        return last if offset <= last else self._cluster.highs([key]).get(key, last)
+
+    def _reset(self, key: Key, reset: str, first: int, last: int) -> int:
+        if reset == "none":
+            raise ConnectorError(
+                f"Topic {key[0]}, topic-partition {key[1]}: group {self._kafka.group} has no committed "
+                f"offset, and auto.offset.reset is none. Commit one with {RESET_TOOL}, or choose "
+                f"earliest or latest."
+            )
+        return last if reset == "latest" else first
+
+    def _lost(self, error: OffsetsLost, first: int) -> int:
+        if self._kafka.lost_offsets == "STOP":
+            raise error
+        log.warning("connector %s: %s Going on at %d.", self._name, error, first)
+        return first
+
+
+def topics_of(keys: Iterable[Key]) -> set[str]:
+    """Their topics. Pure."""
+    return {topic for topic, _ in keys}

@@ -1,0 +1,123 @@
+"""Log lines of all processes end in one place: the program that was started.
+
+Spark's JVM and Python's worker processes write to their standard error, which is a pipe to the program. Lines that our
+code logs in a worker carry their level behind a mark, so that the program can log them as its own. What else comes,
+errors and traces of Spark and of Python, is for DEBUG: what it means is told by us, in words.
+"""
+
+import logging
+import os
+import threading
+from collections import deque
+from contextlib import suppress
+from typing import IO, Final
+
+from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.process.signals import let_parent_end_us
+
+MARK: Final = "\x1e"
+"""ASCII record separator: level and message of a worker's log record stand behind one each."""
+LINE_END: Final = "\x1d"
+"""Stands for the ends of lines within one message of a worker."""
+SPARK: Final = "spark: "
+"""Before each line that is not ours."""
+VARIABLE: Final = "PARQUET_SINK_RELAY"
+LEVEL_VARIABLE: Final = "PARQUET_SINK_LOG_LEVEL"
+LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
+CHATTY: Final = ("urllib3", "httpx2", "httpcore2", "pyspark")
+"""Libraries that tell each request; what goes wrong there is told by us."""
+NOISE: Final = (
+    "WARNING: Using incubator modules",
+    "Using Spark's default log4j profile",
+    "Setting default log level to",
+    "To adjust logging level use",
+    "Setting Spark log level to",
+)
+
+log = logging.getLogger(__name__)
+spark_log = logging.getLogger("spark")
+
+
+def level() -> str:
+    """The level that the operator asked for, INFO otherwise. Raises InvalidConfiguration."""
+    asked = os.environ.get(LEVEL_VARIABLE) or "INFO"
+    if asked.upper() not in LEVELS:
+        raise InvalidConfiguration(
+            [f"Invalid [{LEVEL_VARIABLE}]. {asked!r} is no level; use one of {', '.join(LEVELS)}"]
+        )
+    return asked.upper()
+
+
+def configure_program() -> None:
+    """Log lines of the program go to standard error, with time and level."""
+    logging.raiseExceptions = False  # a line that cannot be written is no event: standard error may be gone or full
+    logging.basicConfig(level=level(), format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_not_of_py4j)
+    _quieten()
+
+
+def configure_worker(connector: str = "") -> None:
+    """In a process that Spark started: marks log lines for the program, if one listens, and lets Java end it.
+
+    connector: the one that the process works for now, which lines name; workers are lent from one to the next.
+    """
+    let_parent_end_us()
+    _Marked.connector = connector or _Marked.connector
+    root = logging.getLogger()
+    if os.environ.get(VARIABLE) and not any(isinstance(h, _Marked) for h in root.handlers):
+        root.addHandler(_Marked())
+        root.setLevel(level())
+        _quieten()
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    """It tells the end of Java in stack traces, and by the root logger; we tell it in words."""
+    return f"{os.sep}py4j{os.sep}" not in record.pathname
+
+
+def _quieten() -> None:
+    for name in CHATTY:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+class _Marked(logging.StreamHandler):  # type: ignore[type-arg]
+    connector = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFormatter(logging.Formatter(f"{MARK}%(levelname)s{MARK}%(message)s"))
+
+    def format(self, record: logging.LogRecord) -> str:
+        """On one line, so that none is without its mark; with the connector, where the message does not name it."""
+        text = super().format(record).replace("\n", LINE_END)
+        if not self.connector or f"connector {self.connector}" in text:
+            return text
+        _, level, message = text.split(MARK, 2)
+        return f"{MARK}{level}{MARK}connector {self.connector}: {message}"
+
+
+def relay(stream: IO[bytes], last: deque[str] | None = None) -> threading.Thread:
+    """A thread that logs the lines of `stream` until it ends. last: takes those that are not ours."""
+    thread = threading.Thread(target=_relay, args=(stream, last), name="relay", daemon=True)
+    thread.start()
+    return thread
+
+
+def _relay(stream: IO[bytes], last: deque[str] | None) -> None:
+    with stream:
+        for raw in stream:
+            with suppress(Exception):  # who stops reading holds up Java
+                line = raw.decode("utf-8", "replace").rstrip()
+                if last is not None and line and not line.startswith((MARK, *NOISE)):
+                    last.append(line)
+                _log(line)
+
+
+def _log(line: str) -> None:
+    if line.startswith(MARK) and line.count(MARK) >= 2:
+        _, name, message = line.split(MARK, 2)
+        for part in message.split(LINE_END):
+            log.log(logging.getLevelNamesMapping().get(name, logging.INFO), "%s", part)
+    elif line and not line.startswith(NOISE):
+        spark_log.debug("%s%s", SPARK, line.removeprefix(SPARK))

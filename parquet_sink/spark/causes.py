@@ -1,0 +1,101 @@
+"""Why a streaming query ended, in words. Pure.
+
+What a process of Spark's raises comes to the program as text within layers of other text: the query's description, the
+Java exception, and at the bottom a Python traceback. Only the bottom says what happened.
+"""
+
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from parquet_sink.errors import SinkError
+from parquet_sink.model.failure import Failure
+
+DEFECT: Final = "Defect"
+"""A failure that nobody raised on purpose: a lost worker, a full heap, a bug."""
+BUSY: Final = "MachineBusy"
+"""Spark gives its Python processes ten seconds to start, which cannot be set; a machine that is busy takes longer."""
+LONGEST: Final = 600
+"""Characters of a foreign error that an operator sees; all of it goes to the log at DEBUG."""
+
+_TRACEBACK: Final = "Traceback (most recent call last):\n"
+_OURS: Final = re.compile(r"parquet_sink\.errors\.(\w+): (.*)", re.DOTALL)
+_DISK: Final = re.compile(r"sqlite3\.\w+: (.*)", re.DOTALL)
+_CALLING: Final = re.compile(r"^An error occurred while calling \S+ ?: ")
+_CLASS: Final = re.compile(r"^(?:Caused by: |: )?(?:[a-z][\w$]*\.)+[\w$]+: ")
+_TELLING: Final = re.compile(r"\bError\b|Exception|Invalid|Unrecognized|insufficient", re.IGNORECASE)
+_GOES_ON: Final = "initialization of VM"
+"""The next line says why."""
+_LATE: Final = "Timed out while waiting for the Python worker to connect back"
+_ENDS: Final = ("=== Streaming Query ===", "Driver stacktrace:", " SQLSTATE: ")
+
+
+def failure_of(error: BaseException, tmp_dir: str) -> Failure:
+    """The failure at the bottom of what Spark says. tmp_dir: the folder that holds the connector's state."""
+    if isinstance(error, SinkError):
+        return Failure(type(error).__name__, str(error))
+    said = _own_words(error) or _words(list(_layers(error)))
+    if ours := _OURS.match(said):
+        return Failure(ours[1], ours[2])
+    if disk := _DISK.match(said):
+        return Failure(
+            "StorageFailed",
+            f"Could not use the connector's state file in folder {tmp_dir} (connect.ems.tmp.dir): {disk[1]}. Check the "
+            f"disk it is on, or set connect.ems.tmp.dir to another folder. Nothing is lost: what was not committed is "
+            f"sent again at the next start.",
+        )
+    if _LATE in said:
+        return Failure(BUSY, "This machine is too busy: a Python process of Spark's did not start within 10 s.")
+    return Failure(DEFECT, said[:LONGEST])
+
+
+def _own_words(error: BaseException) -> str:
+    """What went wrong in the program itself with a file, in the form in which a Python traceback ends."""
+    if isinstance(error, OSError | sqlite3.Error):
+        return f"{type(error).__module__}.{type(error).__qualname__}: {error}".removeprefix("builtins.")
+    return ""
+
+
+def said(error: BaseException) -> str:
+    """What an error of Spark's or Java's says, in one line without traces and names of classes."""
+    words = " ".join(_words(list(_layers(error))).split())
+    return _CLASS.sub("", _CALLING.sub("", words))[:LONGEST].strip()
+
+
+def java_said(lines: Sequence[str]) -> str:
+    """The line that says most of what Java wrote before it gave up; empty when it wrote nothing."""
+    told = [line for line in lines if not line.lstrip().startswith("at ")]
+    first = next((index for index, line in enumerate(told) if _TELLING.search(line)), len(told) - 1)
+    said = told[first : first + 1 + (first >= 0 and told[first].endswith(_GOES_ON))]
+    return " ".join(": ".join(said).split())[:LONGEST]
+
+
+def _layers(error: BaseException) -> Iterator[str]:
+    """The texts, outermost first. PySpark keeps the cause of a Java exception in an attribute of its own."""
+    cause: object = error
+    while isinstance(cause, BaseException):
+        yield str(cause)
+        cause = getattr(cause, "_cause", None) or cause.__cause__
+
+
+def _words(layers: list[str]) -> str:
+    """The innermost Python error if there is one, else the innermost text, without its trace."""
+    with_python = [text for text in layers if _TRACEBACK in text]
+    if with_python:
+        return _raised(with_python[-1].rpartition(_TRACEBACK)[2])
+    lines = [line.strip() for line in _cut(layers[-1]).splitlines()]
+    return " ".join(line for line in lines if line and not line.startswith("at "))
+
+
+def _raised(trace: str) -> str:
+    """What a Python traceback ends with: the class and its words, which may have several lines."""
+    lines = _cut(trace).splitlines()
+    first = next((index for index, line in enumerate(lines) if line and not line[0].isspace()), 0)
+    return "\n".join(line for line in lines[first:] if not line.lstrip().startswith("at ")).strip()
+
+
+def _cut(text: str) -> str:
+    for end in _ENDS:
+        text = text.partition(end)[0]
+    return text

@@ -1,0 +1,81 @@
+"""How a connector's settings reach Spark's Python processes: through a private folder, never as a Spark option.
+
+Options of a data source are visible in query plans, the UI and the event log. So an option carries only the path of a
+run folder (mode 0700); the planner, which runs on the driver's machine, reads the settings from it, and they travel to
+executors inside the pickled reader and writer.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from parquet_sink.config.handover import dump_with_secrets, load_with_secrets
+from parquet_sink.config.settings import ConnectorSettings
+from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.files import naming
+from parquet_sink.files.cleanup import prepare_connector
+from parquet_sink.model.instance import Instance
+
+RUN_FOLDER: Final = "run.folder"
+"""The one option of both data sources: the folder that `write` made."""
+SETTINGS_FILE: Final = "settings.json"
+INSTANCE_FILE: Final = "instance.json"
+
+
+@dataclass(frozen=True)
+class Handoff:
+    """A connector's settings, its instance, and the folder that its processes share on the driver's machine."""
+
+    settings: ConnectorSettings
+    instance: Instance
+    folder: str
+
+    @property
+    def state_path(self) -> Path:
+        """In the connector's folder below `tmp.dir`, because it outlives a run."""
+        base = naming.connector_folder(self.settings.files.tmp_dir, self.settings.name)
+        return Path(base) / naming.STATE_FILE
+
+    @property
+    def files(self) -> tuple[Path, Path]:
+        """What `write` put into the folder: the settings and the instance."""
+        return Path(self.folder, SETTINGS_FILE), Path(self.folder, INSTANCE_FILE)
+
+
+def write(settings: ConnectorSettings, folder: Path, instance: Instance | None = None) -> Handoff:
+    """Puts the settings into `folder`, readable by this user alone. instance: whose folder was lost; else a new one.
+
+    Raises StorageFailed when tmp.dir is of no use, OSError when the folder is.
+    """
+    prepare_connector(settings.files.tmp_dir, settings.name)
+    given = Handoff(settings, instance or Instance.new(), str(folder))
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    settings_file, instance_file = given.files
+    _private(settings_file, dump_with_secrets(settings))
+    _private(instance_file, json.dumps(asdict(given.instance)))
+    return given
+
+
+def read(options: Mapping[str, str]) -> Handoff:
+    """What `write` put there. Raises InvalidConfiguration."""
+    given = options.get(RUN_FOLDER)
+    if given is None:
+        raise InvalidConfiguration(
+            [f"Invalid [{RUN_FOLDER}]. Not given; parquet_sink.spark.handoff.write makes such a folder"]
+        )
+    folder = Path(given)
+    try:
+        settings = load_with_secrets((folder / SETTINGS_FILE).read_text(encoding="utf-8"))
+        instance = Instance(**json.loads((folder / INSTANCE_FILE).read_text(encoding="utf-8")))
+    except OSError as error:
+        raise InvalidConfiguration([f"Invalid [{RUN_FOLDER}]. {given} cannot be read: {error.strerror}"]) from None
+    return Handoff(settings, instance, given)
+
+
+def _private(path: Path, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)

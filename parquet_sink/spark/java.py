@@ -1,0 +1,134 @@
+"""Spark's Java process: started apart from the program, so that signals reach the program alone, and tied to its life.
+
+PySpark's own way of starting it leaves it in the program's process group, where a SIGTERM for all ends it in the middle
+of a flush; and it cannot be given up before it answers.
+"""
+
+import os
+import subprocess
+import time
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Thread
+from typing import Any, Final
+
+from pyspark import SparkConf
+from pyspark.find_spark_home import _find_spark_home
+from pyspark.java_gateway import launch_gateway
+from pyspark.serializers import UTF8Deserializer, read_int
+
+from parquet_sink.errors import SetupError
+from parquet_sink.process import logs
+from parquet_sink.process.tether import Tether
+from parquet_sink.spark.causes import java_said
+
+LOOK_S: Final = 0.05
+END_S: Final = 10.0
+"""How long Java may take to end by itself, once its input is closed."""
+LAST_LINES: Final = 50
+_DEAF: Final = 'trap "" HUP INT TERM; exec "$@"'
+"""Signals that are ignored stay so across exec, in Java and in the Python processes that it starts."""
+
+
+class Java:
+    """The process, from `launch` to `end`. folder: for all its temporary files. ours: the run folder, removed with it.
+
+    A session of its own keeps signals for the program's process group away; a service manager that signals each
+    process finds it deaf. It ends when its input does; should that take too long, or the program die, it is killed.
+    """
+
+    def __init__(self, folder: Path, run_folder: Path) -> None:
+        self._folder, self._run_folder = folder, run_folder
+        self._process: subprocess.Popen[bytes] | None = None
+        self._tether: Tether | None = None
+        self._given_up = False
+        self._last: deque[str] = deque(maxlen=LAST_LINES)
+        self._relay: Thread | None = None
+
+    def launch(self, conf: SparkConf) -> Any:
+        """Starts it and waits until it answers; PySpark's gateway to it. Raises SetupError when it ends instead."""
+        told = self._folder / "gateway"
+        command = [str(Path(_find_spark_home(), "bin", "spark-submit"))]
+        for key, value in conf.getAll():
+            command += ["--conf", f"{key}={value}"]
+        self._start([*command, "pyspark-shell"], told)
+        self._wait_for(told)
+        with told.open("rb") as file:
+            port, secret = read_int(file), UTF8Deserializer().loads(file)  # type: ignore[no-untyped-call]
+        told.unlink()
+        return _connected(port, secret)
+
+    def _start(self, command: Sequence[str], told: Path) -> None:
+        if self._given_up:
+            raise SetupError("Spark was given up before it started.")
+        environment = {
+            **os.environ,
+            "TMPDIR": str(self._folder),
+            "SPARK_CONNECT_MODE": "0",
+            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told),
+        }
+        self._process = subprocess.Popen(
+            ["/bin/sh", "-c", _DEAF, "sh", *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            start_new_session=True,
+        )
+        self._tether = Tether(self._process.pid, self._run_folder)
+        assert self._process.stdout is not None
+        self._relay = logs.relay(self._process.stdout, self._last)
+        if self._given_up:  # meanwhile
+            self._process.kill()
+
+    def _wait_for(self, told: Path) -> None:
+        assert self._process is not None
+        while not told.exists():
+            if (status := self._process.poll()) is not None:
+                raise SetupError(f"Java ended with exit status {status} before it was up{self._why()}.")
+            time.sleep(LOOK_S)
+
+    def _why(self) -> str:
+        """What it wrote before it ended, for a message."""
+        if self._relay is not None:
+            self._relay.join(END_S)
+        words = java_said(tuple(self._last)).rstrip(".")
+        return f": {words}" if words else ""
+
+    def gone(self, patience_s: float) -> bool:
+        """Whether it has ended; waits so long for that, since its sockets close before it is gone."""
+        if self._process is None:
+            return False
+        try:
+            self._process.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def kill(self) -> None:
+        """Ends it at once. A launch under way fails, one that comes is refused."""
+        self._given_up = True
+        if self._process is not None:
+            self._process.kill()
+
+    def end(self) -> None:
+        """Closes its input, upon which it ends; kills it when that takes too long."""
+        if self._process is None:
+            return
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        if not self.gone(END_S):
+            self._process.kill()
+            self._process.wait()
+        if self._tether is not None:
+            self._tether.let_go()
+
+
+def _connected(port: int, secret: str) -> Any:
+    """PySpark connects to a Java that it did not start itself by these variables; its children need not know them."""
+    os.environ |= {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
+    try:
+        return launch_gateway()  # type: ignore[no-untyped-call]
+    finally:
+        del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]

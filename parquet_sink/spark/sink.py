@@ -1,0 +1,120 @@
+"""The Spark data source `parquet_sink`: takes the ranges that are due, and reports to the driver what became of them.
+
+What happens to a range, and in which order, is written in `pipeline.task`; here is its last but one step.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
+
+from parquet_sink.errors import ConnectorError
+from parquet_sink.model.failure import Failure
+from parquet_sink.model.progress import Accepted
+from parquet_sink.model.ranges import Known
+from parquet_sink.pipeline.outcome import RangeOutcome
+from parquet_sink.spark import handoff
+from parquet_sink.spark.rows import ranges_in
+from parquet_sink.state.sqlite import State
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+NAME = "parquet_sink"
+
+
+@dataclass
+class Outcomes(WriterCommitMessage):
+    """What one Spark task sends to the driver."""
+
+    ranges: tuple[RangeOutcome, ...]
+
+
+class PushSink(DataSource):
+    """Writable by name once `parquet_sink.spark.register` was called."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self.handoff = handoff.read(options)
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def streamWriter(self, schema: "StructType", overwrite: bool) -> "PushWriter":
+        return PushWriter(self.handoff)
+
+
+class PushWriter(DataSourceStreamArrowWriter):
+    """Made anew for each micro-batch."""
+
+    def __init__(self, given: handoff.Handoff) -> None:
+        self._given = given
+
+    def write(self, iterator: "Iterator[pa.RecordBatch]") -> Outcomes:
+        """Steps 1 to 6, in a worker process, for all ranges of one Spark task."""
+        from parquet_sink.pipeline.task import TaskFlush  # only in workers: planning processes stay small
+
+        ranges = [planned for batch in iterator for planned in ranges_in(batch)]
+        return Outcomes(TaskFlush(self._given.settings).run(ranges))
+
+    def commit(self, messages: Sequence[Any], batchId: int) -> None:
+        """Step 7. Raises ConnectorError when a range failed, which ends the query."""
+        failure = self._note(messages)
+        if failure is not None:
+            raise ConnectorError(failure.message)
+
+    def abort(self, messages: Sequence[Any], batchId: int) -> None:
+        """A Spark task failed for good: what the others got accepted counts all the same.
+
+        Spark also calls this after a commit that raised, with the same messages: noting them again changes nothing.
+        """
+        self._note(messages)
+
+    def _note(self, messages: Sequence[Any]) -> Failure | None:
+        ranges = [one for message in messages if isinstance(message, Outcomes) for one in message.ranges]
+        failures = [one.failure for one in ranges if one.failure is not None]
+        state = State(self._given.state_path)
+        try:
+            state.add_receipts([receipt for one in ranges for receipt in one.receipts])
+            state.accept([_accepted(one) for one in ranges])
+            for topic, learned in _together(ranges).items():
+                state.learn(topic, learned)
+            for failure in failures:
+                state.fail(failure)
+        finally:
+            state.close()
+        return failures[0] if failures else None
+
+
+def _accepted(one: RangeOutcome) -> Accepted:
+    planned = one.planned
+    return Accepted(
+        *(planned.topic, planned.partition, one.accepted_until, planned.start, planned.end, planned.reason), one.again
+    )
+
+
+def _together(ranges: Sequence[RangeOutcome]) -> dict[str, Known]:
+    """What the ranges of one micro-batch taught about each topic."""
+    together: dict[str, Known] = {}
+    for one in ranges:
+        before = together.get(one.planned.topic, Known())
+        together[one.planned.topic] = Known(
+            _merged(before.schema, one.learned.schema),
+            one.learned.bytes_per_row or before.bytes_per_row,
+            one.learned.bytes_per_record or before.bytes_per_record,
+        )
+    return together
+
+
+def _merged(first: bytes | None, second: bytes | None) -> bytes | None:
+    """Two schemas in one. Mostly they are equal, or one is missing."""
+    if first is None or second is None or first == second:
+        return second if first is None else first
+    import pyarrow as pa
+
+    from parquet_sink.shape.schema import merge  # rarely needed: this process stays small
+
+    merged = merge(pa.ipc.read_schema(pa.py_buffer(first)), pa.ipc.read_schema(pa.py_buffer(second)))
+    return None if merged is None else merged.serialize().to_pybytes()

@@ -1,0 +1,182 @@
+"""The Spark data source `parquet_sink_kafka`: the ranges of the topic-partitions that are due, or their records.
+
+Its options come from `parquet_sink.spark.handoff`; its rows are described in `spark.rows`. Spark calls `initialOffset`,
+`latestOffset` and `partitions` in one long-lived process beside the driver, and `read` in workers.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
+
+from parquet_sink.errors import SinkError
+from parquet_sink.kafka.group_offsets import Key
+from parquet_sink.kafka.task_assignment import by_task
+from parquet_sink.model.failure import Failure
+from parquet_sink.model.ranges import PlannedRange
+from parquet_sink.process.logs import configure_worker
+from parquet_sink.spark import handoff, rows, stream_offsets
+from parquet_sink.spark.rows import WARM_UP
+from parquet_sink.state.sqlite import State
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from parquet_sink.kafka.planner import Ticker
+    from parquet_sink.kafka.range_reader import RangeReader
+
+NAME = "parquet_sink_kafka"
+FORM = "rows"
+"""The option that chooses between one row for each range and one row for each record."""
+
+
+class Form(StrEnum):
+    """What a row of the source is. The sink takes ranges."""
+
+    RANGES = "ranges"
+    RECORDS = "records"
+
+
+class Work(InputPartition):
+    """Ranges that one Spark task takes, one after the other."""
+
+    def __init__(self, ranges: Sequence[PlannedRange]) -> None:
+        super().__init__(None)
+        self.ranges = tuple(ranges)
+
+
+class KafkaRanges(DataSource):
+    """Readable by name once `parquet_sink.spark.register` was called."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self.handoff = handoff.read(options)
+        self.form = Form(options.get(FORM, Form.RANGES))
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> str:
+        return rows.DDL if self.form is Form.RANGES else rows.RECORDS_DDL
+
+    def streamReader(self, schema: "StructType") -> "RangeSource":
+        return RangeSource(self.handoff, self.form)
+
+
+class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """One per query and process. What `read` needs is pickled with it; the rest is made where it is used."""
+
+    def __init__(self, given: handoff.Handoff, form: "Form") -> None:
+        self._given, self._form = given, form
+        self._ticker: Ticker | None = None
+        self._state: State | None = None
+        self._draining = False
+        self._offered: dict[str, Any] | None = None
+        self._reading: dict[Key, int] = {}
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Spark asks when it has no checkpoint, up to twice before the first micro-batch ends."""
+        with _told(self._opened()):
+            self._begun()
+        return stream_offsets.first()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._draining = True
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadAllAvailable()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """Asked at each tick, and only when the micro-batch before is done."""
+        state = self._opened()
+        if not self._draining and stream_offsets.is_first(start) and state.said("warm"):
+            return stream_offsets.warm_up(start)
+        with _told(state):
+            ticker = self._begun()
+            if self._draining:
+                ticker.drain()
+            due = ticker.tick(self._done(start))
+        self._offered = stream_offsets.after(start, due) if due else None
+        return self._offered or start
+
+    def _done(self, start: Mapping[str, Any]) -> dict[Key, int]:
+        """The ends of the ranges that were read in the micro-batch before, and by this process."""
+        ends = {(topic, partition): span.end for topic, partition, span in stream_offsets.ranges(start)}
+        return {key: end for key, end in self._reading.items() if ends.get(key) == end}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Asked when a micro-batch begins, and at once for one that an earlier run planned and did not end."""
+        if stream_offsets.is_warm_up(end):
+            slots = int(self._opened().said("slots") or 1)
+            return [Work([PlannedRange("", index, 0, 0, WARM_UP)]) for index in range(slots)] if end != start else []
+        due: Sequence[PlannedRange] = []
+        with _told(self._opened()):
+            ticker = self._begun()
+            if end == self._offered:
+                due = ticker.under_way
+            elif end != start:
+                due = ticker.repeated(stream_offsets.ranges(end))
+        self._reading = {(one.topic, one.partition): one.end for one in due}
+        return [Work(pile) for pile in by_task(due, ticker.tasks())]
+
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
+        assert isinstance(partition, Work)
+        for planned in partition.ranges:
+            if self._form is Form.RANGES:
+                yield rows.of_range(planned)
+            elif planned.reason != WARM_UP:
+                yield from map(rows.of_records, self._reader(planned).blocks())
+
+    def _reader(self, planned: PlannedRange) -> "RangeReader":
+        """For rows of records; what cannot be read is raised, since no sink of ours would hear of it."""
+        from parquet_sink.kafka.range_reader import RangeReader  # only where records are read
+
+        kafka = self._given.settings.kafka
+        topic, partition, topic_id = planned.topic, planned.partition, planned.topic_id
+        return RangeReader(kafka, topic, partition, planned.start, planned.end, topic_id, epoch=planned.epoch)
+
+    def stop(self) -> None:
+        if self._ticker is not None:
+            self._ticker.close()
+
+    def _opened(self) -> State:
+        if self._state is None:
+            self._state = State(self._given.state_path)
+        return self._state
+
+    def _begun(self) -> "Ticker":
+        """Begins where the group's offsets say, once for each query: Spark's checkpoint is no position."""
+        if self._ticker is None:
+            from parquet_sink.kafka.planner import Ticker  # only in the planner's process
+
+            configure_worker(self._given.settings.name)
+            ticker = Ticker(self._given.settings, self._opened(), self._given.instance)
+            ticker.begin()
+            self._ticker = ticker
+            self._opened().say("begun", True)
+        return self._ticker
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "_given": self._given,
+            "_form": self._form,
+            "_ticker": None,
+            "_state": None,
+            "_draining": self._draining,
+            "_offered": None,
+            "_reading": {},
+        }
+
+
+@contextmanager
+def _told(state: State) -> Iterator[None]:
+    """Leaves what goes wrong within where the program finds it, because Spark turns exceptions into text."""
+    try:
+        yield
+    except SinkError as error:
+        state.fail(Failure(type(error).__name__, str(error)))
+        raise

@@ -1,0 +1,1 @@
+"""Where files go: order, retries, receipts; each target in a package of its own."""

@@ -1,0 +1,147 @@
+"""One file from disk to acceptance: attempts, waits, and the error that ends them."""
+
+import logging
+import random
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, Protocol
+
+from parquet_sink.config.settings import PushSettings
+from parquet_sink.errors import ConnectorError, UploadError, UploadExhausted, UploadPostponed, UploadRefused
+from parquet_sink.files.accumulator import FinishedFile
+from parquet_sink.files.cleanup import after_acceptance
+from parquet_sink.model.ranges import NO_TRIES, Again, Tries
+from parquet_sink.model.receipts import Receipt, UploadFailure
+from parquet_sink.targets.outcome import Outcome, Verdict
+from parquet_sink.targets.retry import RetryPolicy, Sent, Surroundings, send_with_retries
+
+logger = logging.getLogger(__name__)
+
+_FATES: Final = {
+    Verdict.REFUSED: "was refused",
+    Verdict.RETRIABLE: "was not taken",
+    Verdict.UNKNOWN: "may or may not have been taken",
+}
+
+
+class Pushes(Protocol):
+    """What sends one file once: `PushClient`, or a fake."""
+
+    def push(self, file: FinishedFile, seconds_left: float) -> Outcome: ...
+
+
+class Deliverer:
+    """Sends files of one connector and deals with them afterwards; threads may share it."""
+
+    def __init__(
+        self,
+        connector: str,
+        client: Pushes,
+        settings: PushSettings,
+        *,
+        keep_files: bool = False,
+        monotonic: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+        jitter: Callable[[], float] = random.random,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._connector, self._client, self._keep_files = connector, client, keep_files
+        self._policy = RetryPolicy.of(settings)
+        self._monotonic, self._now, self._jitter, self._sleep = monotonic, now, jitter, sleep
+
+    def deliver(
+        self, file: FinishedFile, earlier: Tries = NO_TRIES, superseded: Callable[[], bool] = lambda: False
+    ) -> Receipt:
+        """Sends a file until it is accepted, and returns its receipt.
+
+        earlier: attempts at this file before this task. superseded: whether another attempt at the range has begun;
+        then no further attempt and no further wait is. Raises UploadPostponed when the next attempt is the driver's to
+        plan; UploadRefused or UploadExhausted; StorageFailed when the file cannot be read. After these the file stays.
+        """
+        started = self._monotonic()
+        sent = send_with_retries(
+            lambda seconds_left: self._client.push(file, seconds_left),
+            self._policy,
+            self._surroundings(started, superseded),
+            lambda so_far, wait: _log_wait(self._connector, file, so_far, wait),
+            earlier,
+        )
+        if sent.outcome.verdict is not Verdict.ACCEPTED:
+            raise _error(file, sent, superseded=superseded())
+        accepted_at = self._now()
+        after_acceptance(file.path, file.last_offset, self._keep_files)
+        seconds = {"write": file.write_seconds, "upload": sent.tries.elapsed_s}
+        return _receipt(self._connector, file, sent, accepted_at, seconds)
+
+    def failed(self, file: FinishedFile, error: ConnectorError) -> Receipt:
+        """The receipt of a file that `deliver` raised for."""
+        return failure_receipt(self._connector, file, error)
+
+    def _surroundings(self, started: float, superseded: Callable[[], bool]) -> Surroundings:
+        return Surroundings(
+            elapsed=lambda: self._monotonic() - started,
+            now=self._now,
+            jitter=self._jitter,
+            sleep=self._sleep,
+            stopped=superseded,
+        )
+
+
+def failure_receipt(connector: str, file: FinishedFile, error: ConnectorError) -> Receipt:
+    """A receipt that says why a file was not accepted; its next offset is the file's first."""
+    status = error.status if isinstance(error, UploadError) else None
+    again = error.again if isinstance(error, UploadPostponed) else None
+    failure = UploadFailure(type(error).__name__, str(error), status, again)
+    return replace(_about(connector, file), status=status, failure=failure)
+
+
+def _receipt(connector: str, file: FinishedFile, sent: Sent, accepted_at: float, seconds: dict[str, float]) -> Receipt:
+    return replace(
+        _about(connector, file),
+        next_offset=file.last_offset + 1,
+        attempts=sent.tries.attempts,
+        seconds=seconds,
+        status=sent.outcome.status,
+        answer_id=sent.outcome.answer_id,
+        accepted_at=accepted_at,
+    )
+
+
+def _about(connector: str, file: FinishedFile) -> Receipt:
+    """What is true of a file however its upload ends."""
+    return Receipt(
+        connector=connector,
+        topic=file.topic,
+        partition=file.partition,
+        file_name=file.name,
+        first_offset=file.first_offset,
+        last_offset=file.last_offset,
+        next_offset=file.first_offset,
+        rows=file.rows,
+        records=file.records,
+        size_bytes=file.size_bytes,
+        reason=str(file.reason),
+        oldest_ms=file.oldest_ms,
+    )
+
+
+def _error(file: FinishedFile, sent: Sent, *, superseded: bool) -> UploadError:
+    outcome, attempts = sent.outcome, sent.tries.attempts
+    tries = f"after {attempts} attempt{'s' if attempts > 1 else ''} in {sent.tries.elapsed_s:.1f} s"
+    ended = ", ended because another attempt at these offsets has begun" if superseded else ""
+    message = (
+        f"Topic {file.topic}, topic-partition {file.partition}, offsets {file.first_offset} to {file.last_offset}: "
+        f"file {file.name} {_FATES[outcome.verdict]}: {outcome.cause} ({tries}{ended}). {outcome.cure}. "
+        f"These offsets are not committed; they are sent again at the next start."
+    )
+    if sent.wait_s is not None:
+        return UploadPostponed(message, outcome.status, Again(sent.tries, sent.wait_s))
+    return (UploadRefused if outcome.verdict is Verdict.REFUSED else UploadExhausted)(message, outcome.status)
+
+
+def _log_wait(connector: str, file: FinishedFile, outcome: Outcome, wait: float) -> None:
+    logger.warning(
+        "connector %s: file %s: %s (%s); next attempt in %.1f s",
+        *(connector, file.name, outcome.cause, outcome.verdict, wait),
+    )

@@ -1,0 +1,1 @@
+"""The push API over HTTP."""

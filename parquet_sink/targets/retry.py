@@ -1,0 +1,173 @@
+"""When an upload is tried again, and after how long. Pure: clock, jitter and sleep are given by the caller.
+
+The n-th wait is `retry.interval` doubled n-1 times, at most 5 minutes, of which a random share between half and all is
+waited, so that many topic-partitions do not come back at once. `Retry-After` takes its place when it is longer, with
+the same cap. `max.retries` counts attempts in all, as in the reference; the time of all attempts and waits together
+stays within `sink.put.timeout.ms`: a wait that would end later is not begun.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+import tenacity
+
+from parquet_sink.config.settings import PushSettings
+from parquet_sink.model.ranges import NO_TRIES, Tries
+from parquet_sink.targets.outcome import Outcome, Verdict
+
+LONGEST_WAIT_SECONDS: Final = 300.0
+LEAST_SHARE: Final = 0.5
+WAIT_HERE_S: Final = 2.0
+"""Longest wait between two attempts within a Spark task; a longer one gives the slot back."""
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """attempts: in all. interval_seconds: first wait. budget_seconds: for attempts and waits together."""
+
+    attempts: int
+    interval_seconds: float
+    budget_seconds: float
+    retry_refused: bool
+
+    @classmethod
+    def of(cls, settings: PushSettings) -> "RetryPolicy":
+        return cls(
+            attempts=max(1, settings.max_retries),
+            interval_seconds=settings.retry_interval_ms / 1000,
+            budget_seconds=settings.put_timeout_ms / 1000,
+            retry_refused=settings.error_policy == "RETRY",
+        )
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the policy does not know itself.
+
+    elapsed: seconds since this task began with the upload. now: epoch seconds. jitter: a number from 0 to 1. sleep:
+    waits so many seconds, or less when stopped. stopped: whether to give up waiting.
+    """
+
+    elapsed: Callable[[], float]
+    now: Callable[[], float]
+    jitter: Callable[[], float]
+    sleep: Callable[[float], None]
+    stopped: Callable[[], bool]
+
+
+def should_retry(outcome: Outcome, policy: RetryPolicy) -> bool:
+    """Whether another attempt could help, as far as the outcome tells."""
+    if outcome.verdict is Verdict.REFUSED:
+        return policy.retry_refused
+    return outcome.verdict is not Verdict.ACCEPTED
+
+
+def wait_seconds(attempt: int, policy: RetryPolicy, retry_after: float | None, jitter: float) -> float:
+    """Seconds to wait after the `attempt`-th attempt (from 1). `jitter` is in 0 to 1."""
+    exponent = min(attempt - 1, 32)  # beyond that the cap holds anyway
+    backoff = min(LONGEST_WAIT_SECONDS, policy.interval_seconds * 2.0**exponent)
+    jittered = backoff * (LEAST_SHARE + (1 - LEAST_SHARE) * jitter)
+    return max(jittered, min(retry_after or 0.0, LONGEST_WAIT_SECONDS))
+
+
+def parse_retry_after(text: str | None, now: float) -> float | None:
+    """Seconds that `Retry-After` asks for, given as seconds or as an HTTP date; None for junk. Never negative."""
+    text = (text or "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        date = parsedate_to_datetime(text)
+        return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now)
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return None
+
+
+def within_budget(attempts: int, elapsed: float, wait: float, policy: RetryPolicy) -> bool:
+    """Whether after so many attempts and seconds, and this wait, another attempt is allowed."""
+    return attempts < policy.attempts and elapsed + wait < policy.budget_seconds
+
+
+@dataclass(frozen=True)
+class Sent:
+    """How sending ended. tries: all of them, with earlier ones. wait_s: until the next one is due, None: no more."""
+
+    outcome: Outcome
+    tries: Tries
+    wait_s: float | None = None
+
+
+def send_with_retries(
+    send: Callable[[float], Outcome],
+    policy: RetryPolicy,
+    around: Surroundings,
+    before_wait: Callable[[Outcome, float], None],
+    earlier: Tries = NO_TRIES,
+) -> Sent:
+    """Calls `send(seconds left)` until its outcome is final, the budget ends, or the wait is longer than WAIT_HERE_S.
+
+    A longer wait is the driver's: whoever waits here keeps a Spark slot from others. earlier: attempts made before such
+    a wait, and the time since the first of them. `before_wait` is told each outcome that will be tried again, and the
+    seconds until then.
+    """
+    rounds = _Rounds(send, policy, around, before_wait, earlier)
+    retrying = tenacity.Retrying(
+        retry=tenacity.retry_if_result(lambda outcome: should_retry(outcome, policy) and not around.stopped()),
+        wait=rounds.wait,
+        stop=rounds.stop,
+        sleep=around.sleep,
+        before_sleep=lambda state: before_wait(_outcome(state), state.upcoming_sleep),
+        retry_error_callback=_outcome,
+    )
+    return Sent(retrying(rounds.attempt), rounds.tries(), rounds.postponed_s)
+
+
+class _Rounds:
+    """The attempts of one upload in this task, counted on from earlier ones."""
+
+    def __init__(
+        self,
+        send: Callable[[float], Outcome],
+        policy: RetryPolicy,
+        around: Surroundings,
+        before_wait: Callable[[Outcome, float], None],
+        earlier: Tries,
+    ) -> None:
+        self._send, self._policy, self._around, self._before_wait = send, policy, around, before_wait
+        self._earlier = earlier
+        self._calls = 0
+        self._last: Outcome | None = None
+        self.postponed_s: float | None = None
+
+    def tries(self) -> Tries:
+        return Tries(self._earlier.attempts + self._calls, self._earlier.elapsed_s + self._around.elapsed())
+
+    def attempt(self) -> Outcome:
+        if self._last is not None and self._around.stopped():  # the wait was cut short
+            return self._last
+        self._calls += 1
+        self._last = self._send(max(0.0, self._policy.budget_seconds - self.tries().elapsed_s))
+        return self._last
+
+    def wait(self, state: tenacity.RetryCallState) -> float:
+        asked = parse_retry_after(_outcome(state).retry_after, self._around.now())
+        return wait_seconds(self.tries().attempts, self._policy, asked, self._around.jitter())
+
+    def stop(self, state: tenacity.RetryCallState) -> bool:
+        tries = self.tries()
+        allowed = within_budget(tries.attempts, tries.elapsed_s, state.upcoming_sleep, self._policy)
+        if self._around.stopped() or not allowed:
+            return True
+        if state.upcoming_sleep <= WAIT_HERE_S:
+            return False
+        self.postponed_s = state.upcoming_sleep
+        self._before_wait(_outcome(state), state.upcoming_sleep)
+        return True
+
+
+def _outcome(state: tenacity.RetryCallState) -> Outcome:
+    assert state.outcome is not None
+    result: Outcome = state.outcome.result()
+    return result

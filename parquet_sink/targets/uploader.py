@@ -1,0 +1,131 @@
+"""Files of one topic-partition in order, of different topic-partitions side by side, while the next are written."""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from parquet_sink.errors import ConnectorError, UploadPostponed
+from parquet_sink.files.accumulator import FinishedFile
+from parquet_sink.files.cleanup import remove_unsent
+from parquet_sink.model.ranges import NO_TRIES, Tries
+from parquet_sink.model.receipts import Receipt
+
+MOST_WAITING: Final = 1
+MOST_PARALLEL: Final = 8
+
+
+class Delivers(Protocol):
+    """What sends one file for good: `Deliverer`, or a fake."""
+
+    def deliver(self, file: FinishedFile, earlier: Tries, superseded: Callable[[], bool]) -> Receipt: ...
+    def failed(self, file: FinishedFile, error: ConnectorError) -> Receipt: ...
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A file to send, the attempts at it so far, and whether another attempt at its range has begun meanwhile."""
+
+    file: FinishedFile
+    earlier: Tries = NO_TRIES
+    superseded: Callable[[], bool] = lambda: False
+
+
+@dataclass
+class _Lane:
+    """One topic-partition: at most one file under way, at most MOST_WAITING behind it."""
+
+    waiting: deque[Upload] = field(default_factory=deque)
+    busy: bool = False
+    failed: bool = False
+
+
+class OrderedUploader:
+    """Takes finished files in offset order for each topic-partition; use as long as one Spark task.
+
+    A file is sent only after the one before it of its topic-partition was accepted. After the first that was not,
+    nothing more of that topic-partition is sent; its later files are removed, their records are still in Kafka.
+    """
+
+    def __init__(
+        self,
+        deliverer: Delivers,
+        *,
+        most_parallel: int = MOST_PARALLEL,
+        on_receipt: Callable[[Receipt], None] | None = None,
+    ) -> None:
+        self._deliverer, self._on_receipt = deliverer, on_receipt
+        self._pool = ThreadPoolExecutor(most_parallel, thread_name_prefix="upload")
+        self._lanes: dict[tuple[str, int], _Lane] = {}
+        self._receipts: list[Receipt] = []
+        self._defect: BaseException | None = None
+        self._changed = threading.Condition()
+
+    def submit(self, upload: Upload) -> bool:
+        """Hands a file over; blocks while another one waits already.
+
+        False when its topic-partition has failed: the caller need not write more of it.
+        """
+        with self._changed:
+            lane = self._lanes.setdefault((upload.file.topic, upload.file.partition), _Lane())
+            self._changed.wait_for(lambda: lane.failed or len(lane.waiting) < MOST_WAITING)
+            if lane.failed:
+                remove_unsent(upload.file.path)
+                return False
+            lane.waiting.append(upload)
+            if not lane.busy:
+                lane.busy = True
+                self._pool.submit(self._send_next, lane)
+            return True
+
+    def close(self) -> list[Receipt]:
+        """Waits until everything is sent or failed; returns the receipts, in offset order for each topic-partition.
+
+        Raises what `deliver` raised, if that was not a ConnectorError: a defect, not an outcome.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: not any(lane.busy for lane in self._lanes.values()))
+        self._pool.shutdown()
+        if self._defect is not None:
+            raise self._defect
+        return list(self._receipts)
+
+    def _send_next(self, lane: _Lane) -> None:
+        """Sends one file, then queues up again: topic-partitions take turns when there are more than threads."""
+        with self._changed:
+            upload = lane.waiting.popleft()
+            self._changed.notify_all()
+        try:
+            self._record(self._delivered(upload, lane))
+        except BaseException as error:  # noqa: BLE001 - kept for `close`, which raises it in the caller's thread
+            self._fail(lane)
+            self._defect = self._defect or error
+        with self._changed:
+            lane.busy = bool(lane.waiting)
+            if lane.busy:
+                self._pool.submit(self._send_next, lane)
+            self._changed.notify_all()
+
+    def _delivered(self, upload: Upload, lane: _Lane) -> Receipt:
+        try:
+            return self._deliverer.deliver(upload.file, upload.earlier, upload.superseded)
+        except ConnectorError as error:
+            self._fail(lane)
+            if isinstance(error, UploadPostponed):
+                remove_unsent(upload.file.path)  # the next attempt makes it again
+            return self._deliverer.failed(upload.file, error)
+
+    def _record(self, receipt: Receipt) -> None:
+        with self._changed:
+            self._receipts.append(receipt)
+        if self._on_receipt is not None:
+            self._on_receipt(receipt)
+
+    def _fail(self, lane: _Lane) -> None:
+        with self._changed:
+            lane.failed = True
+            unsent, lane.waiting = list(lane.waiting), deque()
+        for upload in unsent:
+            remove_unsent(upload.file.path)

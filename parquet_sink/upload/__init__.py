@@ -1,1 +1,0 @@
-"""Files to the push API: HTTP contract, retries, order."""

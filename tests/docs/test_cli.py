@@ -1,0 +1,202 @@
+"""The documentation is true of the program: commands, options, keys, variables, make targets, links."""
+
+import argparse
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from parquet_sink import cli
+from parquet_sink.config.keys import CONNECTOR_KEYS, WORKER_KEYS, find
+from parquet_sink.errors import SinkError
+from parquet_sink.process import logs
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+CLI = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+
+
+def text_of(name: str) -> str:
+    """A page."""
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def parser_of(command: str) -> argparse.ArgumentParser:
+    """The parser of one command, with its options."""
+    parser = cli.parser_for([command])
+    commands = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    found = commands.choices[command]
+    assert isinstance(found, argparse.ArgumentParser)
+    return found
+
+
+def options_of(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+    """Long options of a parser, but for help."""
+    return {word: action for action in parser._actions for word in action.option_strings if word.startswith("--")}
+
+
+def section(command: str) -> str:
+    """What docs/cli.md says of a command."""
+    found = re.search(rf"^## {command}\n(.*?)(?=^## |\Z)", CLI, re.MULTILINE | re.DOTALL)
+    assert found is not None, f"docs/cli.md has no section {command}"
+    return found[1]
+
+
+def rows(text: str) -> list[tuple[str, str]]:
+    """First and second cell of each line of a table."""
+    cells = [line.strip("|").split(" | ") for line in text.splitlines() if line.startswith("| `")]
+    return [(one[0].strip(" |"), one[1].strip(" |")) for one in cells]
+
+
+@pytest.mark.parametrize("command", sorted(cli.COMMANDS))
+def test_every_option_is_documented(command: str) -> None:
+    """docs/cli.md has one line for each option of each command, and none for an option that is not there."""
+    documented = [word for cell, _ in rows(section(command)) for word in re.findall(r"--[a-z-]+", cell)]
+    assert sorted(documented) == sorted(set(options_of(parser_of(command))) - {"--help"})
+
+
+@pytest.mark.parametrize("command", sorted(cli.COMMANDS))
+def test_every_option_says_what_it_does(command: str) -> None:
+    """The help of an option and its line in the documentation both say something, and agree on the default."""
+    told = {word: meaning for cell, meaning in rows(section(command)) for word in re.findall(r"--[a-z-]+", cell)}
+    for word, action in options_of(parser_of(command)).items():
+        if word != "--help":
+            assert action.help
+            assert len(told[word]) > 5
+        if word in told and isinstance(action.default, (int, float)) and not isinstance(action.default, bool):
+            assert f"default {action.default:g}" in told[word].replace("(default: ", "(default ")
+
+
+def test_every_command_is_documented() -> None:
+    """The list of commands in docs/cli.md is the program's."""
+    assert re.findall(r"^\| \[`(\w+)`\]", CLI, re.MULTILINE) == list(cli.COMMANDS)
+
+
+def code_lines(text: str) -> list[str]:
+    """Lines of code blocks, fenced or indented, continued ones joined."""
+    lines, fenced = [], False
+    for line in text.replace("\\\n", " ").splitlines():
+        if line.startswith("```"):
+            fenced = not fenced
+        elif fenced or line.startswith("    "):
+            lines.append(line.strip())
+    return lines
+
+
+def command_lines(text: str) -> list[list[str]]:
+    """What follows `parquet-sink` in code blocks, comments left out."""
+    found = []
+    for line in code_lines(text):
+        match = re.match(r"(?:[\w./-]*/)?parquet-sink (?!COMMAND)(.*)", line)
+        if match is not None and "[" not in match[1] and "=" not in line.split("parquet-sink")[0]:
+            found.append(shlex.split(match[1], comments=True))
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_command_lines_in_the_documentation_are_accepted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every example of a command line that a reader may copy is understood by the program."""
+    for words in command_lines(text_of(name)):
+        if words and words[0] in cli.COMMANDS:
+            cli.parser_for(words).parse_args(words)
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_links_lead_somewhere(name: str) -> None:
+    """Each link within the project names a file that is there, and a heading that the page has."""
+    broken = []
+    text = re.sub(r"```.*?```", "", text_of(name), flags=re.DOTALL)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        page = ((ROOT / name).parent / path).resolve() if path else ROOT / name
+        if not page.exists() or (anchor and anchor not in anchors(page.read_text(encoding="utf-8"))):
+            broken.append(link)
+    assert broken == []
+
+
+def test_the_index_lists_every_page() -> None:
+    """docs/README.md has a line for each page of the documentation."""
+    listed = set(re.findall(r"^\| \[[^\]]+\]\(([^)]+)\)", text_of("docs/README.md"), re.MULTILINE))
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert listed == pages | {"../README.md", "../ARCHITECTURE.md", "../CHANGELOG.md"}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "docs/configuration.md"])
+def test_keys_in_the_documentation_exist(name: str) -> None:
+    """A key that a page names is in the table of keys."""
+    named = re.findall(r"`(connect\.ems\.[a-z0-9.]+[a-z0-9])", text_of(name))
+    assert [key for key in named if find(CONNECTOR_KEYS, key) is None and not _is_prefix(key)] == []
+
+
+def _is_prefix(name: str) -> bool:
+    """`connect.ems.convert` of `connect.ems.convert.*`."""
+    return any(key.name.startswith(f"{name}.") for key in CONNECTOR_KEYS)
+
+
+def test_consumer_settings_in_the_documentation_are_taken() -> None:
+    """Settings of the worker file in docs/operations.md are keys of the worker file."""
+    named = re.findall(r"^(consumer\.[a-z.]+)=", text_of("docs/operations.md"), re.MULTILINE)
+    assert named
+    assert [name for name in named if find(WORKER_KEYS, name) is None] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_make_targets_in_the_documentation_exist(name: str) -> None:
+    """`make something` in code is a target of the Makefile."""
+    targets = set(re.findall(r"^(\w+):", text_of("Makefile"), re.MULTILINE))
+    named = set(re.findall(r"`make ([a-z]\w*)", text_of(name)))
+    named |= {line.split()[1] for line in code_lines(text_of(name)) if re.match(r"make [a-z]", line)}
+    assert named - targets == set()
+
+
+def test_the_log_levels_are_those_documented() -> None:
+    """The levels in docs/cli.md and docs/operations.md are the program's."""
+    for name in ("docs/cli.md", "docs/operations.md"):
+        line = next(line for line in text_of(name).splitlines() if logs.LEVEL_VARIABLE in line and "`DEBUG`" in line)
+        assert re.findall(r"`([A-Z]+)`", line) == list(logs.LEVELS)
+
+
+def test_exit_statuses_are_those_documented() -> None:
+    """Every exit status that an error of the program has is in docs/cli.md and in docs/operations.md."""
+    statuses = {SinkError.exit_status, *(kind.exit_status for kind in all_errors(SinkError))}
+    for name in ("docs/cli.md", "docs/operations.md"):
+        table = set(re.findall(r"^\| (\d+)", text_of(name), re.MULTILINE))
+        assert {str(status) for status in statuses} | {"0"} <= table
+
+
+def all_errors(kind: type[SinkError]) -> list[type[SinkError]]:
+    """All errors below one."""
+    return [one for child in kind.__subclasses__() for one in (child, *all_errors(child))]
+
+
+def test_the_architecture_shows_every_package() -> None:
+    """The tree in ARCHITECTURE.md has one line for each package and each module at the top."""
+    package = ROOT / "parquet_sink"
+    there = {f"{path.parent.name}/" for path in package.glob("*/__init__.py")}
+    there |= {path.name for path in package.glob("*.py") if not path.name.startswith("__")}
+    tree = re.search(r"^parquet_sink/\n(.*?)^tests/", text_of("ARCHITECTURE.md"), re.MULTILINE | re.DOTALL)
+    assert tree is not None
+    assert set(re.findall(r"^  (\S+)", tree[1], re.MULTILINE)) == there
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_modules_in_the_documentation_exist(name: str) -> None:
+    """A file of the package or the tests that a page names is there."""
+    named = re.findall(r"`((?:\w+/)*\w+\.py)`", text_of(name))
+    places = (ROOT, ROOT / "parquet_sink", ROOT / "tests", ROOT / "integration")
+    assert [one for one in named if not any((place / one).is_file() for place in places)] == []
+
+
+def test_a_new_version_is_in_the_changelog() -> None:
+    """CHANGELOG.md has a section for the version of the package."""
+    assert f"## [{cli.__version__}]" in text_of("CHANGELOG.md")

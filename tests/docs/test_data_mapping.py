@@ -1,0 +1,292 @@
+"""Every example in docs/data-mapping.md and docs/converters.md gives what the page says.
+
+An example is a row of fenced blocks: settings (`properties`), records (`input`, `hex`), each after the schema that they
+are written with (`avro`, `connect`, `schema`, `json-schema`), and what comes of it (`rows`, `columns`, `error`,
+`unmatched`). It ends where the next block of settings, schema or records follows a result.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import date, datetime, time
+from decimal import Decimal
+from io import BytesIO, StringIO
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pytest
+from google.protobuf import json_format, message_factory
+
+from parquet_sink.config.connector import load
+from parquet_sink.config.settings import ConnectorSettings, ConverterSettings
+from parquet_sink.config.worker import Worker
+from parquet_sink.convert.avro import decoder as avro_decoder
+from parquet_sink.convert.decoded import Decoder
+from parquet_sink.convert.decoders import decoder_for
+from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.json_schema import decoder as json_schema
+from parquet_sink.convert.protobuf import compile as protobuf_compile
+from parquet_sink.convert.protobuf import decoder as protobuf_decoder
+from parquet_sink.convert.registry.registered import RegisteredDecoder, RegisteredSchema, SchemaKind
+from parquet_sink.errors import InvalidRecord
+from parquet_sink.model.records import RecordBatch
+from parquet_sink.shape.shaper import Run, Shaper
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = ("data-mapping.md", "converters.md")
+FENCE = re.compile(r"^```(\w+)(?: ([\w-]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OTHER_TYPES, NEW_FILE = "--- from here on: other types", "--- from here on: a new file"
+SCHEMAS = ("avro", "connect", "schema", "json-schema")
+RECORDS = ("input", "hex")
+RESULTS = ("rows", "columns", "error", "unmatched")
+
+JSON = {"value.converter": "org.apache.kafka.connect.json.JsonConverter", "value.converter.schemas.enable": "false"}
+AVRO = {"value.converter": "io.confluent.connect.avro.AvroConverter"}
+PROTOBUF = {"value.converter": "io.confluent.connect.protobuf.ProtobufConverter"}
+JSON_SCHEMA = {"value.converter": "io.confluent.connect.json.JsonSchemaConverter"}
+CONVERTERS = {
+    "json": JSON,
+    "connect": {**JSON, "value.converter.schemas.enable": "true"},
+    "avro": AVRO,
+    "schema": PROTOBUF,
+    "json-schema": JSON_SCHEMA,
+    "xml": {"value.converter": "com.celonis.kafka.connect.ems.converter.XmlConverter"},
+    "text": {"value.converter": "org.apache.kafka.connect.storage.StringConverter"},
+}
+CONNECTOR = {
+    "name": "orders",
+    "topics": "orders",
+    "connect.ems.endpoint": "https://team.realm.celonis.cloud/continuous-batch-processing/api/v1/p/items",
+    "connect.ems.authorization.key": "AppKey k",
+    "connect.ems.target.table": "ORDERS",
+    "connect.ems.commit.size.bytes": "10000000",
+    "connect.ems.commit.records": "1000",
+    "connect.ems.commit.interval.ms": "30000",
+    "connect.ems.embed.kafka.metadata": "false",
+}
+
+
+@dataclass
+class Written:
+    """Records that share a form and, perhaps, a schema. form: the language of their block, or `hex`."""
+
+    form: str
+    lines: list[str]
+    schema: str
+    text: str
+
+
+@dataclass
+class Example:
+    """One example: what goes in and what must come out, each as the lines of its block."""
+
+    place: str
+    settings: dict[str, str] = field(default_factory=dict)
+    written: list[Written] = field(default_factory=list)
+    results: dict[str, list[str]] = field(default_factory=dict)
+
+
+def examples(page: str) -> Iterator[Example]:
+    """The examples of a page."""
+    document = (DOCS / page).read_text(encoding="utf-8")
+    current: Example | None = None
+    schema, schema_text = "", ""
+    for match in FENCE.finditer(document):
+        language, name, text = match.groups()
+        if name not in RESULTS and (current is None or current.results):
+            if current is not None:
+                yield current
+            current = Example(f"{page}-{document.count(chr(10), 0, match.start()) + 1}")
+            schema, schema_text = "", ""
+        assert current is not None
+        if language == "properties":
+            current.settings = dict(line.split("=", 1) for line in text.splitlines())
+        elif name in SCHEMAS:
+            schema, schema_text = name, text
+        elif name in RECORDS:
+            form = "hex" if name == "hex" else language
+            current.written.append(Written(form, text.splitlines(), schema, schema_text))
+        else:
+            assert name in RESULTS, f"{current.place}: what is {match.group(0)}?"
+            current.results[name] = text.splitlines()
+    if current is not None:
+        yield current
+
+
+def to_settings(example: Example) -> ConnectorSettings:
+    """The connector that the example's keys make, with the converter of its first records unless it names one."""
+    first = example.written[0]
+    converter = CONVERTERS.get(first.schema or first.form, {})
+    keys = {**CONNECTOR, **({} if "value.converter" in example.settings else converter), **example.settings}
+    if keys["value.converter"] in {one["value.converter"] for one in (AVRO, PROTOBUF, JSON_SCHEMA)}:
+        keys.setdefault("value.converter.schema.registry.url", "http://localhost:8081")
+    loaded = load(keys, Worker(), source=example.place)
+    assert loaded.warnings == ()
+    return loaded.require()
+
+
+class Registered:
+    """Schemas by their id, as a registry has them."""
+
+    def __init__(self) -> None:
+        self._schemas: dict[int, RegisteredSchema] = {}
+
+    def get(self, schema_id: int) -> RegisteredSchema:
+        """See `convert.registry.registered.Schemas`."""
+        if schema_id not in self._schemas:
+            raise InvalidValue(f"schema id {schema_id} is not registered")
+        return self._schemas[schema_id]
+
+    def add(self, kind: SchemaKind, text: str) -> RegisteredSchema:
+        """A schema under its id, which is the next one unless it is known."""
+        for known in self._schemas.values():
+            if known.text == text:
+                return known
+        schema = RegisteredSchema(len(self._schemas) + 1, kind, text)
+        self._schemas[schema.id] = schema
+        return schema
+
+
+def write_avro(schema: RegisteredSchema, line: str) -> bytes:
+    """A line in Avro's JSON encoding as a datum."""
+    parsed = fastavro.parse_schema(without_meaning(json.loads(schema.text)))
+    (value,) = fastavro.json_reader(StringIO(line), parsed)
+    out = BytesIO()
+    fastavro.schemaless_writer(out, parsed, value)
+    return out.getvalue()
+
+
+def without_meaning(schema: Any) -> Any:
+    """The schema less its logical types, which change nothing of the bytes."""
+    if isinstance(schema, list):
+        return [without_meaning(one) for one in schema]
+    if isinstance(schema, dict):
+        return {word: without_meaning(below) for word, below in schema.items() if word != "logicalType"}
+    return schema
+
+
+def write_protobuf(schema: RegisteredSchema, line: str) -> bytes:
+    """A line in Protobuf's JSON form as the first message of a file, behind the index that says so."""
+    compiled = protobuf_compile.compile_schema(schema)
+    first = next(iter(compiled.file.message_types_by_name.values()))
+    message = message_factory.GetMessageClass(first)()
+    json_format.Parse(line, message, descriptor_pool=compiled.pool)
+    return b"\x00" + bytes(message.SerializeToString())
+
+
+def write_json(_: RegisteredSchema, line: str) -> bytes:
+    """A line as it is."""
+    return line.encode()
+
+
+WRITERS: dict[str, tuple[SchemaKind, Callable[[RegisteredSchema, str], bytes]]] = {
+    "avro": ("AVRO", write_avro),
+    "schema": ("PROTOBUF", write_protobuf),
+    "json-schema": ("JSON", write_json),
+}
+
+
+def to_values(written: Written, registered: Registered) -> list[bytes]:
+    """The bytes of the records."""
+    if written.schema in WRITERS:
+        kind, write = WRITERS[written.schema]
+        schema = registered.add(kind, written.text)
+        head = b"\x00" + schema.id.to_bytes(4, "big")
+    if written.form == "hex":
+        return [bytes.fromhex(line) for line in written.lines]
+    if written.schema in WRITERS:
+        return [head + write(schema, line) for line in written.lines]
+    if written.schema == "connect":
+        around = '{{"schema": {}, "payload": {}}}'
+        return [around.format(written.text, line).encode() for line in written.lines]
+    return [line.encode() for line in written.lines]
+
+
+MAKERS: dict[str, tuple[SchemaKind, Callable[[RegisteredSchema, ConverterSettings], Decoder]]] = {
+    "avro": ("AVRO", avro_decoder.decoder),
+    "protobuf": ("PROTOBUF", protobuf_decoder.decoder),
+    "json_schema": ("JSON", json_schema.decoder),
+}
+
+
+def to_decoder(settings: ConverterSettings, registered: Registered) -> Decoder | None:
+    """The decoder that a worker process would have, asking no registry."""
+    if settings.kind not in MAKERS:
+        return decoder_for(settings)
+    kind, make = MAKERS[settings.kind]
+    assert settings.registry is not None
+    return RegisteredDecoder(
+        registered, kind, lambda schema: make(schema, settings), settings.registry.id_bytes, 100, clock=lambda: 0.0
+    )
+
+
+def run(example: Example) -> dict[str, list[str]]:
+    """What comes out, as the documents write it."""
+    settings, registered = to_settings(example), Registered()
+    values = [value for written in example.written for value in to_values(written, registered)]
+    block = RecordBatch.of("orders", 3, range(len(values)), [1_700_000_000_000] * len(values), values)
+    shaper = Shaper(settings.shape, None, to_decoder(settings.value, registered))
+    runs: list[Run] = []
+    found: dict[str, list[str]] = {}
+    try:
+        runs.extend(shaper.shape(block))
+    except InvalidRecord as error:
+        found["error"] = [f"offset {error.offset}: {error.reason}"]
+    if rows := to_lines(runs):
+        found["rows"] = rows
+    if runs:
+        found["columns"] = [", ".join(map(to_column, runs[-1].rows.schema))]
+    if unmatched := shaper.unmatched():
+        found["unmatched"] = list(unmatched)
+    return found
+
+
+def to_lines(runs: list[Run]) -> list[str]:
+    """Rows as the documents write them."""
+    lines = []
+    for number, one in enumerate(runs):
+        if number:
+            lines.append(NEW_FILE if one.incompatible else OTHER_TYPES)
+        lines.extend(json.dumps(row, ensure_ascii=False, default=to_text) for row in one.rows.to_pylist())
+    return lines
+
+
+def to_text(value: object) -> str:
+    """A value that JSON has no form for."""
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, datetime | time):
+        return value.isoformat(timespec="milliseconds")
+    assert isinstance(value, date | Decimal)
+    return str(value)
+
+
+def to_column(column: pa.Field) -> str:
+    """A column as the documents write it."""
+    return f"{column.name} {column.type}{'' if column.nullable else ' not null'}"
+
+
+ALL = [example for page in PAGES for example in examples(page)]
+
+
+@pytest.mark.parametrize("example", ALL, ids=lambda example: example.place)
+def test_example(example: Example) -> None:
+    """The input gives the rows, the columns and the error that stand below it, and nothing else."""
+    assert example.written, "an example without records"
+    assert example.results, "an example without a result"
+    found = run(example)
+    if "columns" not in example.results:
+        found.pop("columns", None)
+    elif "rows" not in example.results:
+        found.pop("rows", None)
+    assert found == example.results
+
+
+def test_examples_are_found() -> None:
+    """The documents are read as they are meant: many examples, of every form."""
+    assert len(ALL) > 80
+    written = [one for example in ALL for one in example.written]
+    assert {one.schema or one.form for one in written} >= CONVERTERS.keys()

@@ -1,0 +1,175 @@
+"""What Kafka clients say is taken when they are polled: causes for operators, and lines of the log now and then."""
+
+import logging
+import socket
+import time
+
+import pytest
+from confluent_kafka import Consumer, KafkaError
+
+from parquet_sink.config.settings import KafkaSettings
+from parquet_sink.kafka import client_log, client_options
+from parquet_sink.kafka.client_log import RECENT_S, SAME_LINE_S, Heard, trouble
+from parquet_sink.kafka.group_offsets import GroupOffsets
+from parquet_sink.kafka.watermarks import Watermarks
+from parquet_sink.model.instance import Instance
+
+REFUSED = "[thrd:b:9092/bootstrap]: b:9092/bootstrap: Connect to ipv4#10.0.0.1:9092 failed: Connection refused"
+
+
+class Clock:
+    """Seconds that pass when the test says so."""
+
+    def __init__(self) -> None:
+        self.seconds = 1_000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock that stands still."""
+    return Clock()
+
+
+def say(to: Heard, words: str, level: int = logging.ERROR, client: str = "rdkafka#consumer-1") -> None:
+    """As the client hands its lines over."""
+    to.log(level, "%s [%s] %s", "FAIL", client, words)
+
+
+def closed_port() -> str:
+    """An address where nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}"
+
+
+def kafka(servers: str, **client: str) -> KafkaSettings:
+    """Settings of a connector with these brokers, underscores for dots."""
+    more = {name.replace("_", "."): value for name, value in client.items()}
+    return KafkaSettings(("orders",), None, "connect-orders", {"bootstrap.servers": servers, **more})
+
+
+def test_a_line_passes_now_and_then(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    """A broker that is away is told at the first attempt, not at each, whichever thread and client says it."""
+    caplog.set_level(logging.INFO)
+    one = Heard("connect-orders", clock)
+    for number in range(50):
+        say(one, f"{REFUSED} (after {number}ms in state CONNECT)", client=f"rdkafka#consumer-{number}")
+    say(one, "[thrd:main]: something else", logging.INFO)
+    clock.seconds += SAME_LINE_S
+    say(one, f"{REFUSED} (after 1ms in state CONNECT, 29 identical error(s) suppressed)")
+    refused = "b:9092/bootstrap: Connect to ipv4#10.0.0.1:9092 failed: Connection refused"
+    assert [(record.levelname, record.message) for record in caplog.records] == [
+        ("WARNING", f"group connect-orders: Kafka client: {refused}"),
+        ("INFO", "group connect-orders: Kafka client: something else"),
+        ("WARNING", f"group connect-orders: Kafka client: {refused}"),
+    ]
+
+
+def test_what_is_remembered_is_bounded(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that says something new each time does not fill the memory."""
+    monkeypatch.setattr(client_log, "MOST_LINES", 10)
+    one = Heard("g", clock)
+    for number in range(1_000):
+        say(one, f"[thrd:x]: b{number}:9092/bootstrap: no {number}")
+    assert len(one._told) <= 10
+    assert len(one._troubles) <= 10
+
+
+@pytest.mark.parametrize(
+    ("words", "expected", "cure"),
+    [
+        (
+            "Connect to ipv4#127.0.0.1:1 failed: Connection refused",
+            "connection refused (127.0.0.1:1)",
+            "that the broker runs",
+        ),
+        (
+            "Failed to resolve 'nohost:9092': Name or service not known",
+            "the name is unknown (Name or service not known)",
+            "Check the names",
+        ),
+        ("SSL handshake failed: certificate verify failed", "TLS failed: SSL handshake failed: ", "ssl.* settings"),
+        ("error:0A00010B:SSL routines::wrong version number", "TLS failed: ", "security.protocol"),
+        ("SASL authentication error: Authentication failed", "authentication failed: SASL ", "credentials"),
+        ("Disconnected: connection reset by peer", "it does not answer as a Kafka broker: ", "security.protocol"),
+        ("Receive failed: Invalid response size 12", "it does not answer as a Kafka broker: ", "[bootstrap.servers]"),
+        ("something new", "something new", "Check [bootstrap.servers]"),
+    ],
+)
+def test_a_cause_is_told_with_its_cure(words: str, expected: str, cure: str) -> None:
+    """Refused, unknown name, TLS, authentication and strangers at the address are told apart."""
+    found = trouble(words)
+    assert found.words.startswith(expected)
+    assert cure in found.cure
+
+
+def test_troubles_are_told_by_address(clock: Clock) -> None:
+    """Each address has its last trouble; addresses with the same cure share it."""
+    one = Heard("g", clock)
+    assert one.why() == ("", "")
+    say(one, REFUSED)
+    say(one, "[thrd:c]: ssl://c:9093/2: Failed to resolve 'c:9093': no such name (after 3ms in state CONNECT)")
+    one.error(
+        KafkaError(KafkaError._TRANSPORT, "d:1/3: Connect to ipv6#[::1]:1 failed: Connection refused (after 0ms in x)")
+    )
+    why, cure = one.why()
+    assert why == (
+        "b:9092: connection refused (10.0.0.1:9092); c:9093: the name is unknown (no such name); "
+        "d:1: connection refused ([::1]:1)"
+    )
+    assert cure == ("Check [bootstrap.servers], and that the broker runs. Check the names in [bootstrap.servers]")
+
+
+def test_troubles_pass(clock: Clock) -> None:
+    """What was wrong is no cause any more when a broker answered since, or nothing was said for long."""
+    one = Heard("g", clock)
+    say(one, REFUSED)
+    one.answered()
+    assert one.why() == ("", "")
+    say(one, REFUSED)
+    clock.seconds += RECENT_S + 1
+    assert one.why() == ("", "")
+
+
+def test_many_addresses_are_counted() -> None:
+    """Of a large cluster some addresses are named, and the rest counted."""
+    one = Heard("g")
+    for number in range(9):
+        say(one, f"b{number}:9092/bootstrap: Failed to resolve 'b': no")
+    assert one.why()[0].endswith("; and 6 more")
+
+
+def test_a_real_client_says_why_when_it_is_polled(caplog: pytest.LogCaptureFixture) -> None:
+    """Both clients of a planner hand over what they hoarded: nothing is left, and the cause is known."""
+    address, one = closed_port(), Heard("connect-orders")
+    watermarks = Watermarks(kafka(address), one)
+    group = GroupOffsets(kafka(address), Instance.new(), heard=one)
+    deadline = time.monotonic() + 20
+    while not one.why()[0] and time.monotonic() < deadline:
+        watermarks.poll()
+        group.poll()
+    group.close()
+    why, cure = one.why()
+    assert why == f"{address}: connection refused ({address})"
+    assert "that the broker runs" in cure
+    assert f"{address}/bootstrap: Connect to ipv4#{address} failed" in caplog.text
+
+
+def test_a_request_that_waits_is_told_with_its_cause() -> None:
+    """While a request waits for a broker that refuses connections, who waits is told why before it fails."""
+    address, told = closed_port(), []
+    watermarks = Watermarks(kafka(address, default_api_timeout_ms="3000"), None, told.append)
+    with pytest.raises(Exception, match=f"{address}: connection refused") as found:
+        watermarks.topic_partitions()
+    assert type(found.value).__name__ == "BrokerAway"
+    assert told[0].startswith(f"No answer from {address} yet. {address}: connection refused ({address}). Check ")
+
+
+def test_a_client_made_for_a_moment_says_by_its_group() -> None:
+    """Clients that nobody gave an ear have one of their own."""
+    consumer = client_options.build(Consumer, client_options.coordinating(kafka(closed_port())))
+    assert consumer.poll(0) is None
+    consumer.close()

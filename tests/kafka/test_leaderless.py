@@ -1,0 +1,170 @@
+"""The planner with topic-partitions that have no leader: the others go on, and each joins when it is back."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parquet_sink.errors import BrokerAway, KafkaFailed
+from parquet_sink.kafka import discovery, planner, unavailable
+from parquet_sink.kafka.planner import Ticker
+from parquet_sink.kafka.unavailable import ASK_S, Aside
+from parquet_sink.model.progress import PartitionProgress
+from parquet_sink.state.sqlite import State
+from tests.kafka.test_planner import KEY, ME, SETTINGS, Clock, Cluster
+
+OTHER = ("orders", 1)
+
+
+def at_once(call: Callable[[], Any]) -> "Future[Any]":
+    """Background work that is done when it begins."""
+    future: Future[Any] = Future()
+    future.set_result(call())
+    return future
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """Two topic-partitions with ten records each; the second has no leader."""
+    made = Cluster()
+    made.logs = {KEY: (0, 10), OTHER: (0, 10)}
+    made.leaderless = {OTHER}
+    return made
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[State]:
+    """The connector's state."""
+    found = State(tmp_path / "state.db")
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock that stands still."""
+    return Clock()
+
+
+@pytest.fixture
+def make(cluster: Cluster, clock: Clock, state: State, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ticker]:
+    """Makes tickers of the cluster, with other Kafka settings if given."""
+    monkeypatch.setattr(planner, "Watermarks", lambda *args: cluster)
+    monkeypatch.setattr(planner, "GroupOffsets", lambda *args: cluster)
+    monkeypatch.setattr(planner, "FirstTimes", lambda *args: cluster.times)
+    for module in (planner, discovery):
+        monkeypatch.setattr(module, "Aside", lambda cluster, now: Aside(cluster, now, at_once))
+
+    def made(**kafka: object) -> Ticker:
+        settings = replace(SETTINGS, kafka=replace(SETTINGS.kafka, **kafka))
+        return Ticker(settings, state, ME, now=clock.now, sleep=clock.sleep)
+
+    return made
+
+
+def taken(ticker: Ticker, accepted: dict[tuple[str, int], int], clock: Clock, ticks: int = 8) -> set[tuple[str, int]]:
+    """Topic-partitions of which ranges are due within some ticks."""
+    found: set[tuple[str, int]] = set()
+    for _ in range(ticks):
+        clock.sleep(ASK_S)
+        for one in ticker.tick(accepted):
+            found.add((one.topic, one.partition))
+            accepted[one.topic, one.partition] = one.end
+    return found
+
+
+def test_a_start_goes_on_without_those_that_are_away(
+    cluster: Cluster, make: Callable[..., Ticker], clock: Clock, state: State
+) -> None:
+    """What has a leader is delivered; the other one is shown as away, has no offset, and joins when it is back."""
+    ticker = make()
+    start = ticker.begin()
+    assert start == {KEY: 0}
+    assert taken(ticker, start, clock) == {KEY}
+    assert OTHER not in cluster.group
+    assert [watch for watch in state.watches() if watch.away] == [PartitionProgress(*OTHER, 0, 0, None, away=True)]
+    cluster.leaderless.clear()
+    assert taken(ticker, start, clock) == {OTHER}
+    assert cluster.group[OTHER] == 10
+    assert not any(watch.away for watch in state.watches())
+
+
+@pytest.mark.parametrize(("reset", "expected"), [("earliest", 0), ("latest", 12)])
+def test_one_that_joins_late_begins_as_it_would_have(
+    cluster: Cluster, make: Callable[..., Ticker], clock: Clock, reset: str, expected: int
+) -> None:
+    """Without an offset of the group, what was away at the start begins where `auto.offset.reset` says."""
+    ticker = make(offset_reset=reset)
+    start = ticker.begin()
+    ticker.tick(start)
+    cluster.leaderless.clear()
+    cluster.logs[OTHER] = (0, 12)
+    for _ in range(3):
+        clock.sleep(ASK_S)
+        ticker.tick(start)
+    assert ticker._standing.starts[OTHER] == expected
+
+
+def test_one_that_goes_away_later_keeps_its_place(
+    cluster: Cluster, make: Callable[..., Ticker], clock: Clock, state: State
+) -> None:
+    """Nothing of it is committed or taken while it is away, and no end of it is made up."""
+    cluster.leaderless.clear()
+    ticker = make()
+    start = ticker.begin()
+    assert taken(ticker, start, clock, ticks=2) == {KEY, OTHER}
+    cluster.leaderless = {OTHER}
+    cluster.logs = {KEY: (0, 20), OTHER: (0, 20)}
+    assert taken(ticker, start, clock) == {KEY}
+    assert cluster.group == {KEY: 20, OTHER: 10}
+    assert [(watch.partition, watch.away) for watch in state.watches()] == [(0, False), (1, True)]
+    cluster.leaderless.clear()
+    assert taken(ticker, start, clock) == {OTHER}
+    assert cluster.group == {KEY: 20, OTHER: 20}
+
+
+def test_a_deleted_one_is_waited_for_no_more(
+    cluster: Cluster, make: Callable[..., Ticker], clock: Clock, state: State
+) -> None:
+    """A topic-partition that was deleted while it was away is asked for no more."""
+    ticker = make()
+    start = ticker.begin()
+    taken(ticker, start, clock, ticks=2)
+    del cluster.logs[OTHER]
+    taken(ticker, start, clock, ticks=4)
+    cluster.calls.clear()
+    taken(ticker, start, clock, ticks=4)
+    assert "back" not in cluster.calls
+
+
+def test_a_drain_is_not_done_without_them(cluster: Cluster, make: Callable[..., Ticker], clock: Clock) -> None:
+    """Caught up means all of them: the others first, then the one is waited for a while, then the drain fails."""
+    ticker = make()
+    start = ticker.begin()
+    ticker.drain()
+    (one,) = ticker.tick(start)
+    assert ((one.topic, one.partition), one.end) == (KEY, 10)
+    with pytest.raises(KafkaFailed, match="topic-partition 1") as found:
+        ticker.tick({KEY: 10})
+    assert type(found.value) is not BrokerAway
+
+
+def test_a_drain_takes_one_that_comes_back(cluster: Cluster, make: Callable[..., Ticker], clock: Clock) -> None:
+    """What is back in time is drained too, up to where it ended then."""
+    ticker = make()
+    start = ticker.begin()
+    ticker.drain()
+    ticker.tick(start)
+    cluster.leaderless.clear()
+    (one,) = ticker.tick({KEY: 10})
+    assert ((one.topic, one.partition), one.end) == (OTHER, 10)
+    cluster.logs[OTHER] = (0, 20)
+    assert ticker.tick({KEY: 10, OTHER: 10}) == []
+
+
+def test_names_are_few() -> None:
+    """A message names some of many."""
+    assert unavailable.named([("t", number) for number in range(11)]).endswith("topic t, topic-partition 9 and 1 more")

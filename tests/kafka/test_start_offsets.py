@@ -1,0 +1,863 @@
+"""A topic that is deleted and made anew at any moment: nothing of the new one is passed over; with fake clients."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, TopicPartition, Uuid
+from confluent_kafka.admin import OffsetSpec
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from parquet_sink.config.secret import Secret
+from parquet_sink.config.settings import (
+    ConnectorSettings,
+    FileSettings,
+    FlushSettings,
+    KafkaSettings,
+    PushSettings,
+    ShapeSettings,
+)
+from parquet_sink.errors import AnotherInstance, BrokerAway, KafkaFailed, OffsetsLost, TopicGone
+from parquet_sink.kafka import client_options
+from parquet_sink.kafka.discovery import METADATA_S, MISSING_LOG_S
+from parquet_sink.kafka.first_timestamps import FirstTimes
+from parquet_sink.kafka.group_offsets import Committed, GroupOffsets, Key, Plan, metadata
+from parquet_sink.kafka.group_watch import CHECK_S, SIGN_S
+from parquet_sink.kafka.planner import Ticker
+from parquet_sink.kafka.start_offsets import other
+from parquet_sink.kafka.watermarks import Watermarks
+from parquet_sink.model.instance import Instance
+from parquet_sink.model.progress import Accepted
+from parquet_sink.model.ranges import NO_TRIES, Again
+from parquet_sink.state.sqlite import State
+
+KEY = ("orders", 0)
+ME = Instance("me", "host", 1, "now")
+KAFKA = KafkaSettings(("orders",), None, "connect-orders", {"bootstrap.servers": "localhost:9092"})
+WATCHFUL: dict[str, Any] = {
+    "topics_regex": "orders|items",
+    "client": {**KAFKA.client, "metadata.max.age.ms": "500"},
+}
+"""Looks for topics at each tick."""
+SETTINGS = ConnectorSettings(
+    "orders",
+    KAFKA,
+    FlushSettings(1_000_000, 100, 2_000),
+    ShapeSettings(),
+    FileSettings("/nowhere"),
+    PushSettings("http://localhost/", Secret("AppKey k"), "t"),
+)
+EARLIEST = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+
+
+@dataclass
+class Topic:
+    """One life of a topic: its number, which no other has, and how many records its topic-partition has."""
+
+    number: int
+    count: int
+    first: int = 0
+    epoch: int | None = None
+
+
+def done(value: Any = None, code: int | None = None) -> "Future[Any]":
+    """An answer of the admin client."""
+    future: Future[Any] = Future()
+    if code is None:
+        future.set_result(value)
+    else:
+        future.set_exception(KafkaException(KafkaError(code)))
+    return future
+
+
+@dataclass
+class Cluster:
+    """A broker as both clients see it. `between`: what happens just before the call that has this name, once."""
+
+    topics: dict[str, Topic] = field(default_factory=dict)
+    offsets: dict[Key, tuple[int, str]] = field(default_factory=dict)
+    epochs: dict[Key, int | None] = field(default_factory=dict)
+    lives: int = 0
+    calls: list[str] = field(default_factory=list)
+    between: dict[str, Callable[[], object]] = field(default_factory=dict)
+    at_call: dict[int, Callable[[], object]] = field(default_factory=dict)
+    answer: Callable[[str], "Future[Any] | None"] = lambda _: None
+
+    def make(self, name: str, count: int, first: int = 0) -> Topic:
+        self.lives += 1
+        self.topics[name] = Topic(self.lives, count, first)
+        return self.topics[name]
+
+    def delete(self, name: str, *, forget: bool = True) -> None:
+        """Kafka forgets the group's offsets with the topic, but not at the same instant."""
+        self.topics.pop(name, None)
+        if forget:
+            self.forget(name)
+
+    def forget(self, name: str) -> None:
+        self.offsets = {key: found for key, found in self.offsets.items() if key[0] != name}
+
+    def remake(self, count: int, *, forget: bool = True) -> None:
+        self.delete("orders", forget=forget)
+        self.make("orders", count)
+
+    def stand(self, offset: int, topic_id: str = "", plan: Plan | None = None) -> None:
+        """The group stands there."""
+        self.offsets[KEY] = (offset, metadata(ME, plan, topic_id))
+
+    def stands(self) -> Committed:
+        return Committed(*self.offsets[KEY])
+
+    def id(self, name: str = "orders") -> str:
+        return id_of(self.topics[name])
+
+    def _called(self, name: str) -> None:
+        self.calls.append(name)
+        for happens in (self.between.pop(name, None), self.at_call.pop(len(self.calls), None)):
+            if happens is not None:
+                happens()
+
+    # both clients
+    def poll(self, timeout: float) -> None:
+        """Nothing is said."""
+
+    # the admin client
+    def describe_topics(self, asked: Any, request_timeout: float) -> "dict[str, Future[Any]]":
+        self._called("ids")
+        return {name: self.answer(name) or self._described(name) for name in asked.topic_names}
+
+    def _described(self, name: str) -> "Future[Any]":
+        topic = self.topics.get(name)
+        if topic is None:
+            return done(code=KafkaError.UNKNOWN_TOPIC_OR_PART)
+        return done(SimpleNamespace(partitions=[SimpleNamespace(id=0)], topic_id=Uuid(0, topic.number)))
+
+    def list_topics(self, timeout: float) -> Any:
+        self._called("list")
+        return SimpleNamespace(topics={name: SimpleNamespace(partitions={0: None}) for name in self.topics})
+
+    def list_offsets(self, asked: dict[Any, Any], isolation_level: Any, request_timeout: float) -> "dict[Any, Any]":
+        self._called("starts" if EARLIEST in asked.values() else "ends")
+        return {tp: self._offset(tp.topic, spec) for tp, spec in asked.items()}
+
+    def _offset(self, name: str, spec: Any) -> "Future[Any]":
+        topic = self.topics.get(name)
+        if topic is None:
+            return done(code=KafkaError.UNKNOWN_TOPIC_OR_PART)
+        return done(SimpleNamespace(offset=topic.first if spec is EARLIEST else topic.count, leader_epoch=topic.epoch))
+
+    # the group's client
+    def committed(self, asked: list[TopicPartition], timeout: float) -> list[TopicPartition]:
+        self._called("read")
+        found = [(tp.topic, tp.partition, *self.offsets.get((tp.topic, tp.partition), (-1001, ""))) for tp in asked]
+        epochs = [self.epochs.get((name, partition)) for name, partition, *_ in found]
+        return [
+            TopicPartition(*one, leader_epoch=-1 if epoch is None else epoch)
+            for one, epoch in zip(found, epochs, strict=True)
+        ]
+
+    def commit(self, offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition]:
+        self._called("commit")
+        if any(tp.topic not in self.topics for tp in offsets):
+            raise KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
+        self.offsets |= {(tp.topic, tp.partition): (tp.offset, tp.metadata) for tp in offsets}
+        self.epochs |= {(tp.topic, tp.partition): tp.leader_epoch for tp in offsets}
+        return offsets
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def id_of(topic: Topic) -> str:
+    """As Kafka writes it."""
+    return str(Uuid(0, topic.number)).translate(str.maketrans("+/", "-_"))
+
+
+class Clock:
+    """Seconds that pass when a test, or a pause, says so."""
+
+    def __init__(self) -> None:
+        self.seconds = 1_000_000.0
+
+    def now(self) -> float:
+        return self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+class Query:
+    """A streaming query as Spark and the program run it: ticks, ranges read and accepted, started again on KafkaFailed.
+
+    `delivered`: the records that reached the target, as (number of the topic, offset).
+    """
+
+    def __init__(self, cluster: Cluster, state: State, clock: Clock, **kafka: Any) -> None:
+        self.cluster, self.state, self.clock = cluster, state, clock
+        self.settings = replace(SETTINGS, kafka=replace(KAFKA, **kafka))
+        self.delivered: set[tuple[int, int]] = set()
+        self.starts = 0
+        self.begin()
+
+    def begin(self) -> None:
+        """A new start, until one succeeds: the broker may not have the topic just now."""
+        self.ticker = Ticker(self.settings, self.state, ME, now=self.clock.now, sleep=self.clock.sleep)
+        self.start = self.ticker.begin()
+        self.accepted: dict[Key, int] = {}
+        self.state.say("begun", True)
+        self.starts += 1
+
+    def tick(self) -> list[Key]:
+        """One tick and its micro-batch. Raises what the ticker raises, or KafkaFailed when a range cannot be read."""
+        self.clock.sleep(1)
+        due = self.ticker.tick(self.accepted)
+        self.accepted = {} if due else self.accepted
+        for one in due:
+            self._read(one.topic, one.partition, one.start, one.end)
+            self.accepted[one.topic, one.partition] = one.end
+        return [(one.topic, one.partition) for one in due]
+
+    def _read(self, name: str, partition: int, start: int, end: int) -> None:
+        """What a reader finds under that name; a range that breaks off is accepted as far as it was read."""
+        self.cluster._called("fetch")
+        topic = self.cluster.topics.get(name)
+        if topic is None:
+            owed = Accepted(name, partition, start, start, end, "interval", Again(NO_TRIES, 1.0))
+            self.state.accept([owed])
+            return
+        if topic.count < start:
+            raise KafkaFailed(f"the range of {name} cannot be read")
+        self.delivered |= {(topic.number, offset) for offset in range(start, min(end, topic.count))}
+        if topic.count < end:
+            with closing(GroupOffsets(KAFKA, ME)) as group:
+                group.advance({(name, partition): topic.count})
+            raise KafkaFailed(f"no record of {name} came")
+
+    def again(self) -> None:
+        """What the program does after a failure that may pass."""
+        self.state.forgive()
+        self.begin()
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """A cluster with one topic of 10 records."""
+    made = Cluster()
+    made.make("orders", 10)
+    monkeypatch.setattr(client_options, "build", lambda kind, settings, heard=None: made)
+    monkeypatch.setattr(FirstTimes, "read", lambda self, starts, now_ms: {})
+    return made
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[State]:
+    """The connector's state."""
+    found = State(tmp_path / "state.db")
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def query(cluster: Cluster, state: State) -> Query:
+    """A query that delivered what there is, and waits."""
+    made = Query(cluster, state, Clock())
+    made.tick()
+    made.tick()
+    return made
+
+
+@pytest.fixture
+def accepting(cluster: Cluster, state: State) -> Query:
+    """The same with lost.offsets.policy=CONTINUE."""
+    made = Query(cluster, state, Clock(), lost_offsets="CONTINUE")
+    made.tick()
+    made.tick()
+    return made
+
+
+def due(query: Query) -> None:
+    """Ticks until what waits now is old enough."""
+    for _ in range(4):
+        query.tick()
+
+
+def due_and_committed(query: Query) -> None:
+    """Ticks until what waits now is delivered, and its end committed."""
+    for _ in range(8):
+        query.tick()
+
+
+def test_every_commit_names_its_topic(cluster: Cluster, query: Query) -> None:
+    """Offsets claimed, put down with a range, and committed carry the topic's id, in Kafka's own spelling."""
+    assert (cluster.stands().offset, cluster.stands().topic_id) == (10, "AAAAAAAAAAAAAAAAAAAAAQ")
+    assert query.ticker._ids.known == {"orders": "AAAAAAAAAAAAAAAAAAAAAQ"}
+
+
+def test_an_offset_of_another_topic_stops_the_start(cluster: Cluster, state: State) -> None:
+    """A topic made anew while the connector was stopped, whose old offset Kafka kept, is named and not passed over."""
+    cluster.stand(5, "another")
+    with pytest.raises(
+        OffsetsLost, match="topic-partition 0: the group stands at offset 5 of a topic that was deleted"
+    ):
+        Query(cluster, state, Clock())
+    assert cluster.stands().topic_id == "another"
+
+
+def test_an_offset_of_another_topic_is_passed_over_if_loss_is_accepted(
+    cluster: Cluster, state: State, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With CONTINUE reading begins at the new topic's first record, and what was being flushed is forgotten."""
+    cluster.stand(5, "another", Plan(0, 9, "records"))
+    query = Query(cluster, state, Clock(), lost_offsets="CONTINUE")
+    assert query.start == {KEY: 0}
+    assert "was deleted and made anew" in caplog.text
+    assert (cluster.stands().topic_id, cluster.stands().plan) == (cluster.id(), None)
+
+
+@pytest.mark.parametrize("signed", ["", '{"by": "parquet-sink", "id": "a"}', metadata(ME)])
+def test_an_offset_that_names_no_topic_is_believed(cluster: Cluster, state: State, signed: str) -> None:
+    """An operator's reset, Kafka Connect and earlier versions write no id: the offset counts for the topic there is."""
+    cluster.offsets[KEY] = (5, signed)
+    assert Query(cluster, state, Clock()).start == {KEY: 5}
+    assert cluster.stands().topic_id == cluster.id()
+
+
+def test_a_forgotten_offset_is_a_new_topic(cluster: Cluster, query: Query) -> None:
+    """When Kafka forgot the offset together with the topic, the next start reads the new one from its first record."""
+    cluster.remake(12)
+    assert Query(cluster, query.state, Clock()).start == {KEY: 0}
+
+
+@pytest.mark.parametrize("forget", [True, False])
+@pytest.mark.parametrize("call", ["ends", "ids", "read", "commit"])
+@pytest.mark.parametrize("count", [3, 10, 20, 35])
+def test_made_anew_before_a_range_is_taken(cluster: Cluster, query: Query, call: str, count: int, forget: bool) -> None:
+    """Whichever request of a tick it comes before, no range of the new topic is taken at an offset of the old one."""
+    cluster.topics["orders"].count = 30
+    cluster.between[call] = lambda: cluster.remake(count, forget=forget)
+    with pytest.raises((OffsetsLost, KafkaFailed), match="orders"):
+        due_and_committed(query)
+    if KEY in cluster.offsets:
+        assert cluster.stands().topic_id != cluster.id()
+    cluster.forget("orders")
+    again = Query(cluster, query.state, Clock())
+    due(again)
+    assert {(cluster.topics["orders"].number, offset) for offset in range(count)} <= again.delivered
+
+
+def test_made_anew_before_the_ends_are_asked(cluster: Cluster, query: Query) -> None:
+    """The loss of CI: ten records delivered, the new topic has twenty, Kafka kept the offset; nothing is taken."""
+    cluster.remake(20, forget=False)
+    with pytest.raises(OffsetsLost, match="offset 10 of a topic that was deleted and made anew"):
+        due(query)
+    assert (cluster.stands().offset, len(query.delivered)) == (10, 10)
+
+
+def test_made_anew_during_the_flush(cluster: Cluster, query: Query) -> None:
+    """A range of the old topic that read the new one's records is not committed."""
+    cluster.topics["orders"].count = 30
+    cluster.between["fetch"] = lambda: cluster.remake(40, forget=False)
+    with pytest.raises(OffsetsLost, match="offset 30 of a topic that was deleted"):
+        due(query)
+    assert cluster.stands().offset == 10
+    assert (2, 15) in query.delivered
+
+
+def test_made_anew_between_the_look_and_the_commit(cluster: Cluster, accepting: Query) -> None:
+    """A commit that came too late carries the old topic's id, so the next look finds it."""
+    cluster.topics["orders"].count = 30
+    while KEY not in accepting.tick():
+        pass
+    cluster.between["commit"] = lambda: cluster.remake(40, forget=False)
+    accepting.tick()
+    assert (cluster.stands().offset, cluster.stands().topic_id != cluster.id()) == (30, True)
+    with pytest.raises(KafkaFailed, match="Going on at the first record"):
+        due(accepting)
+    assert (cluster.stands().offset, cluster.stands().topic_id) == (0, cluster.id())
+    accepting.again()
+    due(accepting)
+    assert {(2, offset) for offset in range(40)} <= accepting.delivered
+
+
+@pytest.mark.parametrize("count", [3, 40])
+def test_what_was_accepted_of_the_old_topic_is_forgotten(cluster: Cluster, accepting: Query, count: int) -> None:
+    """After a failure the program commits what was accepted; nothing of that may end up beside the new topic."""
+    accepting.state.accept([Accepted(*KEY, 10, 0, 10, "interval"), Accepted("items", 0, 7, 0, 9, "interval")])
+    cluster.remake(count)
+    with pytest.raises(KafkaFailed, match="of a topic that was deleted and made anew.* Going on at the first record"):
+        due(accepting)
+    assert [one.topic for one in accepting.state.accepted()] == ["items"]
+    assert (cluster.stands().offset, cluster.stands().topic_id) == (0, cluster.id())
+
+
+def test_made_anew_with_as_many_records(cluster: Cluster, query: Query) -> None:
+    """A new topic that ends where the old one did has nothing due; it is found within seconds all the same."""
+    cluster.remake(10)
+    query.tick()
+    query.clock.sleep(CHECK_S)
+    with pytest.raises(OffsetsLost, match="made anew"):
+        query.tick()
+
+
+def test_made_anew_before_the_hourly_renewal(cluster: Cluster, query: Query) -> None:
+    """Renewing all offsets does not write old ones beside a new topic."""
+    query.ticker._discovery._looked = query.clock.now() + SIGN_S
+    cluster.remake(10)
+    query.clock.sleep(SIGN_S)
+    query.ticker._vigil._checked = query.clock.now() + 1
+    with pytest.raises(OffsetsLost, match="made anew"):
+        query.tick()
+    assert KEY not in cluster.offsets
+
+
+def test_a_drain_looks_before_it_says_that_nothing_is_left(cluster: Cluster, query: Query) -> None:
+    """A topic made anew with as many records is not taken for one that is delivered."""
+    cluster.remake(10)
+    query.ticker.drain()
+    with pytest.raises(OffsetsLost, match="made anew"):
+        query.tick()
+
+
+@pytest.mark.parametrize("reset", ["earliest", "latest"])
+def test_seen_gone_and_there_again(cluster: Cluster, state: State, reset: Any) -> None:
+    """A topic that comes back is read from its first record, without a new start of the query."""
+    cluster.make("items", 0)
+    query = Query(cluster, state, Clock(), **WATCHFUL, offset_reset=reset)
+    due_and_committed(query)
+    cluster.delete("orders")
+    query.tick()
+    assert "orders" not in query.ticker._ids.known
+    cluster.make("orders", 20)
+    due_and_committed(query)
+    assert {(cluster.topics["orders"].number, offset) for offset in range(20)} <= query.delivered
+    assert (cluster.stands().offset, cluster.stands().topic_id) == (20, cluster.id())
+
+
+def test_seen_gone_and_there_again_with_its_old_offset(cluster: Cluster, state: State) -> None:
+    """When Kafka kept the old topic's offset the loss is named."""
+    query = Query(cluster, state, Clock(), **WATCHFUL)
+    cluster.delete("orders", forget=False)
+    query.tick()
+    cluster.make("orders", 20)
+    with pytest.raises(OffsetsLost, match="made anew"):
+        query.tick()
+
+
+def test_a_query_that_starts_again_reads_new_topics_from_their_first_record(cluster: Cluster, state: State) -> None:
+    """With auto.offset.reset=latest only what is there when the connector starts is passed over."""
+    query = Query(cluster, state, Clock(), offset_reset="latest")
+    assert query.start == {KEY: 10}
+    cluster.remake(7)
+    query.again()
+    assert query.start == {KEY: 0}
+
+
+def test_made_anew_while_the_start_is_looked_up(cluster: Cluster, state: State) -> None:
+    """The id is asked for first: a start of the new topic never counts as one of the old, only the other way round."""
+    cluster.make("orders", 30, first=25)
+    cluster.between["ends"] = lambda: cluster.remake(40)
+    query = Query(cluster, state, Clock())
+    with pytest.raises(OffsetsLost, match="made anew"):
+        due(query)
+
+
+def test_a_topic_that_is_being_made_is_waited_for(cluster: Cluster, state: State) -> None:
+    """A topic that some broker lists and another does not know yet costs time at a start, and no failure."""
+    clock = Clock()
+    answers = [None, done(code=KafkaError.UNKNOWN_TOPIC_OR_PART)]
+    cluster.answer = lambda name: answers.pop(0) if answers else None
+    before = clock.now()
+    assert Query(cluster, state, clock).start == {KEY: 0}
+    assert clock.now() == before + 1
+
+
+def busy(cluster: Cluster, state: State, **kafka: Any) -> Query:
+    """A query of two topics, which just got 20 records each."""
+    cluster.offsets.clear()
+    for name in ("orders", "items"):
+        cluster.make(name, 10)
+    query = Query(cluster, state, Clock(), **{**WATCHFUL, **kafka})
+    due_and_committed(query)
+    for name in ("orders", "items"):
+        cluster.topics[name].count = 30
+    cluster.calls.clear()
+    return query
+
+
+NAMED: dict[str, Any] = {"topics": ("orders", "items"), "topics_regex": None}
+
+
+@pytest.mark.parametrize("forget", [True, False])
+@pytest.mark.parametrize("kafka", [{}, NAMED])
+def test_a_topic_that_is_deleted_is_let_go(
+    cluster: Cluster, state: State, caplog: pytest.LogCaptureFixture, forget: bool, kafka: dict[str, Any]
+) -> None:
+    """Before whichever request it goes, the others go on without a new start, and the log says once what went."""
+    query = busy(cluster, state, **kafka)
+    calls = calls_of(cluster, lambda: due_and_committed(query))
+    for number in range(1, len(calls) + 1):
+        query = busy(cluster, state, **kafka)
+        caplog.clear()
+        cluster.at_call = {number: lambda: cluster.delete("items", forget=forget)}
+        due_and_committed(query)
+        due_and_committed(query)
+        orders = cluster.topics["orders"].number
+        assert {(orders, offset) for offset in range(30)} <= query.delivered
+        assert cluster.stands().offset == 30
+        assert caplog.text.count("topic items, topic-partition 0 is gone") == 1
+        assert query.starts == 1
+
+
+def test_what_goes_with_a_topic_is_said(cluster: Cluster, state: State, caplog: pytest.LogCaptureFixture) -> None:
+    """Offsets that were seen and not delivered are named; of what is delivered nothing is."""
+    query = busy(cluster, state)
+    query.tick()
+    cluster.delete("items")
+    query.tick()
+    assert "not delivered, and lost if it was deleted: 0 offsets 10 to 29." in caplog.text
+    caplog.clear()
+    due_and_committed(query)
+    cluster.delete("orders")
+    query.tick()
+    assert "all that was seen of it is delivered" in caplog.text
+
+
+def test_a_topic_that_the_connector_names_is_waited_for(
+    cluster: Cluster, state: State, caplog: pytest.LogCaptureFixture
+) -> None:
+    """While it is away the log says so now and then, and a start of the query does not fail for it."""
+    query = busy(cluster, state, **NAMED)
+    cluster.delete("items")
+    due_and_committed(query)
+    query.clock.sleep(MISSING_LOG_S)
+    due_and_committed(query)
+    assert caplog.text.count("topics that are not there: items. It waits for them") == 2
+    query.again()
+    cluster.make("items", 7)
+    due_and_committed(query)
+    assert {(cluster.topics["items"].number, offset) for offset in range(7)} <= query.delivered
+
+
+def test_a_first_start_wants_all_topics_that_it_names(cluster: Cluster, state: State) -> None:
+    """A topic that never was there is an error in the configuration."""
+    with pytest.raises(TopicGone, match=r"Topic items does not exist on localhost:9092. Create the topic, or correct"):
+        Query(cluster, state, Clock(), **NAMED)
+
+
+def test_an_offset_that_is_gone_without_its_topic(cluster: Cluster, query: Query) -> None:
+    """When only the group's offset was deleted the query starts again: it may be meant to be read anew."""
+    cluster.forget("orders")
+    with pytest.raises(KafkaFailed, match="was 10 and is gone") as found:
+        due_and_committed(query)
+    assert not isinstance(found.value, TopicGone)
+
+
+def test_back_where_no_ids_are_told(cluster: Cluster, state: State) -> None:
+    """An offset that was there before its topic went away is not believed if nobody can say whose it is."""
+    cluster.make("items", 0)
+    cluster.answer = lambda name: done(code=KafkaError.TOPIC_AUTHORIZATION_FAILED)
+    query = Query(cluster, state, Clock(), **WATCHFUL, lost_offsets="CONTINUE")
+    due_and_committed(query)
+    cluster.delete("orders", forget=False)
+    query.tick()
+    cluster.make("orders", 20)
+    due_and_committed(query)
+    assert {(cluster.topics["orders"].number, offset) for offset in range(20)} <= query.delivered
+
+
+def test_an_idle_tick_asks_for_no_id(cluster: Cluster, query: Query) -> None:
+    """One request when a range is taken, one when it is committed, one every few seconds, none otherwise."""
+    query.ticker._vigil._checked = query.clock.now()
+    cluster.calls.clear()
+    query.tick()
+    assert cluster.calls == ["ends"]
+    cluster.topics["orders"].count = 30
+    cluster.calls.clear()
+    while KEY not in query.tick():
+        query.ticker._vigil._checked = query.clock.now()
+    query.tick()
+    assert cluster.calls.count("ids") == 2
+    query.ticker._vigil._checked = query.ticker._discovery._looked = query.clock.now()
+    cluster.calls.clear()
+    query.clock.sleep(CHECK_S)
+    query.tick()
+    assert cluster.calls == ["ids", "read", "ends"]
+
+
+@pytest.mark.parametrize("code", [None, KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError._UNSUPPORTED_FEATURE])
+def test_a_cluster_that_tells_no_ids(
+    cluster: Cluster, state: State, caplog: pytest.LogCaptureFixture, code: int | None
+) -> None:
+    """All goes on without, which the log says once."""
+    cluster.stand(5, "another")
+    untold = done(SimpleNamespace(topic_id=Uuid(0, 0))) if code is None else done(code=code)
+    cluster.answer = lambda name: untold
+    query = Query(cluster, state, Clock(), topics_regex="orders")
+    assert query.start == {KEY: 5}
+    due(query)
+    assert (cluster.stands().offset, cluster.stands().topic_id) == (10, "")
+    assert caplog.text.count("does not tell the ids of 1 topics (orders is one)") == 1
+
+
+def test_no_answer_is_no_id(cluster: Cluster) -> None:
+    """A broker that is away is waited for, and not taken for one without ids."""
+    cluster.answer = lambda name: done(code=KafkaError._TIMED_OUT)
+    with pytest.raises(BrokerAway, match="Topic orders"):
+        Watermarks(KAFKA).ids(["orders"])
+    assert Watermarks(KAFKA).ids([]) == {}
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "expected"), [("a", "b", True), ("a", "a", False), ("", "b", False), ("a", "", False)]
+)
+def test_ids_that_are_not_told_are_no_difference(before: str, now: str, expected: bool) -> None:
+    """Only two different ids are two topics."""
+    assert other(before, now) is expected
+
+
+def test_offsets_are_committed_with_their_epoch(cluster: Cluster, state: State) -> None:
+    """It is the one that was told with the end of the range: an offset keeps it when it is signed again."""
+    cluster.topics["orders"].epoch = 3
+    query = Query(cluster, state, Clock())
+    assert cluster.epochs[KEY] is None
+    query.tick()
+    cluster.topics["orders"].epoch = 5
+    query.tick()
+    assert (cluster.stands().offset, cluster.epochs[KEY]) == (10, 3)
+    query.clock.sleep(SIGN_S)
+    query.tick()
+    cluster.topics["orders"].count = 20
+    while KEY not in query.tick():
+        pass
+    assert [one.epoch for one in query.ticker.under_way] == [3]  # another leader came
+    assert (cluster.stands().offset, cluster.epochs[KEY]) == (10, 3)
+    query.tick()
+    assert (cluster.stands().offset, cluster.epochs[KEY]) == (20, 5)
+    again = Query(cluster, state, Clock())
+    assert (cluster.epochs[KEY], again.ticker._epochs.held) == (5, {KEY: 5})
+
+
+def test_an_epoch_is_of_its_offset(cluster: Cluster, state: State) -> None:
+    """What an operator sets has none; nor has the start of a topic made anew, nor one that begins after a loss."""
+    cluster.topics["orders"].epoch = 3
+    query = Query(cluster, state, Clock(), lost_offsets="CONTINUE")
+    due_and_committed(query)
+    assert cluster.epochs[KEY] == 3
+    cluster.offsets[KEY], cluster.epochs[KEY] = (4, ""), None
+    assert Query(cluster, state, Clock()).ticker._epochs.held == {}
+    query = Query(cluster, state, Clock(), lost_offsets="CONTINUE")
+    due_and_committed(query)
+    cluster.remake(30, forget=False)
+    with pytest.raises(KafkaFailed, match="Going on"):
+        due(query)
+    assert (cluster.stands().offset, cluster.epochs[KEY]) == (0, None)
+
+
+OPERATOR = ""
+"""What kafka-consumer-groups writes beside an offset: nothing."""
+YOUNGER = metadata(Instance("younger", "host-b", 2, "later"))
+
+
+def calls_of(cluster: Cluster, act: Callable[[], object]) -> list[str]:
+    """The requests that something makes."""
+    cluster.calls.clear()
+    act()
+    return list(cluster.calls)
+
+
+def hand(cluster: Cluster, signed: str, offset: int = 3) -> Callable[[], None]:
+    """Another hand sets the group's offset."""
+    return lambda: cluster.offsets.update({KEY: (offset, signed)})
+
+
+def before_each(calls: Sequence[str]) -> list[int]:
+    """Numbers of requests before which another hand must be noticed: between the last look and its commit none can."""
+    return [number for number, name in enumerate(calls, 1) if name != "commit"]
+
+
+@pytest.mark.parametrize("signed", [OPERATOR, YOUNGER])
+def test_a_start_does_not_write_over_another_hand(cluster: Cluster, state: State, signed: str) -> None:
+    """What an operator or another instance sets while a start is looked up is where it starts."""
+    cluster.stand(8)
+    calls = calls_of(cluster, lambda: Query(cluster, state, Clock()))
+    for number in before_each(calls):
+        cluster.stand(8)
+        cluster.calls.clear()
+        cluster.at_call = {number: hand(cluster, signed)}
+        assert Query(cluster, state, Clock()).start == {KEY: 3}, (number, calls)
+        assert (cluster.stands().offset, cluster.stands().is_by(ME)) == (3, True)
+
+
+@pytest.mark.parametrize("signed", [OPERATOR, YOUNGER])
+def test_the_hourly_renewal_does_not_write_over_another_hand(cluster: Cluster, state: State, signed: str) -> None:
+    """It looks at once before it signs, whenever it looked last."""
+
+    def hour() -> Query:
+        query = Query(cluster, state, Clock())
+        due_and_committed(query)
+        query.clock.sleep(SIGN_S)
+        query.ticker._vigil._checked = query.clock.now() + 1
+        query.ticker._discovery._looked = query.clock.now() + 1
+        cluster.calls.clear()
+        return query
+
+    query = hour()
+    calls = calls_of(cluster, query.tick)
+    assert "commit" in calls
+    for number in before_each(calls[: calls.index("commit")]):
+        query = hour()
+        cluster.at_call = {number: hand(cluster, signed)}
+        with pytest.raises(AnotherInstance):
+            query.tick()
+        assert cluster.stands() == Committed(3, signed)
+
+
+@pytest.mark.parametrize("signed", [OPERATOR, YOUNGER])
+def test_taking_in_does_not_write_over_another_hand(cluster: Cluster, state: State, signed: str) -> None:
+    """The same for a topic that is found while the connector runs: what was set meanwhile is where it starts."""
+
+    def found() -> Query:
+        cluster.delete("orders")
+        if "items" not in cluster.topics:
+            cluster.make("items", 0)
+        query = Query(cluster, state, Clock(), **WATCHFUL)
+        query.ticker._vigil._checked = query.clock.now() + 5
+        cluster.make("orders", 10)
+        cluster.calls.clear()
+        return query
+
+    query = found()
+    calls = calls_of(cluster, query.tick)
+    for number in before_each(calls[: calls.index("commit")]):
+        query = found()
+        cluster.at_call = {number: hand(cluster, signed)}
+        due_and_committed(query)
+        assert query.delivered == {(cluster.topics["orders"].number, offset) for offset in range(3, 10)}
+        assert (cluster.stands().offset, cluster.stands().is_by(ME)) == (10, True)
+
+
+@pytest.mark.parametrize("signed", [OPERATOR, YOUNGER])
+@pytest.mark.parametrize("count", [3, 40])
+def test_going_on_after_a_loss_does_not_write_over_another_hand(
+    cluster: Cluster, state: State, signed: str, count: int
+) -> None:
+    """With CONTINUE the group is set to the new topic's start, unless somebody else has set it since."""
+
+    def remade() -> Query:
+        cluster.remake(10)
+        query = Query(cluster, state, Clock(), lost_offsets="CONTINUE")
+        due_and_committed(query)
+        cluster.remake(count, forget=False)
+        query.ticker._vigil._checked = 0.0
+        cluster.calls.clear()
+        return query
+
+    query = remade()
+    with pytest.raises(KafkaFailed, match="Going on"):
+        due(query)
+    calls = list(cluster.calls)
+    for number in before_each(calls[: calls.index("commit")]):
+        query = remade()
+        cluster.at_call = {number: hand(cluster, signed)}
+        with pytest.raises(AnotherInstance):
+            due(query)
+        assert cluster.stands() == Committed(3, signed)
+
+
+ACTIONS = st.one_of(
+    st.tuples(st.just("produce"), st.integers(1, 30)),
+    st.tuples(st.just("remake"), st.integers(0, 40), st.booleans()),
+    st.tuples(st.just("delete"), st.booleans()),
+    st.tuples(st.just("forget")),
+)
+STEPS = st.lists(st.tuples(st.integers(0, 12), st.integers(1, 9), ACTIONS), max_size=6)
+"""Ticks that pass, then the call of the next tick before which something happens, and what."""
+
+
+def happen(cluster: Cluster, action: Sequence[Any]) -> None:
+    """An action of the property below. A topic that was deleted is made again by what comes next."""
+    kind, *how = action
+    if kind == "delete":
+        cluster.delete("orders", forget=how[0])
+    elif kind == "forget":
+        cluster.forget("orders")
+    elif kind == "remake" or "orders" not in cluster.topics:
+        cluster.delete("orders", forget=how[-1] is True)
+        cluster.make("orders", how[0])
+    else:
+        cluster.topics["orders"].count += how[0]
+
+
+def live(query: Query, ticks: int) -> None:
+    """So many ticks; after a failure the query starts again, and an operator lets it go on who must."""
+    for _ in range(ticks):
+        try:
+            query.tick()
+        except OffsetsLost:
+            query.cluster.forget("orders")
+            start_again(query)
+        except KafkaFailed:
+            start_again(query)
+
+
+def start_again(query: Query) -> None:
+    """Until it starts: the topic may be away, or be made anew meanwhile."""
+    for _ in range(5):
+        try:
+            query.again()
+        except OffsetsLost:
+            query.cluster.forget("orders")
+        except KafkaFailed:
+            if "orders" not in query.cluster.topics:
+                query.cluster.make("orders", 2)
+        else:
+            return
+    raise AssertionError("it does not start")
+
+
+def check_promise(query: Query) -> None:
+    """An offset that names the topic that is there stands above no record that was not delivered."""
+    topic = query.cluster.topics.get("orders")
+    if topic is not None and KEY in query.cluster.offsets:
+        found = query.cluster.stands()
+        if found.topic_id == id_of(topic):
+            assert {(topic.number, offset) for offset in range(found.offset)} <= query.delivered
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
+@given(
+    STEPS,
+    st.sampled_from(["STOP", "CONTINUE"]),
+    st.sampled_from(["earliest", "latest"]),
+    st.sampled_from([{}, WATCHFUL]),
+)
+def test_whatever_happens_to_a_topic_its_records_arrive(
+    steps: list[tuple[int, int, Any]], policy: Any, reset: Any, more: dict[str, Any]
+) -> None:
+    """Deleted, made anew, forgotten before any request: all records of the topic that is there in the end arrive."""
+    cluster, clock = Cluster(), Clock()
+    cluster.make("orders", 0)
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.setattr(client_options, "build", lambda kind, settings, heard=None: cluster)
+        patch.setattr(FirstTimes, "read", lambda self, starts, now_ms: {})
+        with closing(State(Path(folder) / "state.db")) as state:
+            query = Query(cluster, state, clock, lost_offsets=policy, offset_reset=reset, **more)
+            for ticks, call, action in steps:
+                live(query, ticks)
+                cluster.at_call = {len(cluster.calls) + call: lambda action=action: happen(cluster, action)}
+                live(query, 1)
+                cluster.at_call = {}
+                check_promise(query)
+            if "orders" not in cluster.topics:
+                cluster.make("orders", 5)
+            live(query, int(METADATA_S) * 3)
+            check_promise(query)
+            topic = cluster.topics["orders"]
+            assert {(topic.number, offset) for offset in range(topic.count)} <= query.delivered

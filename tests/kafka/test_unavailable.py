@@ -1,0 +1,202 @@
+"""Topic-partitions that are away are named once, asked for aside, and named again when they are back."""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from parquet_sink.errors import BrokerAway
+from parquet_sink.kafka.broker_outage import AWAY, TELL_S, Absence
+from parquet_sink.kafka.call_timeouts import Bounded, in_thread
+from parquet_sink.kafka.group_offsets import Key
+from parquet_sink.kafka.unavailable import ASK_S, Aside, Away, Ends
+from parquet_sink.kafka.watermarks import Watermarks
+from parquet_sink.state.sqlite import State
+
+A, B, C = ("orders", 0), ("orders", 1), ("orders", 2)
+
+
+class Cluster:
+    """Ends of topic-partitions; those without a leader are absent."""
+
+    def __init__(self) -> None:
+        self.all = {A: 1, B: 2, C: 3}
+        self.leaderless: set[Key] = set()
+        self.asked: list[list[Key]] = []
+
+    def ends(self, keys: Sequence[Key]) -> dict[Key, int]:
+        self.asked.append(list(keys))
+        found = {key: self.all[key] for key in keys if key not in self.leaderless}
+        if not found:
+            raise BrokerAway("no leader.")
+        return found
+
+    def back(self, keys: Sequence[Key]) -> dict[Key, int]:
+        return {key: self.all[key] for key in keys if key not in self.leaderless}
+
+    def why_away(self, key: Key) -> str:
+        return f"no leader for {key[1]}"
+
+
+class Later:
+    """Background work that is done when the test says so."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Callable[[], Any], Future[Any]]] = []
+
+    def __call__(self, call: Callable[[], Any]) -> "Future[Any]":
+        future: Future[Any] = Future()
+        self.waiting.append((call, future))
+        return future
+
+    def do(self) -> None:
+        for call, future in self.waiting:
+            future.set_result(call())
+        self.waiting.clear()
+
+
+class Clock:
+    """Seconds that pass when the test says so."""
+
+    def __init__(self) -> None:
+        self.seconds = 1_000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock that stands still."""
+    return Clock()
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[State]:
+    """The connector's state."""
+    found = State(tmp_path / "state.db")
+    yield found
+    found.close()
+
+
+def test_one_that_is_away_holds_up_the_others_once(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    """The others are asked without it from then on; it is named when it goes, and when it is back."""
+    caplog.set_level(logging.INFO)
+    cluster, away, later = Cluster(), Away("sink"), Later()
+    ends = Ends(cast(Watermarks, cluster), away, Aside(cast(Watermarks, cluster), clock, later))
+    cluster.leaderless = {B}
+    assert ends.ask([A, B, C]) == {A: 1, C: 3}
+    for _ in range(3):
+        assert ends.ask([A, B, C]) == {A: 1, C: 3}
+    later.do()
+    assert ends.ask([A, B, C]) == {A: 1, C: 3}
+    assert cluster.asked == [[A, B, C], *[[A, C]] * 4]
+    assert set(away) == {B}
+    cluster.leaderless.clear()
+    clock.seconds += ASK_S
+    ends.ask([A, B, C])
+    later.do()
+    assert ends.ask([A, B, C]) == {A: 1, B: 2, C: 3}
+    assert cluster.asked[-1] == [A, C]
+    ends.ask([A, B, C])
+    assert cluster.asked[-1] == [A, B, C]
+    assert [record.message for record in caplog.records] == [
+        "connector sink: away: topic orders, topic-partition 1. no leader for 1. The others go on; nothing is lost.",
+        "connector sink: back: topic orders, topic-partition 1",
+    ]
+
+
+def test_those_that_are_away_are_asked_for_every_few_seconds(clock: Clock) -> None:
+    """One question at a time, and never more often than that."""
+    cluster, away, later = Cluster(), Away("sink"), Later()
+    aside = Aside(cast(Watermarks, cluster), clock, later)
+    cluster.leaderless = {B}
+    for _ in range(5):
+        assert aside.ends([B]) == {}
+        clock.seconds += ASK_S
+    assert len(later.waiting) == 1
+    later.do()
+    assert aside.ends([B]) == {}
+    assert aside.ends([B]) == {}
+    assert len(later.waiting) == 1
+    assert len(away) == 0
+
+
+def test_all_away_is_a_broker_that_is_away(clock: Clock) -> None:
+    """When none answers the tick fails as it does without any broker, and the first to answer ends that."""
+    cluster, away = Cluster(), Away("sink")
+    ends = Ends(cast(Watermarks, cluster), away, Aside(cast(Watermarks, cluster), clock, Later()))
+    cluster.leaderless = {B}
+    ends.ask([A, B])
+    cluster.leaderless = {A, B}
+    for _ in range(2):
+        with pytest.raises(BrokerAway):
+            ends.ask([A, B])
+    away.mark([A], cluster.why_away)
+    with pytest.raises(BrokerAway):
+        ends.ask([A, B])
+    cluster.leaderless = {B}
+    assert ends.ask([A, B]) == {A: 1}
+    assert set(away) == {B}
+
+
+def test_many_that_go_away_together_have_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    """A broker that led a thousand topic-partitions is one line, with some names and a count."""
+    away = Away("sink")
+    away.mark([("orders", number) for number in range(1_000)], lambda key: "no leader")
+    (record,) = caplog.records
+    assert "topic-partition 9 and 990 more. no leader." in record.message
+
+
+def test_the_absence_of_brokers_is_told_every_half_minute(
+    clock: Clock, state: State, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not at each tick; the program sees it as long as it lasts, and the log says when it is over."""
+    caplog.set_level(logging.INFO)
+    absence = Absence("sink", state, clock)
+    absence.over()
+    for _ in range(60):
+        absence.tell("b:9092: connection refused.")
+        clock.seconds += 1
+    assert state.said(AWAY) == "b:9092: connection refused."
+    absence.over()
+    absence.over()
+    assert state.said(AWAY) is None
+    assert TELL_S == 30
+    assert [record.message for record in caplog.records] == [
+        *["connector sink: b:9092: connection refused. Nothing is lost; trying on."] * 2,
+        "connector sink: Kafka answers again.",
+    ]
+
+
+def test_a_bounded_call_gives_what_it_gives() -> None:
+    """Results and exceptions pass."""
+    bounded = Bounded(20)
+    assert bounded.run(lambda: 7) == 7
+    with pytest.raises(ZeroDivisionError):
+        bounded.run(lambda: 1 // 0)
+    assert bounded.run(lambda: 8) == 8
+
+
+def test_a_call_that_hangs_is_left_alone() -> None:
+    """It counts as timed out; what is called next waits for it, so that calls keep their order."""
+    bounded, release, done = Bounded(0.05), Future[None](), []
+    with pytest.raises(TimeoutError):
+        bounded.run(lambda: done.append(release.result(20)))
+    with pytest.raises(TimeoutError):
+        bounded.run(lambda: done.append("second"))
+    assert done == []
+    release.set_result(None)
+    patient = Bounded(20)
+    patient._before = bounded._before
+    patient.run(lambda: done.append("third"))
+    assert done == [None, "third"]
+
+
+def test_a_thread_hands_over_its_exception() -> None:
+    """What goes wrong in the background is seen by who asks for the result."""
+    with pytest.raises(ValueError, match="no"):
+        in_thread(lambda: int("no")).result(20)

@@ -1,0 +1,85 @@
+"""What is told of libraries, and what is not."""
+
+import io
+import logging
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from parquet_sink.process import logs
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    """The loggers of this process, as they were before the test."""
+    found = {name: logging.getLogger(name) for name in ("root", "py4j", *logs.CHATTY)}
+    levels, handlers = {name: one.level for name, one in found.items()}, logging.getLogger().handlers[:]
+    yield
+    for name, one in found.items():
+        one.setLevel(levels[name])
+    logging.getLogger().handlers[:] = handlers
+
+
+@pytest.mark.parametrize("configure", [logs.configure_program, logs.configure_worker])
+def test_requests_are_not_told(
+    configure: Callable[[], None], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A schema that is fetched is no news in either kind of process; trouble of a library is."""
+    monkeypatch.setenv(logs.VARIABLE, "1")
+    caplog.set_level(logging.DEBUG)
+    configure()
+    for name in ("httpx2", "httpcore2.http11", "urllib3.connectionpool"):
+        logging.getLogger(name).info("HTTP Request: GET http://registry/schemas/ids/1")
+        logging.getLogger(name).warning("trouble in %s", name)
+    assert [message.split()[0] for message in caplog.messages] == ["trouble"] * 3
+
+
+TRACE = """spark: ERROR Executor: Exception in task 0.0
+org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "worker.py", line 1, in main
+\tat org.apache.spark.api.python.BasePythonRunner.handle(PythonRunner.scala:1)
+"""
+
+
+@pytest.mark.parametrize("level", [logging.INFO, logging.DEBUG])
+def test_traces_of_java_and_python_are_for_debug(level: int, caplog: pytest.LogCaptureFixture) -> None:
+    """At INFO none of their lines comes; at DEBUG all do, each with its prefix, and once."""
+    caplog.set_level(level)
+    logs.relay(io.BytesIO(TRACE.encode())).join(10)
+    expected = [] if level == logging.INFO else TRACE.splitlines()
+    assert caplog.messages == [f"spark: {line.removeprefix('spark: ')}" for line in expected]
+    assert all(record.levelno == logging.DEBUG for record in caplog.records)
+
+
+def test_a_worker_s_message_keeps_its_level_on_every_line(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A message of several lines crosses whole: none of them is taken for Spark's."""
+    written = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", written)
+    monkeypatch.setenv(logs.VARIABLE, "1")
+    logs.configure_worker("sink")
+    logging.getLogger("parquet_sink.pipeline").warning("one\ntwo %s", "three")
+    logging.getLogger().handlers[:] = [h for h in logging.getLogger().handlers if type(h).__name__ != "_Marked"]
+    caplog.clear()
+    logs.relay(io.BytesIO(written.getvalue().encode())).join(10)
+    assert [(record.levelname, record.message) for record in caplog.records] == [
+        ("WARNING", "connector sink: one"),
+        ("WARNING", "two three"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "message", ["registry https://r: no answer", "connector orders: registry https://r: no answer"]
+)
+def test_lines_of_a_worker_name_the_connector(message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever writes them need not know it; a line that names it itself is left as it is."""
+    written = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", written)
+    monkeypatch.setenv(logs.VARIABLE, "1")
+    monkeypatch.setattr(logs._Marked, "connector", "")
+    logs.configure_worker("items")
+    logs.configure_worker("orders")
+    logging.getLogger("parquet_sink.convert").warning("%s", message)
+    assert written.getvalue() == "\x1eWARNING\x1econnector orders: registry https://r: no answer\n"

@@ -1,0 +1,542 @@
+"""One connector's life, as far as it needs no Spark: start, failures, restarts, stop. Query and group are fakes."""
+
+import logging
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parquet_sink.config.secret import Secret
+from parquet_sink.config.settings import (
+    ConnectorSettings,
+    FileSettings,
+    FlushSettings,
+    KafkaSettings,
+    PushSettings,
+    ShapeSettings,
+)
+from parquet_sink.errors import AnotherInstance
+from parquet_sink.files.lock import ConnectorLock
+from parquet_sink.kafka.group_offsets import Committed, Plan, metadata
+from parquet_sink.model.failure import Failure
+from parquet_sink.model.instance import Instance
+from parquet_sink.model.progress import Accepted, PartitionProgress
+from parquet_sink.runtime import connector as module
+from parquet_sink.runtime import group
+from parquet_sink.runtime.connector import Connector, Status
+from parquet_sink.runtime.restarts import MOST, PAUSE_S, WINDOW_S
+from parquet_sink.spark import handoff
+from parquet_sink.spark.query import tick
+
+SPARK: Any = None
+
+
+class Query:
+    """A streaming query that ends when the test says so."""
+
+    def __init__(self) -> None:
+        self.isActive = True
+        self.error: Exception | None = None
+        self.stopped = False
+
+    def exception(self) -> Exception | None:
+        return self.error
+
+    def stop(self) -> None:
+        self.isActive, self.stopped = False, True
+
+    def fail(self, words: str = "org.apache.spark.SparkException: Job aborted") -> None:
+        self.isActive, self.error = False, RuntimeError(words)
+
+
+class Group:
+    """The group's offsets; what was advanced is kept. `committed`: what stands there, with the ranges in flight."""
+
+    advanced: list[tuple[dict[Any, int], dict[Any, Plan]]]
+    committed: dict[tuple[str, int], tuple[int, Plan | None]]
+    error: Exception | None
+
+    def __init__(self, kafka: object, instance: Instance) -> None:
+        self.closed, self._instance = False, instance
+
+    def read(self, keys: list[tuple[str, int]]) -> dict[tuple[str, int], Committed]:
+        found = {key: Group.committed[key] for key in keys if key in Group.committed}
+        return {key: Committed(at, metadata(self._instance, plan)) for key, (at, plan) in found.items()}
+
+    def advance(self, offsets: dict[Any, int], plans: dict[Any, Plan]) -> None:
+        Group.advanced.append((offsets, plans))
+        if Group.error is not None:
+            raise Group.error
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Clock:
+    """Seconds that pass when the test, or a pause, says so."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+class AtOnce:
+    """A thread that has run to its end when it was started."""
+
+    def __init__(self, target: Callable[[], None], name: str, daemon: bool) -> None:
+        self.start = target
+
+    def is_alive(self) -> bool:
+        return False
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The connector's clock."""
+    fake = Clock()
+    monkeypatch.setattr(module, "time", fake)
+    return fake
+
+
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> list[Query]:
+    """Every query that was started."""
+    queries: list[Query] = []
+
+    def started(self: Connector, spark: object) -> Query:
+        queries.append(Query())
+        return queries[-1]
+
+    monkeypatch.setattr(Connector, "_started", started)
+    monkeypatch.setattr(group, "GroupOffsets", Group)
+    monkeypatch.setattr(module, "Thread", AtOnce)
+    Group.advanced, Group.committed, Group.error = [], {}, None
+    return queries
+
+
+def settings(folder: Path, name: str = "orders") -> ConnectorSettings:
+    """A connector with its files below a folder."""
+    return ConnectorSettings(
+        name,
+        KafkaSettings(("orders",), None, "connect-orders", {}),
+        FlushSettings(1_000_000, 100, 2_000),
+        ShapeSettings(),
+        FileSettings(str(folder)),
+        PushSettings("http://localhost/", Secret("AppKey k"), "t"),
+    )
+
+
+@pytest.fixture
+def make(tmp_path: Path, launched: list[Query]) -> Iterator[Callable[..., Connector]]:
+    """Makes connectors, and closes them at the end."""
+    connectors: list[Connector] = []
+
+    def made(name: str = "orders") -> Connector:
+        connectors.append(Connector(settings(tmp_path / "tmp", name), tmp_path / f"run{len(connectors)}"))
+        return connectors[-1]
+
+    yield made
+    for connector in connectors:
+        connector.close()
+
+
+@pytest.fixture
+def running(make: Callable[..., Connector]) -> Connector:
+    """A connector that was started."""
+    connector = make()
+    connector.start(SPARK, slots=4)
+    assert connector.status is Status.RUNNING
+    return connector
+
+
+def test_a_start_makes_a_private_run_folder(running: Connector) -> None:
+    """The query starts with the run folder in place, and closing removes it."""
+    assert running.folder.stat().st_mode & 0o777 == 0o700
+    running.close()
+    assert not running.folder.exists()
+
+
+def test_a_folder_that_is_of_no_use_fails_the_connector(tmp_path: Path, launched: list[Query]) -> None:
+    """A tmp.dir that cannot be made is a failure of this connector with cause and cure, and nothing is started."""
+    (tmp_path / "file").write_bytes(b"")
+    connector = Connector(settings(tmp_path / "file" / "tmp"), tmp_path / "run")
+    connector.start(SPARK, slots=4)
+    assert connector.status is Status.FAILED
+    assert connector.failure is not None
+    assert connector.failure.kind == "StorageFailed"
+    assert "connect.ems.tmp.dir" in connector.failure.message
+    assert launched == []
+    connector.ask_to_stop()
+    connector.finish(SPARK)
+    connector.close()
+
+
+def test_two_connectors_of_one_name_and_folder_do_not_run(
+    running: Connector, make: Callable[..., Connector], launched: list[Query]
+) -> None:
+    """The second one fails at its start, so that none removes the other's files."""
+    second = make()
+    second.start(SPARK, slots=4)
+    assert second.status is Status.FAILED
+    assert len(launched) == 1
+
+
+def test_a_query_that_ends_well_is_done(running: Connector, launched: list[Query]) -> None:
+    """After --until-caught-up the connector is done, and what was accepted is committed."""
+    assert running.state is not None
+    running.state.accept([Accepted("orders", 0, 100, 0, 100, "records")])
+    launched[0].isActive = False
+    running.look(SPARK)
+    assert running.status is Status.DONE
+    assert Group.advanced == [({("orders", 0): 100}, {})]
+
+
+def test_a_refusal_ends_the_connector(running: Connector, launched: list[Query]) -> None:
+    """What a new start does not cure fails at once, in our words, and what was accepted before it is committed."""
+    assert running.state is not None
+    running.state.accept([Accepted("orders", 0, 40, 0, 100, "records")])
+    running.state.fail(Failure("UploadRefused", "the target answered 403"))
+    launched[0].fail()
+    running.look(SPARK)
+    assert running.status is Status.FAILED
+    assert running.failure == Failure("UploadRefused", "the target answered 403")
+    assert Group.advanced == [({("orders", 0): 40}, {("orders", 0): Plan(0, 100, "records")})]
+
+
+@pytest.mark.parametrize("kind", ["BrokerAway", "KafkaFailed"])
+def test_kafka_that_never_answered_is_not_tried_again(running: Connector, launched: list[Query], kind: str) -> None:
+    """The first start has waited as long as it may; an unknown topic or a wrong address ends the connector."""
+    assert running.state is not None
+    running.state.fail(Failure(kind, "no such topic"))
+    launched[0].fail()
+    running.look(SPARK)
+    assert running.status is Status.FAILED
+
+
+@pytest.mark.parametrize("kind", ["BrokerAway", "KafkaFailed", None])
+def test_what_may_be_cured_is_started_again(
+    running: Connector, launched: list[Query], clock: Clock, kind: str | None
+) -> None:
+    """A lost worker or an absent broker ends the query, not the connector: after a pause it starts again."""
+    assert running.state is not None
+    running.state.watch([PartitionProgress("orders", 0, 0, 1, None)])
+    if kind is not None:
+        running.state.fail(Failure(kind, "away"))
+    launched[0].fail()
+    running.look(SPARK)
+    assert (running.status, len(launched)) == (Status.RUNNING, 1)
+    assert running.state.failure() is None
+    clock.sleep(PAUSE_S - 0.1)
+    running.look(SPARK)
+    assert len(launched) == 1
+    clock.sleep(0.1)
+    running.look(SPARK)
+    assert (running.status, len(launched)) == (Status.RUNNING, 2)
+
+
+def fail_again(connector: Connector, launched: list[Query], clock: Clock) -> None:
+    """The query fails; time passes until it would be started again."""
+    launched[-1].fail()
+    connector.look(SPARK)
+    clock.sleep(PAUSE_S * (MOST + 1))
+    connector.look(SPARK)
+
+
+def test_restarts_are_bounded(running: Connector, launched: list[Query], clock: Clock) -> None:
+    """A query that fails again and again fails its connector."""
+    for _ in range(MOST):
+        fail_again(running, launched, clock)
+        assert running.status is Status.RUNNING
+    fail_again(running, launched, clock)
+    assert running.status is Status.FAILED
+    assert len(launched) == MOST + 1
+
+
+@pytest.mark.parametrize("words", ["no record came for 120 s", "Python worker exited unexpectedly (crashed)"])
+def test_a_slow_failure_does_not_go_on_for_ever(
+    running: Connector, launched: list[Query], clock: Clock, words: str
+) -> None:
+    """A range that fails after minutes each time uses up the restarts, although another topic-partition goes on."""
+    assert running.state is not None
+    running.state.watch([PartitionProgress("orders", 0, 7, 100, None), PartitionProgress("orders", 1, 0, 100, None)])
+    for times in range(MOST + 1):
+        assert running.status is Status.RUNNING
+        Group.committed = {("orders", 0): (7, Plan(0, 50, "records")), ("orders", 1): (times * 10, None)}
+        clock.sleep(WINDOW_S)
+        named = f"Topic orders, topic-partition 0: {words}" if "record" in words else words
+        running.state.fail(Failure("KafkaFailed", named))
+        fail_again(running, launched, clock)
+    assert running.status is Status.FAILED
+
+
+def test_progress_begins_the_count_anew(running: Connector, launched: list[Query], clock: Clock) -> None:
+    """A range that gets on between two failures may fail as often as it likes."""
+    assert running.state is not None
+    running.state.watch([PartitionProgress("orders", 0, 7, 100, None)])
+    for times in range(MOST * 3):
+        Group.committed = {("orders", 0): (7 + times // 2, Plan(0, 50, "records"))}
+        fail_again(running, launched, clock)
+    assert running.status is Status.RUNNING
+
+
+@pytest.mark.parametrize(("patience_ms", "goes_on"), [(3_600_000, True), (-1, True), (60_000, False)])
+def test_a_registry_is_waited_for_as_long_as_configured(
+    running: Connector, launched: list[Query], clock: Clock, patience_ms: int, goes_on: bool
+) -> None:
+    """With errors.retry.timeout a registry that is away does not use up the restarts; the pauses stay short of it."""
+    running.settings = replace(running.settings, registry_patience_ms=patience_ms, registry_pause_ms=5_000)
+    assert running.state is not None
+    running.state.watch([PartitionProgress("orders", 0, 0, 1, None)])
+    for _ in range(MOST * 6):
+        running.state.fail(Failure("RegistryAway", "no answer"))
+        launched[-1].fail()
+        running.look(SPARK)
+        clock.sleep(5.0)
+        running.look(SPARK)
+    assert (running.status is Status.RUNNING) == goes_on
+    assert (len(launched) == MOST * 6 + 1) == goes_on
+
+
+@pytest.mark.parametrize(("pause_s", "goes_on"), [(30.0, True), (300.0, False)])
+def test_a_busy_machine_is_waited_for(
+    running: Connector, launched: list[Query], clock: Clock, pause_s: float, goes_on: bool
+) -> None:
+    """Processes that start too slowly use up no restarts; after half an hour of nothing else the connector fails."""
+    assert running.state is not None
+    for _ in range(MOST * 4):
+        running.state.fail(Failure("MachineBusy", "too busy"))
+        launched[-1].fail()
+        running.look(SPARK)
+        clock.sleep(pause_s)
+        running.look(SPARK)
+    assert (running.status is Status.RUNNING) == goes_on
+
+
+def test_restarts_long_ago_do_not_count(running: Connector, launched: list[Query], clock: Clock) -> None:
+    """A failure each hour over months is not a connector that cannot run."""
+    for _ in range(MOST * 3):
+        fail_again(running, launched, clock)
+        clock.sleep(WINDOW_S)
+    assert running.status is Status.RUNNING
+
+
+def test_offsets_that_cannot_be_committed_are_told(
+    running: Connector, launched: list[Query], caplog: pytest.LogCaptureFixture
+) -> None:
+    """When the last commit fails the connector still ends, and the log says that files are sent again."""
+    assert running.state is not None
+    running.state.accept([Accepted("orders", 0, 100, 0, 100, "records")])
+    Group.error = AnotherInstance("committed by another; it stays.")
+    launched[0].isActive = False
+    running.look(SPARK)
+    assert running.status is Status.DONE
+    assert "it stays. The files after it are sent again." in caplog.text
+
+
+def stop(connector: Connector, clock: Clock, drained_s: float | None = None) -> None:
+    """Asks for a stop and waits for its end; the source says that it admits nothing more after so many seconds."""
+
+    def sleep(seconds: float) -> None:
+        clock.sleep(seconds)
+        if drained_s is not None and clock.seconds >= drained_s:
+            assert connector.state is not None
+            connector.state.say("drained", True)
+
+    connector.ask_to_stop()
+    assert connector.status is not Status.RUNNING
+    connector.finish(SPARK, sleep)
+
+
+@pytest.fixture
+def begun(running: Connector) -> Connector:
+    """A connector that knows where its topic-partitions start."""
+    assert running.state is not None
+    running.state.say("begun", True)
+    running.state.watch([PartitionProgress("orders", 0, 7, 12, None), PartitionProgress("orders", 1, 3, 3, None)])
+    return running
+
+
+def test_a_stop_waits_for_the_flush(begun: Connector, launched: list[Query], clock: Clock) -> None:
+    """Asked to stop, the connector waits until the source says that it admits nothing more, then ends the query."""
+    stop(begun, clock, drained_s=5)
+    assert (begun.status, launched[0].stopped) == (Status.DONE, True)
+    assert clock.seconds == pytest.approx(5, abs=0.5)
+
+
+def test_a_stop_does_not_wait_for_what_has_not_begun(running: Connector, launched: list[Query], clock: Clock) -> None:
+    """While the source still looks for its broker nothing is in flight."""
+    stop(running, clock)
+    assert (running.status, launched[0].stopped) == (Status.DONE, True)
+    assert clock.seconds < 1
+
+
+def test_a_stop_is_bounded_and_tells_what_waits(
+    begun: Connector, launched: list[Query], clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A flush that does not end is given up; what was accepted is committed, the rest is told, and nothing failed."""
+    assert begun.state is not None
+    begun.settings = replace(begun.settings, stop_timeout_ms=20_000)
+    begun.state.accept([Accepted("orders", 0, 9, 0, 12, "records")])
+    stop(begun, clock)
+    assert (begun.status, launched[0].stopped) == (Status.DONE, True)
+    assert clock.seconds == pytest.approx(20, abs=0.5)
+    assert Group.advanced == [({("orders", 0): 9}, {("orders", 0): Plan(0, 12, "records")})]
+    assert "given up, 20 s after the stop was asked for (connect.ems.stop.timeout.ms)" in caplog.text
+    assert "connector orders: stopped with lag 3 (orders 0 from offset 9); the next start goes on there" in caplog.text
+
+
+def test_connectors_stop_side_by_side(make: Callable[..., Connector], launched: list[Query], clock: Clock) -> None:
+    """The bound counts from the wish, for each of them: it does not add up."""
+    connectors = [make("one"), make("two"), make("three")]
+    for connector in connectors:
+        connector.start(SPARK)
+        assert connector.state is not None
+        connector.state.watch([PartitionProgress("orders", 0, 7, 12, None)])
+    for connector in connectors:
+        connector.ask_to_stop(clock.seconds)
+    while any(connector.active for connector in connectors):
+        for connector in connectors:
+            connector.look(SPARK)
+        clock.sleep(0.25)
+    assert clock.seconds == pytest.approx(connectors[0].settings.stop_timeout_ms / 1000, abs=1)
+
+
+@pytest.mark.parametrize("kind", ["UploadExhausted", "KafkaFailed", "BrokerAway", "RegistryAway", None])
+def test_trouble_that_passes_is_no_failure_of_a_stop(
+    begun: Connector, launched: list[Query], clock: Clock, kind: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A target or broker that is away while the connector stops is told, and the next start goes on."""
+    assert begun.state is not None
+    begun.ask_to_stop()
+    if kind is not None:
+        begun.state.fail(Failure(kind, "away"))
+    launched[0].fail("away")
+    begun.finish(SPARK, clock.sleep)
+    assert (begun.status, len(launched)) == (Status.DONE, 1)
+    assert "the last flush did not end well: away" in caplog.text
+    assert "lag 5 (orders 0 from offset 7)" in caplog.text
+
+
+def test_what_needs_a_hand_is_a_failure_also_of_a_stop(begun: Connector, launched: list[Query], clock: Clock) -> None:
+    """A refused file during the stop would be refused again, and the exit status tells."""
+    assert begun.state is not None
+    begun.ask_to_stop()
+    begun.state.fail(Failure("UploadRefused", "the target answered 403"))
+    launched[0].fail()
+    begun.finish(SPARK, clock.sleep)
+    assert (begun.status, len(launched)) == (Status.FAILED, 1)
+
+
+def test_a_stop_before_the_next_start_of_the_query_is_done(
+    begun: Connector, launched: list[Query], clock: Clock
+) -> None:
+    """Nothing is in flight while a query waits to be started again, so there is nothing to fail."""
+    launched[0].fail()
+    begun.look(SPARK)
+    stop(begun, clock)
+    assert (begun.status, len(launched)) == (Status.DONE, 1)
+    assert clock.seconds < 1
+
+
+def test_a_query_that_cannot_be_started_is_as_one_that_failed(
+    make: Callable[..., Connector], launched: list[Query], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An exception on the way to a query is tried again, then fails this connector; it is never raised."""
+
+    def broken(self: Connector, spark: object) -> Query:
+        raise ValueError("no such thing")
+
+    monkeypatch.setattr(Connector, "_started", broken)
+    connector = make()
+    connector.start(SPARK)
+    for _ in range(MOST + 1):
+        clock.sleep(PAUSE_S * (MOST + 1))
+        connector.look(SPARK)
+    assert connector.status is Status.FAILED
+    assert connector.failure is not None
+    assert "no such thing" in connector.failure.message
+
+
+def test_a_java_that_is_gone_is_no_failure_of_one_connector(
+    make: Callable[..., Connector], launched: list[Query], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever hosts the connectors deals with it."""
+
+    def gone(self: Connector, spark: object) -> Query:
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(Connector, "_started", gone)
+    with pytest.raises(ConnectionRefusedError):
+        make().start(SPARK)
+
+
+@pytest.mark.parametrize("lost", ["run", "state"])
+def test_files_that_were_removed_are_made_anew(
+    running: Connector, launched: list[Query], clock: Clock, lost: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A cleaner of temporary files costs a new start of the query: same instance, same place in Kafka."""
+    instance = handoff.read({handoff.RUN_FOLDER: str(running.folder)}).instance
+    if lost == "run":
+        shutil.rmtree(running.folder)
+    else:
+        shutil.rmtree(running.settings.files.tmp_dir)
+    running.look(SPARK)
+    assert launched[0].stopped
+    clock.sleep(PAUSE_S)
+    running.look(SPARK)
+    assert (running.status, len(launched)) == (Status.RUNNING, 2)
+    assert handoff.read({handoff.RUN_FOLDER: str(running.folder)}).instance == instance
+    assert running.state is not None
+    assert running.state.said("slots") == 4
+    with pytest.raises(AnotherInstance):
+        ConnectorLock(running.settings.files.tmp_dir, "orders").acquire()
+    assert "was removed while it was in use" in caplog.text
+
+
+def test_a_query_that_does_not_stop_keeps_nothing_from_being_committed(
+    begun: Connector, launched: list[Query], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark may give up on a query; what the target accepted is committed all the same."""
+
+    def stuck() -> None:
+        raise TimeoutError("the query did not stop within 10 s")
+
+    monkeypatch.setattr(launched[0], "stop", stuck)
+    assert begun.state is not None
+    begun.state.accept([Accepted("orders", 0, 9, 0, 12, "records")])
+    stop(begun, clock, drained_s=0)
+    assert begun.status is Status.DONE
+    assert Group.advanced == [({("orders", 0): 9}, {("orders", 0): Plan(0, 12, "records")})]
+
+
+def test_a_crash_ends_one_connector(running: Connector, launched: list[Query]) -> None:
+    """What nobody foresaw fails the connector with its words, and ends its query."""
+    running.crash(OSError(28, "No space left on device"))
+    assert (running.status, launched[0].stopped) == (Status.FAILED, True)
+    assert running.failure is not None
+    assert "No space left on device" in running.failure.message
+
+
+@pytest.mark.parametrize(("interval", "expected"), [(1_000, "250"), (2_000, "500"), (60_000, "1000")])
+def test_ticks_follow_the_interval(interval: int, expected: str) -> None:
+    """A short commit interval is looked at more often, a long one once a second."""
+    assert tick(FlushSettings(1_000_000, 100, interval)) == f"{expected} milliseconds"
+
+
+def test_failures_are_logged_once(running: Connector, launched: list[Query], caplog: pytest.LogCaptureFixture) -> None:
+    """The log names the connector and the reason."""
+    caplog.set_level(logging.INFO)
+    assert running.state is not None
+    running.state.fail(Failure("UploadRefused", "the target answered 403"))
+    launched[0].fail()
+    for _ in range(3):
+        running.look(SPARK)
+    assert caplog.text.count("connector orders failed: the target answered 403") == 1

@@ -1,0 +1,368 @@
+"""The view on a terminal, drawn from made-up state to text."""
+
+import contextlib
+import fcntl
+import io
+import logging
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from parquet_sink.model.failure import Failure
+from parquet_sink.model.progress import Accepted, PartitionProgress
+from parquet_sink.model.receipts import Receipt, UploadFailure
+from parquet_sink.runtime import picture
+from parquet_sink.runtime import tally as sums
+from parquet_sink.runtime.connector import Connector, Status
+from parquet_sink.runtime.live import STARTING, LiveView
+from parquet_sink.runtime.tally import Standing, Tally
+from parquet_sink.state.sqlite import State
+
+NOW_S = 1_000_000.0
+
+
+def receipt(first: int = 0, last: int = 4_999, *, partition: int = 0, **changes: object) -> Receipt:
+    """An accepted file of the topic orders."""
+    name = f"topic-orders_partition-{partition}_firstOffset-{first}_lastOffset-{last}_bytes-1200_rows-5000.parquet"
+    count = last + 1 - first
+    given = {"rows": count, "records": count, "size_bytes": 1_200_000, "reason": "interval", "accepted_at": NOW_S - 1}
+    return Receipt("orders", "orders", partition, name, first, last, last + 1, **(given | changes))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[State]:
+    """A connector's state, empty."""
+    opened = State(tmp_path / "state.db")
+    yield opened
+    opened.close()
+
+
+def connector(
+    state: State | None, status: Status = Status.RUNNING, failure: Failure | None = None, name: str = "orders"
+) -> Connector:
+    """What the view reads of a connector."""
+    if state is not None:
+        state.say("begun", True)
+    settings = SimpleNamespace(name=name)
+    made = SimpleNamespace(settings=settings, status=status, failure=failure, state=state, has_begun=lambda: True)
+    return cast(Connector, made)
+
+
+class Terminal:
+    """A console whose text can be read. height: lines. width: characters."""
+
+    def __init__(self, height: int = 40, width: int = 120) -> None:
+        self.written = io.StringIO()
+        self.console = Console(
+            file=self.written, force_terminal=True, color_system=None, width=width, height=height, highlight=False
+        )
+
+    @property
+    def text(self) -> str:
+        return self.written.getvalue()
+
+    def last_drawing(self) -> str:
+        return self.text.rpartition("\x1b[2K")[2]
+
+
+def view(terminal: Terminal, now_s: float = NOW_S) -> LiveView:
+    """A view of this terminal, at a time that stands still."""
+    return LiveView(terminal.console, clock=lambda: now_s)
+
+
+def test_a_line_tells_lag_age_rate_last_file_and_reason(state: State) -> None:
+    """Each topic-partition has its lag, the age of its oldest unflushed record, its last file, reason and rate."""
+    state.watch(
+        [
+            PartitionProgress("orders", 0, 5_000, 6_200, int((NOW_S - 2.5) * 1000)),
+            PartitionProgress("orders", 1, 0, 0, None),
+        ]
+    )
+    state.add_receipts([receipt()])
+    terminal = Terminal()
+    shown = view(terminal)
+    shown.look([connector(state)])
+    lines = terminal.last_drawing().splitlines()
+    first = next(line for line in lines if "orders 0" in line)
+    assert first.split() == [
+        "orders", "0", "1,200", "2.5", "s", "5,000", "interval", "0-4999"
+    ]  # fmt: skip
+    second = next(line for line in lines if "orders 1" in line)
+    assert second.split() == ["orders", "1", "0", "-", "0", "-", "-"]
+    shown.close([])
+
+
+def test_the_heading_tells_status_and_sums(state: State) -> None:
+    """A connector's line has its name, its status, and the sum of its files with their reasons."""
+    state.add_receipts([receipt(), receipt(5_000, 9_999, reason="records"), receipt(10_000, 14_999)])
+    terminal = Terminal()
+    shown = view(terminal)
+    shown.look([connector(state)])
+    expected = "orders  running  0 records/s; 3 files (interval 2, records 1), 15,000 rows, 3.6 MB"
+    assert expected in terminal.last_drawing()
+    shown.close([])
+
+
+def test_receipts_count_once_however_often_the_view_looks(state: State) -> None:
+    """Each look takes in only what is new."""
+    state.add_receipts([receipt()])
+    terminal = Terminal()
+    shown = view(terminal)
+    for _ in range(3):
+        shown.look([connector(state)])
+    state.add_receipts([receipt(5_000, 5_009)])
+    shown.close([connector(state, Status.DONE)])
+    assert "2 files (interval 2), 5,010 rows" in terminal.text.splitlines()[-1]
+
+
+def test_a_failure_is_shown_first_and_in_the_summary(state: State) -> None:
+    """A failed connector stands above the others with its reason, and the summary repeats it."""
+    failed = connector(None, Status.FAILED, Failure("UploadRefused", "Target said 403. Check the key."), name="late")
+    terminal = Terminal()
+    shown = view(terminal)
+    shown.look([connector(state), failed])
+    drawing = terminal.last_drawing()
+    assert drawing.index("late  failed") < drawing.index("Target said 403. Check the key.") < drawing.index("orders")
+    shown.close([failed])
+    assert terminal.text.endswith("connector late: failed; no file sent; 0 s\n  Target said 403. Check the key.\n")
+
+
+def test_markup_in_names_and_messages_is_text(state: State) -> None:
+    """Square brackets, as in 'Invalid [key]', are shown as they are."""
+    failed = connector(None, Status.FAILED, Failure("Defect", "Invalid [bold]. [/x] no"), name="[red]")
+    terminal = Terminal()
+    shown = view(terminal)
+    shown.look([failed])
+    shown.close([failed])
+    assert "[red]  failed" in terminal.text
+    assert "  Invalid [bold]. [/x] no\n" in terminal.last_drawing()
+
+
+def test_the_summary_counts_lag_from_what_was_accepted_last(state: State) -> None:
+    """The watch of an ended query may be old; accepted offsets are not."""
+    state.watch([PartitionProgress("orders", 0, 0, 5_000, 1)])
+    state.add_receipts([receipt()])
+    state.accept([Accepted("orders", 0, 5_000, 0, 5_000, "interval")])
+    terminal = Terminal()
+    shown = view(terminal)
+    shown.look([connector(state)])
+    shown.close([connector(state, Status.DONE)])
+    summary = "connector orders: done; 1 file (interval 1), 5,000 rows, 1.2 MB; lag 0; 0 s\n"
+    assert terminal.last_drawing() == summary
+
+
+def test_log_records_go_above_the_view_while_it_stands(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The root logger's handler writes through the console, and to its own stream again afterwards."""
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    handler = logging.StreamHandler(stream)
+    logger = logging.getLogger()
+    monkeypatch.setattr(logger, "handlers", [handler])
+    terminal = Terminal()
+    shown = view(terminal)
+    shown.look([connector(state)])
+    logger.warning("Kafka is [away]: %s", 7)
+    assert "Kafka is [away]: 7" in terminal.text
+    assert terminal.text.index("Kafka is [away]: 7") < terminal.text.rindex("orders  running")
+    shown.close([])
+    logger.warning("afterwards")
+    assert stream.getvalue() == "afterwards\n"
+    assert handler.stream is stream
+
+
+def test_closing_without_a_look_leaves_only_the_summary() -> None:
+    """Spark may fail before there is anything to see."""
+    terminal = Terminal()
+    view(terminal).close([])
+    assert terminal.text.strip() == STARTING
+
+
+def test_more_topic_partitions_than_lines_are_summed_up(state: State) -> None:
+    """Those furthest behind are shown; the others share a line, so that the view fits the terminal."""
+    state.watch([PartitionProgress("orders", number, 0, number * 10, None) for number in range(50)])
+    terminal = Terminal(height=15)
+    shown = view(terminal)
+    shown.look([connector(state)])
+    drawing = terminal.last_drawing()
+    assert "orders 49" in drawing
+    assert "orders 0 " not in drawing
+    assert "and 41 more" in drawing
+    assert len(drawing.splitlines()) <= 15
+    shown.close([])
+
+
+def standing(lag: int, partition: int = 0) -> Standing:
+    """A topic-partition of which only the lag matters."""
+    return Standing("orders", partition, lag, None, None, 0.0)
+
+
+@given(st.lists(st.integers(0, 1_000)), st.integers(1, 20))
+def test_splitting_loses_no_topic_partition(lags: list[int], most: int) -> None:
+    """Shown and rest are all of them, with a line left for the rest."""
+    standings = [standing(lag, number) for number, lag in enumerate(lags)]
+    shown, rest = picture.split(standings, most)
+    assert sorted(shown + rest, key=lambda one: one.partition) == standings
+    assert len(shown) + bool(rest) <= most
+    if shown and rest:
+        assert min(one.lag for one in shown) >= max(one.lag for one in rest)
+
+
+def test_the_rate_is_over_the_last_ten_seconds_or_since_the_start() -> None:
+    """Old files drop out; a young view divides by its own age."""
+    tally = Tally(since_s=100.0)
+    tally.add(receipt(0, 999, accepted_at=104.0))
+    assert tally.rate(("orders", 0), 105.0) == pytest.approx(200.0)
+    assert tally.rate(("orders", 0), 112.0) == pytest.approx(100.0)
+    assert tally.rate(("orders", 0), 115.0) == 0.0
+    assert tally.rate(("orders", 1), 115.0) == 0.0
+
+
+def test_a_refused_file_does_not_count() -> None:
+    """Only accepted files are sums."""
+    tally = Tally(since_s=0.0)
+    tally.add(receipt(failure=UploadFailure("UploadRefused", "403")))
+    assert (tally.files, tally.rows, tally.last) == (0, 0, {})
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(None, "-"), (0.04, "0.0 s"), (99.94, "99.9 s"), (100, "2 min"), (5_999, "100 min"), (7_300, "2 h")],
+)
+def test_ages_stay_short(seconds: float | None, text: str) -> None:
+    """Seconds, then minutes, then hours."""
+    assert picture.age(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [(0, "0 bytes"), (999, "999 bytes"), (1_000, "1.0 kB"), (2_500_000, "2.5 MB"), (3e9, "3.0 GB")],
+)
+def test_sizes_have_a_unit_that_fits(size_bytes: int, text: str) -> None:
+    """Steps of a thousand."""
+    assert sums.size(int(size_bytes)) == text
+
+
+def drawn(seen: list[picture.Seen], width: int, height: int) -> list[str]:
+    """The lines of a drawing on a terminal of that size."""
+    console = Console(file=io.StringIO(), force_terminal=True, color_system=None, width=width, height=height)
+    with console.capture() as captured:
+        console.print(picture.draw(seen, width, height))
+    return captured.get().splitlines()
+
+
+def seen(partitions: int, failure: str | None = None, name: str = "orders") -> picture.Seen:
+    """A connector with so many topic-partitions, as the view sees it."""
+    status = "running" if failure is None else "failed"
+    return picture.Seen(name, status, "no file yet", failure, [standing(one, one) for one in range(partitions)])
+
+
+SIZES = st.one_of(st.integers(1, 12), st.integers(1, 200))
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    width=SIZES,
+    height=st.one_of(st.integers(1, 12), st.integers(1, 60)),
+    connectors=st.lists(
+        st.builds(seen, st.one_of(st.integers(0, 6), st.integers(0, 300)), st.none() | st.text(max_size=300)),
+        max_size=8,
+    ),
+    many=st.integers(0, 300),
+)
+def test_a_drawing_fits_any_terminal(width: int, height: int, connectors: list[picture.Seen], many: int) -> None:
+    """From 1x1 to 200x60, with no connector or hundreds: it is drawn, and from 8 lines on it fits."""
+    one_line = [replace(one, failure=one.failure.replace("\n", "") if one.failure else None) for one in connectors]
+    lines = drawn(one_line + [seen(number % 3, name=f"c{number}") for number in range(many)], width, height)
+    assert height < 8 or width < 80 or any(one.failure for one in connectors) or len(lines) <= height
+
+
+@pytest.mark.parametrize(("connectors", "height"), [(6, 24), (1, 6), (1, 4), (40, 24), (300, 10)])
+def test_small_terminals_show_the_connectors_before_their_topic_partitions(connectors: int, height: int) -> None:
+    """Where there is no room for tables the connectors are listed, and those that are left out are counted."""
+    lines = drawn([seen(4, name=f"c{number}") for number in range(connectors)], 80, height)
+    headings = sum("running" in line for line in lines)
+    more = next((int(line.split()[1]) for line in lines if line.startswith("and ")), 0)
+    assert headings >= 1
+    assert headings + more == connectors
+    assert len(lines) <= height
+
+
+def test_failed_connectors_are_the_last_to_be_left_out() -> None:
+    """On a small terminal the one that failed is there, with its message."""
+    running = [seen(4, name=f"c{number}") for number in range(50)]
+    lines = drawn([*running, seen(4, "the target said 403", "late")], 80, 12)
+    assert any("late  failed" in line for line in lines)
+    assert any("the target said 403" in line for line in lines)
+
+
+RESIZED = """
+import os, sys
+from pathlib import Path
+from types import SimpleNamespace
+from parquet_sink.runtime.connector import Status
+from parquet_sink.runtime.live import STARTING, LiveView
+from parquet_sink.state.sqlite import State, PartitionProgress
+
+state = State(Path(sys.argv[1]))
+state.watch([PartitionProgress("orders", number, 0, number * 10, None) for number in range(30)])
+made = [
+    SimpleNamespace(
+        settings=SimpleNamespace(name=f"c{number}"), status=Status.RUNNING, failure=None, state=state,
+        has_begun=lambda: True,
+    )
+    for number in range(6)
+]
+view = LiveView()
+for line in sys.stdin:
+    view.look(made)
+    os.write(1, b"looked\\n")
+view.close(made)
+"""
+
+
+def test_a_window_may_change_its_size_while_it_is_drawn(tmp_path: Path) -> None:
+    """On a real terminal, made smaller and larger between looks: each look is drawn, and the end has its summary."""
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-c", RESIZED, str(tmp_path / "state.db")]
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=theirs, env={**environment, "TERM": "xterm"}
+    ) as process:
+        os.close(theirs)
+        text: list[bytes] = []
+        reading = threading.Thread(target=_read_all, args=(ours, text))
+        reading.start()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for rows, columns in [(40, 120), (24, 80), (6, 80), (1, 1), (2, 200), (60, 20), (3, 3), (24, 80)]:
+            fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+            process.stdin.write(b"look\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == b"looked\n", b"".join(text)[-3000:]
+        process.stdin.close()
+        status = process.wait(60)
+        reading.join(60)
+    os.close(ours)
+    said = b"".join(text).decode()
+    assert status == 0, said[-3000:]
+    assert said.count("no file sent") == 6
+
+
+def _read_all(descriptor: int, into: list[bytes]) -> None:
+    with contextlib.suppress(OSError):  # how Linux says that the other side is closed
+        while data := os.read(descriptor, 65_536):
+            into.append(data)

@@ -1,0 +1,195 @@
+"""The process that hosts connectors, with a Spark that is a fake: order of things, stops, and what fails alone."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parquet_sink.config.settings import ConnectorSettings
+from parquet_sink.errors import ConnectorError, SetupError
+from parquet_sink.files.lock import ConnectorLock
+from parquet_sink.process.signals import StopWish
+from parquet_sink.runtime import worker as module
+from parquet_sink.runtime.connector import Connector, Status
+from parquet_sink.runtime.worker import Worker
+from parquet_sink.spark import session as session_module
+from tests.runtime.test_connector import settings
+
+
+class Java:
+    """Java, as far as the worker knows it."""
+
+    def __init__(self) -> None:
+        self.killed, self.dead = threading.Event(), False
+
+    def kill(self) -> None:
+        self.killed.set()
+
+    def gone(self, patience_s: float) -> bool:
+        return self.dead
+
+
+class Spark:
+    """A session. `connects`: what its start does."""
+
+    made: list["Spark"]
+    connects: Callable[["Spark"], None]
+
+    def __init__(self, master: str | None, folder: Path, extra: object = None) -> None:
+        self.master, self.java, self.closed = master or "local", Java(), False
+        Spark.made.append(self)
+
+    def connect(self) -> None:
+        Spark.connects(self)
+
+    def open(self) -> Any:
+        return self
+
+    def hush(self) -> None:
+        self.hushed = True
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Observer:
+    """Notes what it sees; does what a test asks for at a look."""
+
+    def __init__(self) -> None:
+        self.seen: list[list[Status]] = []
+        self.at_look: Callable[[], None] = lambda: None
+        self.closed = 0
+
+    def look(self, connectors: Sequence[Connector]) -> None:
+        self.seen.append([connector.status for connector in connectors])
+        self.at_look()
+
+    def close(self, connectors: Sequence[Connector]) -> None:
+        self.closed += 1
+
+
+@pytest.fixture
+def hosted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Worker]:
+    """Makes workers over fakes. Queries run until they are asked to stop."""
+    Spark.made, Spark.connects = [], lambda spark: None
+    deadline = time.monotonic() + 60
+
+    def start(self: Connector, spark: object, *, slots: int = 1, warm_up: bool = False) -> None:
+        self.status = Status.RUNNING
+
+    def look(self: Connector, spark: object) -> None:
+        assert time.monotonic() < deadline
+        if self.status is Status.STOPPING:
+            self.status = Status.DONE
+
+    monkeypatch.setattr(session_module, "Session", Spark)
+    monkeypatch.setattr(session_module, "slots", lambda spark: 4)
+    monkeypatch.setattr(module, "find_java", lambda: "java")
+    monkeypatch.setattr(module, "LOOK_S", 0.001)
+    monkeypatch.setattr(module, "BEGIN_S", 0.0)
+    monkeypatch.setattr(Connector, "start", start)
+    monkeypatch.setattr(Connector, "look", look)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    def make(*names: str, observer: Observer, wish: StopWish | None = None) -> Worker:
+        connectors: list[ConnectorSettings] = [settings(tmp_path / "tmp", name) for name in names]
+        return Worker(connectors, observer=observer, wish=wish)
+
+    return make
+
+
+def test_a_signal_stops_in_order(hosted: Callable[..., Worker]) -> None:
+    """Connectors are asked to stop, seen as stopping, and done in the end: status 0, Spark closed."""
+    observer, wish = Observer(), StopWish()
+
+    def ask() -> None:
+        if not wish and observer.seen[-1] == [Status.RUNNING] * 2:
+            signal.raise_signal(signal.SIGTERM)
+
+    observer.at_look = ask
+    assert hosted("one", "two", observer=observer, wish=wish).run() == 0
+    assert observer.seen[-1] == [Status.DONE] * 2
+    assert observer.closed == 1
+    assert Spark.made[0].closed
+
+
+def test_a_wish_before_spark_is_up_gives_its_start_up(hosted: Callable[..., Worker]) -> None:
+    """Java is killed, which ends the start; nothing failed."""
+    wish, observer = StopWish(), Observer()
+
+    def connect(spark: Spark) -> None:
+        wish.on_signal(signal.SIGINT, None)
+        assert spark.java.killed.wait(20)
+        raise SetupError("Java ended")
+
+    Spark.connects = connect
+    assert hosted("one", observer=observer, wish=wish).run() == 0
+    assert Spark.made[0].closed
+
+
+def test_a_start_of_spark_that_fails_is_told(hosted: Callable[..., Worker]) -> None:
+    """With master and cause."""
+
+    def connect(spark: Spark) -> None:
+        raise ValueError("no such master")
+
+    Spark.connects = connect
+    with pytest.raises(SetupError, match=r"Spark did not start with master local\[4,4\]: no such master"):
+        hosted("one", observer=Observer()).run()
+
+
+def test_a_connector_that_runs_already_is_told_before_spark_starts(
+    hosted: Callable[..., Worker], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody waits ten seconds for it."""
+    with ConnectorLock(str(tmp_path / "tmp"), "one"):
+        assert hosted("one", observer=Observer()).run() == 1
+    assert Spark.made == []
+    assert "Connector one is already running on this machine" in caplog.text
+
+
+def test_one_that_cannot_run_keeps_nobody_from_it(hosted: Callable[..., Worker], tmp_path: Path) -> None:
+    """The others start, and the exit status tells in the end."""
+    observer, wish = Observer(), StopWish()
+    observer.at_look = lambda: wish.on_signal(15, None) if [Status.FAILED, Status.RUNNING] in observer.seen else None
+    with ConnectorLock(str(tmp_path / "tmp"), "one"):
+        assert hosted("one", "two", observer=observer, wish=wish).run() == 1
+    assert observer.seen[-1] == [Status.FAILED, Status.DONE]
+
+
+@pytest.mark.parametrize("method", ["start", "look"])
+def test_an_exception_ends_one_connector(
+    hosted: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """Whatever goes wrong with one, the other runs on."""
+    observer, wish = Observer(), StopWish()
+    honest = getattr(Connector, method)
+
+    def broken(self: Connector, *words: object, **named: object) -> None:
+        if self.settings.name == "one" and self.status is not Status.FAILED:
+            raise OSError(28, "No space left on device")
+        honest(self, *words, **named)
+
+    monkeypatch.setattr(Connector, method, broken)
+    observer.at_look = lambda: wish.on_signal(15, None) if [Status.FAILED, Status.RUNNING] in observer.seen else None
+    assert hosted("one", "two", observer=observer, wish=wish).run() == 1
+    assert observer.seen[-1] == [Status.FAILED, Status.DONE]
+
+
+def test_the_end_of_java_is_told_once(hosted: Callable[..., Worker], caplog: pytest.LogCaptureFixture) -> None:
+    """In one clear sentence, and not as a failure of each connector."""
+    observer = Observer()
+
+    def kill() -> None:
+        if [Status.RUNNING] in observer.seen:
+            Spark.made[0].java.dead = True
+
+    observer.at_look = kill
+    with pytest.raises(ConnectorError, match="Java process ended while connectors ran: it was killed"):
+        hosted("one", observer=observer).run()
+    assert "failed" not in caplog.text
+    assert observer.closed == 1

@@ -1,0 +1,171 @@
+"""Step 7: what tasks report is noted for the program and the next micro-batch, whether it went well or not."""
+
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from parquet_sink.config.secret import Secret
+from parquet_sink.config.settings import (
+    ConnectorSettings,
+    FileSettings,
+    FlushSettings,
+    KafkaSettings,
+    PushSettings,
+    ShapeSettings,
+)
+from parquet_sink.errors import ConnectorError
+from parquet_sink.model.failure import Failure
+from parquet_sink.model.progress import Accepted
+from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries
+from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.records import RecordBatch
+from parquet_sink.pipeline.outcome import RangeOutcome
+from parquet_sink.shape.shaper import Shaper
+from parquet_sink.spark import handoff
+from parquet_sink.spark.sink import NAME, Outcomes, PushSink, PushWriter
+from parquet_sink.state.sqlite import State
+
+CANARY = "canary-1c9e"
+
+
+def receipt(first: int) -> Receipt:
+    """Of a file of ten records."""
+    return Receipt("orders", "orders", 0, f"f{first}", first, first + 9, first + 10, 10, 10, 99, "records")
+
+
+def outcome(
+    partition: int, until: int, failure: Failure | None = None, again: Again | None = None, **learned: object
+) -> RangeOutcome:
+    """Of the range [0, 100)."""
+    known = Known(**learned)  # type: ignore[arg-type]
+    planned = PlannedRange("orders", partition, 0, 100, "records")
+    return RangeOutcome(planned, until, (receipt(partition * 10),), failure, known, again)
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> handoff.Handoff:
+    """A run of a connector."""
+    settings = ConnectorSettings(
+        "orders",
+        KafkaSettings(("orders",), None, "connect-orders", {"sasl.password": Secret(CANARY)}),
+        FlushSettings(1_000_000, 100, 2_000),
+        ShapeSettings(),
+        FileSettings(str(tmp_path / "tmp")),
+        PushSettings("http://localhost/", Secret(f"AppKey {CANARY}"), "t"),
+    )
+    return handoff.write(settings, tmp_path / "run")
+
+
+@pytest.fixture
+def writer(given: handoff.Handoff) -> PushWriter:
+    """As Spark makes it for a micro-batch."""
+    return PushSink({handoff.RUN_FOLDER: given.folder}).streamWriter(None, False)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def state(given: handoff.Handoff) -> Iterator[State]:
+    """What the program sees."""
+    found = State(given.state_path)
+    yield found
+    found.close()
+
+
+def test_a_commit_notes_everything(writer: PushWriter, state: State) -> None:
+    """Receipts, how far ranges got, and what topics taught are there for the program."""
+    writer.commit([Outcomes((outcome(0, 100), outcome(1, 100, bytes_per_row=7.0)))], 3)
+    assert [one.file_name for _, one in state.receipts_after(0)] == ["f0", "f10"]
+    assert state.accepted() == [
+        Accepted("orders", 0, 100, 0, 100, "records"),
+        Accepted("orders", 1, 100, 0, 100, "records"),
+    ]
+    assert state.known() == {"orders": Known(None, 7.0)}
+    assert state.failure() is None
+
+
+def test_a_failure_ends_the_query_after_all_is_noted(writer: PushWriter, state: State) -> None:
+    """What the other ranges got accepted counts all the same; the message is the operator's."""
+    failed = outcome(0, 40, Failure("UploadRefused", "the target answered 403"))
+    with pytest.raises(ConnectorError, match="the target answered 403"):
+        writer.commit([Outcomes((failed,)), Outcomes((outcome(1, 100),))], 3)
+    assert state.failure() == Failure("UploadRefused", "the target answered 403")
+    assert {(one.partition, one.next_offset) for one in state.accepted()} == {(0, 40), (1, 100)}
+
+
+def test_what_is_tried_again_is_no_failure(writer: PushWriter, state: State) -> None:
+    """A range whose upload must wait is noted with its attempts; the query goes on."""
+    again = Again(Tries(3, 12.5), 8.0)
+    writer.commit([Outcomes((outcome(0, 40, again=again), outcome(1, 100)))], 3)
+    assert state.failure() is None
+    assert state.accepted()[0] == Accepted("orders", 0, 40, 0, 100, "records", again)
+
+
+def test_the_first_of_several_failures_is_told(writer: PushWriter, state: State) -> None:
+    """Two topic-partitions that are refused make one failure."""
+    one, other = Failure("UploadRefused", "first"), Failure("InvalidRecord", "second")
+    with pytest.raises(ConnectorError, match="first"):
+        writer.commit([Outcomes((outcome(0, 0, one), outcome(1, 0, other)))], 3)
+    assert state.failure() == one
+
+
+def test_an_abort_notes_what_others_got_accepted(writer: PushWriter, state: State) -> None:
+    """When a Spark task failed for good, its message is missing; those of the others count."""
+    writer.abort([None, Outcomes((outcome(1, 100),))], 3)
+    assert state.accepted() == [Accepted("orders", 1, 100, 0, 100, "records")]
+    assert len(state.receipts_after(0)) == 1
+
+
+def test_a_commit_that_failed_is_followed_by_an_abort(writer: PushWriter, state: State) -> None:
+    """Spark hands the same messages to both; each file is told once, each range counts once."""
+    messages = [Outcomes((outcome(0, 10, Failure("InvalidRecord", "bad")), outcome(1, 100)))]
+    with pytest.raises(ConnectorError, match="bad"):
+        writer.commit(messages, 0)
+    writer.abort(messages, 0)
+    assert [found for _, found in state.receipts_after(0)] == [receipt(0), receipt(10)]
+    assert sorted(one.next_offset for one in state.accepted()) == [10, 100]
+    assert state.failure() == Failure("InvalidRecord", "bad")
+
+
+def test_an_empty_micro_batch_changes_nothing(writer: PushWriter, state: State) -> None:
+    """The warm-up has no ranges to note."""
+    writer.commit([Outcomes(())], 0)
+    writer.commit([], 1)
+    assert (state.accepted(), state.receipts_after(0), state.known()) == ([], [], {})
+
+
+def schema_of(*values: bytes) -> bytes:
+    """What a task learns from these records."""
+    shaper = Shaper(ShapeSettings())
+    list(shaper.shape(RecordBatch.of("orders", 0, range(len(values)), [0] * len(values), values)))
+    assert shaper.known is not None
+    serialized: bytes = shaper.known.serialize().to_pybytes()
+    return serialized
+
+
+def test_two_tasks_of_one_topic_teach_together(writer: PushWriter, state: State) -> None:
+    """Columns that only one of two tasks saw are known to the next micro-batch, whichever reported last."""
+    one, other = schema_of(b'{"a":1}'), schema_of(b'{"b":"x"}')
+    writer.commit([Outcomes((outcome(0, 100, schema=one),)), Outcomes((outcome(1, 100, schema=other),))], 3)
+    schema = state.known()["orders"].schema
+    assert schema is not None
+    assert set(pa.ipc.read_schema(pa.py_buffer(schema)).names) == {"a", "b"}
+
+
+def test_it_is_known_by_name() -> None:
+    """A PySpark program writes to `parquet_sink`."""
+    assert PushSink.name() == NAME == "parquet_sink"
+
+
+def test_what_travels_shows_no_secret(writer: PushWriter, given: handoff.Handoff) -> None:
+    """The writer crosses to workers with the settings, and its repr shows none of the secrets."""
+    back = pickle.loads(pickle.dumps(writer))
+    assert back._given == given
+    assert CANARY not in repr(vars(back))
+
+
+def test_outcomes_travel_by_value() -> None:
+    """What a task reports crosses to the driver unchanged."""
+    message = Outcomes((outcome(0, 40, Failure("UploadRefused", "no"), bytes_per_row=1.5),))
+    assert pickle.loads(pickle.dumps(message)) == message

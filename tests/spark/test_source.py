@@ -1,0 +1,298 @@
+"""The source as Spark sees it: offsets with ranges, ranges as tasks, rows of ranges or of records."""
+
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+from parquet_sink.config.secret import Secret
+from parquet_sink.config.settings import (
+    ConnectorSettings,
+    FileSettings,
+    FlushSettings,
+    KafkaSettings,
+    PushSettings,
+    ShapeSettings,
+)
+from parquet_sink.errors import OffsetsLost
+from parquet_sink.files.rotation import Reason
+from parquet_sink.kafka import planner, range_reader
+from parquet_sink.kafka.admission import Candidate, Range
+from parquet_sink.kafka.group_offsets import Key
+from parquet_sink.model.failure import Failure
+from parquet_sink.model.ranges import PlannedRange
+from parquet_sink.model.records import RecordBatch
+from parquet_sink.spark import handoff
+from parquet_sink.spark.rows import WARM_UP, ranges_in
+from parquet_sink.spark.source import KafkaRanges, RangeSource, Work
+from parquet_sink.state.sqlite import State
+
+SETTINGS = ConnectorSettings(
+    "orders",
+    KafkaSettings(("orders",), None, "connect-orders", {"bootstrap.servers": "localhost:9092"}, tasks_max=2),
+    FlushSettings(1_000_000, 100, 2_000),
+    ShapeSettings(),
+    FileSettings("/nowhere"),
+    PushSettings("http://localhost/", Secret("AppKey k"), "t"),
+)
+LIMIT = ReadAllAvailable()
+
+
+class FakeTicker:
+    """Says what a test wants."""
+
+    def __init__(self, starts: dict[Key, int]) -> None:
+        self.starts = starts
+        self.next: list[PlannedRange] = []
+        self.most_tasks: int | None = 2
+        self.put_down: list[Candidate] = []
+        self.begun = 0
+        self.ticks: list[Mapping[Key, int]] = []
+        self.error: Exception | None = None
+        self.drained = self.closed = False
+
+    def begin(self) -> dict[Key, int]:
+        self.begun += 1
+        if self.error is not None:
+            raise self.error
+        return dict(self.starts)
+
+    def tick(self, read: Mapping[Key, int]) -> list[PlannedRange]:
+        self.ticks.append(read)
+        if self.error is not None:
+            raise self.error
+        return self.next
+
+    @property
+    def under_way(self) -> list[PlannedRange]:
+        return self.next
+
+    def repeated(self, planned: Sequence[Candidate]) -> list[PlannedRange]:
+        return [SPAN for one in planned if one in self.put_down]
+
+    def tasks(self) -> int | None:
+        return self.most_tasks
+
+    def drain(self) -> None:
+        self.drained = True
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def ticker(monkeypatch: pytest.MonkeyPatch) -> FakeTicker:
+    """The ticker that the reader will make."""
+    fake = FakeTicker({("orders", 0): 5, ("orders", 1): 0})
+    monkeypatch.setattr(planner, "Ticker", lambda settings, state, instance: fake)
+    return fake
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Iterator[RangeSource]:
+    """The reader as Spark makes it."""
+    settings = replace(SETTINGS, files=FileSettings(str(tmp_path / "tmp")))
+    handoff.write(settings, tmp_path / "run")
+    made = KafkaRanges({handoff.RUN_FOLDER: str(tmp_path / "run")}).streamReader(None)  # type: ignore[arg-type]
+    yield made
+    if made._state is not None:
+        made._state.close()
+
+
+def ranges(work: Sequence[Any]) -> list[list[PlannedRange]]:
+    """The ranges of each task."""
+    return [list(one.ranges) for one in work]
+
+
+def planned(topic: str, partition: int, start: int, end: int, reason: str = "interval") -> PlannedRange:
+    """As the ticker plans it."""
+    return PlannedRange(topic, partition, start, end, reason, accepted=start, topic_id=f"id-of-{topic}")
+
+
+def again(source: RangeSource) -> RangeSource:
+    """The reader of the next run, over the same checkpoint."""
+    return pickle.loads(pickle.dumps(source))
+
+
+FIVE_TO_NINE = ("orders", 0, Range(5, 9, Reason.INTERVAL))
+SPAN = planned("orders", 0, 5, 9)
+
+
+def test_offsets_carry_ranges_and_reasons(source: RangeSource, ticker: FakeTicker) -> None:
+    """A range with its reason travels inside the offset, because planning and admission share no memory."""
+    start = source.initialOffset()
+    ticker.next = [SPAN]
+    end = source.latestOffset(start, LIMIT)
+    (work,) = source.partitions(start, end)
+    assert ranges([work]) == [[SPAN]]
+
+
+def test_nothing_due_is_no_micro_batch(source: RangeSource, ticker: FakeTicker) -> None:
+    """When nothing is due the offsets stay equal, so that Spark starts nothing; Spark's first one is empty."""
+    start = source.initialOffset()
+    assert source.latestOffset(start, LIMIT) == start
+    assert source.partitions(start, start) == []
+    assert ticker.ticks == [{}]
+
+
+def test_it_begins_once(source: RangeSource, ticker: FakeTicker) -> None:
+    """Spark asks for the initial offset again before the first micro-batch; nothing is asked or signed again."""
+    start = source.initialOffset()
+    ticker.next = [SPAN]
+    end = source.latestOffset(start, LIMIT)
+    assert source.initialOffset() == start
+    assert ranges(source.partitions(start, end)) == [[SPAN]]
+    assert ticker.begun == 1
+
+
+def test_what_was_read_is_accepted_when_spark_asks_again(source: RangeSource, ticker: FakeTicker) -> None:
+    """Spark asks for more only after the micro-batch: then the ends of its ranges count, and nothing else does."""
+    start = source.initialOffset()
+    ticker.next = [SPAN]
+    end = source.latestOffset(start, LIMIT)
+    source.partitions(start, end)
+    ticker.next = []
+    assert source.latestOffset(end, LIMIT) == end
+    assert ticker.ticks == [{}, {("orders", 0): 9}]
+
+
+def test_a_range_that_comes_again_is_another_micro_batch(source: RangeSource, ticker: FakeTicker) -> None:
+    """Spark compares offsets only; the same range twice must not look like nothing new."""
+    start = source.initialOffset()
+    ticker.next = [SPAN]
+    end = source.latestOffset(start, LIMIT)
+    again = source.latestOffset(end, LIMIT)
+    assert again != end
+    assert ranges(source.partitions(end, again)) == [[SPAN]]
+
+
+def test_a_kept_checkpoint_is_no_position(source: RangeSource, ticker: FakeTicker) -> None:
+    """A new run over an earlier checkpoint begins where the group stands; what Spark kept is not committed."""
+    start = source.initialOffset()
+    ticker.next = [SPAN]
+    end = source.latestOffset(start, LIMIT)
+    ticker.begun, ticker.next = 0, []
+    following = again(source)
+    assert following.latestOffset(end, LIMIT) == end
+    assert (ticker.begun, ticker.ticks[-1]) == (1, {})
+
+
+@pytest.mark.parametrize("still", [True, False])
+def test_a_micro_batch_that_spark_repeats(source: RangeSource, ticker: FakeTicker, still: bool) -> None:
+    """What an earlier run planned and did not end is read again as far as the group has it put down."""
+    start = source.initialOffset()
+    ticker.next = [SPAN]
+    end = source.latestOffset(start, LIMIT)
+    ticker.begun = 0
+    ticker.put_down = [FIVE_TO_NINE] if still else []
+    following = again(source)
+    assert ranges(following.partitions(start, end)) == ([[SPAN]] if still else [])
+    assert ticker.begun == 1
+    following.latestOffset(end, LIMIT)
+    assert ticker.ticks[-1] == ({("orders", 0): 9} if still else {})
+
+
+@pytest.mark.parametrize("kept", [{"orders": {"0": [9, "interval"]}}, {"batch": {"0": [9, "interval"]}}, {}])
+def test_a_checkpoint_of_an_earlier_version(source: RangeSource, ticker: FakeTicker, kept: dict[str, Any]) -> None:
+    """Offsets that hold positions, whatever the topic's name, are no ranges; the group's offsets count."""
+    assert source.partitions({}, kept) == []
+    assert source.latestOffset(kept, LIMIT) == kept
+    ticker.next = [SPAN]
+    end = source.latestOffset(kept, LIMIT)
+    assert ranges(source.partitions(kept, end)) == [[SPAN]]
+
+
+def test_tasks_are_bounded(source: RangeSource, ticker: FakeTicker) -> None:
+    """`tasks.max` bounds the Spark tasks of a micro-batch, not the ranges."""
+    start = source.initialOffset()
+    ticker.next = [planned("orders", p, 0, 10) for p in range(5)]
+    end = source.latestOffset(start, LIMIT)
+    assert sorted(map(len, ranges(source.partitions(start, end)))) == [2, 3]
+    ticker.most_tasks = 1
+    assert list(map(len, ranges(source.partitions(start, end)))) == [5]
+
+
+def test_a_trigger_available_now_drains(source: RangeSource, ticker: FakeTicker) -> None:
+    """`--until-caught-up` takes what is there whatever the thresholds say."""
+    start = source.initialOffset()
+    source.prepareForTriggerAvailableNow()
+    source.latestOffset(start, source.getDefaultReadLimit())
+    assert ticker.drained
+
+
+def test_what_goes_wrong_is_left_for_the_program(source: RangeSource, ticker: FakeTicker) -> None:
+    """Spark turns exceptions into text, so the failure is left as a value, by name and words."""
+    start = source.initialOffset()
+    ticker.error = OffsetsLost("offsets 1 to 4")
+    with pytest.raises(OffsetsLost):
+        source.latestOffset(start, LIMIT)
+    state = State(source._given.state_path)
+    assert state.failure() == Failure("OffsetsLost", "offsets 1 to 4")
+    state.close()
+
+
+def test_it_travels_without_its_connections(source: RangeSource, ticker: FakeTicker) -> None:
+    """What goes to workers is the settings, not a client or an open file."""
+    source.initialOffset()
+    back = pickle.loads(pickle.dumps(source))
+    assert back._ticker is None
+    assert back._state is None
+    assert back._given == source._given
+
+
+def test_stopping_closes_the_ticker(source: RangeSource, ticker: FakeTicker) -> None:
+    """At the end of the query the clients are closed; without any there is nothing to close."""
+    source.stop()
+    source.initialOffset()
+    source.stop()
+    assert ticker.closed
+
+
+def test_a_task_is_its_ranges(source: RangeSource) -> None:
+    """A worker gives one row for each range, with all that the sink needs to know of it."""
+    work = Work([planned("orders", 0, 5, 7), planned("orders", 1, 0, 1)])
+    assert [one for batch in source.read(work) for one in ranges_in(batch)] == list(work.ranges)
+
+
+class FakeReader:
+    """A range of a block for each record."""
+
+    def __init__(
+        self, kafka: KafkaSettings, topic: str, partition: int, start: int, end: int, topic_id: str, *, epoch: int
+    ) -> None:
+        assert (topic_id, epoch) == (f"id-of-{topic}", -1)
+        self._made = [RecordBatch.of(topic, partition, [offset], [0], [b"{}"]) for offset in range(start, end)]
+
+    def blocks(self) -> Iterator[RecordBatch]:
+        yield from self._made
+
+
+def test_records_are_rows_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For other sinks the source gives one row for each record."""
+    monkeypatch.setattr(range_reader, "RangeReader", FakeReader)
+    handoff.write(replace(SETTINGS, files=FileSettings(str(tmp_path / "tmp"))), tmp_path / "run")
+    options = {handoff.RUN_FOLDER: str(tmp_path / "run"), "rows": "records"}
+    source = KafkaRanges(options).streamReader(None)  # type: ignore[arg-type]
+    rows = [row for batch in source.read(Work([planned("orders", 0, 5, 7)])) for row in batch.to_pylist()]
+    assert [(row["topic"], row["offset"], row["value"]) for row in rows] == [("orders", 5, b"{}"), ("orders", 6, b"{}")]
+
+
+def test_the_first_micro_batch_warms_up(source: RangeSource, ticker: FakeTicker) -> None:
+    """Asked to warm up, the source first gives each slot an empty task, once, and reads nothing for it."""
+    state = State(source._given.state_path)
+    for word in ("warm", "slots"):
+        state.say(word, 3)
+    start = source.initialOffset()
+    end = source.latestOffset(start, LIMIT)
+    assert end != start
+    work = list(source.partitions(start, end))
+    assert [one.reason for pile in ranges(work) for one in pile] == [WARM_UP] * 3
+    assert [batch.column("reason").to_pylist() for batch in source.read(work[0])] == [[WARM_UP]]
+    assert ticker.ticks == []
+    assert source.latestOffset(end, LIMIT) == end
+    assert ticker.ticks == [{}]
+    state.close()
