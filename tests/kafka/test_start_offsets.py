@@ -679,7 +679,9 @@ def hand(cluster: Cluster, signed: str, offset: int = 3) -> Callable[[], None]:
 
 def before_each(calls: Sequence[str]) -> list[int]:
     """Numbers of requests before which another hand must be noticed: between the last look and its commit none can."""
-    return [number for number, name in enumerate(calls, 1) if name != "commit"]
+    found = [number for number, name in enumerate(calls, 1) if name != "commit"]
+    assert found, calls
+    return found
 
 
 @pytest.mark.parametrize("signed", [OPERATOR, YOUNGER])

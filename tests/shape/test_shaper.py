@@ -414,6 +414,7 @@ def test_few_of_many_fields_give_the_same_rows_as_all_of_few() -> None:
     one = Shaper(BARE)
     runs = [run for part in (values[:1_500], values[1_500:]) for run in shape(one, [*part])]
     seen = [row for run in runs for row in run.rows.to_pylist()]
+    assert len(seen) == len(values)
     for number, row in enumerate(seen):
         assert {name: value for name, value in row.items() if value is not None} == {
             "id": number,
