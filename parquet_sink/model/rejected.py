@@ -18,8 +18,8 @@ class Stage(StrEnum):
 class Rejected:
     """One record without a row.
 
-    reason: one sentence for the operator, without the content of any field. key, value, headers: as Kafka had them;
-    key and headers are None, too, when they were not read. timestamp_ms: epoch milliseconds, 0 when the record has none.
+    reason: one sentence for the operator, without the content of any field. key, value, headers: as Kafka had them; key
+    and headers are None, too, when they were not read. timestamp_ms: epoch milliseconds, 0 when the record has none.
     """
 
     topic: str

@@ -1,3 +1,5 @@
+"""Rejected records: values that cross processes."""
+
 import pickle
 
 from parquet_sink.model.rejected import Rejected, Stage
