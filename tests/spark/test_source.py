@@ -10,14 +10,13 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.errors import OffsetsLost
+from parquet_sink.errors import OffsetsLost, failure_named
 from parquet_sink.files.rotation import Reason
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka import planner, range_reader
 from parquet_sink.kafka.admission import Candidate, Range
 from parquet_sink.kafka.group_offsets import Key
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
-from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.settings import SinkSettings
@@ -228,7 +227,7 @@ def test_what_goes_wrong_is_left_for_the_program(source: RangeSource, ticker: Fa
     with pytest.raises(OffsetsLost):
         source.latestOffset(start, LIMIT)
     state = State(source._given.state_path)
-    assert state.failure() == Failure("OffsetsLost", "offsets 1 to 4")
+    assert state.failure() == failure_named("OffsetsLost", "offsets 1 to 4")
     state.close()
 
 

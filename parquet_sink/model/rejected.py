@@ -1,0 +1,33 @@
+"""A record that has no row, as a value: whoever takes it decides whether to stop or to set it aside."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Stage(StrEnum):
+    """Where a record was rejected: Kafka Connect's names, and SHAPE for what Connect leaves to a sink's `put`."""
+
+    KEY_CONVERTER = "KEY_CONVERTER"
+    VALUE_CONVERTER = "VALUE_CONVERTER"
+    HEADER_CONVERTER = "HEADER_CONVERTER"
+    TRANSFORMATION = "TRANSFORMATION"
+    SHAPE = "SHAPE"
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """One record without a row.
+
+    reason: one sentence for the operator, without the content of any field. key, value, headers: as Kafka had them; key
+    and headers are None, too, when they were not read. timestamp_ms: epoch milliseconds, 0 when the record has none.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    stage: Stage
+    reason: str
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: tuple[tuple[str, bytes | None], ...] | None = None
+    timestamp_ms: int = 0
