@@ -3,14 +3,11 @@
 from pathlib import Path
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import (
-    ConnectorSettings,
-    FileSettings,
-    FlushSettings,
-    KafkaSettings,
-    PushSettings,
-    ShapeSettings,
-)
+from parquet_sink.files.settings import FileSettings
+from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.targets.push.settings import PushSettings
 
 
 class Clock:
@@ -46,9 +43,9 @@ def with_java(folder: Path, script: str) -> dict[str, str]:
     return {"JAVA_HOME": str(folder / "home")}
 
 
-def settings(folder: Path, name: str = "orders") -> ConnectorSettings:
+def settings(folder: Path, name: str = "orders") -> SinkSettings:
     """A connector with its files below a folder."""
-    return ConnectorSettings(
+    return SinkSettings(
         name,
         KafkaSettings(("orders",), None, "connect-orders", {}),
         FlushSettings(1_000_000, 100, 2_000),

@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 
-from parquet_sink.config.settings import (
-    FlushSettings,
-)
 from parquet_sink.errors import AnotherInstance, failure_named
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.kafka.group_offsets import Committed, Plan, metadata
+from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.progress import Accepted, PartitionProgress
 from parquet_sink.runtime import connector as module
