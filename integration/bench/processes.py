@@ -82,7 +82,7 @@ def group_of(pid: int, root: int) -> str:
     for sign, group in _BY_COMMAND.items():
         if sign in command:
             return group
-    if "runtime.daemon" in command or "runtime/daemon" in command:
+    if "parquet_sink.spark.daemon" in command:
         return _worker(pid)
     return "other"
 

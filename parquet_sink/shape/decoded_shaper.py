@@ -15,7 +15,6 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.convert.decoded import Decoder
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
@@ -28,6 +27,7 @@ from parquet_sink.shape.run import Records, Run
 from parquet_sink.shape.run_builder import Failure, RunBuilder
 from parquet_sink.shape.schema.evolution import Columns
 from parquet_sink.shape.schema.topic_columns import TopicColumns
+from parquet_sink.shape.settings import ShapeSettings
 
 KEY = b"parquet_sink.columns"
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json import fast as json_fast
@@ -27,6 +26,7 @@ from parquet_sink.shape.primary_keys import PrimaryKeys
 from parquet_sink.shape.run import Assembly, Records, Run
 from parquet_sink.shape.schema.learned import Known
 from parquet_sink.shape.schema.value_types import Change, Row, ValueTypes, evolve, fits
+from parquet_sink.shape.settings import ShapeSettings
 
 _FIELDS_A_BYTE = 4
 _ALWAYS_READ = 200

@@ -19,7 +19,6 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.convert.decoded import Tree, Trees, Typed
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.reinterpret import reinterpreted
@@ -31,6 +30,7 @@ from parquet_sink.shape.flatten.lowercase import lowercased
 from parquet_sink.shape.obfuscation.field_obfuscator import FieldObfuscator
 from parquet_sink.shape.schema import arrow_types
 from parquet_sink.shape.schema.arrow_arrays import conformed
+from parquet_sink.shape.settings import ShapeSettings
 
 _SCHEMAS = 256
 """Record types whose way is remembered."""

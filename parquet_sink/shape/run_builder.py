@@ -7,7 +7,6 @@ from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.shape import metadata
@@ -20,6 +19,7 @@ from parquet_sink.shape.schema.evolution import widens
 from parquet_sink.shape.schema.topic_columns import CUTS, Step, TopicColumns
 from parquet_sink.shape.schema.value_types import Change, Row, ValueTypes, fits
 from parquet_sink.shape.schema.widening import first_misfit
+from parquet_sink.shape.settings import ShapeSettings
 
 _NO_COLUMN = "every field is null or left out, and no column is known"
 

@@ -52,9 +52,9 @@ SETTINGS: Final = {
     "spark.ui.retainedJobs": "10",
     "spark.ui.retainedStages": "10",
     "spark.ui.retainedTasks": "100",
-    "spark/program.python.worker.reuse": "true",
+    "spark.python.worker.reuse": "true",
     "spark.scheduler.mode": "FAIR",
-    "spark/program.python.daemon.module": "parquet_sink.spark.daemon",
+    "spark.python.daemon.module": "parquet_sink.spark.daemon",
     "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|authorization",
 }
 """Ranges must not be merged into fewer tasks; history is kept short, for months of batches; connectors take turns at

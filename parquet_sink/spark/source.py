@@ -15,7 +15,6 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, Suppor
 from parquet_sink.errors import SinkError
 from parquet_sink.kafka.group_offsets import Key
 from parquet_sink.kafka.task_assignment import by_task
-from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.spark import handoff, rows, stream_offsets
@@ -178,5 +177,5 @@ def _told(state: State) -> Iterator[None]:
     try:
         yield
     except SinkError as error:
-        state.fail(Failure(type(error).__name__, str(error)))
+        state.fail(error.failure())
         raise

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, Protocol
 
-from parquet_sink.config.settings import PushSettings
 from parquet_sink.errors import ConnectorError, UploadError, UploadExhausted, UploadPostponed, UploadRefused
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.cleanup import after_acceptance
 from parquet_sink.model.ranges import NO_TRIES, Again, Tries
-from parquet_sink.model.receipts import Receipt, UploadFailure
+from parquet_sink.model.receipts import Receipt
 from parquet_sink.targets.outcome import Outcome, Verdict
+from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.retry import RetryPolicy, Sent, Surroundings, send_with_retries
 
 logger = logging.getLogger(__name__)
@@ -90,10 +90,8 @@ class Deliverer:
 
 def failure_receipt(connector: str, file: FinishedFile, error: ConnectorError) -> Receipt:
     """A receipt that says why a file was not accepted; its next offset is the file's first."""
-    status = error.status if isinstance(error, UploadError) else None
-    again = error.again if isinstance(error, UploadPostponed) else None
-    failure = UploadFailure(type(error).__name__, str(error), status, again)
-    return replace(_about(connector, file), status=status, failure=failure)
+    failure = error.failure()
+    return replace(_about(connector, file), status=failure.status, failure=failure)
 
 
 def _receipt(connector: str, file: FinishedFile, sent: Sent, accepted_at: float, seconds: dict[str, float]) -> Receipt:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from parquet_sink.model.receipts import Receipt, UploadFailure
+from parquet_sink.errors import failure_named
+from parquet_sink.model.receipts import Receipt
 from parquet_sink.runtime.connector import Status
 from parquet_sink.runtime.lines import LogLines, describe
 
@@ -59,7 +60,7 @@ def test_a_file_is_one_line() -> None:
 def test_each_file_is_told_once(lines: LogLines, caplog: pytest.LogCaptureFixture) -> None:
     """However often is looked, a file has one line; one that failed has its own error elsewhere."""
     one = connector()
-    one.state.receipts = [RECEIPT, replace(RECEIPT, failure=UploadFailure("UploadRefused", "no"))]
+    one.state.receipts = [RECEIPT, replace(RECEIPT, failure=failure_named("UploadRefused", "no"))]
     for _ in range(3):
         lines.look([one])
     one.state.receipts.append(replace(RECEIPT, file_name="second"))

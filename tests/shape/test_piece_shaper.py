@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.config.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.convert.decoded import Tree, Trees, Typed
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.shape import explode, metadata, piece_shaper
@@ -21,6 +20,7 @@ from parquet_sink.shape.column_batch import ColumnBatch, TreeBatch
 from parquet_sink.shape.flatten.tree_rows import PendingRows, kinds_of, rows_of
 from parquet_sink.shape.piece_shaper import PieceShaper
 from parquet_sink.shape.schema.topic_columns import TopicColumns
+from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
 
 PLAIN = ShapeSettings(embed_metadata=False)
 CHUNKS = replace(PLAIN, chunks=3, chunk_bytes=10_000)

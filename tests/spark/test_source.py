@@ -10,28 +10,24 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import (
-    ConnectorSettings,
-    FileSettings,
-    FlushSettings,
-    KafkaSettings,
-    PushSettings,
-    ShapeSettings,
-)
-from parquet_sink.errors import OffsetsLost
+from parquet_sink.errors import OffsetsLost, failure_named
 from parquet_sink.files.rotation import Reason
+from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka import planner, range_reader
 from parquet_sink.kafka.admission import Candidate, Range
 from parquet_sink.kafka.group_offsets import Key
-from parquet_sink.model.failure import Failure
+from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.spark import handoff
 from parquet_sink.spark.rows import WARM_UP, ranges_in
 from parquet_sink.spark.source import KafkaRanges, RangeSource, Work
 from parquet_sink.state.sqlite import State
+from parquet_sink.targets.push.settings import PushSettings
 
-SETTINGS = ConnectorSettings(
+SETTINGS = SinkSettings(
     "orders",
     KafkaSettings(("orders",), None, "connect-orders", {"bootstrap.servers": "localhost:9092"}, tasks_max=2),
     FlushSettings(1_000_000, 100, 2_000),
@@ -231,7 +227,7 @@ def test_what_goes_wrong_is_left_for_the_program(source: RangeSource, ticker: Fa
     with pytest.raises(OffsetsLost):
         source.latestOffset(start, LIMIT)
     state = State(source._given.state_path)
-    assert state.failure() == Failure("OffsetsLost", "offsets 1 to 4")
+    assert state.failure() == failure_named("OffsetsLost", "offsets 1 to 4")
     state.close()
 
 

@@ -8,7 +8,6 @@ tuples, and schemas that refer to themselves.
 
 from collections.abc import Callable
 
-from parquet_sink.config.settings import ConverterSettings
 from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.convert.json_schema.keywords import (
     UNIONS,
@@ -21,6 +20,7 @@ from parquet_sink.convert.json_schema.keywords import (
     without,
 )
 from parquet_sink.convert.json_schema.refs import Place, References
+from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.convert.typed_json.exact import to_default
 from parquet_sink.convert.typed_json.expansion import CELL_BYTES, cost
 from parquet_sink.convert.typed_json.types import (

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from parquet_sink.config.key import ems
-from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.shape.column_batch import ColumnBatch
@@ -13,6 +12,7 @@ from parquet_sink.shape.flatten import trees as one_row
 from parquet_sink.shape.flatten.row_arrays import arrays_of
 from parquet_sink.shape.schema.evolution import Columns
 from parquet_sink.shape.schema.value_types import EmptyMap, Incompatible, Row, ValueTypes, check
+from parquet_sink.shape.settings import ShapeSettings
 
 _NUMBERS = (int, float)
 _EXPLODED = f"{ems('explode.mode')}=List: its elements"

@@ -15,7 +15,6 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.config.settings import ObfuscationSettings
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.reinterpret import reinterpreted
@@ -23,6 +22,7 @@ from parquet_sink.shape.obfuscation.methods import FreshSalt, TextObfuscator, fr
 from parquet_sink.shape.obfuscation.paths import ITEM, PathNode, PathTree
 from parquet_sink.shape.schema.arrow_arrays import spans
 from parquet_sink.shape.schema.arrow_types import entries
+from parquet_sink.shape.settings import ObfuscationSettings
 
 _MOST_TYPES = 64
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.config.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.convert.decoded import Decoded, Typed
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json import fast as json_fast
@@ -20,6 +19,7 @@ from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape import json_shaper, pace
 from parquet_sink.shape.flatten.lowercase import lowercased
 from parquet_sink.shape.schema.arrow_types import distinct
+from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.shape.shaper import Shaper
 
 KEY = "connect.ems.convert.lowercase.fields"

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.config.settings import ObfuscationSettings
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.shape.flatten.trees import flatten
 from parquet_sink.shape.obfuscation import field_obfuscator, paths
 from parquet_sink.shape.obfuscation.field_obfuscator import FieldObfuscator
+from parquet_sink.shape.settings import ObfuscationSettings
 
 STARS = "*****"
 TEXT, NUMBER = pa.string(), pa.int64()
