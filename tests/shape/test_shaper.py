@@ -10,7 +10,7 @@ from parquet_sink.convert.json import fast as json_fast
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape import json_shaper as shaper_module
-from parquet_sink.shape.kinds import MAX_COLUMNS, MAX_NAME
+from parquet_sink.shape.schema.value_types import MAX_COLUMNS, MAX_NAME
 from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.shape.shaper import Run, Shaper
 
