@@ -5,11 +5,11 @@ from typing import Final
 
 import urllib3
 
-from parquet_sink.config.settings import ProxySettings
 from parquet_sink.net.connections import open_manager
 from parquet_sink.net.deadline import ExchangeDeadline
 from parquet_sink.net.exchange import Answer, Body, FailureKind, Limits, Request, RequestFailed
 from parquet_sink.net.failures import failure_of
+from parquet_sink.net.settings import ProxySettings
 
 _ERRORS: Final = (urllib3.exceptions.HTTPError, OSError)
 

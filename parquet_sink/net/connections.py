@@ -13,8 +13,8 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.contrib.socks import SOCKSConnection, SOCKSHTTPSConnection, SOCKSProxyManager
 
-from parquet_sink.config.settings import ProxySettings
 from parquet_sink.net.deadline import current_deadline
+from parquet_sink.net.settings import ProxySettings
 
 _SOCKS_SCHEMES: Final = {"SOCKS4": "socks4a", "SOCKS5": "socks5h"}  # the proxy resolves the server's name
 

@@ -5,7 +5,7 @@ import threading
 from collections import OrderedDict
 from typing import Final
 
-from parquet_sink.config.settings import PushSettings
+from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.target import Target
 
 MOST_TARGETS: Final = 16

@@ -3,8 +3,8 @@
 import pytest
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import ProxySettings
 from parquet_sink.net.connections import proxy_url
+from parquet_sink.net.settings import ProxySettings
 
 
 @pytest.mark.parametrize(

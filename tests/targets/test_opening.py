@@ -1,8 +1,8 @@
 """Targets by their settings."""
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import PushSettings
 from parquet_sink.targets.opening import target_for
+from parquet_sink.targets.push.settings import PushSettings
 
 
 def test_a_process_has_one_target_for_equal_settings() -> None:

@@ -11,7 +11,6 @@ from typing import Final
 from urllib.parse import urlencode
 
 from parquet_sink import __version__
-from parquet_sink.config.settings import PushSettings
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.net.client import HttpClient
 from parquet_sink.net.exchange import Body, Limits, Request, RequestFailed
@@ -20,6 +19,7 @@ from parquet_sink.targets.outcome import Outcome, ProbeResult
 from parquet_sink.targets.push.answers import of_answer, of_failure
 from parquet_sink.targets.push.body import EmptyForm, MultipartFile
 from parquet_sink.targets.push.probe import judge
+from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.trust import authorities
 
 MOST_ANSWER_BYTES: Final = 64 * 1024
