@@ -2,7 +2,6 @@
 
 A target knows how to hand over one file once, and what that came to. Order, retries, receipts and the end of a
 connector are the same for all of them, and are not its business (`uploader`, `retry`, `delivery`).
-`integration/test_targets.py` is what every target must pass.
 """
 
 from typing import Protocol
