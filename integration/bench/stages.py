@@ -25,7 +25,7 @@ from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.shape.assembly import Run
+from parquet_sink.shape.run import Run
 from parquet_sink.shape.shaper import Shaper
 from parquet_sink.targets.push.target import PushTarget
 

@@ -20,6 +20,7 @@ from parquet_sink.targets.retry import (
     should_retry,
     wait_seconds,
 )
+from tests.factories import Clock
 
 POLICY = RetryPolicy(attempts=10, interval_seconds=1, budget_seconds=1000, retry_refused=False)
 
@@ -64,23 +65,17 @@ def test_retry_after_wins_when_longer() -> None:
     assert wait_seconds(3, POLICY, 1, 1.0) == 4
 
 
-class Clock:
-    """Time that passes only when somebody sleeps."""
+class Sleeper(Clock):
+    """A clock with what else retries see of the world."""
 
-    def __init__(self) -> None:
-        self.time = 0.0
-        self.waits: list[float] = []
-        self.stopped = False
-
-    def sleep(self, seconds: float) -> None:
-        self.time += seconds
-        self.waits.append(seconds)
+    stopped = False
 
     def around(self) -> Surroundings:
-        return Surroundings(lambda: self.time, lambda: 1.0, self.sleep, lambda: self.stopped)
+        """Nothing is left to chance."""
+        return Surroundings(self.now, lambda: 1.0, self.sleep, lambda: self.stopped)
 
 
-def run(policy: RetryPolicy, clock: Clock, outcomes: Callable[[int], Outcome]) -> tuple[Outcome, int, list[float]]:
+def run(policy: RetryPolicy, clock: Sleeper, outcomes: Callable[[int], Outcome]) -> tuple[Outcome, int, list[float]]:
     """Sends until it ends; also the seconds left that each attempt was given."""
     given_seconds: list[float] = []
 
@@ -90,8 +85,8 @@ def run(policy: RetryPolicy, clock: Clock, outcomes: Callable[[int], Outcome]) -
 
     earlier, waits = NO_TRIES, list[float]()
     while True:
-        before = clock.time
-        around = replace(clock.around(), elapsed=lambda: clock.time - before)  # noqa: B023 - called within the round
+        before = clock.seconds
+        around = replace(clock.around(), elapsed=lambda: clock.seconds - before)  # noqa: B023 - called within the round
         sent = send_with_retries(send, policy, around, lambda outcome, wait: waits.append(wait), earlier)
         if sent.wait_s is None:
             break
@@ -105,7 +100,7 @@ def run(policy: RetryPolicy, clock: Clock, outcomes: Callable[[int], Outcome]) -
 
 def test_attempts_are_bounded() -> None:
     """max.retries counts attempts in all, and the last outcome is returned."""
-    clock = Clock()
+    clock = Sleeper()
     policy = RetryPolicy(4, 1, 1000, retry_refused=False)
     outcome, attempts, left = run(policy, clock, lambda n: Outcome(Verdict.UNKNOWN, f"no. {n}"))
     assert (outcome.cause, attempts, clock.waits) == ("no. 4", 4, [1, 2, 4])
@@ -114,7 +109,7 @@ def test_attempts_are_bounded() -> None:
 
 def test_time_is_bounded() -> None:
     """A wait that would pass the budget is not begun."""
-    clock = Clock()
+    clock = Sleeper()
     _, attempts, _ = run(RetryPolicy(100, 10, 60, retry_refused=False), clock, lambda n: Outcome(Verdict.RETRIABLE, ""))
     assert (attempts, clock.waits) == (3, [10, 20])
 
@@ -122,18 +117,18 @@ def test_time_is_bounded() -> None:
 def test_the_third_attempt_may_do() -> None:
     """Acceptance ends the retries."""
     outcomes = [Outcome(Verdict.UNKNOWN, ""), Outcome(Verdict.RETRIABLE, ""), Outcome(Verdict.ACCEPTED, "")]
-    outcome, attempts, _ = run(POLICY, Clock(), lambda n: outcomes[n - 1])
+    outcome, attempts, _ = run(POLICY, Sleeper(), lambda n: outcomes[n - 1])
     assert (outcome.verdict, attempts) == (Verdict.ACCEPTED, 3)
 
 
 def test_a_refusal_ends_at_once() -> None:
     """With THROW a refusal is not tried again."""
-    assert run(POLICY, Clock(), lambda n: Outcome(Verdict.REFUSED, ""))[1] == 1
+    assert run(POLICY, Sleeper(), lambda n: Outcome(Verdict.REFUSED, ""))[1] == 1
 
 
 def test_retry_after_is_waited() -> None:
     """The wait that a target asks for is waited, where it asks for more than ours."""
-    clock = Clock()
+    clock = Sleeper()
     asked = [60.0, 240.0, None]
     run(
         RetryPolicy(4, 1, 1000, retry_refused=False),
@@ -146,7 +141,7 @@ def test_retry_after_is_waited() -> None:
 @pytest.mark.parametrize("when", ["while sending", "while waiting"])
 def test_a_stop_ends_the_retries(when: str) -> None:
     """When the connector stops, neither a wait nor an attempt is begun any more."""
-    clock = Clock()
+    clock = Sleeper()
 
     def sleep(seconds: float) -> None:
         clock.stopped = True
