@@ -13,8 +13,8 @@ from typing import Final
 
 from confluent_kafka import Consumer
 
-from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.kafka import client_options
+from parquet_sink.kafka.settings import KafkaSettings
 
 MOST_IDLE: Final = 4
 """Consumers that wait in one process at most, one for each configuration: each holds connections and up to 4 MiB."""

@@ -11,7 +11,6 @@ from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import KafkaFailed
 from parquet_sink.kafka import client_errors, client_options
 from parquet_sink.kafka.batch_builder import BatchBuilder, message_offset, next_poll
@@ -19,6 +18,7 @@ from parquet_sink.kafka.consumer_cache import CachedConsumer, Position, consumer
 from parquet_sink.kafka.leader_epochs import says_cut
 from parquet_sink.kafka.lost_offsets import offsets_deleted
 from parquet_sink.kafka.reader_checks import ReaderChecks
+from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
 from parquet_sink.process.memory import give_back
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.kafka import consumer_cache
 from parquet_sink.kafka.consumer_cache import MOST_IDLE, UNASSIGN_AFTER_S, CachedConsumer, ConsumerCache, Position
+from parquet_sink.kafka.settings import KafkaSettings
 
 KAFKA = KafkaSettings(topics=("orders",), group="connect-orders", client={"bootstrap.servers": "localhost:9092"})
 HERE = Position("orders", "", 0, 5)

@@ -10,13 +10,14 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import KafkaFailed, OffsetsLost, TopicGone
 from parquet_sink.kafka import batch_builder, range_reader
 from parquet_sink.kafka.batch_builder import BATCH_BYTES, BATCH_RECORDS
 from parquet_sink.kafka.consumer_cache import ConsumerCache
 from parquet_sink.kafka.range_reader import SILENCE_S, RangeReader
+from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.records import RecordBatch
+from tests.factories import Clock
 
 KAFKA = KafkaSettings(topics=("orders",), group="connect-orders", client={"bootstrap.servers": "localhost:9092"})
 ACCEPTING = KafkaSettings(("orders",), None, "connect-orders", KAFKA.client, lost_offsets="CONTINUE")
@@ -350,16 +351,6 @@ def test_what_waiting_does_not_cure_fails() -> None:
     log.events = [KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)]
     with pytest.raises(KafkaFailed, match="Topic orders, topic-partition 3, offset 0: "):
         list(opened(log, 0, 5).batches())
-
-
-class Clock:
-    """Seconds that pass when the test says so."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def monotonic(self) -> float:
-        return self.seconds
 
 
 def test_silence_fails_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
