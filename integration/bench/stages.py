@@ -93,7 +93,7 @@ def _without_overlap(found: dict[str, float], build: str) -> dict[str, float]:
 
 
 def _read(settings: SinkSettings, topic: str, count: int) -> list[RecordBatch]:
-    return list(RangeReader(settings.kafka, topic, 0, 0, count).blocks())
+    return list(RangeReader(settings.kafka, topic, 0, 0, count).batches())
 
 
 def _learned(settings: SinkSettings, blocks: list[RecordBatch]) -> pa.Schema | None:

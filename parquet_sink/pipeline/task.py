@@ -83,7 +83,7 @@ class TaskFlush:
             *(planned.topic, planned.partition, planned.start, planned.end, planned.topic_id),
             accepted=planned.accepted,
             epoch=planned.epoch,
-        ).blocks()
+        ).batches()
 
     def _flush(self, planned: PlannedRange) -> RangeFlush:
         key = (planned.topic, planned.partition)

@@ -79,7 +79,7 @@ class FakeReader:
             items for p, items in feeds.items() if [p.topic, p.partition, p.start, p.end, p.topic_id] == where
         )
 
-    def blocks(self) -> Iterator[RecordBatch]:
+    def batches(self) -> Iterator[RecordBatch]:
         for item in self._items:
             if isinstance(item, BaseException):
                 raise item
