@@ -81,7 +81,7 @@ def _credentials(parts: SplitResult, settings: RegistrySettings) -> tuple[str, S
 
 
 class RegistryEndpoint:
-    """One address of a registry. Not for several threads. Raises InvalidConfiguration for a token that cannot be sent."""
+    """One address of a registry. Not for threads to share. Raises InvalidConfiguration for a token no header has."""
 
     def __init__(self, address: Address, settings: RegistrySettings, context: ssl.SSLContext) -> None:
         self.url = address.url
