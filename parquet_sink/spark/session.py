@@ -98,12 +98,14 @@ class Session:
         for key, value in self._settings(local).items():
             conf.set(key, value)
         context = SparkContext(conf=conf, gateway=self.java.launch(conf))
+        log.debug("start: the Spark context is ready")
         vars(context._accumulatorServer)["handle_error"] = _said_elsewhere  # noqa: SLF001 - prints a trace otherwise
 
     def open(self) -> SparkSession:
         """The session; it is known to the thread that asks, in which queries are to be started."""
         self._spark = SparkSession.builder.getOrCreate()
         register(self._spark)
+        log.debug("start: the session is ready")
         return self._spark
 
     def _settings(self, local: bool) -> dict[str, str]:
