@@ -18,15 +18,20 @@
         │   └── TopicGone        a topic is not there, or not any more: make it, or correct the connector's topics
         ├── RegistryFailed       the schema registry refused or stayed away
         │   └── RegistryAway     no answer in time, or trouble of its own; it may come back
-        └── StorageFailed        the folder for temporary files cannot be used
+        ├── StorageFailed        the folder for temporary files cannot be used
+        ├── MachineBusy          Spark could not start a process in time; it may the next time
+        └── Defect               nobody raised it on purpose: a lost worker, a full heap, a bug
 
+What the program does about an error is in its class: `reaction`. No other module decides by the name of an error.
 Messages are for an operator: what happened, where (topic, topic-partition, offset or key), and the cure.
-No message ever holds a secret. All errors survive pickling, because they cross processes by value.
+No message ever holds a secret. All errors survive pickling. Between processes they cross as a `Failure`, which
+`SinkError.failure` makes; `failure_named` makes it from the text in which Spark passes an exception on.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, Final
 
+from parquet_sink.model.failure import FATAL, Failure, Reaction, Restart
 from parquet_sink.model.ranges import Again
 
 RESET_TOOL: Final = "kafka-consumer-groups (or: parquet-sink kafka --tool consumer-groups)"
@@ -36,7 +41,12 @@ RESET_TOOL: Final = "kafka-consumer-groups (or: parquet-sink kafka --tool consum
 class SinkError(Exception):
     """Base of everything this program raises on purpose."""
 
-    exit_status = 1
+    exit_status: ClassVar[int] = 1
+    reaction: ClassVar[Reaction] = FATAL
+
+    def failure(self) -> Failure:
+        """This error by value."""
+        return Failure(type(self).__name__, str(self), self.reaction)
 
 
 class InvalidConfiguration(SinkError):
@@ -69,6 +79,8 @@ class ConnectorError(SinkError):
 class InvalidRecord(ConnectorError):
     """A record that has no row: names topic, topic-partition, offset and reason, never the content."""
 
+    reaction = Reaction(delivers_before=True)
+
     def __init__(self, topic: str, partition: int, offset: int, reason: str) -> None:
         super().__init__(topic, partition, offset, reason)
         self.topic, self.partition, self.offset, self.reason = topic, partition, offset, reason
@@ -88,9 +100,13 @@ class UploadError(ConnectorError):
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message, status)
         self.message, self.status = message, status
+        self.again: Again | None = None
 
     def __str__(self) -> str:
         return self.message
+
+    def failure(self) -> Failure:
+        return Failure(type(self).__name__, self.message, self.reaction, self.status, self.again)
 
 
 class UploadRefused(UploadError):
@@ -99,6 +115,8 @@ class UploadRefused(UploadError):
 
 class UploadExhausted(UploadError):
     """The retry budget (attempts or time) ended without an acceptance; the outcome may be unknown."""
+
+    reaction = Reaction(passes=True)
 
 
 class UploadPostponed(UploadError):
@@ -113,6 +131,8 @@ class UploadPostponed(UploadError):
 class OffsetsLost(ConnectorError):
     """Retention deleted offsets that were not read yet."""
 
+    reaction = Reaction(delivers_before=True)
+
 
 class AnotherInstance(ConnectorError):
     """A second instance of this connector is at work, or an operator moved the offsets while it ran."""
@@ -120,6 +140,8 @@ class AnotherInstance(ConnectorError):
 
 class KafkaFailed(ConnectorError):
     """A Kafka request failed for good, or longer than the budget allows."""
+
+    reaction = Reaction(Restart.BOUNDED, passes=True)
 
 
 class BrokerAway(KafkaFailed):
@@ -129,9 +151,13 @@ class BrokerAway(KafkaFailed):
 class KafkaRefused(KafkaFailed):
     """A broker refused a request, and would refuse it again: rights, versions, limits."""
 
+    reaction = FATAL
+
 
 class TopicGone(KafkaFailed):
     """A topic or topic-partition is not there; while a connector runs it is let go of, and the others go on."""
+
+    reaction = Reaction(range_again_s=1.0)  # by then the driver knows whether the topic is there
 
 
 class RegistryFailed(ConnectorError):
@@ -141,6 +167,32 @@ class RegistryFailed(ConnectorError):
 class RegistryAway(RegistryFailed):
     """No registry answered in time, or only with trouble of its own; nothing is lost meanwhile."""
 
+    reaction = Reaction(Restart.REGISTRY, passes=True)
+
 
 class StorageFailed(ConnectorError):
     """A local file could not be made, written, read or verified."""
+
+
+class MachineBusy(ConnectorError):
+    """Spark gives its Python processes ten seconds to start, which cannot be set; a busy machine takes longer."""
+
+    reaction = Reaction(Restart.MACHINE, at_start=True, passes=True)
+
+
+class Defect(ConnectorError):
+    """Something that nobody raised on purpose: a lost worker, a full heap, a bug."""
+
+    reaction = Reaction(Restart.BOUNDED, at_start=True, passes=True)
+
+
+def failure_named(kind: str, message: str) -> Failure:
+    """The failure of the error class of this name, or of a `Defect` where there is no such class."""
+    reaction = next((one.reaction for one in _classes(SinkError) if one.__name__ == kind), Defect.reaction)
+    return Failure(kind, message, reaction)
+
+
+def _classes(base: type[SinkError]) -> Iterator[type[SinkError]]:
+    yield base
+    for one in base.__subclasses__():
+        yield from _classes(one)

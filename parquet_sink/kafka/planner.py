@@ -30,7 +30,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Final
 
-from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import BrokerAway, KafkaFailed, TopicGone
 from parquet_sink.kafka import client_options
 from parquet_sink.kafka.admission import Candidate, due
@@ -45,6 +44,7 @@ from parquet_sink.kafka.leader_epochs import Epochs
 from parquet_sink.kafka.progress import Context, Standing
 from parquet_sink.kafka.range_plans import RangePlanner
 from parquet_sink.kafka.recreated_topics import TopicGuard
+from parquet_sink.kafka.settings import PlanningSettings
 from parquet_sink.kafka.start_offsets import TopicIds, topics_of
 from parquet_sink.kafka.unavailable import Aside, Away, Ends
 from parquet_sink.kafka.watermarks import Watermarks
@@ -72,7 +72,7 @@ class Ticker:
 
     def __init__(
         self,
-        settings: ConnectorSettings,
+        settings: PlanningSettings,
         state: State,
         instance: Instance,
         *,

@@ -5,20 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from parquet_sink.model.ranges import Again
-
-
-@dataclass(frozen=True)
-class UploadFailure:
-    """Why a file was not accepted. `kind` is the name of the error's class, `message` is for the operator.
-
-    again: set when the file will be tried again.
-    """
-
-    kind: str
-    message: str
-    status: int | None = None
-    again: Again | None = None
+from parquet_sink.model.failure import Failure
 
 
 @dataclass(frozen=True)
@@ -47,7 +34,7 @@ class Receipt:
     answer_id: str | None = None
     accepted_at: float | None = None
     oldest_ms: int | None = None
-    failure: UploadFailure | None = None
+    failure: Failure | None = None
 
     @property
     def accepted(self) -> bool:
@@ -63,7 +50,7 @@ class Receipt:
 
     @classmethod
     def from_json(cls, text: str) -> "Receipt":
-        """The inverse of `to_json`. Raises ValueError or TypeError for anything else."""
+        """The inverse of `to_json`. Raises ValueError, KeyError or TypeError for anything else."""
         fields: dict[str, Any] = json.loads(text)
         failure = fields.pop("failure", None)
-        return cls(**fields, failure=None if failure is None else UploadFailure(**failure))
+        return cls(**fields, failure=None if failure is None else Failure.from_dict(failure))

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.convert.decoded import Decoder
-from parquet_sink.errors import ConnectorError, InvalidRecord, OffsetsLost, TopicGone
+from parquet_sink.errors import ConnectorError, InvalidRecord
 from parquet_sink.files import naming
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.claims import PartitionClaim
@@ -20,16 +19,13 @@ from parquet_sink.model.ranges import NO_TRIES, Again, Known, PlannedRange
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.outcome import RangeOutcome
-from parquet_sink.shape.churn import ChurnWatch
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.shape.schema.change_monitor import SchemaChangeMonitor
 from parquet_sink.shape.shaper import Shaper
 from parquet_sink.targets.uploader import OrderedUploader, Upload
 
 log = logging.getLogger(__name__)
 
-DELIVERS_WHAT_CAME_BEFORE = (InvalidRecord, OffsetsLost)
-"""Where these end a range, it ends again at the next attempt. Other trouble passes, and the open file is made again
-as a whole: rows that went out in half a file would come once more under another name."""
-TOPIC_GONE_S = 1.0
 CLAIM_WAIT_S = 5.0
 
 
@@ -43,7 +39,7 @@ class RangeFlush:
     def __init__(
         self,
         planned: PlannedRange,
-        settings: ConnectorSettings,
+        settings: SinkSettings,
         uploader: OrderedUploader,
         decoder: Decoder | None,
     ) -> None:
@@ -64,7 +60,7 @@ class RangeFlush:
             settings.files,
             bytes_per_row=planned.known.bytes_per_row,
         )
-        self._churn = ChurnWatch(name, planned.topic)
+        self._schema_changes = SchemaChangeMonitor(name, planned.topic)
         schema = planned.known.schema
         known = None if schema is None else pa.ipc.read_schema(pa.py_buffer(schema))
         self.shaper = Shaper(settings.shape, known, decoder)
@@ -93,7 +89,7 @@ class RangeFlush:
             for run in self.shaper.shape(block):
                 for part in run.parts(self._commit_records):
                     files = self._accumulator.add(part, oldest)
-                    self._churn.added(part.rows.schema, (f.rows for f in files if f.reason is Reason.SCHEMA))
+                    self._schema_changes.added(part.rows.schema, (f.rows for f in files if f.reason is Reason.SCHEMA))
                     self._send(files)
                     if self.ended:
                         return
@@ -111,11 +107,12 @@ class RangeFlush:
 
     def fail(self, error: ConnectorError) -> None:
         """Ends the range for a reason of its own, or for trouble with reading it."""
-        if isinstance(error, DELIVERS_WHAT_CAME_BEFORE):
+        reaction = error.reaction
+        if reaction.delivers_before:
             self._close(Reason.END_OF_RANGE)
-            self._failure = self._failure or _failure(error)
-        elif isinstance(error, TopicGone):
-            self._again = Again(self.planned.tries, TOPIC_GONE_S)  # the driver lets go of it, if it is
+            self._failure = self._failure or error.failure()
+        elif reaction.range_again_s is not None:
+            self._again = Again(self.planned.tries, reaction.range_again_s)
             self.abandon()
         else:
             self._fail(error)
@@ -135,7 +132,7 @@ class RangeFlush:
         again = refused.again if refused is not None else self._again
         failure = self._failure
         if refused is not None:
-            failure = None if again is not None else Failure(refused.kind, refused.message)
+            failure = refused if again is None else None
         done = tuple(one for one in receipts if one.failure is None or one.failure.again is None)
         until = max(self._accepted_until(receipts), self.planned.accepted)
         return RangeOutcome(self.planned, until, done, failure, self._learned(), again)
@@ -151,8 +148,7 @@ class RangeFlush:
 
     @property
     def _thrown_away(self) -> bool:
-        kinds = tuple(error.__name__ for error in DELIVERS_WHAT_CAME_BEFORE)
-        return self._again is not None or (self._failure is not None and self._failure.kind not in kinds)
+        return self._again is not None or (self._failure is not None and not self._failure.reaction.delivers_before)
 
     def _learned(self) -> Known:
         schema = None if self.shaper.known is None else self.shaper.known.serialize().to_pybytes()
@@ -182,9 +178,5 @@ class RangeFlush:
         self.ended = True
 
     def _fail(self, error: ConnectorError) -> None:
-        self._failure = self._failure or _failure(error)
+        self._failure = self._failure or error.failure()
         self.abandon()
-
-
-def _failure(error: ConnectorError) -> Failure:
-    return Failure(type(error).__name__, str(error))

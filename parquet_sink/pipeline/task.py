@@ -19,7 +19,6 @@ what was known when it was planned. Nothing is committed before 4 is done for al
 import logging
 from collections.abc import Iterator, Sequence
 
-from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.convert.decoded import Decoder
 from parquet_sink.errors import ConnectorError
 from parquet_sink.kafka.range_reader import RangeReader
@@ -28,10 +27,11 @@ from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.outcome import RangeOutcome
 from parquet_sink.pipeline.range_flush import RangeFlush
 from parquet_sink.pipeline.read_ahead import ReadAhead
+from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.process.memory import give_back
 from parquet_sink.targets.delivery import Deliverer
-from parquet_sink.targets.push.client import client_for
+from parquet_sink.targets.opening import target_for
 from parquet_sink.targets.uploader import OrderedUploader
 
 log = logging.getLogger(__name__)
@@ -43,11 +43,11 @@ _warned: set[tuple[str, str, tuple[str, ...]]] = set()
 class TaskFlush:
     """All ranges of one task: read one after the other, sent side by side."""
 
-    def __init__(self, settings: ConnectorSettings) -> None:
+    def __init__(self, settings: SinkSettings) -> None:
         configure_worker(settings.name)
         self._settings = settings
-        client = client_for(settings.push)
-        deliverer = Deliverer(settings.name, client, settings.push, keep_files=settings.files.keep_files)
+        target = target_for(settings.push)
+        deliverer = Deliverer(settings.name, target, settings.push, keep_files=settings.files.keep_files)
         self._uploader = OrderedUploader(deliverer)
         self._flushes: dict[tuple[str, int], RangeFlush] = {}
 
@@ -83,7 +83,7 @@ class TaskFlush:
             *(planned.topic, planned.partition, planned.start, planned.end, planned.topic_id),
             accepted=planned.accepted,
             epoch=planned.epoch,
-        ).blocks()
+        ).batches()
 
     def _flush(self, planned: PlannedRange) -> RangeFlush:
         key = (planned.topic, planned.partition)

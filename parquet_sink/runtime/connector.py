@@ -18,15 +18,15 @@ from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import ConnectorError
 from parquet_sink.files.cleanup import prepare, remove_leftovers
 from parquet_sink.files.lock import ConnectorLock
-from parquet_sink.model.failure import Failure
+from parquet_sink.model.failure import Failure, Restart
+from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.runtime import group
 from parquet_sink.runtime.restarts import PAUSE_S, Patience, Restarts
 from parquet_sink.spark import handoff
-from parquet_sink.spark.causes import BUSY, DEFECT, failure_of
+from parquet_sink.spark.causes import failure_of
 from parquet_sink.spark.query import start_query
 from parquet_sink.state.sqlite import State
 
@@ -37,11 +37,6 @@ END_S: Final = 15.0
 BUSY_MS: Final = 1_800_000
 BUSY_PAUSE_S: Final = 30.0
 """A machine that is too busy to start a process is waited for half an hour, with pauses of half a minute at most."""
-REGISTRY_AWAY: Final = "RegistryAway"
-CURABLE: Final = frozenset({"BrokerAway", "KafkaFailed", REGISTRY_AWAY, BUSY, DEFECT})
-"""Failures that a new start of the query may cure."""
-PASSING: Final = CURABLE | {"UploadExhausted"}
-"""Failures that call for nobody's hand when they come while the connector stops: the next start goes on."""
 
 
 class Status(StrEnum):
@@ -57,7 +52,7 @@ class Status(StrEnum):
 class Connector:
     """Owns the lock, the run folder and the streaming query of one connector."""
 
-    def __init__(self, settings: ConnectorSettings, folder: Path, *, until_caught_up: bool = False) -> None:
+    def __init__(self, settings: SinkSettings, folder: Path, *, until_caught_up: bool = False) -> None:
         self.settings, self.folder = settings, folder
         self.status = Status.STARTING
         self.failure: Failure | None = None
@@ -87,7 +82,7 @@ class Connector:
             self._given = handoff.write(self.settings, self.folder)
             self.state = State.for_new_run(self._given.state_path)
         except ConnectorError as error:
-            self._fail(Failure(type(error).__name__, str(error)))
+            self._fail(error.failure())
 
     def start(self, spark: SparkSession, *, slots: int = 1, warm_up: bool = False) -> None:
         """Starts the query; prepares what is not prepared yet. What goes wrong is noted, not raised.
@@ -193,16 +188,17 @@ class Connector:
     def _curable(self, failure: Failure) -> bool:
         """Kafka's trouble is waited for at the start as long as configured; another start would not know better."""
         assert self.state is not None
-        return failure.kind in CURABLE and (failure.kind in {DEFECT, BUSY} or bool(self.state.watches()))
+        reaction = failure.reaction
+        return reaction.restart is not Restart.NEVER and (reaction.at_start or bool(self.state.watches()))
 
     def _pause_before_restart(self, failure: Failure) -> float | None:
         """Seconds; None: no more. The registry, and a busy machine, do not use up the restarts: they are waited for."""
         assert self.state is not None
         assert self._given is not None
-        now = time.monotonic()
-        if failure.kind == REGISTRY_AWAY and self._patience.lasts(now, self.settings.registry_patience_ms):
+        now, restart = time.monotonic(), failure.reaction.restart
+        if restart is Restart.REGISTRY and self._patience.lasts(now, self.settings.registry_patience_ms):
             return min(self._patience.pause_s, self.settings.registry_pause_ms / 1000)
-        if failure.kind == BUSY:
+        if restart is Restart.MACHINE:
             return min(self._busy.pause_s, BUSY_PAUSE_S) if self._busy.lasts(now, BUSY_MS) else None
         return self._restarts.pause_s(now, failure.message, group.standing(self._given, self.state))
 
@@ -259,7 +255,7 @@ class Connector:
         """After the query ended on our request: done, unless somebody's hand is needed. What waits is told."""
         assert self.state is not None
         failure = None if self._query is None or self._again_at is not None else self._reason(self._query)
-        if failure is not None and failure.kind not in PASSING:
+        if failure is not None and not failure.reaction.passes:
             self._fail(failure)
             return
         self.status = Status.DONE

@@ -3,10 +3,10 @@
 import logging
 from collections.abc import Sequence
 
-from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import ConnectorError
 from parquet_sink.kafka.group_offsets import GroupOffsets, Key, Plan
 from parquet_sink.model.progress import Accepted
+from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.runtime.restarts import Standing
 from parquet_sink.spark.handoff import Handoff
 from parquet_sink.state.sqlite import State
@@ -72,7 +72,7 @@ def waiting(state: State) -> dict[Key, tuple[int, int]]:
     return {key: (at, ends[key] - at) for key, at in reached.items() if ends[key] > at}
 
 
-def told(settings: ConnectorSettings, behind: dict[Key, tuple[int, int]], most: int = 10) -> str:
+def told(settings: SinkSettings, behind: dict[Key, tuple[int, int]], most: int = 10) -> str:
     """What waits in Kafka when a connector has stopped, for the log."""
     records = sum(count for _, count in behind.values())
     places = [f"{topic} {partition} from offset {at}" for (topic, partition), (at, _) in sorted(behind.items())]

@@ -1,10 +1,10 @@
-"""The columns that the sink adds to each row: where it came from in Kafka, and the order column. Pure."""
+"""The columns that the sink adds to each row: where it came from in Kafka, and the order column."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.config.key import ems
-from parquet_sink.config.settings import ShapeSettings
+from parquet_sink.shape.settings import ShapeSettings
 
 ORDER_COLUMN = "__celonis_order"
 

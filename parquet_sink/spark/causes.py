@@ -9,13 +9,9 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from parquet_sink.errors import SinkError
+from parquet_sink.errors import Defect, MachineBusy, SinkError, StorageFailed, failure_named
 from parquet_sink.model.failure import Failure
 
-DEFECT: Final = "Defect"
-"""A failure that nobody raised on purpose: a lost worker, a full heap, a bug."""
-BUSY: Final = "MachineBusy"
-"""Spark gives its Python processes ten seconds to start, which cannot be set; a machine that is busy takes longer."""
 LONGEST: Final = 600
 """Characters of a foreign error that an operator sees; all of it goes to the log at DEBUG."""
 
@@ -34,20 +30,20 @@ _ENDS: Final = ("=== Streaming Query ===", "Driver stacktrace:", " SQLSTATE: ")
 def failure_of(error: BaseException, tmp_dir: str) -> Failure:
     """The failure at the bottom of what Spark says. tmp_dir: the folder that holds the connector's state."""
     if isinstance(error, SinkError):
-        return Failure(type(error).__name__, str(error))
+        return error.failure()
     said = _own_words(error) or _words(list(_layers(error)))
     if ours := _OURS.match(said):
-        return Failure(ours[1], ours[2])
+        return failure_named(ours[1], ours[2])
     if disk := _DISK.match(said):
-        return Failure(
-            "StorageFailed",
+        return StorageFailed(
             f"Could not use the connector's state file in folder {tmp_dir} (connect.ems.tmp.dir): {disk[1]}. Check the "
             f"disk it is on, or set connect.ems.tmp.dir to another folder. Nothing is lost: what was not committed is "
-            f"sent again at the next start.",
-        )
+            f"sent again at the next start."
+        ).failure()
     if _LATE in said:
-        return Failure(BUSY, "This machine is too busy: a Python process of Spark's did not start within 10 s.")
-    return Failure(DEFECT, said[:LONGEST])
+        busy = "This machine is too busy: a Python process of Spark's did not start within 10 s."
+        return MachineBusy(busy).failure()
+    return Defect(said[:LONGEST]).failure()
 
 
 def _own_words(error: BaseException) -> str:

@@ -210,11 +210,11 @@ class State:
 
     def fail(self, failure: Failure) -> None:
         """The first failure stays: later ones follow from it."""
-        self._connection.execute("insert or ignore into word values ('failure', ?)", (json.dumps(asdict(failure)),))
+        self._connection.execute("insert or ignore into word values ('failure', ?)", (failure.to_json(),))
 
     def failure(self) -> Failure | None:
         found = self._word("failure")
-        return None if found is None else Failure(**found)
+        return None if found is None else Failure.from_dict(found)
 
     def forgive(self) -> None:
         """Forgets the failure for another try, and what the last micro-batch left: the group's offsets count."""

@@ -5,16 +5,17 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final
 
-from parquet_sink.config.settings import PushSettings
 from parquet_sink.errors import ConnectorError, UploadError, UploadExhausted, UploadPostponed, UploadRefused
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.cleanup import after_acceptance
 from parquet_sink.model.ranges import NO_TRIES, Again, Tries
-from parquet_sink.model.receipts import Receipt, UploadFailure
+from parquet_sink.model.receipts import Receipt
 from parquet_sink.targets.outcome import Outcome, Verdict
+from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.retry import RetryPolicy, Sent, Surroundings, send_with_retries
+from parquet_sink.targets.target import Target
 
 logger = logging.getLogger(__name__)
 
@@ -25,19 +26,13 @@ _FATES: Final = {
 }
 
 
-class Pushes(Protocol):
-    """What sends one file once: `PushClient`, or a fake."""
-
-    def push(self, file: FinishedFile, seconds_left: float) -> Outcome: ...
-
-
 class Deliverer:
     """Sends files of one connector and deals with them afterwards; threads may share it."""
 
     def __init__(
         self,
         connector: str,
-        client: Pushes,
+        target: Target,
         settings: PushSettings,
         *,
         keep_files: bool = False,
@@ -46,7 +41,7 @@ class Deliverer:
         jitter: Callable[[], float] = random.random,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._connector, self._client, self._keep_files = connector, client, keep_files
+        self._connector, self._target, self._keep_files = connector, target, keep_files
         self._policy = RetryPolicy.of(settings)
         self._monotonic, self._now, self._jitter, self._sleep = monotonic, now, jitter, sleep
 
@@ -61,7 +56,7 @@ class Deliverer:
         """
         started = self._monotonic()
         sent = send_with_retries(
-            lambda seconds_left: self._client.push(file, seconds_left),
+            lambda seconds_left: self._target.push(file, seconds_left),
             self._policy,
             self._surroundings(started, superseded),
             lambda so_far, wait: _log_wait(self._connector, file, so_far, wait),
@@ -81,7 +76,6 @@ class Deliverer:
     def _surroundings(self, started: float, superseded: Callable[[], bool]) -> Surroundings:
         return Surroundings(
             elapsed=lambda: self._monotonic() - started,
-            now=self._now,
             jitter=self._jitter,
             sleep=self._sleep,
             stopped=superseded,
@@ -90,10 +84,8 @@ class Deliverer:
 
 def failure_receipt(connector: str, file: FinishedFile, error: ConnectorError) -> Receipt:
     """A receipt that says why a file was not accepted; its next offset is the file's first."""
-    status = error.status if isinstance(error, UploadError) else None
-    again = error.again if isinstance(error, UploadPostponed) else None
-    failure = UploadFailure(type(error).__name__, str(error), status, again)
-    return replace(_about(connector, file), status=status, failure=failure)
+    failure = error.failure()
+    return replace(_about(connector, file), status=failure.status, failure=failure)
 
 
 def _receipt(connector: str, file: FinishedFile, sent: Sent, accepted_at: float, seconds: dict[str, float]) -> Receipt:

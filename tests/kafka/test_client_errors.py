@@ -5,7 +5,7 @@ from confluent_kafka import KafkaError
 
 from parquet_sink.errors import BrokerAway, KafkaFailed, KafkaRefused
 from parquet_sink.kafka.client_errors import MEMBERS_ONLY, PASSING, REFUSALS, UNKNOWN, failure
-from parquet_sink.runtime.connector import CURABLE
+from parquet_sink.model.failure import Restart
 
 
 @pytest.mark.parametrize("code", sorted(PASSING))
@@ -19,7 +19,7 @@ def test_what_stays_ends_the_connector(code: int) -> None:
     """A refusal that would come again has a class of its own, which starts nothing again, and tells the cure."""
     found = failure(KafkaError(code), "The offsets", asked="host:1")
     assert type(found) is KafkaRefused
-    assert type(found).__name__ not in CURABLE
+    assert found.reaction.restart is Restart.NEVER
     assert str(found).startswith("The offsets: host:1 refuses. ")
     assert str(found).endswith(f"{REFUSALS[code]}.")
 
@@ -29,7 +29,7 @@ def test_what_nobody_knows_is_tried_again_some_times(code: int) -> None:
     """An error that is in no table is neither waited for without an end, nor the end: restarts are counted."""
     found = failure(KafkaError(code), "The offsets")
     assert type(found) is KafkaFailed
-    assert type(found).__name__ in CURABLE
+    assert found.reaction.restart is Restart.BOUNDED
     assert f"(code {code})" in str(found)
 
 

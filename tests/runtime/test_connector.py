@@ -9,19 +9,10 @@ from typing import Any
 
 import pytest
 
-from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import (
-    ConnectorSettings,
-    FileSettings,
-    FlushSettings,
-    KafkaSettings,
-    PushSettings,
-    ShapeSettings,
-)
-from parquet_sink.errors import AnotherInstance
+from parquet_sink.errors import AnotherInstance, failure_named
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.kafka.group_offsets import Committed, Plan, metadata
-from parquet_sink.model.failure import Failure
+from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.progress import Accepted, PartitionProgress
 from parquet_sink.runtime import connector as module
@@ -30,6 +21,7 @@ from parquet_sink.runtime.connector import Connector, Status
 from parquet_sink.runtime.restarts import MOST, PAUSE_S, WINDOW_S
 from parquet_sink.spark import handoff
 from parquet_sink.spark.query import tick
+from tests.factories import Clock, settings
 
 SPARK: Any = None
 
@@ -75,19 +67,6 @@ class Group:
         self.closed = True
 
 
-class Clock:
-    """Seconds that pass when the test, or a pause, says so."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-    def sleep(self, seconds: float) -> None:
-        self.seconds += seconds
-
-
 class AtOnce:
     """A thread that has run to its end when it was started."""
 
@@ -120,18 +99,6 @@ def launched(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> list[Query]:
     monkeypatch.setattr(module, "Thread", AtOnce)
     Group.advanced, Group.committed, Group.error = [], {}, None
     return queries
-
-
-def settings(folder: Path, name: str = "orders") -> ConnectorSettings:
-    """A connector with its files below a folder."""
-    return ConnectorSettings(
-        name,
-        KafkaSettings(("orders",), None, "connect-orders", {}),
-        FlushSettings(1_000_000, 100, 2_000),
-        ShapeSettings(),
-        FileSettings(str(folder)),
-        PushSettings("http://localhost/", Secret("AppKey k"), "t"),
-    )
 
 
 @pytest.fixture
@@ -203,11 +170,11 @@ def test_a_refusal_ends_the_connector(running: Connector, launched: list[Query])
     """What a new start does not cure fails at once, in our words, and what was accepted before it is committed."""
     assert running.state is not None
     running.state.accept([Accepted("orders", 0, 40, 0, 100, "records")])
-    running.state.fail(Failure("UploadRefused", "the target answered 403"))
+    running.state.fail(failure_named("UploadRefused", "the target answered 403"))
     launched[0].fail()
     running.look(SPARK)
     assert running.status is Status.FAILED
-    assert running.failure == Failure("UploadRefused", "the target answered 403")
+    assert running.failure == failure_named("UploadRefused", "the target answered 403")
     assert Group.advanced == [({("orders", 0): 40}, {("orders", 0): Plan(0, 100, "records")})]
 
 
@@ -215,7 +182,7 @@ def test_a_refusal_ends_the_connector(running: Connector, launched: list[Query])
 def test_kafka_that_never_answered_is_not_tried_again(running: Connector, launched: list[Query], kind: str) -> None:
     """The first start has waited as long as it may; an unknown topic or a wrong address ends the connector."""
     assert running.state is not None
-    running.state.fail(Failure(kind, "no such topic"))
+    running.state.fail(failure_named(kind, "no such topic"))
     launched[0].fail()
     running.look(SPARK)
     assert running.status is Status.FAILED
@@ -229,7 +196,7 @@ def test_what_may_be_cured_is_started_again(
     assert running.state is not None
     running.state.watch([PartitionProgress("orders", 0, 0, 1, None)])
     if kind is not None:
-        running.state.fail(Failure(kind, "away"))
+        running.state.fail(failure_named(kind, "away"))
     launched[0].fail()
     running.look(SPARK)
     assert (running.status, len(launched)) == (Status.RUNNING, 1)
@@ -272,7 +239,7 @@ def test_a_slow_failure_does_not_go_on_for_ever(
         Group.committed = {("orders", 0): (7, Plan(0, 50, "records")), ("orders", 1): (times * 10, None)}
         clock.sleep(WINDOW_S)
         named = f"Topic orders, topic-partition 0: {words}" if "record" in words else words
-        running.state.fail(Failure("KafkaFailed", named))
+        running.state.fail(failure_named("KafkaFailed", named))
         fail_again(running, launched, clock)
     assert running.status is Status.FAILED
 
@@ -296,7 +263,7 @@ def test_a_registry_is_waited_for_as_long_as_configured(
     assert running.state is not None
     running.state.watch([PartitionProgress("orders", 0, 0, 1, None)])
     for _ in range(MOST * 6):
-        running.state.fail(Failure("RegistryAway", "no answer"))
+        running.state.fail(failure_named("RegistryAway", "no answer"))
         launched[-1].fail()
         running.look(SPARK)
         clock.sleep(5.0)
@@ -312,7 +279,7 @@ def test_a_busy_machine_is_waited_for(
     """Processes that start too slowly use up no restarts; after half an hour of nothing else the connector fails."""
     assert running.state is not None
     for _ in range(MOST * 4):
-        running.state.fail(Failure("MachineBusy", "too busy"))
+        running.state.fail(failure_named("MachineBusy", "too busy"))
         launched[-1].fail()
         running.look(SPARK)
         clock.sleep(pause_s)
@@ -417,7 +384,7 @@ def test_trouble_that_passes_is_no_failure_of_a_stop(
     assert begun.state is not None
     begun.ask_to_stop()
     if kind is not None:
-        begun.state.fail(Failure(kind, "away"))
+        begun.state.fail(failure_named(kind, "away"))
     launched[0].fail("away")
     begun.finish(SPARK, clock.sleep)
     assert (begun.status, len(launched)) == (Status.DONE, 1)
@@ -429,7 +396,7 @@ def test_what_needs_a_hand_is_a_failure_also_of_a_stop(begun: Connector, launche
     """A refused file during the stop would be refused again, and the exit status tells."""
     assert begun.state is not None
     begun.ask_to_stop()
-    begun.state.fail(Failure("UploadRefused", "the target answered 403"))
+    begun.state.fail(failure_named("UploadRefused", "the target answered 403"))
     launched[0].fail()
     begun.finish(SPARK, clock.sleep)
     assert (begun.status, len(launched)) == (Status.FAILED, 1)
@@ -535,7 +502,7 @@ def test_failures_are_logged_once(running: Connector, launched: list[Query], cap
     """The log names the connector and the reason."""
     caplog.set_level(logging.INFO)
     assert running.state is not None
-    running.state.fail(Failure("UploadRefused", "the target answered 403"))
+    running.state.fail(failure_named("UploadRefused", "the target answered 403"))
     launched[0].fail()
     for _ in range(3):
         running.look(SPARK)

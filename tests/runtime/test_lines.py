@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from parquet_sink.model.receipts import Receipt, UploadFailure
+from parquet_sink.errors import failure_named
+from parquet_sink.model.receipts import Receipt
 from parquet_sink.runtime.connector import Status
 from parquet_sink.runtime.lines import LogLines, describe
 
@@ -59,7 +60,7 @@ def test_a_file_is_one_line() -> None:
 def test_each_file_is_told_once(lines: LogLines, caplog: pytest.LogCaptureFixture) -> None:
     """However often is looked, a file has one line; one that failed has its own error elsewhere."""
     one = connector()
-    one.state.receipts = [RECEIPT, replace(RECEIPT, failure=UploadFailure("UploadRefused", "no"))]
+    one.state.receipts = [RECEIPT, replace(RECEIPT, failure=failure_named("UploadRefused", "no"))]
     for _ in range(3):
         lines.look([one])
     one.state.receipts.append(replace(RECEIPT, file_name="second"))
@@ -83,11 +84,12 @@ def test_each_change_of_a_connector_is_told_once(lines: LogLines, caplog: pytest
     ]
 
 
-def test_a_connector_that_never_started_has_no_files(lines: LogLines) -> None:
+def test_a_connector_that_never_started_has_no_files(lines: LogLines, caplog: pytest.LogCaptureFixture) -> None:
     """A connector without a state is looked at all the same."""
     one = connector(status=Status.FAILED)
     one.state = None
     lines.look([one])
+    assert "accepted" not in caplog.text
 
 
 def test_a_connector_runs_when_a_broker_answered(lines: LogLines, caplog: pytest.LogCaptureFixture) -> None:

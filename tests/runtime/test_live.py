@@ -22,9 +22,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from parquet_sink.errors import failure_named
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.progress import Accepted, PartitionProgress
-from parquet_sink.model.receipts import Receipt, UploadFailure
+from parquet_sink.model.receipts import Receipt
 from parquet_sink.runtime import picture
 from parquet_sink.runtime import tally as sums
 from parquet_sink.runtime.connector import Connector, Status
@@ -131,7 +132,9 @@ def test_receipts_count_once_however_often_the_view_looks(state: State) -> None:
 
 def test_a_failure_is_shown_first_and_in_the_summary(state: State) -> None:
     """A failed connector stands above the others with its reason, and the summary repeats it."""
-    failed = connector(None, Status.FAILED, Failure("UploadRefused", "Target said 403. Check the key."), name="late")
+    failed = connector(
+        None, Status.FAILED, failure_named("UploadRefused", "Target said 403. Check the key."), name="late"
+    )
     terminal = Terminal()
     shown = view(terminal)
     shown.look([connector(state), failed])
@@ -143,7 +146,7 @@ def test_a_failure_is_shown_first_and_in_the_summary(state: State) -> None:
 
 def test_markup_in_names_and_messages_is_text(state: State) -> None:
     """Square brackets, as in 'Invalid [key]', are shown as they are."""
-    failed = connector(None, Status.FAILED, Failure("Defect", "Invalid [bold]. [/x] no"), name="[red]")
+    failed = connector(None, Status.FAILED, failure_named("Defect", "Invalid [bold]. [/x] no"), name="[red]")
     terminal = Terminal()
     shown = view(terminal)
     shown.look([failed])
@@ -234,7 +237,7 @@ def test_the_rate_is_over_the_last_ten_seconds_or_since_the_start() -> None:
 def test_a_refused_file_does_not_count() -> None:
     """Only accepted files are sums."""
     tally = Tally(since_s=0.0)
-    tally.add(receipt(failure=UploadFailure("UploadRefused", "403")))
+    tally.add(receipt(failure=failure_named("UploadRefused", "403")))
     assert (tally.files, tally.rows, tally.last) == (0, 0, {})
 
 

@@ -4,10 +4,9 @@ import sqlite3
 
 import pytest
 
-from parquet_sink.errors import BrokerAway
-from parquet_sink.model.failure import Failure
+from parquet_sink.errors import BrokerAway, failure_named
 from parquet_sink.spark import causes
-from parquet_sink.spark.causes import BUSY, LONGEST, failure_of
+from parquet_sink.spark.causes import LONGEST, failure_of
 
 QUERY = "Writing job failed.\n=== Streaming Query ===\nIdentifier: orders [id = 1]\nLogical Plan:\nWrite parquet_sink\n"
 TRACE = (
@@ -33,7 +32,7 @@ def wrapped(bottom: str) -> Captured:
 def test_python_error_at_the_bottom_is_the_cause() -> None:
     """Not the description of the query, and not the lines of the trace."""
     found = failure_of(wrapped(TRACE.format("ValueError: no such thing")), "/tmp")
-    assert found == Failure("Defect", "ValueError: no such thing")
+    assert found == failure_named("Defect", "ValueError: no such thing")
 
 
 def test_of_several_tracebacks_the_last_counts() -> None:
@@ -48,7 +47,7 @@ def test_of_several_tracebacks_the_last_counts() -> None:
 def test_our_own_errors_are_known_by_their_class() -> None:
     """So that what may be cured is started again, and the operator reads our words alone."""
     trace = TRACE.format("parquet_sink.errors.BrokerAway: Group g: no answer.\nCheck the broker.")
-    assert failure_of(wrapped(trace), "/tmp") == Failure("BrokerAway", "Group g: no answer.\nCheck the broker.")
+    assert failure_of(wrapped(trace), "/tmp") == failure_named("BrokerAway", "Group g: no answer.\nCheck the broker.")
 
 
 def test_trouble_with_the_state_file_names_the_folder() -> None:
@@ -94,7 +93,7 @@ def test_what_goes_wrong_in_the_program_itself_has_words(error: Exception, kind:
 )
 def test_without_python_the_innermost_text_counts(text: str, expected: str) -> None:
     """Without its trace, and cut when long."""
-    assert failure_of(Captured("outer", Captured(text)), "/tmp") == Failure("Defect", expected)
+    assert failure_of(Captured("outer", Captured(text)), "/tmp") == failure_named("Defect", expected)
 
 
 CONTEXT = (
@@ -138,5 +137,5 @@ def test_a_busy_machine_is_told_apart() -> None:
     """A Python process that Spark did not wait long enough for is no defect of the connector."""
     late = "java.net.SocketTimeoutException: Timed out while waiting for the Python worker to connect back"
     found = failure_of(wrapped(late), "/tmp")
-    assert found.kind == BUSY
+    assert found.kind == "MachineBusy"
     assert "too busy" in found.message

@@ -8,25 +8,22 @@ import pyarrow as pa
 import pytest
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import (
-    ConnectorSettings,
-    FileSettings,
-    FlushSettings,
-    KafkaSettings,
-    PushSettings,
-    ShapeSettings,
-)
-from parquet_sink.errors import ConnectorError
+from parquet_sink.errors import ConnectorError, failure_named
+from parquet_sink.files.settings import FileSettings
+from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.outcome import RangeOutcome
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.shape.shaper import Shaper
 from parquet_sink.spark import handoff
 from parquet_sink.spark.sink import NAME, Outcomes, PushSink, PushWriter
 from parquet_sink.state.sqlite import State
+from parquet_sink.targets.push.settings import PushSettings
 
 CANARY = "canary-1c9e"
 
@@ -48,7 +45,7 @@ def outcome(
 @pytest.fixture
 def given(tmp_path: Path) -> handoff.Handoff:
     """A run of a connector."""
-    settings = ConnectorSettings(
+    settings = SinkSettings(
         "orders",
         KafkaSettings(("orders",), None, "connect-orders", {"sasl.password": Secret(CANARY)}),
         FlushSettings(1_000_000, 100, 2_000),
@@ -87,10 +84,10 @@ def test_a_commit_notes_everything(writer: PushWriter, state: State) -> None:
 
 def test_a_failure_ends_the_query_after_all_is_noted(writer: PushWriter, state: State) -> None:
     """What the other ranges got accepted counts all the same; the message is the operator's."""
-    failed = outcome(0, 40, Failure("UploadRefused", "the target answered 403"))
+    failed = outcome(0, 40, failure_named("UploadRefused", "the target answered 403"))
     with pytest.raises(ConnectorError, match="the target answered 403"):
         writer.commit([Outcomes((failed,)), Outcomes((outcome(1, 100),))], 3)
-    assert state.failure() == Failure("UploadRefused", "the target answered 403")
+    assert state.failure() == failure_named("UploadRefused", "the target answered 403")
     assert {(one.partition, one.next_offset) for one in state.accepted()} == {(0, 40), (1, 100)}
 
 
@@ -104,7 +101,7 @@ def test_what_is_tried_again_is_no_failure(writer: PushWriter, state: State) -> 
 
 def test_the_first_of_several_failures_is_told(writer: PushWriter, state: State) -> None:
     """Two topic-partitions that are refused make one failure."""
-    one, other = Failure("UploadRefused", "first"), Failure("InvalidRecord", "second")
+    one, other = failure_named("UploadRefused", "first"), failure_named("InvalidRecord", "second")
     with pytest.raises(ConnectorError, match="first"):
         writer.commit([Outcomes((outcome(0, 0, one), outcome(1, 0, other)))], 3)
     assert state.failure() == one
@@ -119,13 +116,13 @@ def test_an_abort_notes_what_others_got_accepted(writer: PushWriter, state: Stat
 
 def test_a_commit_that_failed_is_followed_by_an_abort(writer: PushWriter, state: State) -> None:
     """Spark hands the same messages to both; each file is told once, each range counts once."""
-    messages = [Outcomes((outcome(0, 10, Failure("InvalidRecord", "bad")), outcome(1, 100)))]
+    messages = [Outcomes((outcome(0, 10, failure_named("InvalidRecord", "bad")), outcome(1, 100)))]
     with pytest.raises(ConnectorError, match="bad"):
         writer.commit(messages, 0)
     writer.abort(messages, 0)
     assert [found for _, found in state.receipts_after(0)] == [receipt(0), receipt(10)]
     assert sorted(one.next_offset for one in state.accepted()) == [10, 100]
-    assert state.failure() == Failure("InvalidRecord", "bad")
+    assert state.failure() == failure_named("InvalidRecord", "bad")
 
 
 def test_an_empty_micro_batch_changes_nothing(writer: PushWriter, state: State) -> None:
@@ -167,5 +164,5 @@ def test_what_travels_shows_no_secret(writer: PushWriter, given: handoff.Handoff
 
 def test_outcomes_travel_by_value() -> None:
     """What a task reports crosses to the driver unchanged."""
-    message = Outcomes((outcome(0, 40, Failure("UploadRefused", "no"), bytes_per_row=1.5),))
+    message = Outcomes((outcome(0, 40, failure_named("UploadRefused", "no"), bytes_per_row=1.5),))
     assert pickle.loads(pickle.dumps(message)) == message

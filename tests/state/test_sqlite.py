@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from parquet_sink.errors import failure_named
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.progress import Accepted, PartitionProgress
 from parquet_sink.model.ranges import Known, PlannedRange
-from parquet_sink.model.receipts import Receipt, UploadFailure
+from parquet_sink.model.receipts import Receipt
 from parquet_sink.state import sqlite as module
 from parquet_sink.state.sqlite import State
 
@@ -23,7 +24,7 @@ def state(tmp_path: Path) -> Iterator[State]:
     found.close()
 
 
-def receipt(number: int, failure: UploadFailure | None = None) -> Receipt:
+def receipt(number: int, failure: Failure | None = None) -> Receipt:
     """Of the `number`-th file."""
     return Receipt("sink", "orders", 0, f"f{number}", number, number, number + 1, 1, 1, 10, "records", failure=failure)
 
@@ -54,7 +55,7 @@ def test_a_new_run_keeps_what_topics_taught(tmp_path: Path) -> None:
     first = State(tmp_path / "state.db")
     first.learn("orders", Known(b"schema", 1.0))
     first.plan([PlannedRange("orders", 0, 7, 9, "records")], "recipe")
-    first.fail(Failure("KafkaFailed", "away"))
+    first.fail(failure_named("KafkaFailed", "away"))
     first.stop()
     first.accept([Accepted("orders", 0, 7, 0, 9, "records")])
     first.add_receipts([receipt(1)])
@@ -82,7 +83,7 @@ def test_a_broken_file_is_made_anew(tmp_path: Path, caplog: pytest.LogCaptureFix
 
 def test_receipts_come_back_in_order_and_once(state: State) -> None:
     """A reader asks for what is new since its last look; failures are receipts, too."""
-    failed = receipt(2, UploadFailure("UploadRefused", "no", 403))
+    failed = receipt(2, Failure("UploadRefused", "no", status=403))
     state.add_receipts([receipt(1), failed])
     found = state.receipts_after(0)
     assert [one for _, one in found] == [receipt(1), failed]
@@ -138,14 +139,14 @@ def test_old_knowledge_goes(state: State) -> None:
 def test_the_first_failure_stays(state: State) -> None:
     """Later failures follow from the first one, so that is what the operator is told."""
     assert state.failure() is None
-    state.fail(Failure("UploadRefused", "first"))
-    state.fail(Failure("KafkaFailed", "second"))
-    assert state.failure() == Failure("UploadRefused", "first")
+    state.fail(failure_named("UploadRefused", "first"))
+    state.fail(failure_named("KafkaFailed", "second"))
+    assert state.failure() == failure_named("UploadRefused", "first")
 
 
 def test_another_try_forgets_failure_and_acceptance(state: State) -> None:
     """A query that starts again counts from the group's offsets, even if those were set back."""
-    state.fail(Failure("KafkaFailed", "away"))
+    state.fail(failure_named("KafkaFailed", "away"))
     state.accept([Accepted("orders", 0, 100, 0, 100, "size")])
     state.forgive()
     assert state.failure() is None

@@ -1,0 +1,104 @@
+"""The tree of errors: what is done about each is in its class, and crosses processes with it."""
+
+import pickle
+import re
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parquet_sink import errors
+from parquet_sink.errors import (
+    BrokerAway,
+    Defect,
+    InvalidRecord,
+    SinkError,
+    TopicGone,
+    UploadPostponed,
+    UploadRefused,
+    failure_named,
+)
+from parquet_sink.model.failure import Failure, Reaction, Restart
+from parquet_sink.model.ranges import Again, Tries
+
+
+def classes(base: type[SinkError] = SinkError) -> Iterator[type[SinkError]]:
+    """All error classes of the module."""
+    yield base
+    for one in base.__subclasses__():
+        if one.__module__ == errors.__name__:
+            yield from classes(one)
+
+
+RESTARTED = {
+    "BrokerAway": Restart.BOUNDED,
+    "KafkaFailed": Restart.BOUNDED,
+    "RegistryAway": Restart.REGISTRY,
+    "MachineBusy": Restart.MACHINE,
+    "Defect": Restart.BOUNDED,
+}
+
+
+@pytest.mark.parametrize("one", [pytest.param(one, id=one.__name__) for one in classes()])
+def test_the_reaction_to_each_class_is_as_promised(one: type[SinkError]) -> None:
+    """What may be cured is started again; what ends a range in the same place each time delivers what came before."""
+    reaction, name = one.reaction, one.__name__
+    assert reaction.restart is RESTARTED.get(name, Restart.NEVER)
+    assert reaction.passes == (name in RESTARTED or name == "UploadExhausted")
+    assert reaction.at_start == (name in {"MachineBusy", "Defect"})
+    assert reaction.delivers_before == (name in {"InvalidRecord", "OffsetsLost"})
+    assert (reaction.range_again_s is not None) == (name == "TopicGone")
+
+
+def test_the_docstring_draws_every_class() -> None:
+    """An error that is not in the tree at the top of the module is not known to its reader."""
+    drawn = re.findall(r"[├└]── (\w+)|^    (SinkError)$", errors.__doc__ or "", re.MULTILINE)
+    assert {first or second for first, second in drawn} == {one.__name__ for one in classes()}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InvalidRecord("orders", 3, 7, "no field"),
+        UploadRefused("the target answered 403", 403),
+        UploadPostponed("not yet", None, Again(Tries(3, 12.5), 8.0)),
+        TopicGone("Topic orders is gone."),
+    ],
+)
+def test_an_error_keeps_its_reaction_on_its_way(error: SinkError) -> None:
+    """Pickled or as JSON: what another process reads of an error is what this one would have done about it."""
+    failure = error.failure()
+    assert failure.reaction == error.reaction
+    assert pickle.loads(pickle.dumps(error)).failure() == failure
+    assert Failure.from_json(failure.to_json()) == failure
+
+
+def test_an_upload_s_failure_has_status_and_next_attempt() -> None:
+    """What the target answered, and when the file is due again, cross with the failure."""
+    again = Again(Tries(3, 12.5), 8.0)
+    assert UploadRefused("no", 403).failure().status == 403
+    assert UploadPostponed("not yet", 503, again).failure().again == again
+
+
+def test_a_name_is_turned_back_into_its_class_s_reaction() -> None:
+    """Spark passes exceptions on as text; a name that is not ours is a defect."""
+    assert failure_named("BrokerAway", "away") == BrokerAway("away").failure()
+    assert failure_named("ZeroDivisionError", "oh").reaction == Defect.reaction
+
+
+reactions = st.builds(
+    Reaction,
+    st.sampled_from(Restart),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    st.none() | st.floats(0, 1e6),
+)
+agains = st.builds(Again, st.builds(Tries, st.integers(0, 99), st.floats(0, 1e6)), st.floats(0, 1e6))
+
+
+@given(st.builds(Failure, st.text(), st.text(), reactions, st.none() | st.integers(100, 599), st.none() | agains))
+def test_any_failure_comes_back_from_json(failure: Failure) -> None:
+    """Whatever stands in it, another process reads the same."""
+    assert Failure.from_json(failure.to_json()) == failure
