@@ -21,7 +21,7 @@ from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape import metadata
 from parquet_sink.shape.assembly import Records, Run
 from parquet_sink.shape.evolve import Columns
-from parquet_sink.shape.keys import Keys
+from parquet_sink.shape.primary_keys import Keys
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.shape.sheet import Sheet
 from parquet_sink.shape.sheets import Sheets

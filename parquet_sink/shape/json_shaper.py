@@ -19,11 +19,11 @@ from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape import metadata, rows, vectors
 from parquet_sink.shape.assembly import Assembly, Records, Run
 from parquet_sink.shape.conceal import Concealer
-from parquet_sink.shape.keys import Keys
 from parquet_sink.shape.kinds import Change, Kinds, Row, evolve, fits
 from parquet_sink.shape.lower import lowercased
 from parquet_sink.shape.outline import Form
 from parquet_sink.shape.pace import Pace
+from parquet_sink.shape.primary_keys import Keys
 from parquet_sink.shape.schema import Known
 from parquet_sink.shape.settings import ShapeSettings
 

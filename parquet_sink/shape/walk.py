@@ -13,8 +13,8 @@ from parquet_sink.shape import metadata
 from parquet_sink.shape.assembly import Records, Run, to_run
 from parquet_sink.shape.evolve import widens
 from parquet_sink.shape.exact import first_misfit
-from parquet_sink.shape.keys import Keys
 from parquet_sink.shape.kinds import Change, Kinds, Row, fits
+from parquet_sink.shape.primary_keys import Keys
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.shape.sheet import Grown, Sheet
 from parquet_sink.shape.topic import CUTS, Step, TopicColumns

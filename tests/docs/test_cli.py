@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from parquet_sink import cli
-from parquet_sink.config.keys import CONNECTOR_KEYS, WORKER_KEYS, find
+from parquet_sink.config.key import find
+from parquet_sink.connectors.ems.keys import EMS_KEYS
+from parquet_sink.connectors.worker_keys import WORKER_KEYS
 from parquet_sink.errors import SinkError
 from parquet_sink.process import logs
 
@@ -135,12 +137,12 @@ def test_the_index_lists_every_page() -> None:
 def test_keys_in_the_documentation_exist(name: str) -> None:
     """A key that a page names is in the table of keys."""
     named = re.findall(r"`(connect\.ems\.[a-z0-9.]+[a-z0-9])", text_of(name))
-    assert [key for key in named if find(CONNECTOR_KEYS, key) is None and not _is_prefix(key)] == []
+    assert [key for key in named if find(EMS_KEYS, key) is None and not _is_prefix(key)] == []
 
 
 def _is_prefix(name: str) -> bool:
     """`connect.ems.convert` of `connect.ems.convert.*`."""
-    return any(key.name.startswith(f"{name}.") for key in CONNECTOR_KEYS)
+    return any(key.name.startswith(f"{name}.") for key in EMS_KEYS)
 
 
 def test_consumer_settings_in_the_documentation_are_taken() -> None:
