@@ -1,4 +1,4 @@
-"""Primary keys: every listed column exists, and none is null unless that is allowed. Pure."""
+"""Primary keys: every listed column exists, and none is null unless that is allowed."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,13 +8,13 @@ import pyarrow.compute as pc
 from parquet_sink.config.key import ems
 from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.shape import metadata
-from parquet_sink.shape.rows import column_name
+from parquet_sink.shape.flatten.trees import column_name
 from parquet_sink.shape.settings import ShapeSettings
 
 _KEY = ems("data.primary.key")
 
 
-class Keys:
+class PrimaryKeys:
     """The key columns that come from the payload; those that the sink adds itself are always there."""
 
     def __init__(self, settings: ShapeSettings) -> None:

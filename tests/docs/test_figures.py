@@ -18,8 +18,8 @@ from parquet_sink.devkit.target import discard, faults, readout, server
 from parquet_sink.files import accumulator
 from parquet_sink.net import redaction
 from parquet_sink.runtime import restarts
-from parquet_sink.shape.kinds import MAX_COLUMNS, MAX_NAME
-from parquet_sink.shape.sheets import LONGEST_TEXT
+from parquet_sink.shape.piece_shaper import LONGEST_TEXT
+from parquet_sink.shape.schema.value_types import MAX_COLUMNS, MAX_NAME
 from parquet_sink.targets import retry
 from parquet_sink.targets.push import body
 from parquet_sink.targets.push import client as push_client

@@ -15,6 +15,7 @@ from parquet_sink.kafka.group_offsets import Key
 from parquet_sink.kafka.unavailable import ASK_S, Aside, Away, Ends
 from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.state.sqlite import State
+from tests.factories import Clock
 
 A, B, C = ("orders", 0), ("orders", 1), ("orders", 2)
 
@@ -58,20 +59,10 @@ class Later:
         self.waiting.clear()
 
 
-class Clock:
-    """Seconds that pass when the test says so."""
-
-    def __init__(self) -> None:
-        self.seconds = 1_000.0
-
-    def __call__(self) -> float:
-        return self.seconds
-
-
 @pytest.fixture
 def clock() -> Clock:
     """A clock that stands still."""
-    return Clock()
+    return Clock(1_000.0)
 
 
 @pytest.fixture

@@ -84,11 +84,12 @@ def test_each_change_of_a_connector_is_told_once(lines: LogLines, caplog: pytest
     ]
 
 
-def test_a_connector_that_never_started_has_no_files(lines: LogLines) -> None:
+def test_a_connector_that_never_started_has_no_files(lines: LogLines, caplog: pytest.LogCaptureFixture) -> None:
     """A connector without a state is looked at all the same."""
     one = connector(status=Status.FAILED)
     one.state = None
     lines.look([one])
+    assert "accepted" not in caplog.text
 
 
 def test_a_connector_runs_when_a_broker_answered(lines: LogLines, caplog: pytest.LogCaptureFixture) -> None:
