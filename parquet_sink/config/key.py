@@ -27,6 +27,7 @@ class Origin(Enum):
     CONNECT = "Kafka Connect"
     EMS = "EMS connector"
     OWN = "new here"
+    PLUGIN = "the connector class"
 
 
 @dataclass(frozen=True)

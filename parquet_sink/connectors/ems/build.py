@@ -1,17 +1,17 @@
 """From checked values to settings. Nothing is judged here: everything wrong was told before."""
 
 import posixpath
-from typing import Literal, cast
+from typing import cast
 
 from parquet_sink.config.key import ems
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values
+from parquet_sink.connectors.reading import kafka_settings
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert.configuration import build_converter
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.files.settings import Codec, FileSettings
-from parquet_sink.kafka import client_settings
-from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
+from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.net.settings import ProxySettings, ProxyType
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.settings import ObfuscationMethod, ObfuscationSettings, ShapeSettings
@@ -19,16 +19,14 @@ from parquet_sink.targets.push.settings import ErrorPolicy, PushSettings
 from parquet_sink.targets.push.value_checks import clean_authorization
 
 ORDER_COLUMN = "__celonis_order"
-_OVERRIDE = "consumer.override."
 _MEMORY_FOLDER = "parquet-sink"
 
 
 def build(values: Values, worker: Worker) -> SinkSettings:
     """The settings of an EMS connector, from values about which there was no problem."""
-    name = _text(values, "name")
     return SinkSettings(
-        name=name,
-        kafka=_kafka(name, values, worker),
+        name=_text(values, "name"),
+        kafka=kafka_settings(values, worker),
         flush=FlushSettings(
             commit_size_bytes=_number(values, "commit.size.bytes"),
             commit_records=_number(values, "commit.records"),
@@ -61,22 +59,6 @@ def _number(values: Values, name: str) -> int:
     number = values.number(ems(name))
     assert number is not None, name
     return number
-
-
-def _kafka(name: str, values: Values, worker: Worker) -> KafkaSettings:
-    isolation = values.text(f"{_OVERRIDE}isolation.level") or worker.isolation_level or "read_committed"
-    reset = values.text(f"{_OVERRIDE}auto.offset.reset") or worker.offset_reset or "earliest"
-    servers = ",".join(values.names(f"{_OVERRIDE}bootstrap.servers")) or worker.bootstrap_servers
-    return KafkaSettings(
-        topics=values.names("topics"),
-        topics_regex=values.text("topics.regex"),
-        group=values.text(f"{_OVERRIDE}group.id") or f"connect-{name}",
-        client=client_settings.merge(servers, worker.consumer, client_settings.under(_OVERRIDE, values.texts)),
-        isolation_level=cast(Literal["read_committed", "read_uncommitted"], isolation),
-        offset_reset=cast(Literal["earliest", "latest", "none"], reset),
-        lost_offsets=cast(Literal["STOP", "CONTINUE"], _text(values, ems("lost.offsets.policy"))),
-        tasks_max=values.number("tasks.max"),
-    )
 
 
 def _files(values: Values, worker: Worker) -> FileSettings:

@@ -6,35 +6,24 @@ from urllib.parse import urlsplit
 from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
+from parquet_sink.connectors import reading
 from parquet_sink.connectors.ems import shape_checks
-from parquet_sink.connectors.worker import BOOTSTRAP_OPTION, BOOTSTRAP_VARIABLE, Worker
+from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert import configuration
-from parquet_sink.kafka import client_settings
 from parquet_sink.net.loopback import is_loopback
 
 
 def check(values: Values, worker: Worker, report: Report) -> None:
     """Every rule that needs two keys, or a key and the machine."""
-    _topics(values, report)
+    reading.check(values, worker, report)
     configuration.check(values, worker.converters, worker.source, worker.machine, report)
     _http(values, report)
     shape_checks.check(values, report)
     _files(values, worker, report)
     _row_group(values, report)
     _proxy(values, report)
-    _servers(values, worker, report)
-    override = client_settings.under("consumer.override.", values.texts)
-    client_settings.check_policy(worker.override_policy, override, report)
     if "name" not in values.given:
         report.warn("name", "It is missing, so MissingSinkName is taken; name the connector.")
-
-
-def _topics(values: Values, report: Report) -> None:
-    given = {"topics", "topics.regex"} & values.given
-    if len(given) == 2:
-        report.problem("topics", "Both topics and topics.regex are set; keep one of them.")
-    if not given:
-        report.problem("topics", "Neither topics nor topics.regex is set; name the topics to read.")
 
 
 def _http(values: Values, report: Report) -> None:
@@ -86,9 +75,3 @@ def _proxy(values: Values, report: Report) -> None:
     for name in ("proxy.auth.username", "proxy.auth.password"):
         if ems(name) not in values.given:
             report.warn(ems(name), "It is missing, so nobody signs in at the proxy; set it, or remove the others.")
-
-
-def _servers(values: Values, worker: Worker, report: Report) -> None:
-    name = "consumer.override.bootstrap.servers"
-    if name in values.given and worker.bootstrap_origin in (BOOTSTRAP_OPTION, BOOTSTRAP_VARIABLE):
-        report.warn(name, f"It wins over {worker.bootstrap_origin} for this connector.")
