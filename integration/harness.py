@@ -73,11 +73,11 @@ class Run:
     @property
     def looked(self) -> bool:
         """Whether the connector has looked where its topic-partitions end: what comes now is new to it."""
-        return self._connector.state is not None and bool(self._connector.state.watches())
+        return self._connector.state is not None and bool(self._connector.state.progress())
 
     def watches(self) -> list[PartitionProgress]:
         """How its topic-partitions stand."""
-        return [] if self._connector.state is None else self._connector.state.watches()
+        return [] if self._connector.state is None else self._connector.state.progress()
 
     def start(self) -> Self:
         self._connector.start(self._spark, slots=session.slots(self._spark))

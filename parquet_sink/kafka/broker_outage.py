@@ -4,7 +4,8 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from parquet_sink.state.sqlite import State
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import OUTAGE
 
 log = logging.getLogger(__name__)
 
@@ -16,7 +17,7 @@ AWAY: Final = "away"
 class Absence:
     """Of the brokers of one connector. `now` gives seconds."""
 
-    def __init__(self, name: str, state: State, now: Callable[[], float]) -> None:
+    def __init__(self, name: str, state: SqliteStore, now: Callable[[], float]) -> None:
         self._name, self._state, self._now = name, state, now
         self._told: float | None = None
 
@@ -25,12 +26,12 @@ class Absence:
         now = self._now()
         if self._told is None or now - self._told >= TELL_S:
             self._told = now
-            self._state.say(AWAY, str(why))
+            self._state.set(OUTAGE, str(why))
             log.warning("connector %s: %s Nothing is lost; trying on.", self._name, why)
 
     def over(self) -> None:
         """A broker answered."""
         if self._told is not None:
             self._told = None
-            self._state.say(AWAY, None)
+            self._state.set(OUTAGE, None)
             log.info("connector %s: Kafka answers again.", self._name)

@@ -49,7 +49,8 @@ from parquet_sink.kafka.unavailable import Aside, Away, Ends
 from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.ranges import PlannedRange
-from parquet_sink.state.sqlite import State
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import DRAINED, SLOTS, STOP
 
 PATIENCE_S: Final = 60.0
 """How long the broker may stay away at the start, unless `default.api.timeout.ms` says otherwise."""
@@ -69,7 +70,7 @@ class Ticker:
     def __init__(
         self,
         settings: ConnectorSettings,
-        state: State,
+        state: SqliteStore,
         instance: Instance,
         *,
         now: Callable[[], float] = steady_clock,
@@ -127,7 +128,7 @@ class Ticker:
         No more than the connector's share of Spark's slots. While uploads fail it is one: what waits for a dead target
         leaves the other slots to other connectors.
         """
-        bounds = [self._settings.kafka.tasks_max, self._state.said("slots"), 1 if self._planner.troubled else None]
+        bounds = [self._settings.kafka.tasks_max, self._state.get(SLOTS), 1 if self._planner.troubled else None]
         return min((bound for bound in bounds if bound is not None), default=None)
 
     def drain(self) -> None:
@@ -161,15 +162,15 @@ class Ticker:
         while True:
             try:
                 due = self._tick(read)
-                if due or not self._draining or not self._planner.owed or self._state.stopping():
+                if due or not self._draining or not self._planner.owed or self._state.get(STOP):
                     return due
                 self._sleep(min(max(self._planner.waiting_s(), 0.05), 1.0))
                 deadline = self._deadline()
             except BrokerAway as error:
                 self._absence.tell(error)
-                if self._state.stopping():
-                    self._state.say("drained", True)
-                if self._state.stopping() or not self._draining:
+                if self._state.get(STOP):
+                    self._state.set(DRAINED, True)
+                if self._state.get(STOP) or not self._draining:
                     return []
                 if self._now() >= deadline:
                     raise KafkaFailed(str(error)) from None
@@ -192,8 +193,8 @@ class Ticker:
     def _ticked(self, read: Mapping[Key, int]) -> list[PlannedRange]:
         self._planner.commit(self._planner.accept(read))
         self._vigil.keep()
-        if self._state.stopping():
-            self._state.say("drained", True)
+        if self._state.get(STOP):
+            self._state.set(DRAINED, True)
             return []
         self._discovery.look()
         return self._due()

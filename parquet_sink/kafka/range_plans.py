@@ -15,6 +15,7 @@ from parquet_sink.kafka.recreated_topics import TopicGuard
 from parquet_sink.kafka.start_offsets import topics_of
 from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import Known, PlannedRange, Tries
+from parquet_sink.state.store import SLOTS
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class RangePlanner:
         self._before: dict[Key, PlannedRange] | None = None
         self._taken: dict[Key, int] = {}
         self._batches = 0
-        self._slots = int(context.state.said("slots") or 1)
+        self._slots = int(context.state.get(SLOTS) or 1)
         self._void: set[Key] = set()
 
     def accept(self, read: Mapping[Key, int]) -> dict[Key, int]:
@@ -99,7 +100,7 @@ class RangePlanner:
         self._void.add(key)
         self._context.epochs.forget(key)
         self._context.group.forget(key)
-        self._context.state.forget(*key)
+        self._context.state.forget_partition(*key)
 
     def last_taken(self, key: Key) -> int:
         """The number of the micro-batch that took a range of this topic-partition last; 0: none yet."""
@@ -148,7 +149,7 @@ class RangePlanner:
             self._context.epochs.take(key)
         plans = {key: _plan(planned) for key, planned in work.items()}
         self._guard.confirm(topics_of(plans))
-        self._context.state.plan(fresh, self._recipe)
+        self._context.state.record_planned(fresh, self._recipe)
         group.renew({key: starts[key] for key in plans}, plans)
         self.planned = {key: plan for key, plan in self.planned.items() if key not in plans}
         self.owed = {key: owed for key, owed in self.owed.items() if key not in plans}
@@ -168,7 +169,7 @@ class RangePlanner:
         One that comes again carries what was known at its first time.
         """
         state, now_s = self._context.state, self._context.now()
-        known = state.known()
+        known = state.learned()
         work: dict[Key, PlannedRange] = {}
         fresh: list[PlannedRange] = []
         for topic, partition, span in candidates:

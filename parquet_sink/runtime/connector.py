@@ -28,7 +28,8 @@ from parquet_sink.runtime.restarts import PAUSE_S, Patience, Restarts
 from parquet_sink.spark import handoff
 from parquet_sink.spark.causes import failure_of
 from parquet_sink.spark.query import start_query
-from parquet_sink.state.sqlite import State
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import DRAINED, SLOTS, STARTED, STOP, WARM_UP
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ class Connector:
         self.settings, self.folder = settings, folder
         self.status = Status.STARTING
         self.failure: Failure | None = None
-        self.state: State | None = None
+        self.state: SqliteStore | None = None
         self._until_caught_up = until_caught_up
         self._lock = ConnectorLock(settings.files.tmp_dir, settings.name)
         self._query: StreamingQuery | None = None
@@ -80,7 +81,7 @@ class Connector:
             self._lock.acquire()
             remove_leftovers(self.settings.files.tmp_dir, self.settings.name)
             self._given = handoff.write(self.settings, self.folder)
-            self.state = State.for_new_run(self._given.state_path)
+            self.state = SqliteStore.for_new_run(self._given.state_path)
         except ConnectorError as error:
             self._fail(error.failure())
 
@@ -94,9 +95,9 @@ class Connector:
         if self.status is not Status.STARTING or self.state is None:
             return
         self._slots = slots
-        self.state.say("slots", slots)
+        self.state.set(SLOTS, slots)
         if warm_up:
-            self.state.say("warm", True)
+            self.state.set(WARM_UP, True)
         self.status = Status.RUNNING
         self._launch(spark)
 
@@ -131,9 +132,9 @@ class Connector:
             self._lock.release()  # it may be of a file that is gone as well
             self._lock.acquire()
             self.state.close()
-            self.state = State.for_new_run(self._given.state_path)
-            self.state.say("slots", self._slots)
-            self.state.say("begun", True)
+            self.state = SqliteStore.for_new_run(self._given.state_path)
+            self.state.set(SLOTS, self._slots)
+            self.state.set(STARTED, True)
 
     def look(self, spark: SparkSession) -> None:
         """Notices that the query ended; starts it again where that may help; goes on with a stop."""
@@ -173,7 +174,7 @@ class Connector:
 
     def _start_again(self, pause_s: float) -> None:
         assert self.state is not None
-        self.state.forgive()
+        self.state.clear_for_restart()
         self._again_at = time.monotonic() + pause_s
 
     def _reason(self, query: StreamingQuery) -> Failure | None:
@@ -189,7 +190,7 @@ class Connector:
         """Kafka's trouble is waited for at the start as long as configured; another start would not know better."""
         assert self.state is not None
         reaction = failure.reaction
-        return reaction.restart is not Restart.NEVER and (reaction.at_start or bool(self.state.watches()))
+        return reaction.restart is not Restart.NEVER and (reaction.at_start or bool(self.state.progress()))
 
     def _pause_before_restart(self, failure: Failure) -> float | None:
         """Seconds; None: no more. The registry, and a busy machine, do not use up the restarts: they are waited for."""
@@ -210,7 +211,7 @@ class Connector:
             return
         self.status = Status.STOPPING
         self._stop_by = (time.monotonic() if asked_at is None else asked_at) + self.settings.stop_timeout_ms / 1000
-        self.state.stop()
+        self.state.set(STOP, True)
 
     def _look_at_stop(self) -> None:
         """Ends the query once nothing is in flight, or in the end; then settles, without waiting for Spark for ever."""
@@ -233,7 +234,7 @@ class Connector:
         """Whether a flush may be in progress: not before the source looked for the first time, nor once it says so."""
         assert self.state is not None
         running = self._again_at is None and self._query is not None and self._query.isActive
-        return running and bool(self.state.watches()) and not self.state.said("drained")
+        return running and bool(self.state.progress()) and not self.state.get(DRAINED)
 
     def _end_query(self) -> None:
         """Whatever goes wrong here: what is not committed is sent again."""
@@ -278,7 +279,7 @@ class Connector:
 
     def has_begun(self) -> bool:
         """Whether it knows where its topic-partitions start: its processes are there, and the broker answered."""
-        return self.state is not None and bool(self.state.said("begun"))
+        return self.state is not None and bool(self.state.get(STARTED))
 
     def _fail(self, failure: Failure) -> None:
         self.status, self.failure = Status.FAILED, failure

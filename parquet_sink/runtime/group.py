@@ -9,12 +9,12 @@ from parquet_sink.kafka.group_offsets import GroupOffsets, Key, Plan
 from parquet_sink.model.progress import Accepted
 from parquet_sink.runtime.restarts import Standing
 from parquet_sink.spark.handoff import Handoff
-from parquet_sink.state.sqlite import State
+from parquet_sink.state.sqlite.store import SqliteStore
 
 log = logging.getLogger(__name__)
 
 
-def commit_accepted(given: Handoff, state: State) -> None:
+def commit_accepted(given: Handoff, state: SqliteStore) -> None:
     """What the target accepted in the micro-batch that ended early is committed; nothing else is."""
     accepted = state.accepted()
     if not accepted:
@@ -39,7 +39,7 @@ def _advance(group: GroupOffsets, accepted: Sequence[Accepted]) -> None:
     )
 
 
-def standing(given: Handoff, state: State) -> Standing:
+def standing(given: Handoff, state: SqliteStore) -> Standing:
     """Where the connector stands: as its group says, else as it was last seen."""
     seen = positions(state)
     if not seen:
@@ -56,19 +56,19 @@ def standing(given: Handoff, state: State) -> Standing:
     return Standing({**seen, **committed}, unfinished)
 
 
-def positions(state: State) -> dict[Key, int]:
+def positions(state: SqliteStore) -> dict[Key, int]:
     """The next offset of each topic-partition to be delivered."""
     accepted = {(one.topic, one.partition): one.next_offset for one in state.accepted()}
     return {
         (watch.topic, watch.partition): max(watch.start, accepted.get((watch.topic, watch.partition), 0))
-        for watch in state.watches()
+        for watch in state.progress()
     }
 
 
-def waiting(state: State) -> dict[Key, tuple[int, int]]:
+def waiting(state: SqliteStore) -> dict[Key, tuple[int, int]]:
     """Topic-partitions with records that are not delivered: the first of them, and how many, as last seen."""
     reached = positions(state)
-    ends = {(watch.topic, watch.partition): watch.end for watch in state.watches()}
+    ends = {(watch.topic, watch.partition): watch.end for watch in state.progress()}
     return {key: (at, ends[key] - at) for key, at in reached.items() if ends[key] > at}
 
 

@@ -78,7 +78,7 @@ class LiveView:
             self._seen[name] = number
             tally.add(receipt)
         return tally.standings(
-            connector.state.watches(),
+            connector.state.progress(),
             {(a.topic, a.partition): a.next_offset for a in connector.state.accepted()},
             self._clock(),
         )

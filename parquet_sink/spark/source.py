@@ -19,7 +19,8 @@ from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.spark import handoff, rows, stream_offsets
 from parquet_sink.spark.rows import WARM_UP
-from parquet_sink.state.sqlite import State
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import SLOTS, STARTED, WARM_UP
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,7 +73,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, given: handoff.Handoff, form: "Form") -> None:
         self._given, self._form = given, form
         self._ticker: Ticker | None = None
-        self._state: State | None = None
+        self._state: SqliteStore | None = None
         self._draining = False
         self._offered: dict[str, Any] | None = None
         self._reading: dict[Key, int] = {}
@@ -92,7 +93,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Asked at each tick, and only when the micro-batch before is done."""
         state = self._opened()
-        if not self._draining and stream_offsets.is_first(start) and state.said("warm"):
+        if not self._draining and stream_offsets.is_first(start) and state.get(WARM_UP):
             return stream_offsets.warm_up(start)
         with _told(state):
             ticker = self._begun()
@@ -110,7 +111,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Asked when a micro-batch begins, and at once for one that an earlier run planned and did not end."""
         if stream_offsets.is_warm_up(end):
-            slots = int(self._opened().said("slots") or 1)
+            slots = int(self._opened().get(SLOTS) or 1)
             return [Work([PlannedRange("", index, 0, 0, WARM_UP)]) for index in range(slots)] if end != start else []
         due: Sequence[PlannedRange] = []
         with _told(self._opened()):
@@ -142,9 +143,9 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._ticker is not None:
             self._ticker.close()
 
-    def _opened(self) -> State:
+    def _opened(self) -> SqliteStore:
         if self._state is None:
-            self._state = State(self._given.state_path)
+            self._state = SqliteStore(self._given.state_path)
         return self._state
 
     def _begun(self) -> "Ticker":
@@ -156,7 +157,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
             ticker = Ticker(self._given.settings, self._opened(), self._given.instance)
             ticker.begin()
             self._ticker = ticker
-            self._opened().say("begun", True)
+            self._opened().set(STARTED, True)
         return self._ticker
 
     def __getstate__(self) -> dict[str, Any]:
@@ -172,10 +173,10 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 @contextmanager
-def _told(state: State) -> Iterator[None]:
+def _told(state: SqliteStore) -> Iterator[None]:
     """Leaves what goes wrong within where the program finds it, because Spark turns exceptions into text."""
     try:
         yield
     except SinkError as error:
-        state.fail(error.failure())
+        state.record_failure(error.failure())
         raise

@@ -9,12 +9,13 @@ from typing import Any, cast
 import pytest
 
 from parquet_sink.errors import BrokerAway
-from parquet_sink.kafka.broker_outage import AWAY, TELL_S, Absence
+from parquet_sink.kafka.broker_outage import TELL_S, Absence
 from parquet_sink.kafka.call_timeouts import Bounded, in_thread
 from parquet_sink.kafka.group_offsets import Key
 from parquet_sink.kafka.unavailable import ASK_S, Aside, Away, Ends
 from parquet_sink.kafka.watermarks import Watermarks
-from parquet_sink.state.sqlite import State
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import OUTAGE
 
 A, B, C = ("orders", 0), ("orders", 1), ("orders", 2)
 
@@ -75,9 +76,9 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> Iterator[State]:
+def state(tmp_path: Path) -> Iterator[SqliteStore]:
     """The connector's state."""
-    found = State(tmp_path / "state.db")
+    found = SqliteStore(tmp_path / "state.db")
     yield found
     found.close()
 
@@ -152,7 +153,7 @@ def test_many_that_go_away_together_have_one_line(caplog: pytest.LogCaptureFixtu
 
 
 def test_the_absence_of_brokers_is_told_every_half_minute(
-    clock: Clock, state: State, caplog: pytest.LogCaptureFixture
+    clock: Clock, state: SqliteStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Not at each tick; the program sees it as long as it lasts, and the log says when it is over."""
     caplog.set_level(logging.INFO)
@@ -161,10 +162,10 @@ def test_the_absence_of_brokers_is_told_every_half_minute(
     for _ in range(60):
         absence.tell("b:9092: connection refused.")
         clock.seconds += 1
-    assert state.said(AWAY) == "b:9092: connection refused."
+    assert state.get(OUTAGE) == "b:9092: connection refused."
     absence.over()
     absence.over()
-    assert state.said(AWAY) is None
+    assert state.get(OUTAGE) is None
     assert TELL_S == 30
     assert [record.message for record in caplog.records] == [
         *["connector sink: b:9092: connection refused. Nothing is lost; trying on."] * 2,

@@ -29,6 +29,7 @@ from parquet_sink.runtime.connector import Connector, Status
 from parquet_sink.runtime.restarts import MOST, PAUSE_S, WINDOW_S
 from parquet_sink.spark import handoff
 from parquet_sink.spark.query import tick
+from parquet_sink.state.store import DRAINED, SLOTS, STARTED
 
 SPARK: Any = None
 
@@ -191,7 +192,7 @@ def test_two_connectors_of_one_name_and_folder_do_not_run(
 def test_a_query_that_ends_well_is_done(running: Connector, launched: list[Query]) -> None:
     """After --until-caught-up the connector is done, and what was accepted is committed."""
     assert running.state is not None
-    running.state.accept([Accepted("orders", 0, 100, 0, 100, "records")])
+    running.state.record_accepted([Accepted("orders", 0, 100, 0, 100, "records")])
     launched[0].isActive = False
     running.look(SPARK)
     assert running.status is Status.DONE
@@ -201,8 +202,8 @@ def test_a_query_that_ends_well_is_done(running: Connector, launched: list[Query
 def test_a_refusal_ends_the_connector(running: Connector, launched: list[Query]) -> None:
     """What a new start does not cure fails at once, in our words, and what was accepted before it is committed."""
     assert running.state is not None
-    running.state.accept([Accepted("orders", 0, 40, 0, 100, "records")])
-    running.state.fail(failure_named("UploadRefused", "the target answered 403"))
+    running.state.record_accepted([Accepted("orders", 0, 40, 0, 100, "records")])
+    running.state.record_failure(failure_named("UploadRefused", "the target answered 403"))
     launched[0].fail()
     running.look(SPARK)
     assert running.status is Status.FAILED
@@ -214,7 +215,7 @@ def test_a_refusal_ends_the_connector(running: Connector, launched: list[Query])
 def test_kafka_that_never_answered_is_not_tried_again(running: Connector, launched: list[Query], kind: str) -> None:
     """The first start has waited as long as it may; an unknown topic or a wrong address ends the connector."""
     assert running.state is not None
-    running.state.fail(failure_named(kind, "no such topic"))
+    running.state.record_failure(failure_named(kind, "no such topic"))
     launched[0].fail()
     running.look(SPARK)
     assert running.status is Status.FAILED
@@ -226,9 +227,9 @@ def test_what_may_be_cured_is_started_again(
 ) -> None:
     """A lost worker or an absent broker ends the query, not the connector: after a pause it starts again."""
     assert running.state is not None
-    running.state.watch([PartitionProgress("orders", 0, 0, 1, None)])
+    running.state.record_progress([PartitionProgress("orders", 0, 0, 1, None)])
     if kind is not None:
-        running.state.fail(failure_named(kind, "away"))
+        running.state.record_failure(failure_named(kind, "away"))
     launched[0].fail()
     running.look(SPARK)
     assert (running.status, len(launched)) == (Status.RUNNING, 1)
@@ -265,13 +266,15 @@ def test_a_slow_failure_does_not_go_on_for_ever(
 ) -> None:
     """A range that fails after minutes each time uses up the restarts, although another topic-partition goes on."""
     assert running.state is not None
-    running.state.watch([PartitionProgress("orders", 0, 7, 100, None), PartitionProgress("orders", 1, 0, 100, None)])
+    running.state.record_progress(
+        [PartitionProgress("orders", 0, 7, 100, None), PartitionProgress("orders", 1, 0, 100, None)]
+    )
     for times in range(MOST + 1):
         assert running.status is Status.RUNNING
         Group.committed = {("orders", 0): (7, Plan(0, 50, "records")), ("orders", 1): (times * 10, None)}
         clock.sleep(WINDOW_S)
         named = f"Topic orders, topic-partition 0: {words}" if "record" in words else words
-        running.state.fail(failure_named("KafkaFailed", named))
+        running.state.record_failure(failure_named("KafkaFailed", named))
         fail_again(running, launched, clock)
     assert running.status is Status.FAILED
 
@@ -279,7 +282,7 @@ def test_a_slow_failure_does_not_go_on_for_ever(
 def test_progress_begins_the_count_anew(running: Connector, launched: list[Query], clock: Clock) -> None:
     """A range that gets on between two failures may fail as often as it likes."""
     assert running.state is not None
-    running.state.watch([PartitionProgress("orders", 0, 7, 100, None)])
+    running.state.record_progress([PartitionProgress("orders", 0, 7, 100, None)])
     for times in range(MOST * 3):
         Group.committed = {("orders", 0): (7 + times // 2, Plan(0, 50, "records"))}
         fail_again(running, launched, clock)
@@ -293,9 +296,9 @@ def test_a_registry_is_waited_for_as_long_as_configured(
     """With errors.retry.timeout a registry that is away does not use up the restarts; the pauses stay short of it."""
     running.settings = replace(running.settings, registry_patience_ms=patience_ms, registry_pause_ms=5_000)
     assert running.state is not None
-    running.state.watch([PartitionProgress("orders", 0, 0, 1, None)])
+    running.state.record_progress([PartitionProgress("orders", 0, 0, 1, None)])
     for _ in range(MOST * 6):
-        running.state.fail(failure_named("RegistryAway", "no answer"))
+        running.state.record_failure(failure_named("RegistryAway", "no answer"))
         launched[-1].fail()
         running.look(SPARK)
         clock.sleep(5.0)
@@ -311,7 +314,7 @@ def test_a_busy_machine_is_waited_for(
     """Processes that start too slowly use up no restarts; after half an hour of nothing else the connector fails."""
     assert running.state is not None
     for _ in range(MOST * 4):
-        running.state.fail(failure_named("MachineBusy", "too busy"))
+        running.state.record_failure(failure_named("MachineBusy", "too busy"))
         launched[-1].fail()
         running.look(SPARK)
         clock.sleep(pause_s)
@@ -332,7 +335,7 @@ def test_offsets_that_cannot_be_committed_are_told(
 ) -> None:
     """When the last commit fails the connector still ends, and the log says that files are sent again."""
     assert running.state is not None
-    running.state.accept([Accepted("orders", 0, 100, 0, 100, "records")])
+    running.state.record_accepted([Accepted("orders", 0, 100, 0, 100, "records")])
     Group.error = AnotherInstance("committed by another; it stays.")
     launched[0].isActive = False
     running.look(SPARK)
@@ -347,7 +350,7 @@ def stop(connector: Connector, clock: Clock, drained_s: float | None = None) -> 
         clock.sleep(seconds)
         if drained_s is not None and clock.seconds >= drained_s:
             assert connector.state is not None
-            connector.state.say("drained", True)
+            connector.state.set(DRAINED, True)
 
     connector.ask_to_stop()
     assert connector.status is not Status.RUNNING
@@ -358,8 +361,10 @@ def stop(connector: Connector, clock: Clock, drained_s: float | None = None) -> 
 def begun(running: Connector) -> Connector:
     """A connector that knows where its topic-partitions start."""
     assert running.state is not None
-    running.state.say("begun", True)
-    running.state.watch([PartitionProgress("orders", 0, 7, 12, None), PartitionProgress("orders", 1, 3, 3, None)])
+    running.state.set(STARTED, True)
+    running.state.record_progress(
+        [PartitionProgress("orders", 0, 7, 12, None), PartitionProgress("orders", 1, 3, 3, None)]
+    )
     return running
 
 
@@ -383,7 +388,7 @@ def test_a_stop_is_bounded_and_tells_what_waits(
     """A flush that does not end is given up; what was accepted is committed, the rest is told, and nothing failed."""
     assert begun.state is not None
     begun.settings = replace(begun.settings, stop_timeout_ms=20_000)
-    begun.state.accept([Accepted("orders", 0, 9, 0, 12, "records")])
+    begun.state.record_accepted([Accepted("orders", 0, 9, 0, 12, "records")])
     stop(begun, clock)
     assert (begun.status, launched[0].stopped) == (Status.DONE, True)
     assert clock.seconds == pytest.approx(20, abs=0.5)
@@ -398,7 +403,7 @@ def test_connectors_stop_side_by_side(make: Callable[..., Connector], launched: 
     for connector in connectors:
         connector.start(SPARK)
         assert connector.state is not None
-        connector.state.watch([PartitionProgress("orders", 0, 7, 12, None)])
+        connector.state.record_progress([PartitionProgress("orders", 0, 7, 12, None)])
     for connector in connectors:
         connector.ask_to_stop(clock.seconds)
     while any(connector.active for connector in connectors):
@@ -416,7 +421,7 @@ def test_trouble_that_passes_is_no_failure_of_a_stop(
     assert begun.state is not None
     begun.ask_to_stop()
     if kind is not None:
-        begun.state.fail(failure_named(kind, "away"))
+        begun.state.record_failure(failure_named(kind, "away"))
     launched[0].fail("away")
     begun.finish(SPARK, clock.sleep)
     assert (begun.status, len(launched)) == (Status.DONE, 1)
@@ -428,7 +433,7 @@ def test_what_needs_a_hand_is_a_failure_also_of_a_stop(begun: Connector, launche
     """A refused file during the stop would be refused again, and the exit status tells."""
     assert begun.state is not None
     begun.ask_to_stop()
-    begun.state.fail(failure_named("UploadRefused", "the target answered 403"))
+    begun.state.record_failure(failure_named("UploadRefused", "the target answered 403"))
     launched[0].fail()
     begun.finish(SPARK, clock.sleep)
     assert (begun.status, len(launched)) == (Status.FAILED, 1)
@@ -494,7 +499,7 @@ def test_files_that_were_removed_are_made_anew(
     assert (running.status, len(launched)) == (Status.RUNNING, 2)
     assert handoff.read({handoff.RUN_FOLDER: str(running.folder)}).instance == instance
     assert running.state is not None
-    assert running.state.said("slots") == 4
+    assert running.state.get(SLOTS) == 4
     with pytest.raises(AnotherInstance):
         ConnectorLock(running.settings.files.tmp_dir, "orders").acquire()
     assert "was removed while it was in use" in caplog.text
@@ -510,7 +515,7 @@ def test_a_query_that_does_not_stop_keeps_nothing_from_being_committed(
 
     monkeypatch.setattr(launched[0], "stop", stuck)
     assert begun.state is not None
-    begun.state.accept([Accepted("orders", 0, 9, 0, 12, "records")])
+    begun.state.record_accepted([Accepted("orders", 0, 9, 0, 12, "records")])
     stop(begun, clock, drained_s=0)
     assert begun.status is Status.DONE
     assert Group.advanced == [({("orders", 0): 9}, {("orders", 0): Plan(0, 12, "records")})]
@@ -534,7 +539,7 @@ def test_failures_are_logged_once(running: Connector, launched: list[Query], cap
     """The log names the connector and the reason."""
     caplog.set_level(logging.INFO)
     assert running.state is not None
-    running.state.fail(failure_named("UploadRefused", "the target answered 403"))
+    running.state.record_failure(failure_named("UploadRefused", "the target answered 403"))
     launched[0].fail()
     for _ in range(3):
         running.look(SPARK)

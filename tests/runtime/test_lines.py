@@ -11,6 +11,7 @@ from parquet_sink.errors import failure_named
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.runtime.connector import Status
 from parquet_sink.runtime.lines import LogLines, describe
+from parquet_sink.state.store import STARTED
 
 RECEIPT = Receipt(
     "orders", "orders", 0, "topic-orders_partition-0.parquet", 0, 9, 10, 10, 10, 1_234, "interval",
@@ -37,7 +38,7 @@ def connector(name: str = "orders", status: Status = Status.RUNNING) -> Any:
     """What an observer sees of a connector."""
     state = FakeState()
     return SimpleNamespace(
-        settings=SimpleNamespace(name=name), status=status, state=state, has_begun=lambda: bool(state.said("begun"))
+        settings=SimpleNamespace(name=name), status=status, state=state, has_begun=lambda: bool(state.get(STARTED))
     )
 
 

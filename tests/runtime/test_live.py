@@ -31,7 +31,7 @@ from parquet_sink.runtime import tally as sums
 from parquet_sink.runtime.connector import Connector, Status
 from parquet_sink.runtime.live import STARTING, LiveView
 from parquet_sink.runtime.tally import Standing, Tally
-from parquet_sink.state.sqlite import State
+from parquet_sink.state.sqlite.store import SqliteStore
 
 NOW_S = 1_000_000.0
 
@@ -45,19 +45,19 @@ def receipt(first: int = 0, last: int = 4_999, *, partition: int = 0, **changes:
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> Iterator[State]:
+def state(tmp_path: Path) -> Iterator[SqliteStore]:
     """A connector's state, empty."""
-    opened = State(tmp_path / "state.db")
+    opened = SqliteStore(tmp_path / "state.db")
     yield opened
     opened.close()
 
 
 def connector(
-    state: State | None, status: Status = Status.RUNNING, failure: Failure | None = None, name: str = "orders"
+    state: SqliteStore | None, status: Status = Status.RUNNING, failure: Failure | None = None, name: str = "orders"
 ) -> Connector:
     """What the view reads of a connector."""
     if state is not None:
-        state.say("begun", True)
+        state.set(STARTED, True)
     settings = SimpleNamespace(name=name)
     made = SimpleNamespace(settings=settings, status=status, failure=failure, state=state, has_begun=lambda: True)
     return cast(Connector, made)
@@ -85,9 +85,9 @@ def view(terminal: Terminal, now_s: float = NOW_S) -> LiveView:
     return LiveView(terminal.console, clock=lambda: now_s)
 
 
-def test_a_line_tells_lag_age_rate_last_file_and_reason(state: State) -> None:
+def test_a_line_tells_lag_age_rate_last_file_and_reason(state: SqliteStore) -> None:
     """Each topic-partition has its lag, the age of its oldest unflushed record, its last file, reason and rate."""
-    state.watch(
+    state.record_progress(
         [
             PartitionProgress("orders", 0, 5_000, 6_200, int((NOW_S - 2.5) * 1000)),
             PartitionProgress("orders", 1, 0, 0, None),
@@ -107,7 +107,7 @@ def test_a_line_tells_lag_age_rate_last_file_and_reason(state: State) -> None:
     shown.close([])
 
 
-def test_the_heading_tells_status_and_sums(state: State) -> None:
+def test_the_heading_tells_status_and_sums(state: SqliteStore) -> None:
     """A connector's line has its name, its status, and the sum of its files with their reasons."""
     state.add_receipts([receipt(), receipt(5_000, 9_999, reason="records"), receipt(10_000, 14_999)])
     terminal = Terminal()
@@ -118,7 +118,7 @@ def test_the_heading_tells_status_and_sums(state: State) -> None:
     shown.close([])
 
 
-def test_receipts_count_once_however_often_the_view_looks(state: State) -> None:
+def test_receipts_count_once_however_often_the_view_looks(state: SqliteStore) -> None:
     """Each look takes in only what is new."""
     state.add_receipts([receipt()])
     terminal = Terminal()
@@ -130,7 +130,7 @@ def test_receipts_count_once_however_often_the_view_looks(state: State) -> None:
     assert "2 files (interval 2), 5,010 rows" in terminal.text.splitlines()[-1]
 
 
-def test_a_failure_is_shown_first_and_in_the_summary(state: State) -> None:
+def test_a_failure_is_shown_first_and_in_the_summary(state: SqliteStore) -> None:
     """A failed connector stands above the others with its reason, and the summary repeats it."""
     failed = connector(
         None, Status.FAILED, failure_named("UploadRefused", "Target said 403. Check the key."), name="late"
@@ -144,7 +144,7 @@ def test_a_failure_is_shown_first_and_in_the_summary(state: State) -> None:
     assert terminal.text.endswith("connector late: failed; no file sent; 0 s\n  Target said 403. Check the key.\n")
 
 
-def test_markup_in_names_and_messages_is_text(state: State) -> None:
+def test_markup_in_names_and_messages_is_text(state: SqliteStore) -> None:
     """Square brackets, as in 'Invalid [key]', are shown as they are."""
     failed = connector(None, Status.FAILED, failure_named("Defect", "Invalid [bold]. [/x] no"), name="[red]")
     terminal = Terminal()
@@ -155,11 +155,11 @@ def test_markup_in_names_and_messages_is_text(state: State) -> None:
     assert "  Invalid [bold]. [/x] no\n" in terminal.last_drawing()
 
 
-def test_the_summary_counts_lag_from_what_was_accepted_last(state: State) -> None:
+def test_the_summary_counts_lag_from_what_was_accepted_last(state: SqliteStore) -> None:
     """The watch of an ended query may be old; accepted offsets are not."""
-    state.watch([PartitionProgress("orders", 0, 0, 5_000, 1)])
+    state.record_progress([PartitionProgress("orders", 0, 0, 5_000, 1)])
     state.add_receipts([receipt()])
-    state.accept([Accepted("orders", 0, 5_000, 0, 5_000, "interval")])
+    state.record_accepted([Accepted("orders", 0, 5_000, 0, 5_000, "interval")])
     terminal = Terminal()
     shown = view(terminal)
     shown.look([connector(state)])
@@ -168,7 +168,7 @@ def test_the_summary_counts_lag_from_what_was_accepted_last(state: State) -> Non
     assert terminal.last_drawing() == summary
 
 
-def test_log_records_go_above_the_view_while_it_stands(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_records_go_above_the_view_while_it_stands(state: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """The root logger's handler writes through the console, and to its own stream again afterwards."""
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
@@ -194,9 +194,9 @@ def test_closing_without_a_look_leaves_only_the_summary() -> None:
     assert terminal.text.strip() == STARTING
 
 
-def test_more_topic_partitions_than_lines_are_summed_up(state: State) -> None:
+def test_more_topic_partitions_than_lines_are_summed_up(state: SqliteStore) -> None:
     """Those furthest behind are shown; the others share a line, so that the view fits the terminal."""
-    state.watch([PartitionProgress("orders", number, 0, number * 10, None) for number in range(50)])
+    state.record_progress([PartitionProgress("orders", number, 0, number * 10, None) for number in range(50)])
     terminal = Terminal(height=15)
     shown = view(terminal)
     shown.look([connector(state)])
@@ -318,10 +318,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from parquet_sink.runtime.connector import Status
 from parquet_sink.runtime.live import STARTING, LiveView
-from parquet_sink.state.sqlite import State, PartitionProgress
+from parquet_sink.state.sqlite.store import SqliteStore, PartitionProgress
+from parquet_sink.state.store import STARTED
 
-state = State(Path(sys.argv[1]))
-state.watch([PartitionProgress("orders", number, 0, number * 10, None) for number in range(30)])
+state = SqliteStore(Path(sys.argv[1]))
+state.record_progress([PartitionProgress("orders", number, 0, number * 10, None) for number in range(30)])
 made = [
     SimpleNamespace(
         settings=SimpleNamespace(name=f"c{number}"), status=Status.RUNNING, failure=None, state=state,

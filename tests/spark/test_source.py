@@ -28,7 +28,7 @@ from parquet_sink.model.records import RecordBatch
 from parquet_sink.spark import handoff
 from parquet_sink.spark.rows import WARM_UP, ranges_in
 from parquet_sink.spark.source import KafkaRanges, RangeSource, Work
-from parquet_sink.state.sqlite import State
+from parquet_sink.state.sqlite.store import SqliteStore
 
 SETTINGS = ConnectorSettings(
     "orders",
@@ -229,7 +229,7 @@ def test_what_goes_wrong_is_left_for_the_program(source: RangeSource, ticker: Fa
     ticker.error = OffsetsLost("offsets 1 to 4")
     with pytest.raises(OffsetsLost):
         source.latestOffset(start, LIMIT)
-    state = State(source._given.state_path)
+    state = SqliteStore(source._given.state_path)
     assert state.failure() == failure_named("OffsetsLost", "offsets 1 to 4")
     state.close()
 
@@ -282,7 +282,7 @@ def test_records_are_rows_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_the_first_micro_batch_warms_up(source: RangeSource, ticker: FakeTicker) -> None:
     """Asked to warm up, the source first gives each slot an empty task, once, and reads nothing for it."""
-    state = State(source._given.state_path)
+    state = SqliteStore(source._given.state_path)
     for word in ("warm", "slots"):
         state.say(word, 3)
     start = source.initialOffset()
