@@ -14,7 +14,7 @@ from confluent_kafka.schema_registry.serde import SchemaId
 from integration.formats_records import CONNECT, message_class, record
 from integration.registry import RegistryServer, Stored
 from integration.wire import encode_avro, encode_json, encode_protobuf, framed
-from parquet_sink.config.settings import ConverterKind
+from parquet_sink.convert.settings import ConverterKind
 
 CANARY: Final = "canary-4711"
 _DEEP: Final = 100_000

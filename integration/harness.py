@@ -14,13 +14,13 @@ from confluent_kafka import Consumer, TopicPartition
 from pyspark.sql import SparkSession
 
 from parquet_sink.config.connector import load
-from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.config.worker import load_worker
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.progress import PartitionProgress
 from parquet_sink.model.receipts import Receipt
+from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.runtime.connector import Connector, Status
 from parquet_sink.spark import session
 
@@ -34,7 +34,7 @@ WORKER: Final = {
 
 def settings_of(
     properties: Mapping[str, str], bootstrap_servers: str, worker: Mapping[str, str] | None = None
-) -> ConnectorSettings:
+) -> SinkSettings:
     """The settings of a connector file with these properties, on top of a worker file."""
     shared = load_worker({**WORKER, **(worker or {})}, source="worker", bootstrap_option=bootstrap_servers)
     return load(properties, shared.require(), source="test").require()
@@ -43,7 +43,7 @@ def settings_of(
 class Run:
     """One life of a connector, from `start` to `stop`; `receipts` holds what became of each file, in order."""
 
-    def __init__(self, spark: SparkSession, settings: ConnectorSettings, folder: Path, **options: Any) -> None:
+    def __init__(self, spark: SparkSession, settings: SinkSettings, folder: Path, **options: Any) -> None:
         self._spark = spark
         self._connector = Connector(settings, folder, **options)
         self._closed = False

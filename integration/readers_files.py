@@ -7,10 +7,10 @@ from typing import Final
 import pyarrow as pa
 
 from integration.readers_samples import Sample
-from parquet_sink.config.settings import FileSettings
 from parquet_sink.convert.decoded import Decoded, Typed
 from parquet_sink.files.accumulator import Accumulator, Place
 from parquet_sink.files.rotation import Limits, Reason
+from parquet_sink.files.settings import FileSettings
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape.shaper import Shaper
 

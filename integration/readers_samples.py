@@ -15,7 +15,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from parquet_sink.config.settings import Codec, ShapeSettings
+from parquet_sink.files.settings import Codec
+from parquet_sink.shape.settings import ShapeSettings
 
 Value = object
 Row = dict[str, Value]

@@ -12,11 +12,11 @@ from confluent_kafka.cimpl import NewTopic
 
 from integration.conftest import TopicFactory
 from integration.harness import Sink
-from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.devkit.broker import Broker, free_port
 from parquet_sink.kafka.client_log import Heard
 from parquet_sink.kafka.first_timestamps import FirstTimes
 from parquet_sink.kafka.group_offsets import GroupOffsets
+from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.instance import Instance
 
 

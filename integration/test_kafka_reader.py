@@ -10,10 +10,10 @@ import pytest
 from integration.conftest import TopicFactory
 from integration.harness import Sink, committed
 from integration.test_run_kafka import numbered, offsets
-from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.errors import TopicGone
 from parquet_sink.kafka.range_reader import RangeReader
+from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.runtime.connector import Status
 
 

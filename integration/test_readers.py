@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 from integration import readers_files, readers_found, readers_layouts, readers_types
 from integration.readers_columns import Column, below, columns, holds, is_wide
 from integration.readers_samples import LAST_MS, MAX_DEPTH, Row, Sample, Value, decimal, sample
-from parquet_sink.config.settings import ShapeSettings
+from parquet_sink.shape.settings import ShapeSettings
 
 SAMPLES = 200
 BARE = ShapeSettings(embed_metadata=False)

@@ -22,24 +22,20 @@ from integration.registry import APICURIO, RegistryServer, Trouble
 from integration.scripted_target import Behaviour, ScriptedTarget
 from integration.wire import client_of, encode_avro, encode_json, widened
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import (
-    ConnectorSettings,
-    ConverterKind,
-    ConverterSettings,
-    FileSettings,
-    FlushSettings,
-    KafkaSettings,
-    PushSettings,
-    RegistrySettings,
-    ShapeSettings,
-)
 from parquet_sink.convert.decoded import Typed
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.registry.client import Registry, probe
 from parquet_sink.convert.registry.registered import Referenced, RegisteredSchema
+from parquet_sink.convert.registry.settings import RegistrySettings
+from parquet_sink.convert.settings import ConverterKind, ConverterSettings
 from parquet_sink.errors import InvalidConfiguration, RegistryFailed
+from parquet_sink.files.settings import FileSettings
+from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
+from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.runtime.probe import Finding, Verdict, probe_registries
+from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.targets.push.settings import PushSettings
 
 TEXT = '{"type":"record","name":"order","fields":[{"name":"x","type":"int"}]}'
 USER = RegistrySettings((), username="ada", password=Secret("canary:1"))
@@ -494,7 +490,7 @@ def test_http_at_an_https_port(certificates: Path) -> None:
 
 def findings(value: RegistrySettings | None, key: RegistrySettings | None = None) -> list[Finding]:
     """What `check --connect` finds for a connector with these registries."""
-    connector = ConnectorSettings(
+    connector = SinkSettings(
         "c",
         KafkaSettings(),
         FlushSettings(1, 1, 1),

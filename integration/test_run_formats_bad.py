@@ -17,11 +17,12 @@ from integration.formats_records import FORMATS, record
 from integration.harness import Run, Sink, settings_of
 from integration.registry import RegistryServer, Trouble
 from integration.wire import encode_avro
-from parquet_sink.config.settings import ConnectorSettings, ConverterKind
 from parquet_sink.convert.decoders import decoder_for
+from parquet_sink.convert.settings import ConverterKind
 from parquet_sink.devkit.broker import Broker, free_port
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.runtime import restarts
 from parquet_sink.runtime.connector import Status
 from parquet_sink.shape.shaper import Shaper
@@ -41,7 +42,7 @@ def shape_of(kind: ConverterKind) -> dict[str, Any]:
     return CHUNKS if kind in CHUNKED else {}
 
 
-def met(settings: ConnectorSettings, values: list[bytes]) -> tuple[int, InvalidRecord]:
+def met(settings: SinkSettings, values: list[bytes]) -> tuple[int, InvalidRecord]:
     """How many rows come before the invalid record, and what is said of it."""
     shaper = Shaper(settings.shape, None, decoder_for(settings.value))
     count = 0

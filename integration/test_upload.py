@@ -16,15 +16,16 @@ import pytest
 from integration import scripted_target as script
 from integration.scripted_target import Behaviour, ClearServer, ConnectProxy, ScriptedTarget, SocksProxy
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import ProxySettings, PushSettings
 from parquet_sink.errors import StorageFailed, UploadError, UploadExhausted, UploadRefused
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.naming import attempt_name
 from parquet_sink.files.rotation import Reason
 from parquet_sink.model.receipts import Receipt
+from parquet_sink.net.settings import ProxySettings
 from parquet_sink.targets.delivery import Deliverer
 from parquet_sink.targets.outcome import Verdict
 from parquet_sink.targets.push.client import PushClient
+from parquet_sink.targets.push.settings import PushSettings
 
 KEY = "AppKey canary-0123456789"
 NAME = "topic-orders_partition-0_firstOffset-0_lastOffset-9_bytes-7_rows-10.parquet"

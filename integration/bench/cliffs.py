@@ -14,8 +14,8 @@ from typing import Final
 
 import orjson
 
-from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.shape.shaper import Shaper
 
 ROUNDS: Final = 3

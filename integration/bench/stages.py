@@ -18,13 +18,13 @@ from integration.bench import figures, load
 from integration.bench.parts import Stand, Work, say
 from integration.bench.running import connector_file
 from parquet_sink.config.check import check_files
-from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.cleanup import prepare
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.assembly import Run
 from parquet_sink.shape.shaper import Shaper
 from parquet_sink.targets.push.client import PushClient
@@ -50,7 +50,7 @@ def run(stand: Stand, work: Work) -> dict[str, Any]:
     return {stage: round(us, 3) for stage, us in found.items()}
 
 
-def _measure(settings: ConnectorSettings, topic: str, count: int, folder: Path) -> dict[str, float]:
+def _measure(settings: SinkSettings, topic: str, count: int, folder: Path) -> dict[str, float]:
     found: dict[str, float] = {}
 
     def timed(stage: str, work: Callable[[], Any]) -> Any:
@@ -92,11 +92,11 @@ def _without_overlap(found: dict[str, float], build: str) -> dict[str, float]:
     return {names.get(stage, stage): max(us, 0.0) for stage, us in out.items()}
 
 
-def _read(settings: ConnectorSettings, topic: str, count: int) -> list[RecordBatch]:
+def _read(settings: SinkSettings, topic: str, count: int) -> list[RecordBatch]:
     return list(RangeReader(settings.kafka, topic, 0, 0, count).blocks())
 
 
-def _learned(settings: ConnectorSettings, blocks: list[RecordBatch]) -> pa.Schema | None:
+def _learned(settings: SinkSettings, blocks: list[RecordBatch]) -> pa.Schema | None:
     """What a first micro-batch teaches the next."""
     shaper = Shaper(settings.shape, None, decoder_for(settings.value))
     for block in blocks[:1]:
@@ -104,12 +104,12 @@ def _learned(settings: ConnectorSettings, blocks: list[RecordBatch]) -> pa.Schem
     return shaper.known
 
 
-def _shape(settings: ConnectorSettings, known: pa.Schema | None, blocks: list[RecordBatch]) -> list[Run]:
+def _shape(settings: SinkSettings, known: pa.Schema | None, blocks: list[RecordBatch]) -> list[Run]:
     shaper = Shaper(settings.shape, known, decoder_for(settings.value))
     return [one for block in blocks for one in shaper.shape(block)]
 
 
-def _write(settings: ConnectorSettings, topic: str, runs: list[Run]) -> list[FinishedFile]:
+def _write(settings: SinkSettings, topic: str, runs: list[Run]) -> list[FinishedFile]:
     prepare(settings.files.tmp_dir)
     place = Place(settings.name, topic, 0, f"{time.time_ns():032x}")
     limits = Limits(settings.flush.commit_size_bytes, settings.flush.commit_records)

@@ -10,30 +10,24 @@ from parquet_sink.config.build_shape import build_shape
 from parquet_sink.config.checks import clean_authorization
 from parquet_sink.config.key import ems
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import (
-    Codec,
-    ConnectorSettings,
-    ConverterSettings,
-    ErrorPolicy,
-    FileSettings,
-    FlushSettings,
-    KafkaSettings,
-    ProxySettings,
-    ProxyType,
-    PushSettings,
-)
 from parquet_sink.config.values import Values
 from parquet_sink.config.worker import Worker
+from parquet_sink.convert.settings import ConverterSettings
+from parquet_sink.files.settings import Codec, FileSettings
+from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
+from parquet_sink.net.settings import ProxySettings, ProxyType
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.targets.push.settings import ErrorPolicy, PushSettings
 
 ORDER_COLUMN = "__celonis_order"
 _OVERRIDE = "consumer.override."
 _MEMORY_FOLDER = "parquet-sink"
 
 
-def build(values: Values, override: Mapping[str, client.Setting], worker: Worker) -> ConnectorSettings:
+def build(values: Values, override: Mapping[str, client.Setting], worker: Worker) -> SinkSettings:
     """override: the connector's consumer.override.* settings without that prefix."""
     name = _text(values, "name")
-    return ConnectorSettings(
+    return SinkSettings(
         name=name,
         kafka=_kafka(name, values, override, worker),
         flush=FlushSettings(

@@ -7,8 +7,8 @@ from parquet_sink.config.build_registry import build_registry
 from parquet_sink.config.chosen import Chosen, Side, choose
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.setting import REGISTRY
-from parquet_sink.config.settings import ConverterSettings
 from parquet_sink.config.values import Values
+from parquet_sink.convert.settings import ConverterSettings
 
 
 def build_converter(side: Side, own: Values, worker: Values, machine: Machine) -> ConverterSettings | None:

@@ -9,7 +9,7 @@ from parquet_sink.config.chosen import Chosen
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.registry_url import Address
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import RegistrySettings
+from parquet_sink.convert.registry.settings import RegistrySettings
 
 _TLS = "schema.registry.ssl."
 

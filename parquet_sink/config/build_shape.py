@@ -3,8 +3,8 @@
 from typing import cast
 
 from parquet_sink.config.key import ems
-from parquet_sink.config.settings import ObfuscationMethod, ObfuscationSettings, ShapeSettings
 from parquet_sink.config.values import Values
+from parquet_sink.shape.settings import ObfuscationMethod, ObfuscationSettings, ShapeSettings
 
 
 def build_shape(values: Values) -> ShapeSettings:

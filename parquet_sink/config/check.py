@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from parquet_sink.config.connector import Loaded, check_unique, load
 from parquet_sink.config.files import read_configuration, this_machine
 from parquet_sink.config.machine import Machine
-from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.config.worker import LoadedWorker, Worker, load_worker
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.pipeline.settings import SinkSettings
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Checked:
         files += [(one.source, one.warnings) for one in self.connectors]
         return tuple(f"{text} (in {source})" for source, texts in files for text in texts)
 
-    def require(self) -> tuple[ConnectorSettings, ...]:
+    def require(self) -> tuple[SinkSettings, ...]:
         """Settings of all connectors. Raises InvalidConfiguration with every problem of every file."""
         if self.problems:
             raise InvalidConfiguration(self.problems)
@@ -95,7 +95,7 @@ def _section(source: str, good: str, problems: Sequence[str], warnings: Sequence
     return [f"{source}: {count if problems else good}", *(f"  {text}" for text in (*problems, *warnings))]
 
 
-def _summary(settings: ConnectorSettings) -> str:
+def _summary(settings: SinkSettings) -> str:
     kafka = settings.kafka
     topics = ", ".join(kafka.topics) or f"topics matching {kafka.topics_regex}"
     return f"OK (connector {settings.name}: {topics} -> table {settings.push.target_table})"

@@ -13,8 +13,8 @@ from parquet_sink.config.key import Value
 from parquet_sink.config.keys_convert import find_setting
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.setting import Setting
-from parquet_sink.config.settings import ConverterKind
 from parquet_sink.config.values import NOTHING, Values
+from parquet_sink.convert.settings import ConverterKind
 
 Side = Literal["value", "key"]
 SIDES: Final[tuple[Side, ...]] = ("value", "key")

@@ -9,22 +9,22 @@ from parquet_sink.config.build import build
 from parquet_sink.config.notices import warn_about
 from parquet_sink.config.providers import resolve
 from parquet_sink.config.report import Report, quoted
-from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.config.values import read
 from parquet_sink.config.worker import Worker
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.pipeline.settings import SinkSettings
 
 
 @dataclass(frozen=True)
 class Loaded:
     """settings is None exactly when there are problems. Each problem reads `Invalid [key]. reason`."""
 
-    settings: ConnectorSettings | None
+    settings: SinkSettings | None
     problems: tuple[str, ...]
     warnings: tuple[str, ...]
     source: str
 
-    def require(self) -> ConnectorSettings:
+    def require(self) -> SinkSettings:
         """The settings. Raises InvalidConfiguration with every problem, each naming the file."""
         if self.settings is None:
             raise InvalidConfiguration([f"{problem} (in {self.source})" for problem in self.problems])

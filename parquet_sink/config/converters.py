@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from parquet_sink.config.report import did_you_mean, quoted
-from parquet_sink.config.settings import ConverterKind
+from parquet_sink.convert.settings import ConverterKind
 
 JSON_CONVERTER: Final = "org.apache.kafka.connect.json.JsonConverter"
 _CONNECT = "org.apache.kafka.connect.converters"

@@ -1,60 +1,78 @@
 """Settings as JSON, to hand them to another process by value.
 
-`dump_with_secrets` writes secrets in clear: its text goes into a private file (mode 0600) and nowhere else.
+The settings are a frozen dataclass of whatever class the connector chose; dataclasses, secrets, tuples, mappings and
+JSON's own values within. `dump_with_secrets` writes secrets in clear: its text goes into a private file (mode 0600) and
+nowhere else.
 """
 
 import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from importlib import import_module
+from typing import Any, Final
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import ConnectorSettings
 
-_SECRET = "$secret"
+_SECRET: Final = "$secret"
+_TUPLE: Final = "$tuple"
+_MAPPING: Final = "$mapping"
+_CLASS: Final = "$class"
+_FIELDS: Final = "fields"
 
 
-def dump_with_secrets(settings: ConnectorSettings) -> str:
-    """JSON from which `load_with_secrets` makes equal settings. It holds secrets in clear."""
+def dump_with_secrets(settings: Any) -> str:
+    """JSON from which `load_with_secrets` makes equal settings. It holds secrets in clear.
+
+    Raises TypeError for a value of another kind than those named above.
+    """
     return json.dumps(_encode(settings))
 
 
-def load_with_secrets(text: str) -> ConnectorSettings:
+def load_with_secrets(text: str) -> Any:
     """The settings that `dump_with_secrets` wrote. Raises ValueError, KeyError or TypeError on any other text."""
-    loaded = _decode(ConnectorSettings, json.loads(text))
-    assert isinstance(loaded, ConnectorSettings)
-    return loaded
+    loaded = json.loads(text)
+    if not isinstance(loaded, dict) or _CLASS not in loaded:
+        raise ValueError("no settings of a connector")
+    return _decode(loaded)
 
 
 def _encode(value: Any) -> Any:
     if isinstance(value, Secret):
         return {_SECRET: value.reveal()}
-    if is_dataclass(value):
-        return {field.name: _encode(getattr(value, field.name)) for field in fields(value)}
+    if is_dataclass(value) and not isinstance(value, type):
+        made = {field.name: _encode(getattr(value, field.name)) for field in fields(value)}
+        return {_CLASS: f"{type(value).__module__}:{type(value).__qualname__}", _FIELDS: made}
     if isinstance(value, Mapping):
-        return {name: _encode(item) for name, item in value.items()}
+        return {_MAPPING: {name: _encode(item) for name, item in value.items()}}
     if isinstance(value, tuple):
-        return [_encode(item) for item in value]
-    return value
+        return {_TUPLE: [_encode(item) for item in value]}
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise TypeError(f"{type(value).__name__} cannot be handed over")
 
 
-def _decode(hint: Any, value: Any) -> Any:
-    """The value that the type hint asks for; the hint, never the text, decides what becomes a secret."""
-    if isinstance(value, list):
-        return tuple(value)
+def _decode(value: Any) -> Any:
+    """Every JSON object carries one mark, and what it holds is marked in turn: no name within is taken for a mark."""
     if not isinstance(value, dict):
         return value
-    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    if Secret in members:
+    if _SECRET in value:
         return Secret(value[_SECRET])
-    made = next((member for member in members if is_dataclass(member)), None)
-    if made is None:
-        item_hint = get_args(hint)[1]
-        return {name: _decode(item_hint, item) for name, item in value.items()}
-    return _make(made, value)
+    if _TUPLE in value:
+        return tuple(_decode(item) for item in value[_TUPLE])
+    if _MAPPING in value:
+        return {name: _decode(item) for name, item in value[_MAPPING].items()}
+    return _class(value[_CLASS])(**{name: _decode(item) for name, item in value[_FIELDS].items()})
 
 
-def _make(made: Any, value: dict[str, Any]) -> Any:
-    hints = get_type_hints(made)
-    return made(**{name: _decode(hints[name], item) for name, item in value.items()})
+def _class(name: str) -> Any:
+    """The dataclass of a module and a name within it."""
+    module, _, path = name.partition(":")
+    try:
+        found: Any = import_module(module)
+    except ImportError as error:
+        raise ValueError(f"no module {module}") from error
+    for step in path.split("."):
+        found = getattr(found, step, None)
+    if not (isinstance(found, type) and is_dataclass(found)):
+        raise TypeError(f"{name} is no dataclass")
+    return found

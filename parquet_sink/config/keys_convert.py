@@ -5,7 +5,7 @@ from parquet_sink.config.key import Group, Key, Origin, Type
 from parquet_sink.config.keys_apicurio import APICURIO_SETTINGS
 from parquet_sink.config.keys_registry import REGISTRY_SETTINGS
 from parquet_sink.config.setting import ANY, AVRO, JSON, JSON_SCHEMA, PROTOBUF, REGISTRY, Setting, setting_key
-from parquet_sink.config.settings import ConverterKind
+from parquet_sink.convert.settings import ConverterKind
 
 _WRITING = "They concern the writing of records."
 _JAVA = "They concern Java classes, and there are none here."

@@ -6,7 +6,7 @@ from typing import Final, get_args
 from parquet_sink.config import checks_convert as checks
 from parquet_sink.config.converters import Converter
 from parquet_sink.config.key import Check, Group, Key, Origin, Type, Value
-from parquet_sink.config.settings import ConverterKind
+from parquet_sink.convert.settings import ConverterKind
 
 ANY: Final[frozenset[ConverterKind]] = frozenset(get_args(ConverterKind))
 JSON: Final[frozenset[ConverterKind]] = frozenset({"json", "json_envelope"})

@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from parquet_sink.config.settings import ConverterKind, ConverterSettings
 from parquet_sink.convert.decoded import Decoder
 from parquet_sink.convert.registry.registered import Recent, RegisteredDecoder, RegisteredSchema, SchemaKind
+from parquet_sink.convert.settings import ConverterKind, ConverterSettings
 
 MOST_DECODERS: Final = 16
 _KINDS: Final[dict[ConverterKind, SchemaKind]] = {"avro": "AVRO", "protobuf": "PROTOBUF", "json_schema": "JSON"}

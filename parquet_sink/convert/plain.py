@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.config.settings import ConverterSettings
 from parquet_sink.convert.decoded import Decoded, Decoder, Typed
+from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import InvalidConfiguration
 
 

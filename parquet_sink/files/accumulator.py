@@ -19,13 +19,13 @@ from typing import Final
 
 import pyarrow as pa
 
-from parquet_sink.config.settings import FileSettings
 from parquet_sink.files import rotation, schemas
 from parquet_sink.files.group import Group
 from parquet_sink.files.open_file import FinishedFile, OpenFile, Place, remove
 from parquet_sink.files.parquet import footer_bytes
 from parquet_sink.files.piece import Piece, RunLike
 from parquet_sink.files.rotation import Fill, GroupEnd, GroupLimits, Limits, Reason
+from parquet_sink.files.settings import FileSettings
 
 __all__ = ["Accumulator", "FinishedFile", "Place"]
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from parquet_sink.config.settings import FileSettings
 from parquet_sink.errors import StorageFailed
 from parquet_sink.files import naming
 from parquet_sink.files.group import Group
 from parquet_sink.files.parquet import ParquetFile, footer_bytes, footer_rows
 from parquet_sink.files.rotation import Fill, Reason
+from parquet_sink.files.settings import FileSettings
 from parquet_sink.files.storage import storage_trouble
 
 

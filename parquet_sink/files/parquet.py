@@ -34,7 +34,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from parquet_sink.config.settings import Codec
+from parquet_sink.files.settings import Codec
 
 SAMPLE_ROWS: Final = 1024
 MOST_DISTINCT_SHARE: Final = 0.25

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from parquet_sink.config.settings import FlushSettings
 from parquet_sink.files.rotation import Reason
+from parquet_sink.kafka.settings import FlushSettings
 
 RECORDS_PER_SECOND: Final = 75_000
 """What one Spark slot gets done, cautiously: `make bench` on 2 cores with 4 slots shows about 125,000."""

@@ -4,8 +4,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from parquet_sink.state.sqlite.store import SqliteStore
-from parquet_sink.state.store import OUTAGE
+from parquet_sink.state.store import OUTAGE, StateStore
 
 log = logging.getLogger(__name__)
 
@@ -17,7 +16,7 @@ AWAY: Final = "away"
 class Absence:
     """Of the brokers of one connector. `now` gives seconds."""
 
-    def __init__(self, name: str, state: SqliteStore, now: Callable[[], float]) -> None:
+    def __init__(self, name: str, state: StateStore, now: Callable[[], float]) -> None:
         self._name, self._state, self._now = name, state, now
         self._told: float | None = None
 

@@ -14,9 +14,9 @@ from confluent_kafka import Consumer, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.kafka import client_options
+from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.net import pem
 
 Problem = tuple[str, str]

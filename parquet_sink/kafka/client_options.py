@@ -8,9 +8,9 @@ from typing import Any, Final, TypeVar
 from confluent_kafka import KafkaError, KafkaException
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.kafka.client_log import Heard
+from parquet_sink.kafka.settings import KafkaSettings
 
 END_OF_PARTITION: Final = KafkaError._PARTITION_EOF  # noqa: SLF001 - the client's public names for its own events
 OUT_OF_RANGE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})  # noqa: SLF001

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaException, Message, TopicPartition
 
-from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.kafka import client_errors, client_options
 from parquet_sink.kafka.call_timeouts import Bounded
 from parquet_sink.kafka.client_log import Heard
 from parquet_sink.kafka.group_offsets import Key
+from parquet_sink.kafka.settings import KafkaSettings
 
 log = logging.getLogger(__name__)
 

@@ -15,12 +15,12 @@ from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import AnotherInstance, BrokerAway, ConnectorError, TopicGone
 from parquet_sink.kafka import client_errors, client_options
 from parquet_sink.kafka.call_timeouts import Bounded
 from parquet_sink.kafka.client_log import Heard
 from parquet_sink.kafka.commit_chunks import TOO_LARGE, halves, pieces
+from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.instance import Instance
 
 log = logging.getLogger(__name__)

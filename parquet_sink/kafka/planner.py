@@ -29,7 +29,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import BrokerAway, KafkaFailed, TopicGone
 from parquet_sink.kafka import client_options
 from parquet_sink.kafka.admission import Candidate, due
@@ -44,13 +43,13 @@ from parquet_sink.kafka.leader_epochs import Epochs
 from parquet_sink.kafka.progress import Context, Standing
 from parquet_sink.kafka.range_plans import RangePlanner
 from parquet_sink.kafka.recreated_topics import TopicGuard
+from parquet_sink.kafka.settings import PlanningSettings
 from parquet_sink.kafka.start_offsets import TopicIds, topics_of
 from parquet_sink.kafka.unavailable import Aside, Away, Ends
 from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.ranges import PlannedRange
-from parquet_sink.state.sqlite.store import SqliteStore
-from parquet_sink.state.store import DRAINED, SLOTS, STOP
+from parquet_sink.state.store import DRAINED, SLOTS, STOP, StateStore
 
 PATIENCE_S: Final = 60.0
 """How long the broker may stay away at the start, unless `default.api.timeout.ms` says otherwise."""
@@ -70,7 +69,9 @@ class Ticker:
     def __init__(
         self,
         settings: ConnectorSettings,
-        state: SqliteStore,
+        state: StateStore,
+        settings: PlanningSettings,
+        state: StateStore,
         instance: Instance,
         *,
         now: Callable[[], float] = steady_clock,

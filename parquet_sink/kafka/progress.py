@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.kafka.group_offsets import GroupOffsets, Key
 from parquet_sink.kafka.leader_epochs import Epochs
+from parquet_sink.kafka.settings import PlanningSettings
 from parquet_sink.kafka.start_offsets import TopicIds
 from parquet_sink.kafka.unavailable import Away
 from parquet_sink.kafka.watermarks import Watermarks
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import StateStore
 
 
 @dataclass
@@ -40,7 +40,9 @@ class Context:
     """The connector's settings and state, both clients of Kafka, and a clock (epoch seconds that never jump)."""
 
     settings: ConnectorSettings
-    state: SqliteStore
+    state: StateStore
+    settings: PlanningSettings
+    state: StateStore
     cluster: Watermarks
     group: GroupOffsets
     ids: TopicIds

@@ -3,10 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from hashlib import sha256
 
-from parquet_sink import __version__
-from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.files.rotation import Reason
 from parquet_sink.kafka.admission import Candidate, Range, together
 from parquet_sink.kafka.group_offsets import Key, Plan
@@ -46,7 +43,7 @@ class RangePlanner:
         self.planned: dict[Key, Plan] = {}
         self.under_way: dict[Key, PlannedRange] = {}
         self.owed: dict[Key, Owed] = {}
-        self._recipe = recipe(context.settings)
+        self._recipe = context.settings.fingerprint
         self._before: dict[Key, PlannedRange] | None = None
         self._taken: dict[Key, int] = {}
         self._batches = 0
@@ -194,13 +191,6 @@ class RangePlanner:
             topic_id=self._context.ids.known.get(topic, ""),
             epoch=self._context.epochs.doubtful((topic, partition)),
         )
-
-
-def recipe(settings: ConnectorSettings) -> str:
-    """Stands for the settings, and the version, that the files of a range depend on."""
-    flush, files = settings.flush, settings.files
-    parts = (flush.commit_size_bytes, flush.commit_records, files.codec, files.row_group_size_bytes)
-    return sha256(repr((__version__, settings.shape, settings.value, *parts)).encode()).hexdigest()
 
 
 def _plan(planned: PlannedRange) -> Plan:

@@ -14,11 +14,11 @@ from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import RESET_TOOL, KafkaFailed, OffsetsLost
 from parquet_sink.kafka import client_errors, client_options, consumer_pool
 from parquet_sink.kafka.leader_epochs import says_cut
 from parquet_sink.kafka.reader_checks import Lookout
+from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.process.memory import give_back
 

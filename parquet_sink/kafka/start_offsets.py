@@ -4,11 +4,11 @@ import logging
 from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
-from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import RESET_TOOL, BrokerAway, ConnectorError, OffsetsLost, TopicGone
 from parquet_sink.kafka import range_reader
 from parquet_sink.kafka.group_offsets import Committed, Key, Plan
 from parquet_sink.kafka.leader_epochs import Epochs
+from parquet_sink.kafka.settings import PlanningSettings
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class Starts:
     """Finds where topic-partitions start, by the group's offsets and by what Kafka still has."""
 
     def __init__(
-        self, settings: ConnectorSettings, cluster: Cluster, group: Group, ids: TopicIds, epochs: Epochs
+        self, settings: PlanningSettings, cluster: Cluster, group: Group, ids: TopicIds, epochs: Epochs
     ) -> None:
         self._name, self._kafka = settings.name, settings.kafka
         self._cluster, self._group, self._ids, self._epochs = cluster, group, ids, epochs

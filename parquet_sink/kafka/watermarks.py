@@ -17,12 +17,12 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     TopicMetadata,
 )
 
-from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import KafkaFailed, TopicGone
 from parquet_sink.kafka import client_errors, client_options
 from parquet_sink.kafka.call_timeouts import in_thread
 from parquet_sink.kafka.client_log import Heard
 from parquet_sink.kafka.group_offsets import Key
+from parquet_sink.kafka.settings import KafkaSettings
 
 log = logging.getLogger(__name__)
 

@@ -17,8 +17,9 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.contrib.socks import SOCKSConnection, SOCKSHTTPSConnection, SOCKSProxyManager
 
-from parquet_sink.config.settings import ProxySettings, PushSettings
 from parquet_sink.net.deadline import current
+from parquet_sink.net.settings import ProxySettings
+from parquet_sink.targets.push.settings import PushSettings
 
 _SOCKS_SCHEMES: Final = {"SOCKS4": "socks4a", "SOCKS5": "socks5h"}  # the proxy resolves the target's name
 

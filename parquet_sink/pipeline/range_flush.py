@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.convert.decoded import Decoder
 from parquet_sink.errors import ConnectorError, InvalidRecord
 from parquet_sink.files import naming
@@ -20,6 +19,7 @@ from parquet_sink.model.ranges import NO_TRIES, Again, Known, PlannedRange
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.outcome import RangeOutcome
+from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.churn import ChurnWatch
 from parquet_sink.shape.shaper import Shaper
 from parquet_sink.targets.uploader import OrderedUploader, Upload
@@ -39,7 +39,7 @@ class RangeFlush:
     def __init__(
         self,
         planned: PlannedRange,
-        settings: ConnectorSettings,
+        settings: SinkSettings,
         uploader: OrderedUploader,
         decoder: Decoder | None,
     ) -> None:

@@ -19,7 +19,6 @@ what was known when it was planned. Nothing is committed before 4 is done for al
 import logging
 from collections.abc import Iterator, Sequence
 
-from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.convert.decoded import Decoder
 from parquet_sink.errors import ConnectorError
 from parquet_sink.kafka.range_reader import RangeReader
@@ -28,6 +27,7 @@ from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.outcome import RangeOutcome
 from parquet_sink.pipeline.range_flush import RangeFlush
 from parquet_sink.pipeline.read_ahead import ReadAhead
+from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.process.memory import give_back
 from parquet_sink.targets.delivery import Deliverer
@@ -43,7 +43,7 @@ _warned: set[tuple[str, str, tuple[str, ...]]] = set()
 class TaskFlush:
     """All ranges of one task: read one after the other, sent side by side."""
 
-    def __init__(self, settings: ConnectorSettings) -> None:
+    def __init__(self, settings: SinkSettings) -> None:
         configure_worker(settings.name)
         self._settings = settings
         client = client_for(settings.push)

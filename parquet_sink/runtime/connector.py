@@ -18,11 +18,11 @@ from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import ConnectorError
 from parquet_sink.files.cleanup import prepare, remove_leftovers
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.model.failure import Failure, Restart
+from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.runtime import group
 from parquet_sink.runtime.restarts import PAUSE_S, Patience, Restarts
 from parquet_sink.spark import handoff
@@ -53,7 +53,7 @@ class Status(StrEnum):
 class Connector:
     """Owns the lock, the run folder and the streaming query of one connector."""
 
-    def __init__(self, settings: ConnectorSettings, folder: Path, *, until_caught_up: bool = False) -> None:
+    def __init__(self, settings: SinkSettings, folder: Path, *, until_caught_up: bool = False) -> None:
         self.settings, self.folder = settings, folder
         self.status = Status.STARTING
         self.failure: Failure | None = None

@@ -3,18 +3,18 @@
 import logging
 from collections.abc import Sequence
 
-from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import ConnectorError
 from parquet_sink.kafka.group_offsets import GroupOffsets, Key, Plan
 from parquet_sink.model.progress import Accepted
+from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.runtime.restarts import Standing
 from parquet_sink.spark.handoff import Handoff
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import StateStore
 
 log = logging.getLogger(__name__)
 
 
-def commit_accepted(given: Handoff, state: SqliteStore) -> None:
+def commit_accepted(given: Handoff, state: StateStore) -> None:
     """What the target accepted in the micro-batch that ended early is committed; nothing else is."""
     accepted = state.accepted()
     if not accepted:
@@ -39,7 +39,7 @@ def _advance(group: GroupOffsets, accepted: Sequence[Accepted]) -> None:
     )
 
 
-def standing(given: Handoff, state: SqliteStore) -> Standing:
+def standing(given: Handoff, state: StateStore) -> Standing:
     """Where the connector stands: as its group says, else as it was last seen."""
     seen = positions(state)
     if not seen:
@@ -56,7 +56,7 @@ def standing(given: Handoff, state: SqliteStore) -> Standing:
     return Standing({**seen, **committed}, unfinished)
 
 
-def positions(state: SqliteStore) -> dict[Key, int]:
+def positions(state: StateStore) -> dict[Key, int]:
     """The next offset of each topic-partition to be delivered."""
     accepted = {(one.topic, one.partition): one.next_offset for one in state.accepted()}
     return {
@@ -65,14 +65,14 @@ def positions(state: SqliteStore) -> dict[Key, int]:
     }
 
 
-def waiting(state: SqliteStore) -> dict[Key, tuple[int, int]]:
+def waiting(state: StateStore) -> dict[Key, tuple[int, int]]:
     """Topic-partitions with records that are not delivered: the first of them, and how many, as last seen."""
     reached = positions(state)
     ends = {(watch.topic, watch.partition): watch.end for watch in state.progress()}
     return {key: (at, ends[key] - at) for key, at in reached.items() if ends[key] > at}
 
 
-def told(settings: ConnectorSettings, behind: dict[Key, tuple[int, int]], most: int = 10) -> str:
+def told(settings: SinkSettings, behind: dict[Key, tuple[int, int]], most: int = 10) -> str:
     """What waits in Kafka when a connector has stopped, for the log."""
     records = sum(count for _, count in behind.values())
     places = [f"{topic} {partition} from offset {at}" for (topic, partition), (at, _) in sorted(behind.items())]

@@ -12,12 +12,14 @@ from functools import partial
 
 from parquet_sink.config.check import Checked
 from parquet_sink.config.connector import Loaded
-from parquet_sink.config.settings import ConnectorSettings, KafkaSettings, RegistrySettings
 from parquet_sink.config.worker import Worker
+from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files import folders
 from parquet_sink.kafka.client_check import problems as client_problems
+from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.net.tls import tls_context
+from parquet_sink.pipeline.settings import SinkSettings
 
 _TLS = "schema.registry.ssl."
 
@@ -47,7 +49,7 @@ def inspect(checked: Checked, environment: Mapping[str, str] = os.environ) -> Ch
     return Checked(replace(checked.worker, problems=tuple(worker)), tuple(connectors), tuple(machine))
 
 
-def _inspect(settings: ConnectorSettings, worker: Worker, environment: Mapping[str, str], found: _Found) -> None:
+def _inspect(settings: SinkSettings, worker: Worker, environment: Mapping[str, str], found: _Found) -> None:
     _kafka(settings.kafka, worker, found)
     _authorities(settings.push.ca_file, environment, found)
     for side, converter in (("value", settings.value), ("key", settings.key)):

@@ -15,17 +15,21 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaException
 
 from parquet_sink.config.report import printable
-from parquet_sink.config.settings import ConnectorSettings, FileSettings, KafkaSettings, PushSettings, RegistrySettings
+from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import RESET_TOOL, InvalidConfiguration, KafkaFailed, RegistryFailed, StorageFailed
 from parquet_sink.files.cleanup import prepare
+from parquet_sink.files.settings import FileSettings
 from parquet_sink.files.storage import free_space
 from parquet_sink.kafka import client_options
 from parquet_sink.kafka.group_offsets import Committed, GroupOffsets, Key
+from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.model.instance import Instance
+from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.targets.outcome import Outcome
 from parquet_sink.targets.outcome import Verdict as Classed
 from parquet_sink.targets.push.client import PushClient
+from parquet_sink.targets.push.settings import PushSettings
 
 CONNECT_S: Final = 5.0
 TIMEOUT_S: Final = 10.0
@@ -61,7 +65,7 @@ class Finding:
         return f"  {self.verdict:<7} {self.item}: {printable(self.text)}"
 
 
-def probe(settings: ConnectorSettings) -> Iterator[Finding]:
+def probe(settings: SinkSettings) -> Iterator[Finding]:
     """Tries everything, in the order in which `run` would need it; each wait is bounded."""
     yield from probe_kafka(settings.kafka)
     yield from probe_registries(settings)
@@ -87,7 +91,7 @@ def probe_kafka(kafka: KafkaSettings) -> Iterator[Finding]:
         yield from _topics_and_group(kafka)
 
 
-def probe_registries(settings: ConnectorSettings) -> Iterator[Finding]:
+def probe_registries(settings: SinkSettings) -> Iterator[Finding]:
     """Asks each schema registry that a converter names for a schema, whichever it is."""
     named = (settings.value.registry, settings.key.registry if settings.key else None)
     for registry in dict.fromkeys(found for found in named if found is not None):

@@ -12,8 +12,8 @@ from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING, Final, Protocol
 
-from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import ConnectorError, SetupError
+from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.process.java_home import find_java
 from parquet_sink.process.signals import StopWish
 from parquet_sink.runtime.connector import Connector, Status
@@ -50,7 +50,7 @@ class Worker:
 
     def __init__(
         self,
-        connectors: Sequence[ConnectorSettings],
+        connectors: Sequence[SinkSettings],
         *,
         master: str | None = None,
         spark_conf: Mapping[str, str] | None = None,

@@ -7,11 +7,11 @@ from itertools import pairwise
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape import metadata
 from parquet_sink.shape.kinds import Kinds, Row, to_arrow, to_fields
 from parquet_sink.shape.row_arrays import arrays_of
+from parquet_sink.shape.settings import ShapeSettings
 
 _NULL = pa.scalar(b"null", pa.binary())
 

@@ -15,12 +15,12 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.config.settings import ObfuscationSettings
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.relabelled import relabelled
 from parquet_sink.shape.obfuscate import FreshSalt, Obfuscator, fresh_uuid
 from parquet_sink.shape.places import ITEM, Place, Places
+from parquet_sink.shape.settings import ObfuscationSettings
 from parquet_sink.shape.typed_arrays import spans
 from parquet_sink.shape.typed_types import entries
 

@@ -15,7 +15,6 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.convert.decoded import Decoder
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
@@ -23,6 +22,7 @@ from parquet_sink.shape import metadata
 from parquet_sink.shape.assembly import Records, Run
 from parquet_sink.shape.evolve import Columns
 from parquet_sink.shape.keys import Keys
+from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.shape.sheet import Sheet
 from parquet_sink.shape.sheets import Sheets
 from parquet_sink.shape.topic import TopicColumns

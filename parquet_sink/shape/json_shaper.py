@@ -9,7 +9,6 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json import fast as json_fast
@@ -26,6 +25,7 @@ from parquet_sink.shape.lower import lowercased
 from parquet_sink.shape.outline import Form
 from parquet_sink.shape.pace import Pace
 from parquet_sink.shape.schema import Known
+from parquet_sink.shape.settings import ShapeSettings
 
 _FIELDS_A_BYTE = 4
 _ALWAYS_READ = 200

@@ -6,10 +6,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.config.key import ems
-from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.shape import metadata
 from parquet_sink.shape.rows import column_name
+from parquet_sink.shape.settings import ShapeSettings
 
 _KEY = ems("data.primary.key")
 

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.config.key import ems
-from parquet_sink.config.settings import ShapeSettings
+from parquet_sink.shape.settings import ShapeSettings
 
 ORDER_COLUMN = "__celonis_order"
 

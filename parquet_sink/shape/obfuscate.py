@@ -26,8 +26,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import ObfuscationSettings
 from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.shape.settings import ObfuscationSettings
 
 STARS = "*****"
 

@@ -9,7 +9,6 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.convert.decoded import Decoder
 from parquet_sink.convert.json.trees import JsonTrees
 from parquet_sink.model.records import RecordBatch
@@ -17,6 +16,7 @@ from parquet_sink.shape.assembly import Run
 from parquet_sink.shape.conceal import Concealer
 from parquet_sink.shape.decoded_shaper import DecodedShaper
 from parquet_sink.shape.json_shaper import JsonShaper
+from parquet_sink.shape.settings import ShapeSettings
 
 __all__ = ["Run", "Shaper"]
 

@@ -19,7 +19,6 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.convert.decoded import Tree, Trees, Typed
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.relabelled import relabelled
@@ -27,6 +26,7 @@ from parquet_sink.shape import explode, json_text, typed, typed_types
 from parquet_sink.shape.chunks import Chunks
 from parquet_sink.shape.conceal import Concealer
 from parquet_sink.shape.lower import lowercased
+from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.shape.sheet import Grown, Sheet
 from parquet_sink.shape.typed_arrays import conformed
 

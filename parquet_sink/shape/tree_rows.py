@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from parquet_sink.config.key import ems
-from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.shape import rows as one_row
 from parquet_sink.shape.evolve import Columns
 from parquet_sink.shape.kinds import EmptyMap, Incompatible, Kinds, Row, check
 from parquet_sink.shape.row_arrays import arrays_of
+from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.shape.sheet import Sheet
 
 _NUMBERS = (int, float)

@@ -7,7 +7,6 @@ from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from parquet_sink.config.settings import ShapeSettings
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.shape import metadata
@@ -16,6 +15,7 @@ from parquet_sink.shape.evolve import widens
 from parquet_sink.shape.exact import first_misfit
 from parquet_sink.shape.keys import Keys
 from parquet_sink.shape.kinds import Change, Kinds, Row, fits
+from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.shape.sheet import Grown, Sheet
 from parquet_sink.shape.topic import CUTS, Step, TopicColumns
 from parquet_sink.shape.tree_rows import NOT_SHARED, TreeRows, kinds_of, rows_of

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Final
 
 from parquet_sink.config.handover import dump_with_secrets, load_with_secrets
-from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files import naming
 from parquet_sink.files.cleanup import prepare_connector
 from parquet_sink.model.instance import Instance
+from parquet_sink.pipeline.settings import SinkSettings
 
 RUN_FOLDER: Final = "run.folder"
 """The one option of both data sources: the folder that `write` made."""
@@ -29,7 +29,7 @@ INSTANCE_FILE: Final = "instance.json"
 class Handoff:
     """A connector's settings, its instance, and the folder that its processes share on the driver's machine."""
 
-    settings: ConnectorSettings
+    settings: SinkSettings
     instance: Instance
     folder: str
 
@@ -45,7 +45,7 @@ class Handoff:
         return Path(self.folder, SETTINGS_FILE), Path(self.folder, INSTANCE_FILE)
 
 
-def write(settings: ConnectorSettings, folder: Path, instance: Instance | None = None) -> Handoff:
+def write(settings: SinkSettings, folder: Path, instance: Instance | None = None) -> Handoff:
     """Puts the settings into `folder`, readable by this user alone. instance: whose folder was lost; else a new one.
 
     Raises StorageFailed when tmp.dir is of no use, OSError when the folder is.

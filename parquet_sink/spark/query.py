@@ -6,14 +6,13 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from parquet_sink.config.settings import ConnectorSettings, FlushSettings
+from parquet_sink.kafka.settings import FlushSettings
+from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.spark import handoff, source
 from parquet_sink.spark.sink import NAME as SINK
 
 
-def start_query(
-    spark: SparkSession, settings: ConnectorSettings, folder: Path, *, until_caught_up: bool
-) -> StreamingQuery:
+def start_query(spark: SparkSession, settings: SinkSettings, folder: Path, *, until_caught_up: bool) -> StreamingQuery:
     """Starts it from the group's offsets. folder: the connector's run folder, as `handoff.write` made it."""
     checkpoint = folder / "checkpoint"
     shutil.rmtree(checkpoint, ignore_errors=True)

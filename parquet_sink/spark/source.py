@@ -18,7 +18,6 @@ from parquet_sink.kafka.task_assignment import by_task
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.spark import handoff, rows, stream_offsets
-from parquet_sink.spark.rows import WARM_UP
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import SLOTS, STARTED, WARM_UP
 
@@ -112,7 +111,9 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Asked when a micro-batch begins, and at once for one that an earlier run planned and did not end."""
         if stream_offsets.is_warm_up(end):
             slots = int(self._opened().get(SLOTS) or 1)
-            return [Work([PlannedRange("", index, 0, 0, WARM_UP)]) for index in range(slots)] if end != start else []
+            return (
+                [Work([PlannedRange("", index, 0, 0, rows.WARM_UP)]) for index in range(slots)] if end != start else []
+            )
         due: Sequence[PlannedRange] = []
         with _told(self._opened()):
             ticker = self._begun()
@@ -128,7 +129,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for planned in partition.ranges:
             if self._form is Form.RANGES:
                 yield rows.of_range(planned)
-            elif planned.reason != WARM_UP:
+            elif planned.reason != rows.WARM_UP:
                 yield from map(rows.of_records, self._reader(planned).blocks())
 
     def _reader(self, planned: PlannedRange) -> "RangeReader":

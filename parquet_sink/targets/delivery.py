@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, Protocol
 
-from parquet_sink.config.settings import PushSettings
 from parquet_sink.errors import ConnectorError, UploadError, UploadExhausted, UploadPostponed, UploadRefused
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.cleanup import after_acceptance
 from parquet_sink.model.ranges import NO_TRIES, Again, Tries
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.targets.outcome import Outcome, Verdict
+from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.retry import RetryPolicy, Sent, Surroundings, send_with_retries
 
 logger = logging.getLogger(__name__)

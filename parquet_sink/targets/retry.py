@@ -14,9 +14,9 @@ from typing import Final
 
 import tenacity
 
-from parquet_sink.config.settings import PushSettings
 from parquet_sink.model.ranges import NO_TRIES, Tries
 from parquet_sink.targets.outcome import Outcome, Verdict
+from parquet_sink.targets.push.settings import PushSettings
 
 LONGEST_WAIT_SECONDS: Final = 300.0
 LEAST_SHARE: Final = 0.5

@@ -11,18 +11,15 @@ from parquet_sink.config.key import Type
 from parquet_sink.config.keys import CONNECTOR_KEYS
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import (
-    ConnectorSettings,
-    ConverterSettings,
-    FileSettings,
-    FlushSettings,
-    KafkaSettings,
-    ProxySettings,
-    PushSettings,
-    ShapeSettings,
-)
 from parquet_sink.config.worker import Worker, load_worker
+from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.files.settings import FileSettings
+from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
+from parquet_sink.net.settings import ProxySettings
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.targets.push.settings import PushSettings
 
 E = "connect.ems."
 CANARY = "canary-51c2-long-enough"
@@ -53,7 +50,7 @@ def _load(changes: Mapping[str, str | None] | None = None, worker: Worker = WORK
     return load({key: text for key, text in properties.items() if text is not None}, worker, source="f.properties")
 
 
-def _settings(changes: Mapping[str, str | None] | None = None, worker: Worker = WORKER) -> ConnectorSettings:
+def _settings(changes: Mapping[str, str | None] | None = None, worker: Worker = WORKER) -> SinkSettings:
     return _load(changes, worker).require()
 
 
@@ -61,7 +58,7 @@ def test_the_required_keys_alone_make_a_connector_with_the_documented_defaults()
     """Every default is the one of the EMS connector, or the decided one."""
     loaded = _load()
     assert loaded.problems == loaded.warnings == ()
-    assert loaded.require() == ConnectorSettings(
+    assert loaded.require() == SinkSettings(
         name="orders",
         kafka=KafkaSettings(topics=("orders",), group="connect-orders", client={"bootstrap.servers": "localhost:9092"}),
         flush=FlushSettings(commit_size_bytes=10_000_000, commit_records=1000, commit_interval_ms=30_000),
@@ -119,7 +116,7 @@ def test_every_key_arrives_in_the_settings() -> None:
         "ssl.keystore.password": Secret("s"),
         "fetch.max.bytes": "9",
     }
-    assert settings == ConnectorSettings(
+    assert settings == SinkSettings(
         name="orders",
         kafka=KafkaSettings(("orders",), None, "my-group", client, "read_uncommitted", "none", "CONTINUE", tasks_max=3),
         flush=FlushSettings(10_000_000, 1000, 30_000),

@@ -8,8 +8,9 @@ from parquet_sink.config.keys import CONNECTOR_KEYS
 from parquet_sink.config.keys_convert import SETTINGS
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.setting import Setting
-from parquet_sink.config.settings import ConverterKind, ConverterSettings, RegistrySettings
 from parquet_sink.config.worker import LoadedWorker, load_worker
+from parquet_sink.convert.registry.settings import RegistrySettings
+from parquet_sink.convert.settings import ConverterKind, ConverterSettings
 
 E = "connect.ems."
 V, K = "value.converter", "key.converter"

@@ -1,6 +1,6 @@
 """Settings cross to other processes by value, secrets included; what is shown has none."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given
@@ -8,18 +8,14 @@ from hypothesis import strategies as st
 
 from parquet_sink.config.handover import dump_with_secrets, load_with_secrets
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import (
-    ConnectorSettings,
-    ConverterSettings,
-    FileSettings,
-    FlushSettings,
-    KafkaSettings,
-    ObfuscationSettings,
-    ProxySettings,
-    PushSettings,
-    RegistrySettings,
-    ShapeSettings,
-)
+from parquet_sink.convert.registry.settings import RegistrySettings
+from parquet_sink.convert.settings import ConverterSettings
+from parquet_sink.files.settings import FileSettings
+from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
+from parquet_sink.net.settings import ProxySettings
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
+from parquet_sink.targets.push.settings import PushSettings
 
 CANARY = "canary-0be1"
 texts = st.text()
@@ -47,7 +43,7 @@ obfuscations = st.builds(
 )
 shapes = st.builds(ShapeSettings, obfuscation=st.none() | obfuscations, chunks=st.none() | st.integers())
 all_settings = st.builds(
-    ConnectorSettings,
+    SinkSettings,
     kafka=kafkas,
     push=pushes,
     files=st.builds(FileSettings),
@@ -55,7 +51,7 @@ all_settings = st.builds(
     value=converters,
     key=st.none() | converters,
 )
-ONE = ConnectorSettings(
+ONE = SinkSettings(
     name="n",
     kafka=KafkaSettings(topics=("t",), client={"sasl.password": Secret(CANARY), "a": "b"}),
     flush=FlushSettings(1, 2, 3),
@@ -68,7 +64,7 @@ ONE = ConnectorSettings(
 
 
 @given(all_settings)
-def test_settings_survive_the_way_through_json(settings: ConnectorSettings) -> None:
+def test_settings_survive_the_way_through_json(settings: SinkSettings) -> None:
     """Equal settings come out, with equal types: secrets are secrets and tuples are tuples."""
     loaded = load_with_secrets(dump_with_secrets(settings))
     assert loaded == settings
@@ -83,7 +79,48 @@ def test_only_the_named_form_holds_secrets() -> None:
     assert CANARY not in repr(ONE) + str(ONE)
 
 
-@pytest.mark.parametrize("text", ["{", "{}", '{"name": "n", "other": 1}'])
+@dataclass(frozen=True)
+class Bucket:
+    """Settings that no module of the sink knows."""
+
+    region: str
+    credential: Secret | tuple[Secret, ...]
+
+
+@dataclass(frozen=True)
+class BucketSettings(SinkSettings):
+    """Those of another connector class, with a field of its own."""
+
+    bucket: Bucket | None = None
+
+
+@given(texts, secrets, st.lists(secrets).map(tuple))
+def test_a_connector_class_may_have_settings_of_its_own(region: str, one: Secret, more: tuple[Secret, ...]) -> None:
+    """A dataclass of any module comes back as what it was, with its secrets, also where the field has a choice."""
+    for credential in (one, more):
+        mine = BucketSettings(**{**vars(ONE), "bucket": Bucket(region, credential)})
+        loaded = load_with_secrets(dump_with_secrets(mine))
+        assert loaded == mine
+        assert type(loaded) is BucketSettings
+
+
+def test_what_cannot_be_handed_over_is_told_at_once() -> None:
+    """A value that would come back as another is no setting: the program is told, not the process that reads it."""
+    with pytest.raises(TypeError, match="set cannot be handed over"):
+        dump_with_secrets(replace(ONE, shape={"a"}))
+
+
+NOT_OURS = (
+    *("{", "{}", "[]", "1", '{"name": "n", "other": 1}', '{"$class": "nowhere.at_all:A", "fields": {}}'),
+    *(
+        '{"$class": "os:system", "fields": {}}',
+        '{"$class": "pathlib:Path", "fields": {}}',
+        '{"$class": "json:no.where"}',
+    ),
+)
+
+
+@pytest.mark.parametrize("text", NOT_OURS)
 def test_foreign_json_is_refused(text: str) -> None:
     """A text that was not written by the counterpart raises at once."""
     with pytest.raises((ValueError, KeyError, TypeError)):

@@ -7,8 +7,8 @@ from parquet_sink.config.keys_convert import SETTINGS
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.registry_url import confluent_url, parse
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import RegistrySettings
 from parquet_sink.config.worker import load_worker
+from parquet_sink.convert.registry.settings import RegistrySettings
 
 E = "connect.ems."
 V = "value.converter."

@@ -5,8 +5,8 @@ import pytest
 from parquet_sink.config.connector import Loaded, load
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.config.worker import Worker
+from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
 
 E = "connect.ems."
 CANARY = "canary-2f90-and-long"

@@ -7,8 +7,9 @@ from typing import get_args
 import pyarrow as pa
 import pytest
 
-from parquet_sink.config.settings import ConverterKind, ConverterSettings, RegistrySettings
 from parquet_sink.convert.decoders import decoder_for
+from parquet_sink.convert.registry.settings import RegistrySettings
+from parquet_sink.convert.settings import ConverterKind, ConverterSettings
 
 REGISTRY = RegistrySettings(("http://127.0.0.1:9",))
 KINDS = [kind for kind in get_args(ConverterKind) if kind != "json"]
@@ -53,7 +54,8 @@ def test_a_worker_loads_what_its_converter_needs(kind: ConverterKind, loaded: tu
     registry = "RegistrySettings(('http://127.0.0.1:9',))" if kind == "json_schema" else None
     program = (
         "import sys\n"
-        "from parquet_sink.config.settings import ConverterSettings, RegistrySettings\n"
+        "from parquet_sink.convert.registry.settings import RegistrySettings\n"
+        "from parquet_sink.convert.settings import ConverterSettings\n"
         "from parquet_sink.convert.decoders import decoder_for\n"
         f"decoder_for(ConverterSettings({kind!r}, {registry}))\n"
         f"print(*[name for name in {LIBRARIES!r} if name in sys.modules])"

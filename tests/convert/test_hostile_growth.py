@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pytest
 
-from parquet_sink.config.settings import ConverterSettings, ShapeSettings
 from parquet_sink.convert import plain
 from parquet_sink.convert.avro import decoder as avro_decoder
 from parquet_sink.convert.decoded import Decoder
@@ -19,10 +18,12 @@ from parquet_sink.convert.protobuf import decoder as protobuf_decoder
 from parquet_sink.convert.protobuf.compile import compile_schema
 from parquet_sink.convert.registry import registered
 from parquet_sink.convert.registry.registered import RegisteredSchema
+from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.convert.typed_json.cells import cost, counter
 from parquet_sink.convert.typed_json.types import Field, ListKind, MapKind, ScalarKind, Slot, StructKind, UnionKind
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.shape.shaper import Shaper
 
 NESTED = ShapeSettings(flatten=False)

@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from parquet_sink.config.settings import ConverterSettings, ShapeSettings
 from parquet_sink.convert import plain, xml
 from parquet_sink.convert.avro import decoder as avro_decoder
 from parquet_sink.convert.decoded import Decoder, Typed
@@ -20,8 +19,10 @@ from parquet_sink.convert.json.trees import JsonTrees
 from parquet_sink.convert.json_schema import decoder as json_schema
 from parquet_sink.convert.protobuf import decoder as protobuf_decoder
 from parquet_sink.convert.registry.registered import RegisteredDecoder, RegisteredSchema, SchemaKind
+from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.shape.shaper import Shaper
 
 AVRO = {

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from google.protobuf import descriptor_pb2
 
-from parquet_sink.config.settings import ConverterSettings
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.protobuf import compile as protobuf_compile
 from parquet_sink.convert.protobuf.compile import compile_schema
 from parquet_sink.convert.protobuf.indexes import message_at
 from parquet_sink.convert.protobuf.plan import plan
 from parquet_sink.convert.registry.registered import Referenced, RegisteredSchema
+from parquet_sink.convert.settings import ConverterSettings
 
 HEAD = 'syntax = "proto3"; '
 

@@ -7,11 +7,11 @@ import orjson
 import pyarrow as pa
 import pytest
 
-from parquet_sink.config.settings import ConverterSettings
 from parquet_sink.convert.decoded import Decoded, Typed
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json_schema.decoder import decoder
 from parquet_sink.convert.registry.registered import Referenced, RegisteredSchema
+from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.convert.typed_json.types import DATE, DECIMAL, TIME, TIMESTAMP
 
 SETTINGS = ConverterSettings(kind="json_schema")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.config.settings import ConverterKind, ConverterSettings
 from parquet_sink.convert.decoded import Decoded, Typed
 from parquet_sink.convert.plain import decoder
+from parquet_sink.convert.settings import ConverterKind, ConverterSettings
 from parquet_sink.errors import InvalidConfiguration
 
 

@@ -21,7 +21,6 @@ import pytest
 from google.protobuf import json_format, message_factory
 
 from parquet_sink.config.connector import load
-from parquet_sink.config.settings import ConnectorSettings, ConverterSettings
 from parquet_sink.config.worker import Worker
 from parquet_sink.convert.avro import decoder as avro_decoder
 from parquet_sink.convert.decoded import Decoder
@@ -31,8 +30,10 @@ from parquet_sink.convert.json_schema import decoder as json_schema
 from parquet_sink.convert.protobuf import compile as protobuf_compile
 from parquet_sink.convert.protobuf import decoder as protobuf_decoder
 from parquet_sink.convert.registry.registered import RegisteredDecoder, RegisteredSchema, SchemaKind
+from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.shaper import Run, Shaper
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -116,7 +117,7 @@ def examples(page: str) -> Iterator[Example]:
         yield current
 
 
-def to_settings(example: Example) -> ConnectorSettings:
+def to_settings(example: Example) -> SinkSettings:
     """The connector that the example's keys make, with the converter of its first records unless it names one."""
     first = example.written[0]
     converter = CONVERTERS.get(first.schema or first.form, {})

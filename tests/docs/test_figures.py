@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.config.settings import RegistrySettings
 from parquet_sink.convert.avro import schema as avro
 from parquet_sink.convert.decoded import MAX_DEPTH, MAX_PRECISION
 from parquet_sink.convert.json_schema import types as json_schema
@@ -13,6 +12,7 @@ from parquet_sink.convert.protobuf import compile as protoc
 from parquet_sink.convert.protobuf import plan as protobuf
 from parquet_sink.convert.registry import client as registry_client
 from parquet_sink.convert.registry import http, references, registered
+from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.convert.typed_json import types as typed_json
 from parquet_sink.devkit.target import discard, faults, readout, server
 from parquet_sink.files import accumulator

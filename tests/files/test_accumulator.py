@@ -14,13 +14,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.config.settings import FileSettings, ShapeSettings
 from parquet_sink.errors import StorageFailed
 from parquet_sink.files import accumulator as module
 from parquet_sink.files import open_file
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.rotation import Limits, Reason
+from parquet_sink.files.settings import FileSettings
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.shape.shaper import Run, Shaper
 
 PLACE = Place("orders sink", "orders", 3, "0123456789abcdef" * 2)
@@ -375,7 +376,8 @@ def test_a_full_disk_is_named(make: Callable[..., Accumulator], monkeypatch: pyt
 LIMITED = """
 import resource, sys
 import pyarrow as pa
-from parquet_sink.config.settings import FileSettings, ShapeSettings
+from parquet_sink.files.settings import FileSettings
+from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.errors import StorageFailed
 from parquet_sink.files.accumulator import Accumulator, Place
 from parquet_sink.files.rotation import Limits, Reason

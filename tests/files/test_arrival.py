@@ -13,12 +13,13 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.config.settings import FileSettings, ShapeSettings
 from parquet_sink.files import accumulator as module
 from parquet_sink.files import group
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.rotation import Limits, Reason
+from parquet_sink.files.settings import FileSettings
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.shape.shaper import Run, Shaper
 
 PLACE = Place("c", "t", 0, "0" * 32)

@@ -161,7 +161,7 @@ def test_a_killed_process_frees_the_lock(tmp_path: Path) -> None:
 WRITES = """
 import sys, time
 import pyarrow as pa
-from parquet_sink.config.settings import FileSettings
+from parquet_sink.files.settings import FileSettings
 from parquet_sink.files.accumulator import Accumulator, Place
 from parquet_sink.files.rotation import Limits
 from parquet_sink.shape.shaper import Run

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_sink.config.settings import Codec
 from parquet_sink.files.parquet import ParquetFile, dictionary_columns, footer_bytes, footer_rows
+from parquet_sink.files.settings import Codec
 
 
 def orders(count: int) -> pa.Table:

@@ -5,7 +5,6 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.config.settings import FlushSettings
 from parquet_sink.files.rotation import Reason
 from parquet_sink.kafka.admission import (
     LEAST_BATCH_S,
@@ -20,6 +19,7 @@ from parquet_sink.kafka.admission import (
     due,
     together,
 )
+from parquet_sink.kafka.settings import FlushSettings
 
 FLUSH = FlushSettings(commit_size_bytes=1_000_000, commit_records=1_000, commit_interval_ms=5_000)
 NOW = 1_000_000

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.kafka.client_check import problems
+from parquet_sink.kafka.settings import KafkaSettings
 
 
 def kafka(**client: str | Secret) -> KafkaSettings:

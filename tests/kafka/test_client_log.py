@@ -7,10 +7,10 @@ import time
 import pytest
 from confluent_kafka import Consumer, KafkaError
 
-from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.kafka import client_log, client_options
 from parquet_sink.kafka.client_log import RECENT_S, SAME_LINE_S, Heard, trouble
 from parquet_sink.kafka.group_offsets import GroupOffsets
+from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.model.instance import Instance
 

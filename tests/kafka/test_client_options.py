@@ -7,10 +7,10 @@ from confluent_kafka import Consumer, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.kafka import client_options
 from parquet_sink.kafka.client_options import administering, coordinating, fingerprint, reading, translate
+from parquet_sink.kafka.settings import KafkaSettings
 
 SERVERS = {"bootstrap.servers": "localhost:9092"}
 JAVA_DEFAULTS = {

@@ -6,11 +6,11 @@ from collections.abc import Callable
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import AnotherInstance, BrokerAway, KafkaFailed, KafkaRefused
 from parquet_sink.kafka import group_offsets
 from parquet_sink.kafka.commit_chunks import TOO_LARGE
 from parquet_sink.kafka.group_offsets import NO_IDS, Committed, GroupOffsets, Key, Plan, metadata
+from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.instance import Instance
 
 KAFKA = KafkaSettings(topics=("orders",), group="connect-orders", client={"bootstrap.servers": "localhost:9092"})

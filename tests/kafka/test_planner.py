@@ -8,31 +8,28 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import (
-    ConnectorSettings,
-    FileSettings,
-    FlushSettings,
-    KafkaSettings,
-    PushSettings,
-    ShapeSettings,
-)
 from parquet_sink.errors import AnotherInstance, BrokerAway, ConnectorError, KafkaFailed, OffsetsLost
 from parquet_sink.files.rotation import Reason
+from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka import planner
 from parquet_sink.kafka.admission import Candidate, Range
 from parquet_sink.kafka.discovery import METADATA_S, named
 from parquet_sink.kafka.group_offsets import NO_PLANS, Committed, Key, Plan, metadata
 from parquet_sink.kafka.group_watch import CHECK_S, SIGN_S
 from parquet_sink.kafka.planner import PATIENCE_S, Ticker
+from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import DRAINED, STOP
+from parquet_sink.targets.push.settings import PushSettings
 
 KEY = ("orders", 0)
 ME = Instance("me", "host", 1, "now")
-SETTINGS = ConnectorSettings(
+SETTINGS = SinkSettings(
     "orders",
     KafkaSettings(("orders",), None, "connect-orders", {"bootstrap.servers": "localhost:9092"}),
     FlushSettings(1_000_000, 100, 2_000),

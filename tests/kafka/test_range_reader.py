@@ -10,10 +10,10 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.errors import KafkaFailed, OffsetsLost, TopicGone
 from parquet_sink.kafka import range_reader
 from parquet_sink.kafka.range_reader import BLOCK_BYTES, BLOCK_RECORDS, SILENCE_S, RangeReader, lost, made_anew
+from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.records import RecordBatch
 
 KAFKA = KafkaSettings(topics=("orders",), group="connect-orders", client={"bootstrap.servers": "localhost:9092"})

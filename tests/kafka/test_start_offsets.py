@@ -16,28 +16,25 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import (
-    ConnectorSettings,
-    FileSettings,
-    FlushSettings,
-    KafkaSettings,
-    PushSettings,
-    ShapeSettings,
-)
 from parquet_sink.errors import AnotherInstance, BrokerAway, KafkaFailed, OffsetsLost, TopicGone
+from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka import client_options
 from parquet_sink.kafka.discovery import METADATA_S, MISSING_LOG_S
 from parquet_sink.kafka.first_timestamps import FirstTimes
 from parquet_sink.kafka.group_offsets import Committed, GroupOffsets, Key, Plan, metadata
 from parquet_sink.kafka.group_watch import CHECK_S, SIGN_S
 from parquet_sink.kafka.planner import Ticker
+from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.kafka.start_offsets import other
 from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import NO_TRIES, Again
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import STARTED
+from parquet_sink.targets.push.settings import PushSettings
 
 KEY = ("orders", 0)
 ME = Instance("me", "host", 1, "now")
@@ -47,7 +44,7 @@ WATCHFUL: dict[str, Any] = {
     "client": {**KAFKA.client, "metadata.max.age.ms": "500"},
 }
 """Looks for topics at each tick."""
-SETTINGS = ConnectorSettings(
+SETTINGS = SinkSettings(
     "orders",
     KAFKA,
     FlushSettings(1_000_000, 100, 2_000),

@@ -14,28 +14,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import (
-    ConnectorSettings,
-    FileSettings,
-    FlushSettings,
-    KafkaSettings,
-    ObfuscationSettings,
-    PushSettings,
-    ShapeSettings,
-)
 from parquet_sink.convert.decoded import Decoded
 from parquet_sink.convert.json.trees import JsonTrees
 from parquet_sink.errors import KafkaFailed, OffsetsLost, RegistryFailed, StorageFailed, TopicGone
 from parquet_sink.files import naming
 from parquet_sink.files.accumulator import Accumulator, FinishedFile
 from parquet_sink.files.claims import PartitionClaim
+from parquet_sink.files.settings import FileSettings
+from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.ranges import PlannedRange, Tries
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline import task as module
 from parquet_sink.pipeline.outcome import RangeOutcome
+from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.pipeline.task import TaskFlush
 from parquet_sink.process import logs
+from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.targets.outcome import Outcome, Verdict
+from parquet_sink.targets.push.settings import PushSettings
 
 SPAN = PlannedRange("orders", 0, 100, 200, "interval", accepted=100)
 ONCE = PushSettings("http://localhost/", Secret("AppKey k"), "t", max_retries=1, retry_interval_ms=1)
@@ -105,9 +101,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return task
 
 
-def made(folder: Path, records: int, push: PushSettings = ONCE) -> ConnectorSettings:
+def made(folder: Path, records: int, push: PushSettings = ONCE) -> SinkSettings:
     """A connector whose files take so many records."""
-    return ConnectorSettings(
+    return SinkSettings(
         "sink",
         KafkaSettings(("orders",), None, "connect-sink", {}),
         FlushSettings(10**9, records, 2_000),

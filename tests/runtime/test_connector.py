@@ -10,26 +10,23 @@ from typing import Any
 import pytest
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import (
-    ConnectorSettings,
-    FileSettings,
-    FlushSettings,
-    KafkaSettings,
-    PushSettings,
-    ShapeSettings,
-)
 from parquet_sink.errors import AnotherInstance, failure_named
 from parquet_sink.files.lock import ConnectorLock
+from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.group_offsets import Committed, Plan, metadata
+from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.progress import Accepted, PartitionProgress
+from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.runtime import connector as module
 from parquet_sink.runtime import group
 from parquet_sink.runtime.connector import Connector, Status
 from parquet_sink.runtime.restarts import MOST, PAUSE_S, WINDOW_S
+from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.spark import handoff
 from parquet_sink.spark.query import tick
 from parquet_sink.state.store import DRAINED, SLOTS, STARTED
+from parquet_sink.targets.push.settings import PushSettings
 
 SPARK: Any = None
 
@@ -122,9 +119,9 @@ def launched(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> list[Query]:
     return queries
 
 
-def settings(folder: Path, name: str = "orders") -> ConnectorSettings:
+def settings(folder: Path, name: str = "orders") -> SinkSettings:
     """A connector with its files below a folder."""
-    return ConnectorSettings(
+    return SinkSettings(
         name,
         KafkaSettings(("orders",), None, "connect-orders", {}),
         FlushSettings(1_000_000, 100, 2_000),

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from parquet_sink.config.settings import KafkaSettings
 from parquet_sink.kafka.group_offsets import Committed, Key, metadata
+from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.runtime.probe import Finding, Verdict, judge, of_group, of_topics
 from parquet_sink.targets.outcome import Answer, Failure, of_answer, of_failure

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from parquet_sink.config.settings import ConnectorSettings
 from parquet_sink.errors import ConnectorError, SetupError
 from parquet_sink.files.lock import ConnectorLock
+from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.process.signals import StopWish
 from parquet_sink.runtime import worker as module
 from parquet_sink.runtime.connector import Connector, Status
@@ -96,7 +96,7 @@ def hosted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Wor
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
     def make(*names: str, observer: Observer, wish: StopWish | None = None) -> Worker:
-        connectors: list[ConnectorSettings] = [settings(tmp_path / "tmp", name) for name in names]
+        connectors: list[SinkSettings] = [settings(tmp_path / "tmp", name) for name in names]
         return Worker(connectors, observer=observer, wish=wish)
 
     return make

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.config.settings import ObfuscationSettings
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.shape import conceal, places
 from parquet_sink.shape.conceal import Concealer
 from parquet_sink.shape.rows import flatten
+from parquet_sink.shape.settings import ObfuscationSettings
 
 STARS = "*****"
 TEXT, NUMBER = pa.string(), pa.int64()

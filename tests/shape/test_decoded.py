@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.config.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.convert.decoded import Decoded, Trees, Typed
 from parquet_sink.convert.json.trees import JsonTrees
 from parquet_sink.errors import InvalidRecord
@@ -17,6 +16,7 @@ from parquet_sink.shape.assembly import Run
 from parquet_sink.shape.decoded_shaper import DecodedShaper
 from parquet_sink.shape.json_shaper import JsonShaper
 from parquet_sink.shape.schema import merge
+from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.shape.shaper import Shaper
 
 BARE = ShapeSettings(embed_metadata=False)

@@ -9,11 +9,11 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.config.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.convert.json import fast as json_fast
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape import json_shaper, pace, shaper
+from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.shape.shaper import Shaper
 
 KEYS = ["a", "b", "c", "a_b", "a-b", "b_c", "n", "A", "B-c"]

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.config.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.convert.decoded import Decoded, Typed
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json import fast as json_fast
@@ -19,6 +18,7 @@ from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape import json_shaper, pace
 from parquet_sink.shape.lower import lowercased
+from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.shape.shaper import Shaper
 from parquet_sink.shape.typed_types import distinct
 

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import ObfuscationSettings
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.shape import obfuscate
 from parquet_sink.shape.obfuscate import Obfuscator, fresh_uuid
+from parquet_sink.shape.settings import ObfuscationSettings
 
 FIX = ObfuscationSettings(("a",))
 SHA1 = ObfuscationSettings(("a",), method="sha1")

@@ -6,12 +6,12 @@ from unittest.mock import patch
 import pyarrow as pa
 import pytest
 
-from parquet_sink.config.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.convert.json import fast as json_fast
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape import json_shaper as shaper_module
 from parquet_sink.shape.kinds import MAX_COLUMNS, MAX_NAME
+from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.shape.shaper import Run, Shaper
 
 BARE = ShapeSettings(embed_metadata=False)

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.config.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.convert.decoded import Tree, Trees, Typed
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.shape import explode, metadata, sheets
+from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.shape.sheet import Grown, Sheet
 from parquet_sink.shape.sheets import Sheets
 from parquet_sink.shape.topic import TopicColumns

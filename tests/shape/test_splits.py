@@ -12,9 +12,9 @@ import orjson
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.config.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.shape.shaper import Shaper
 
 Json = dict[str, Any]

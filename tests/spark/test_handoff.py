@@ -8,29 +8,26 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import (
-    ConnectorSettings,
-    FileSettings,
-    FlushSettings,
-    KafkaSettings,
-    ProxySettings,
-    PushSettings,
-    ShapeSettings,
-)
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.files.settings import FileSettings
+from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.instance import Instance
+from parquet_sink.net.settings import ProxySettings
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.spark import handoff
 from parquet_sink.spark.handoff import Handoff
+from parquet_sink.targets.push.settings import PushSettings
 
 CANARY = "canary-7f3a"
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> ConnectorSettings:
+def settings(tmp_path: Path) -> SinkSettings:
     """Of a connector with a secret in every place that may hold one."""
     client = {"bootstrap.servers": "b:1", "sasl.jaas.config": Secret(CANARY)}
     proxy = ProxySettings("p", 1, "HTTP", "u", Secret(CANARY))
-    return ConnectorSettings(
+    return SinkSettings(
         "orders",
         KafkaSettings(("orders",), None, "connect-orders", client),
         FlushSettings(1_000_000, 100, 2_000),
@@ -40,7 +37,7 @@ def settings(tmp_path: Path) -> ConnectorSettings:
     )
 
 
-def test_what_is_written_is_read(settings: ConnectorSettings, tmp_path: Path) -> None:
+def test_what_is_written_is_read(settings: SinkSettings, tmp_path: Path) -> None:
     """Another process that knows the folder gets equal settings, secrets included, and the same instance."""
     written = handoff.write(settings, tmp_path / "run")
     found = handoff.read({handoff.RUN_FOLDER: str(tmp_path / "run")})
@@ -49,7 +46,7 @@ def test_what_is_written_is_read(settings: ConnectorSettings, tmp_path: Path) ->
     assert found.state_path == tmp_path / "tmp" / "orders" / ".state.db"
 
 
-def test_the_folder_is_private(settings: ConnectorSettings, tmp_path: Path) -> None:
+def test_the_folder_is_private(settings: SinkSettings, tmp_path: Path) -> None:
     """Neither the folder nor a file in it can be read by anybody else."""
     handoff.write(settings, tmp_path / "run")
     assert stat.S_IMODE((tmp_path / "run").stat().st_mode) == 0o700
@@ -57,14 +54,14 @@ def test_the_folder_is_private(settings: ConnectorSettings, tmp_path: Path) -> N
     assert modes == {"settings.json": 0o600, "instance.json": 0o600}
 
 
-def test_the_option_carries_no_secret(settings: ConnectorSettings, tmp_path: Path) -> None:
+def test_the_option_carries_no_secret(settings: SinkSettings, tmp_path: Path) -> None:
     """What Spark shows in plans and logs is a path; the object itself shows stars."""
     given = handoff.write(settings, tmp_path / "run")
     assert CANARY not in repr(given) + str(given) + f"{given}"
     assert "*****" in repr(given)
 
 
-def test_it_travels_to_executors_by_value(settings: ConnectorSettings, tmp_path: Path) -> None:
+def test_it_travels_to_executors_by_value(settings: SinkSettings, tmp_path: Path) -> None:
     """The pickled handoff needs no folder on the other side."""
     given = handoff.write(settings, tmp_path / "run")
     back: Handoff = pickle.loads(pickle.dumps(given))

@@ -8,25 +8,22 @@ import pyarrow as pa
 import pytest
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import (
-    ConnectorSettings,
-    FileSettings,
-    FlushSettings,
-    KafkaSettings,
-    PushSettings,
-    ShapeSettings,
-)
 from parquet_sink.errors import ConnectorError, failure_named
+from parquet_sink.files.settings import FileSettings
+from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.outcome import RangeOutcome
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.shape.shaper import Shaper
 from parquet_sink.spark import handoff
 from parquet_sink.spark.sink import NAME, Outcomes, PushSink, PushWriter
 from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.targets.push.settings import PushSettings
 
 CANARY = "canary-1c9e"
 
@@ -48,7 +45,7 @@ def outcome(
 @pytest.fixture
 def given(tmp_path: Path) -> handoff.Handoff:
     """A run of a connector."""
-    settings = ConnectorSettings(
+    settings = SinkSettings(
         "orders",
         KafkaSettings(("orders",), None, "connect-orders", {"sasl.password": Secret(CANARY)}),
         FlushSettings(1_000_000, 100, 2_000),

@@ -10,27 +10,24 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import (
-    ConnectorSettings,
-    FileSettings,
-    FlushSettings,
-    KafkaSettings,
-    PushSettings,
-    ShapeSettings,
-)
 from parquet_sink.errors import OffsetsLost, failure_named
 from parquet_sink.files.rotation import Reason
+from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka import planner, range_reader
 from parquet_sink.kafka.admission import Candidate, Range
 from parquet_sink.kafka.group_offsets import Key
+from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.spark import handoff
 from parquet_sink.spark.rows import WARM_UP, ranges_in
 from parquet_sink.spark.source import KafkaRanges, RangeSource, Work
 from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.targets.push.settings import PushSettings
 
-SETTINGS = ConnectorSettings(
+SETTINGS = SinkSettings(
     "orders",
     KafkaSettings(("orders",), None, "connect-orders", {"bootstrap.servers": "localhost:9092"}, tasks_max=2),
     FlushSettings(1_000_000, 100, 2_000),

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import PushSettings
 from parquet_sink.model.ranges import NO_TRIES, Tries
 from parquet_sink.targets.outcome import Outcome, Verdict
+from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.retry import (
     LONGEST_WAIT_SECONDS,
     WAIT_HERE_S,

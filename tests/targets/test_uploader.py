@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import PushSettings
 from parquet_sink.errors import ConnectorError, UploadExhausted, UploadPostponed, UploadRefused
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.naming import attempt_name, file_name
@@ -17,6 +16,7 @@ from parquet_sink.model.ranges import Again, Tries
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.targets.delivery import Deliverer, failure_receipt
 from parquet_sink.targets.outcome import Outcome, Verdict
+from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.uploader import OrderedUploader, Upload
 
 SETTINGS = PushSettings("http://localhost/", Secret("AppKey k"), "t", max_retries=3, retry_interval_ms=1)

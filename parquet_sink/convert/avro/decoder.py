@@ -12,7 +12,6 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from parquet_sink.config.settings import ConverterSettings
 from parquet_sink.convert.avro import fast as avro_fast
 from parquet_sink.convert.avro.cursor import Ints
 from parquet_sink.convert.avro.exact import Exact
@@ -22,6 +21,7 @@ from parquet_sink.convert.avro.types import Node
 from parquet_sink.convert.decoded import Decoded, Decoder, Typed
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.registry.registered import RegisteredSchema
+from parquet_sink.convert.settings import ConverterSettings
 
 _MAX_RECORDS = 16_384
 _MAX_BYTES = 8 * 2**20

@@ -5,7 +5,6 @@ Only what the writer wrote counts: aliases, defaults, order and documentation ar
 
 import orjson
 
-from parquet_sink.config.settings import ConverterSettings
 from parquet_sink.convert.avro.annotations import Notes, binary, integer
 from parquet_sink.convert.avro.types import (
     Boolean,
@@ -25,6 +24,7 @@ from parquet_sink.convert.avro.types import (
 from parquet_sink.convert.decoded import MAX_DEPTH
 from parquet_sink.convert.invalid import InvalidValue, Path, show
 from parquet_sink.convert.registry.registered import RegisteredSchema
+from parquet_sink.convert.settings import ConverterSettings
 
 MAX_LEAVES = 2_500
 MAX_SYMBOL_BYTES = 255

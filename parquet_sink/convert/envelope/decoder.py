@@ -15,13 +15,13 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.config.settings import ConverterSettings
 from parquet_sink.convert.decoded import Decoded, Decoder
 from parquet_sink.convert.envelope.frames import Frame, Frames, spans
 from parquet_sink.convert.envelope.schema import to_slot
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json import exact as json_exact
 from parquet_sink.convert.registry.registered import Recent
+from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.convert.typed_json.reader import Pieces, TypedReader
 from parquet_sink.convert.typed_json.types import ScalarKind, ScalarName, Slot
 

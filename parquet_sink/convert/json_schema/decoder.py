@@ -6,12 +6,12 @@ have 1.0; each value exactly 2.8.
 
 import pyarrow as pa
 
-from parquet_sink.config.settings import ConverterSettings
 from parquet_sink.convert.decoded import Decoded, Decoder
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json_schema.refs import References
 from parquet_sink.convert.json_schema.types import Mapper
 from parquet_sink.convert.registry.registered import RegisteredSchema
+from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.convert.typed_json.reader import Pieces, TypedReader
 
 

@@ -8,7 +8,6 @@ tuples, and schemas that refer to themselves.
 
 from collections.abc import Callable
 
-from parquet_sink.config.settings import ConverterSettings
 from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.convert.json_schema.refs import Place, References
 from parquet_sink.convert.json_schema.words import (
@@ -21,6 +20,7 @@ from parquet_sink.convert.json_schema.words import (
     own_type,
     without,
 )
+from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.convert.typed_json.cells import CELL_BYTES, cost
 from parquet_sink.convert.typed_json.exact import to_default
 from parquet_sink.convert.typed_json.types import (

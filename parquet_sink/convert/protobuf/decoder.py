@@ -18,7 +18,6 @@ from typing import Any
 import pyarrow as pa
 from google.protobuf.message import DecodeError
 
-from parquet_sink.config.settings import ConverterSettings
 from parquet_sink.convert.decoded import Decoded, Decoder, Typed
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.protobuf.columns import column
@@ -29,6 +28,7 @@ from parquet_sink.convert.protobuf.plan import plan
 from parquet_sink.convert.protobuf.shape import Plan
 from parquet_sink.convert.protobuf.values import Unfit
 from parquet_sink.convert.registry.registered import Recent, RegisteredSchema
+from parquet_sink.convert.settings import ConverterSettings
 
 CHUNK = 1_000
 """Records whose messages are in memory at the same time."""

@@ -29,13 +29,13 @@ import pyarrow as pa
 from google.protobuf import descriptor_pb2, message_factory
 from google.protobuf.descriptor import FieldDescriptor
 
-from parquet_sink.config.settings import ConverterSettings
 from parquet_sink.convert.invalid import InvalidValue, Path, show
 from parquet_sink.convert.protobuf import values
 from parquet_sink.convert.protobuf.cells import Growth
 from parquet_sink.convert.protobuf.compile import Compiled
 from parquet_sink.convert.protobuf.indexes import is_group
 from parquet_sink.convert.protobuf.shape import Many, Member, Plan, Scalar, Shape, Struct, Table
+from parquet_sink.convert.settings import ConverterSettings
 
 MAX_DEPTH = 100
 """Levels of messages; the library reads no more."""

@@ -17,12 +17,12 @@ from typing import Any, Final, TypeVar, get_args
 
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
-from parquet_sink.config.settings import RegistrySettings
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.registry.failures import QUESTIONABLE, Failure, failure_of, is_not_registered
 from parquet_sink.convert.registry.http import Address, BadAnswer, Deadline, open_client, tls_context
 from parquet_sink.convert.registry.references import Answer, Reference, resolve
 from parquet_sink.convert.registry.registered import Recent, RegisteredSchema, SchemaKind
+from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import RegistryAway, RegistryFailed
 
 FIRST_PAUSE_S: Final = 1.0

@@ -18,7 +18,7 @@ import httpx2
 from confluent_kafka.schema_registry import SchemaRegistryClient
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import RegistrySettings
+from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.net import pem
 

@@ -15,7 +15,6 @@ import requests
 import urllib3
 
 from parquet_sink import __version__
-from parquet_sink.config.settings import PushSettings
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.net.deadline import AttemptDeadline
 from parquet_sink.net.failures import failure_of
@@ -24,6 +23,7 @@ from parquet_sink.net.transport import open_session
 from parquet_sink.targets import outcome
 from parquet_sink.targets.outcome import Answer, Failure, Outcome
 from parquet_sink.targets.push.body import EmptyForm, MultipartFile
+from parquet_sink.targets.push.settings import PushSettings
 
 MOST_ANSWER_BYTES: Final = 64 * 1024
 MOST_CLIENTS: Final = 16

@@ -6,12 +6,12 @@ import struct
 import pyarrow as pa
 import pytest
 
-from parquet_sink.config.settings import ConverterSettings
 from parquet_sink.convert.avro import decoder as avro_decoder
 from parquet_sink.convert.avro import fast as avro_fast
 from parquet_sink.convert.avro.decoder import AvroDecoder, decoder
 from parquet_sink.convert.decoded import Decoded, Typed
 from parquet_sink.convert.registry.registered import RegisteredSchema
+from parquet_sink.convert.settings import ConverterSettings
 
 ORDER = {
     "type": "record",

@@ -8,11 +8,11 @@ from decimal import Decimal
 import fastavro
 import pytest
 
-from parquet_sink.config.settings import ConverterSettings
 from parquet_sink.convert.avro.exact import Exact
 from parquet_sink.convert.avro.schema import parse
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.registry.registered import RegisteredSchema
+from parquet_sink.convert.settings import ConverterSettings
 
 PREFIX = "the bytes are not of its Avro schema: "
 

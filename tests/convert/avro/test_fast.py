@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.config.settings import ConverterSettings
 from parquet_sink.convert.avro import decoder as avro_decoder
 from parquet_sink.convert.avro import fast as avro_fast
 from parquet_sink.convert.avro.decoder import AvroDecoder, decoder
@@ -24,6 +23,7 @@ from parquet_sink.convert.avro.exact import Exact
 from parquet_sink.convert.decoded import Decoded
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.registry.registered import RegisteredSchema
+from parquet_sink.convert.settings import ConverterSettings
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -14,7 +14,6 @@ from google.protobuf.message import DecodeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.config.settings import ConverterSettings
 from parquet_sink.convert.decoded import Decoded, Decoder, Typed
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.protobuf import columns as protobuf_columns
@@ -27,6 +26,7 @@ from parquet_sink.convert.protobuf.plan import plan
 from parquet_sink.convert.protobuf.shape import Plan
 from parquet_sink.convert.protobuf.values import Unfit
 from parquet_sink.convert.registry.registered import RegisteredSchema
+from parquet_sink.convert.settings import ConverterSettings
 
 DEFAULTS = ConverterSettings(kind="protobuf")
 

@@ -9,12 +9,12 @@ import pytest
 from google.protobuf import message_factory
 from google.protobuf.message import Message
 
-from parquet_sink.config.settings import ConverterSettings
 from parquet_sink.convert.decoded import Decoded, Typed
 from parquet_sink.convert.protobuf.compile import compile_schema
 from parquet_sink.convert.protobuf.decoder import decoder
 from parquet_sink.convert.protobuf.indexes import message_at
 from parquet_sink.convert.registry.registered import RegisteredSchema
+from parquet_sink.convert.settings import ConverterSettings
 
 TAKEN = sorted({*dir(Message), *keyword.kwlist, *keyword.softkwlist, "Extensions", "mro", "__slots__", "__dict__"})
 

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 from google.protobuf import text_format
 
-from parquet_sink.config.settings import ConverterSettings
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.protobuf.compile import Compiled, compile_schema
 from parquet_sink.convert.protobuf.exact import row
@@ -20,6 +19,7 @@ from parquet_sink.convert.protobuf.plan import MAX_DEPTH, MAX_FIELDS, plan
 from parquet_sink.convert.protobuf.shape import Plan
 from parquet_sink.convert.protobuf.values import Unfit
 from parquet_sink.convert.registry.registered import RegisteredSchema
+from parquet_sink.convert.settings import ConverterSettings
 
 DEFAULTS = ConverterSettings(kind="protobuf")
 IMPORTS = "".join(

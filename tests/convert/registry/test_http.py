@@ -7,9 +7,9 @@ import httpcore2
 import pytest
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import RegistrySettings
 from parquet_sink.convert.registry.client import Registry, registry_for, shown
 from parquet_sink.convert.registry.http import Address, Deadline, tls_context
+from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import InvalidConfiguration
 
 SETTINGS = RegistrySettings(("http://localhost:8081",))

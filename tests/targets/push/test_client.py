@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.config.settings import ProxySettings, PushSettings
 from parquet_sink.errors import InvalidConfiguration, StorageFailed
+from parquet_sink.net.settings import ProxySettings
 from parquet_sink.net.tls import tls_context
 from parquet_sink.net.transport import proxy_url
 from parquet_sink.targets.push.body import PIECE_BYTES, MultipartFile
 from parquet_sink.targets.push.client import client_for, push_url
+from parquet_sink.targets.push.settings import PushSettings
 
 KEY = Secret("AppKey k")
 

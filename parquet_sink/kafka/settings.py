@@ -1,0 +1,46 @@
+"""Where records come from, and when they are taken. Sizes are bytes, durations milliseconds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from parquet_sink.config.secret import Secret
+
+
+@dataclass(frozen=True)
+class KafkaSettings:
+    """Where records come from. `client` has Java's names (`bootstrap.servers`, `security.protocol`, ...)."""
+
+    topics: tuple[str, ...] = ()
+    topics_regex: str | None = None
+    group: str = ""
+    client: Mapping[str, str | Secret] = field(default_factory=dict)
+    isolation_level: Literal["read_committed", "read_uncommitted"] = "read_committed"
+    offset_reset: Literal["earliest", "latest", "none"] = "earliest"
+    lost_offsets: Literal["STOP", "CONTINUE"] = "STOP"
+    tasks_max: int | None = None
+
+
+@dataclass(frozen=True)
+class FlushSettings:
+    """When a topic-partition is due, and when a file is full."""
+
+    commit_size_bytes: int
+    commit_records: int
+    commit_interval_ms: int
+
+
+class PlanningSettings(Protocol):
+    """What the planner needs of a connector's settings.
+
+    fingerprint: stands for all settings, and the version, that the files of a range depend on.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def kafka(self) -> KafkaSettings: ...
+    @property
+    def flush(self) -> FlushSettings: ...
+    @property
+    def fingerprint(self) -> str: ...

@@ -1,0 +1,39 @@
+"""What a sink runs from, made by its connector class from a connector file. Durations are milliseconds."""
+
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from parquet_sink import __version__
+from parquet_sink.convert.settings import ConverterSettings
+from parquet_sink.files.settings import FileSettings
+from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
+from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.targets.push.settings import PushSettings
+
+
+@dataclass(frozen=True)
+class SinkSettings:
+    """One connector, ready to run.
+
+    registry_patience_ms: how long a registry may stay away, -1 for ever. registry_pause_ms: the longest between tries.
+    stop_timeout_ms: how long a stop waits for the flush in progress.
+    """
+
+    name: str
+    kafka: KafkaSettings
+    flush: FlushSettings
+    shape: ShapeSettings
+    files: FileSettings
+    push: PushSettings
+    value: ConverterSettings = field(default_factory=ConverterSettings)
+    key: ConverterSettings | None = None
+    registry_patience_ms: int = 0
+    registry_pause_ms: int = 60_000
+    stop_timeout_ms: int = 30_000
+
+    @property
+    def fingerprint(self) -> str:
+        """Stands for the settings, and the version, that the files of a range depend on."""
+        limits = (self.flush.commit_size_bytes, self.flush.commit_records)
+        parts = (*limits, self.files.codec, self.files.row_group_size_bytes)
+        return sha256(repr((__version__, self.shape, self.value, *parts)).encode()).hexdigest()

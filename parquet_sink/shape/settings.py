@@ -1,0 +1,40 @@
+"""How a record becomes a row. Sizes are bytes."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from parquet_sink.config.secret import Secret
+
+ObfuscationMethod = Literal["fix", "sha1", "sha512", "sha256", "hmac-sha256"]
+
+
+@dataclass(frozen=True)
+class ObfuscationSettings:
+    """Text fields that leave unreadable. fields: dotted paths or flattened names, lists entered by `value`.
+
+    salt: sha512, unless random_salt. key: hmac-sha256.
+    """
+
+    fields: tuple[str, ...]
+    method: ObfuscationMethod = "fix"
+    salt: Secret | None = None
+    random_salt: bool = False
+    key: Secret | None = None
+
+
+@dataclass(frozen=True)
+class ShapeSettings:
+    """How a record becomes a row (see docs/data-mapping.md). chunk_bytes: with chunks, the size of each column."""
+
+    flatten: bool = True
+    discard_collections: bool = False
+    embed_metadata: bool = True
+    primary_keys: tuple[str, ...] = ()
+    allow_null_primary_keys: bool = False
+    order_field: str | None = None
+    decimals_to_double: bool = False
+    lowercase: bool = False
+    chunks: int | None = None
+    chunk_bytes: int | None = None
+    explode: bool = False
+    obfuscation: ObfuscationSettings | None = None
