@@ -14,7 +14,7 @@ from parquet_sink.devkit.broker import Broker
 from parquet_sink.errors import TopicGone
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.kafka.settings import KafkaSettings
-from parquet_sink.runtime.connector import Status
+from parquet_sink.runtime.status import Status
 
 
 def test_a_topic_that_is_deleted_while_it_is_read(broker: Broker, topic: TopicFactory) -> None:

@@ -33,7 +33,7 @@ from parquet_sink.errors import BrokerAway, KafkaFailed, TopicGone
 from parquet_sink.kafka import client_options
 from parquet_sink.kafka.admission import Candidate, due
 from parquet_sink.kafka.ages import Ages
-from parquet_sink.kafka.broker_outage import Absence
+from parquet_sink.kafka.broker_outage import BrokerOutage
 from parquet_sink.kafka.client_log import Heard
 from parquet_sink.kafka.discovery import Discovery
 from parquet_sink.kafka.first_timestamps import FirstTimes
@@ -68,8 +68,6 @@ class Ticker:
 
     def __init__(
         self,
-        settings: ConnectorSettings,
-        state: StateStore,
         settings: PlanningSettings,
         state: StateStore,
         instance: Instance,
@@ -79,13 +77,13 @@ class Ticker:
     ) -> None:
         self._settings, self._state, self._now, self._sleep = settings, state, now, sleep
         heard = Heard(settings.kafka.group)
-        self._absence = Absence(settings.name, state, now)
-        self._watermarks = Watermarks(settings.kafka, heard, self._absence.tell)
+        self._outage = BrokerOutage(settings.name, state, now)
+        self._watermarks = Watermarks(settings.kafka, heard, self._outage.report)
         self._ids = TopicIds(self._watermarks)
         self._epochs = Epochs(self._watermarks.epochs)
         self._group = GroupOffsets(settings.kafka, instance, self._ids.known, self._epochs.held, heard)
         self._standing = Standing()
-        self._away = Away(settings.name)
+        self._away = Away(settings.name, state, now)
         clients_of = (self._watermarks, self._group, self._ids)
         context = Context(settings, state, *clients_of, self._standing, self._epochs, now, self._away)
         self._guard = TopicGuard(context)
@@ -111,9 +109,9 @@ class Ticker:
             except BrokerAway as error:
                 if self._now() >= deadline:
                     raise KafkaFailed(str(error)) from None
-                self._absence.tell(error)
+                self._outage.report(error)
                 self._sleep(1.0)
-        self._absence.over()
+        self._outage.end()
         self._standing.starts = starts
         self._vigil.begin()
         return dict(starts)
@@ -168,7 +166,7 @@ class Ticker:
                 self._sleep(min(max(self._planner.waiting_s(), 0.05), 1.0))
                 deadline = self._deadline()
             except BrokerAway as error:
-                self._absence.tell(error)
+                self._outage.report(error)
                 if self._state.get(STOP):
                     self._state.set(DRAINED, True)
                 if self._state.get(STOP) or not self._draining:
@@ -188,7 +186,7 @@ class Ticker:
                 if self._discovery.let_go():
                     continue
                 raise KafkaFailed(str(error)) if isinstance(error, OffsetGone) else BrokerAway(str(error)) from None
-            self._absence.over()
+            self._outage.end()
             return found
 
     def _ticked(self, read: Mapping[Key, int]) -> list[PlannedRange]:

@@ -39,8 +39,6 @@ class Standing:
 class Context:
     """The connector's settings and state, both clients of Kafka, and a clock (epoch seconds that never jump)."""
 
-    settings: ConnectorSettings
-    state: StateStore
     settings: PlanningSettings
     state: StateStore
     cluster: Watermarks

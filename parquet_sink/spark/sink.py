@@ -14,6 +14,7 @@ from parquet_sink.model.failure import Failure
 from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import Known
 from parquet_sink.pipeline.outcome import RangeOutcome
+from parquet_sink.pipeline.outcome_events import events_of
 from parquet_sink.spark import handoff
 from parquet_sink.spark.rows import ranges_in
 from parquet_sink.state.sqlite.store import SqliteStore
@@ -77,7 +78,7 @@ class PushWriter(DataSourceStreamArrowWriter):
         failures = [one.failure for one in ranges if one.failure is not None]
         state = SqliteStore(self._given.state_path)
         try:
-            state.add_receipts([receipt for one in ranges for receipt in one.receipts])
+            state.append_events([event for one in ranges for event in events_of(self._given.settings.name, one)])
             state.record_accepted([_accepted(one) for one in ranges])
             for topic, learned in _together(ranges).items():
                 state.learn(topic, learned)

@@ -4,6 +4,7 @@ Its options come from `parquet_sink.spark.handoff`; its rows are described in `s
 `latestOffset` and `partitions` in one long-lived process beside the driver, and `read` in workers.
 """
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -15,6 +16,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, Suppor
 from parquet_sink.errors import SinkError
 from parquet_sink.kafka.group_offsets import Key
 from parquet_sink.kafka.task_assignment import by_task
+from parquet_sink.model.events import ConnectorRunning
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.spark import handoff, rows, stream_offsets
@@ -159,6 +161,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
             ticker.begin()
             self._ticker = ticker
             self._opened().set(STARTED, True)
+            self._opened().append_events([ConnectorRunning(self._given.settings.name, time.time())])
         return self._ticker
 
     def __getstate__(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ a record: the offsets that count are the consumer group's.
 | what | written by | read by |
 |---|---|---|
 | `SLOTS`, `WARM_UP`, `STOP` | program | planner |
-| `STARTED`, `DRAINED`, `OUTAGE` | planner | program |
+| `STARTED`, `DRAINED` | planner | program |
 | progress | planner | program |
 | accepted | committer | planner, program |
 | failure | planner, committer | program |
@@ -26,7 +26,7 @@ from parquet_sink.model.failure import Failure
 from parquet_sink.model.progress import Accepted, PartitionProgress
 from parquet_sink.model.ranges import Known, PlannedRange
 
-T = TypeVar("T", bool, "int | None", "str | None")
+T = TypeVar("T", bool, "int | None")
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,8 @@ STARTED: Final = Field[bool]("started", False)
 """It is known where the topic-partitions start: a broker answered."""
 DRAINED: Final = Field[bool]("drained", False)
 """After STOP: nothing is in flight any more."""
-OUTAGE: Final = Field["str | None"]("outage", None)
-"""Why no broker answers; None while one does."""
 
-FIELDS: Final = (SLOTS, WARM_UP, STOP, STARTED, DRAINED, OUTAGE)
+FIELDS: Final = (SLOTS, WARM_UP, STOP, STARTED, DRAINED)
 
 
 class RunState(Protocol):

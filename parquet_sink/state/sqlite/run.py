@@ -29,28 +29,28 @@ class SqliteRun(Database):
         self._connection.execute("insert or replace into field values (?, ?)", (field.name, json.dumps(value)))
 
     def record_progress(self, progress: Sequence[PartitionProgress]) -> None:
-        self._replace("progress", progress)
+        self._write("insert or replace into progress values (?, ?, ?)", progress)
 
     def progress(self) -> list[PartitionProgress]:
         rows = self._connection.execute("select body from progress order by topic, partition")
         return [PartitionProgress(**json.loads(body)) for (body,) in rows]
 
     def record_accepted(self, ranges: Sequence[Accepted]) -> None:
-        self._replace("accepted", ranges)
+        self._write("insert or replace into accepted values (?, ?, ?)", ranges)
 
     def accepted(self) -> list[Accepted]:
         rows = self._connection.execute("select body from accepted order by topic, partition")
         return [_accepted(body) for (body,) in rows]
 
-    def _replace(self, table: str, values: Sequence[PartitionProgress] | Sequence[Accepted]) -> None:
+    def _write(self, statement: str, values: Sequence[PartitionProgress] | Sequence[Accepted]) -> None:
         rows = [(one.topic, one.partition, json.dumps(asdict(one))) for one in values]
         with self._transaction() as db:
-            db.executemany(f"insert or replace into {table} values (?, ?, ?)", rows)
+            db.executemany(statement, rows)
 
     def forget_partition(self, topic: str, partition: int) -> None:
         with self._transaction() as db:
-            for table in ("accepted", "progress"):
-                db.execute(f"delete from {table} where topic = ? and partition = ?", (topic, partition))
+            db.execute("delete from accepted where topic = ? and partition = ?", (topic, partition))
+            db.execute("delete from progress where topic = ? and partition = ?", (topic, partition))
 
     def record_failure(self, failure: Failure) -> None:
         self._connection.execute("insert or ignore into field values (?, ?)", (FAILURE, failure.to_json()))
