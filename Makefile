@@ -11,10 +11,13 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: demo test soak bench crash lint types docs jars clean help
+.PHONY: demo unit test soak bench crash lint types docs jars clean help
 
 demo: jars ## see it work: broker, target, an order stream, the sink, and the proof
 	$(BIN)/parquet-sink demo $(ARGS)
+
+unit: $(READY) ## unit tests only: no network, no Java; under two minutes
+	$(BIN)/python -m pytest -n 2 tests $(ARGS)
 
 test: jars ## unit and integration tests
 	$(BIN)/python -m pytest -n 2 --dist loadgroup tests integration $(ARGS)

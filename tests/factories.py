@@ -2,6 +2,40 @@
 
 from pathlib import Path
 
+from parquet_sink.config.secret import Secret
+from parquet_sink.files.settings import FileSettings
+from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.targets.push.settings import PushSettings
+
+
+class Clock:
+    """Seconds that pass when the test, or a pause, says so; `waits` has the pauses.
+
+    It stands for a function (`clock()`), for the module `time` and for single functions of it.
+    """
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds = seconds
+        self.waits: list[float] = []
+
+    def __call__(self) -> float:
+        return self.seconds
+
+    def now(self) -> float:
+        return self.seconds
+
+    def time(self) -> float:
+        return self.seconds
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+        self.waits.append(seconds)
+
 
 def with_java(folder: Path, script: str) -> dict[str, str]:
     """JAVA_HOME whose `java` is this script."""
@@ -10,3 +44,15 @@ def with_java(folder: Path, script: str) -> dict[str, str]:
     java.write_text(script)
     java.chmod(0o755)
     return {"JAVA_HOME": str(folder / "home")}
+
+
+def settings(folder: Path, name: str = "orders") -> SinkSettings:
+    """A connector with its files below a folder."""
+    return SinkSettings(
+        name,
+        KafkaSettings(("orders",), None, "connect-orders", {}),
+        FlushSettings(1_000_000, 100, 2_000),
+        ShapeSettings(),
+        FileSettings(str(folder)),
+        PushSettings("http://localhost/", Secret("AppKey k"), "t"),
+    )

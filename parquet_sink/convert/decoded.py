@@ -1,4 +1,4 @@
-"""What every converter but the one for schemaless JSON gives: decoded records, as columns or as trees. Pure.
+"""What every converter but the one for schemaless JSON gives: decoded records, as columns or as trees.
 
 A decoder takes the values of one topic and says of each what became of it:
 

@@ -1,4 +1,4 @@
-"""How a converter says that a value has no row. Pure."""
+"""How a converter says that a value has no row."""
 
 Path = tuple[str | int, ...]
 """Where in a value: names of fields, and positions in lists."""

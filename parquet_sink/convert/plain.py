@@ -1,4 +1,4 @@
-"""Values without structure: text, bytes, and the numbers that Connect's serializers write. Pure.
+"""Values without structure: text, bytes, and the numbers that Connect's serializers write.
 
     kind                           a value                                          Arrow
     string                         text in the configured encoding                  string

@@ -1,12 +1,12 @@
-"""Rows of different but compatible schemas in one file; which types can share a column is `shape.evolve`'s to say.
+"""Rows of different but compatible schemas in one file; `shape.schema.evolution` says which types can share a column.
 
 Nothing is ever altered: an integer that a double cannot hold exactly makes two schemas incompatible.
 """
 
 import pyarrow as pa
 
-from parquet_sink.shape import evolve
-from parquet_sink.shape.kinds import Change
+from parquet_sink.shape.schema import evolution
+from parquet_sink.shape.schema.value_types import Change
 
 
 def unified(older: pa.Schema, newer: pa.Schema) -> pa.Schema | None:
@@ -18,7 +18,7 @@ def unified(older: pa.Schema, newer: pa.Schema) -> pa.Schema | None:
         return older
     if not older.names:
         return pa.schema([field.with_nullable(True) for field in newer])
-    columns, change = evolve.merged(tuple(older), tuple(newer))
+    columns, change = evolution.merged(tuple(older), tuple(newer))
     if change is Change.INCOMPATIBLE:
         return None
     if len(columns) == len(newer):
@@ -51,7 +51,7 @@ def _column(rows: pa.Table, field: pa.Field, nulls: dict[pa.DataType, pa.Array])
     """One array of nulls serves all columns of a type that the rows lack: they may be thousands."""
     position = rows.schema.get_field_index(field.name)
     if position >= 0:
-        return evolve.aligned(rows.column(position), field.type)
+        return evolution.aligned(rows.column(position), field.type)
     if field.type not in nulls:
         nulls[field.type] = pa.nulls(rows.num_rows, field.type)
     return nulls[field.type]

@@ -21,7 +21,7 @@ from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.outcome import RangeOutcome
 from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.shape.churn import ChurnWatch
+from parquet_sink.shape.schema.change_monitor import SchemaChangeMonitor
 from parquet_sink.shape.shaper import Shaper
 from parquet_sink.targets.uploader import OrderedUploader, Upload
 
@@ -61,7 +61,7 @@ class RangeFlush:
             settings.files,
             bytes_per_row=planned.known.bytes_per_row,
         )
-        self._churn = ChurnWatch(name, planned.topic)
+        self._schema_changes = SchemaChangeMonitor(name, planned.topic)
         schema = planned.known.schema
         known = None if schema is None else pa.ipc.read_schema(pa.py_buffer(schema))
         self.shaper = Shaper(settings.shape, known, decoder)
@@ -90,7 +90,7 @@ class RangeFlush:
             for run in self.shaper.shape(block):
                 for part in run.parts(self._commit_records):
                     files = self._accumulator.add(part, oldest)
-                    self._churn.added(part.rows.schema, (f.rows for f in files if f.reason is Reason.SCHEMA))
+                    self._schema_changes.added(part.rows.schema, (f.rows for f in files if f.reason is Reason.SCHEMA))
                     self._send(files)
                     if self.ended:
                         return

@@ -1,1 +1,1 @@
-"""Columns: infer, flatten, evolve, keys, metadata. Pure."""
+"""Columns: infer, flatten, evolve, keys, metadata."""

@@ -1,4 +1,4 @@
-"""A record's JSON text over a fixed number of text columns, cut at character boundaries. Pure."""
+"""A record's JSON text over a fixed number of text columns, cut at character boundaries."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,6 @@
-"""Blocks of records that a converter decodes, to rows with columns that evolve. Pure.
+"""Blocks of records that a converter decodes, to rows with columns that evolve.
 
-The order of steps for one record: `sheets` has the first ones (to columns of the record's own schema), then here, in
+The order of steps for one record: `batches` has the first ones (to columns of the record's own schema), then here, in
 `walk`,
 
   6. the topic's columns take in the record's: added, widened, or started anew
@@ -19,15 +19,15 @@ from parquet_sink.convert.decoded import Decoder
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape import metadata
-from parquet_sink.shape.assembly import Records, Run
-from parquet_sink.shape.evolve import Columns
-from parquet_sink.shape.keys import Keys
+from parquet_sink.shape.column_batch import ColumnBatch
+from parquet_sink.shape.interleave import Interleaving, Part
+from parquet_sink.shape.piece_shaper import PieceShaper
+from parquet_sink.shape.primary_keys import PrimaryKeys
+from parquet_sink.shape.run import Records, Run
+from parquet_sink.shape.run_builder import Failure, RunBuilder
+from parquet_sink.shape.schema.evolution import Columns
+from parquet_sink.shape.schema.topic_columns import TopicColumns
 from parquet_sink.shape.settings import ShapeSettings
-from parquet_sink.shape.sheet import Sheet
-from parquet_sink.shape.sheets import Sheets
-from parquet_sink.shape.topic import TopicColumns
-from parquet_sink.shape.walk import Failure, Walk
-from parquet_sink.shape.weave import Part, Weave
 
 KEY = b"parquet_sink.columns"
 
@@ -38,8 +38,8 @@ class DecodedShaper:
     def __init__(self, settings: ShapeSettings, decoder: Decoder, known: pa.Schema | None = None) -> None:
         self._settings, self._decoder = settings, decoder
         self._reserved = metadata.names(settings)
-        self._sheets = Sheets(settings, self._reserved)
-        self._keys = Keys(settings)
+        self._pieces = PieceShaper(settings, self._reserved)
+        self._keys = PrimaryKeys(settings)
         self._topic = TopicColumns(_remembered(known, settings, self._reserved))
 
     @property
@@ -56,16 +56,18 @@ class DecodedShaper:
         """
         records = Records.live(block)
         decoded = self._decoder.decode(records.values)
-        parts = [part for piece in decoded.pieces for part in self._sheets.of(piece)]
+        parts = [part for piece in decoded.pieces for part in self._pieces.of(piece)]
         invalid = dict(decoded.invalid)
         for part in parts:
             invalid.update(part.invalid)
         stop = min(invalid, default=len(records))
         keyless = self._first_without_keys(parts, stop)
-        walk = Walk(self._settings, self._topic, records, Weave(parts, stop if keyless is None else keyless.position))
+        walk = RunBuilder(
+            self._settings, self._topic, records, Interleaving(parts, stop if keyless is None else keyless.position)
+        )
         failure = yield from walk.runs()
         if failure is None and keyless is not None:
-            failure = walk.why_none(keyless.position, keyless.sheet, keyless.row)
+            failure = walk.why_no_key(keyless.position, keyless.batch, keyless.row)
         if failure is None and invalid:
             failure = Failure(stop, invalid[stop])
         if failure is not None:
@@ -74,22 +76,22 @@ class DecodedShaper:
     def _first_without_keys(self, parts: Sequence[Part], stop: int) -> "_Keyless | None":
         """Step 8: the first record with a schema before `stop` that has a null where none may be."""
         found: _Keyless | None = None
-        for sheet in (part for part in parts if isinstance(part, Sheet)):
-            arrays = {column.name: array for column, array in zip(sheet.columns, sheet.arrays, strict=True)}
-            mask = self._keys.nulls_in(arrays, len(sheet))
-            row = -1 if mask is None or not len(sheet) else pc.index(mask, pa.scalar(True, pa.bool_())).as_py()
-            position = sheet.positions[row].as_py() if row >= 0 else stop
+        for batch in (part for part in parts if isinstance(part, ColumnBatch)):
+            arrays = {column.name: array for column, array in zip(batch.columns, batch.arrays, strict=True)}
+            mask = self._keys.nulls_in(arrays, len(batch))
+            row = -1 if mask is None or not len(batch) else pc.index(mask, pa.scalar(True, pa.bool_())).as_py()
+            position = batch.positions[row].as_py() if row >= 0 else stop
             if position < stop:
-                found, stop = _Keyless(position, sheet, row), position
+                found, stop = _Keyless(position, batch, row), position
         return found
 
 
 @dataclass(frozen=True)
 class _Keyless:
-    """A record with a null key: its position, and one of its rows in a sheet."""
+    """A record with a null key: its position, and one of its rows in a batch."""
 
     position: int
-    sheet: Sheet
+    batch: ColumnBatch
     row: int
 
 

@@ -1,7 +1,7 @@
 """Records that only wrap a list of records, to one row for each element.
 
 A record matches when it has exactly one field and that is a list of records. Elements that are null are dropped; an
-empty list gives no row, nor does one that is null. What does not match is taken as it is. Pure.
+empty list gives no row, nor does one that is null. What does not match is taken as it is.
 """
 
 import logging

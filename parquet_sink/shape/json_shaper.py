@@ -1,7 +1,7 @@
 """Blocks of JSON records to rows with a schema that evolves: the fast path where it applies, else the exact one.
 
-The exact path (`convert.json.exact`, `rows`, `kinds`) is the definition; the fast path (`convert.json.fast`, `vectors`)
-must give the same runs, and property tests hold it to that. Pure.
+The exact path (`convert.json.exact`, `rows`, `value_types`) is the definition; the fast path (`convert.json.fast`,
+`vectors`) must give the same runs, and property tests hold it to that.
 """
 
 from collections.abc import Iterator
@@ -16,15 +16,16 @@ from parquet_sink.convert.json import lists as json_lists
 from parquet_sink.convert.json.exact import parse
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.shape import metadata, rows, vectors
-from parquet_sink.shape.assembly import Assembly, Records, Run
-from parquet_sink.shape.conceal import Concealer
-from parquet_sink.shape.keys import Keys
-from parquet_sink.shape.kinds import Change, Kinds, Row, evolve, fits
-from parquet_sink.shape.lower import lowercased
+from parquet_sink.shape import metadata, vectors
+from parquet_sink.shape.flatten import trees
+from parquet_sink.shape.flatten.lowercase import lowercased
+from parquet_sink.shape.obfuscation.field_obfuscator import FieldObfuscator
 from parquet_sink.shape.outline import Form
 from parquet_sink.shape.pace import Pace
-from parquet_sink.shape.schema import Known
+from parquet_sink.shape.primary_keys import PrimaryKeys
+from parquet_sink.shape.run import Assembly, Records, Run
+from parquet_sink.shape.schema.learned import Known
+from parquet_sink.shape.schema.value_types import Change, Row, ValueTypes, evolve, fits
 from parquet_sink.shape.settings import ShapeSettings
 
 _FIELDS_A_BYTE = 4
@@ -45,10 +46,10 @@ class JsonShaper:
         self._reserved = metadata.names(settings)
         form = Form(settings.flatten, settings.lowercase, settings.discard_collections)
         self._known = Known.of(known, form, self._reserved)
-        self._keys = Keys(settings)
-        self._concealer: Concealer | None = None
+        self._keys = PrimaryKeys(settings)
+        self._obfuscator: FieldObfuscator | None = None
         if settings.obfuscation is not None:
-            self._concealer = Concealer(settings.obfuscation, settings.flatten)
+            self._obfuscator = FieldObfuscator(settings.obfuscation, settings.flatten)
         self._pace = Pace()
         self._size = 0.0
 
@@ -75,7 +76,7 @@ class JsonShaper:
             except InvalidRecord as error:
                 invalid = error
             yield from assembly.take()
-        assembly.cut(self._known.kinds, incompatible=False)
+        assembly.cut(self._known.value_types, incompatible=False)
         yield from assembly.take()
         if invalid is not None:
             raise invalid
@@ -99,20 +100,20 @@ class JsonShaper:
         return position + window
 
     def _can_be_fast(self) -> bool:
-        kinds = self._known.kinds
+        value_types = self._known.value_types
         is_worth_it = self._known.outline.size <= max(self._size * _FIELDS_A_BYTE, _ALWAYS_READ)
-        return is_worth_it and bool(kinds) and not self._keys.missing(kinds)
+        return is_worth_it and bool(value_types) and not self._keys.missing(value_types)
 
     def _take_fast(self, records: Records, assembly: Assembly, position: int, count: int) -> int:
         """Take up to `count` records read at once, the doubtful ones exactly; how many were taken, 0 if it failed."""
         known = self._known
         values = self._readable(records.values.slice(position, count))
         batch = None if values is None else json_fast.read(values, known.reading)
-        batch = None if batch is None else self._concealed(known.named(batch))
+        batch = None if batch is None else self._obfuscated(known.named(batch))
         if batch is None:
             return 0
         found = vectors.to_columns(
-            batch, values, known.kinds, known.outline, known.form.flat, self._settings.discard_collections
+            batch, values, known.value_types, known.outline, known.form.flat, self._settings.discard_collections
         )
         arrays = found.arrays
         mask = vectors.either(found.doubtful, self._keys.nulls_in(arrays, count))
@@ -127,15 +128,15 @@ class JsonShaper:
         if not lists:
             return values
         discard, lower = self._settings.discard_collections, self._settings.lowercase
-        is_needed = self._concealer is not None or (lower and not discard)
+        is_needed = self._obfuscator is not None or (lower and not discard)
         return json_lists.with_lists_as_text(values, lists, discard, self._prepared if is_needed else None, lower=lower)
 
-    def _concealed(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+    def _obfuscated(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
         """What was read, obfuscated before it becomes columns; None when a record must be judged by itself."""
-        if self._concealer is None:
+        if self._obfuscator is None:
             return batch
         read = dict(zip(batch.schema.names, batch.columns, strict=True))
-        done = self._concealer.columns(read, lists_as_text=bool(self._known.outline.lists))
+        done = self._obfuscator.columns(read, lists_as_text=bool(self._known.outline.lists))
         return None if done is None else pa.RecordBatch.from_arrays(list(done.values()), schema=batch.schema)
 
     def _take_columns(
@@ -147,17 +148,17 @@ class JsonShaper:
         arrays: dict[str, pa.Array],
         doubtful: list[int],
     ) -> int:
-        """Take what was read; ends early when a doubtful row changed the kinds, because then the rest is stale."""
-        start, kinds = 0, self._known.kinds
+        """Take what was read; ends early when a doubtful row changed the types, because then the rest is stale."""
+        start, value_types = 0, self._known.value_types
         for index in doubtful:
-            assembly.add_arrays(_slice(arrays, start, index), index - start, kinds)
+            assembly.add_arrays(_slice(arrays, start, index), index - start, value_types)
             start = index + 1
             value = records.values[position + index].as_py()
             self._take_exactly(records, assembly, position + index, value)
-            if self._known.kinds is not kinds:
+            if self._known.value_types is not value_types:
                 return start
         rest = _slice(arrays, start, count) if start else arrays
-        assembly.add_arrays(rest, count - start, kinds)
+        assembly.add_arrays(rest, count - start, value_types)
         return count
 
     def _take_exactly(self, records: Records, assembly: Assembly, index: int, value: bytes) -> bool:
@@ -165,13 +166,13 @@ class JsonShaper:
         known = self._known
         try:
             tree = parse(value)
-            row, kinds, change = self._fitted(self._prepared(tree))
+            row, value_types, change = self._fitted(self._prepared(tree))
         except InvalidValue as error:
             raise InvalidRecord(records.topic, records.partition, records.offset(index), str(error)) from None
         if change in (Change.WIDENED, Change.INCOMPATIBLE):
-            assembly.cut(known.kinds, incompatible=change is Change.INCOMPATIBLE)
+            assembly.cut(known.value_types, incompatible=change is Change.INCOMPATIBLE)
         if change is not Change.NONE:
-            known.change(kinds, afresh=change is Change.INCOMPATIBLE)
+            known.change(value_types, afresh=change is Change.INCOMPATIBLE)
         assembly.add_row(row)
         return known.learn(tree) or change is not Change.NONE
 
@@ -179,23 +180,23 @@ class JsonShaper:
         """Names in lower case, then obfuscated, as far as the settings say. Raises InvalidValue."""
         if self._settings.lowercase:
             tree = lowercased(tree, discard=self._settings.discard_collections)
-        return tree if self._concealer is None else self._concealer.tree(tree)
+        return tree if self._obfuscator is None else self._obfuscator.tree(tree)
 
-    def _fitted(self, tree: Tree) -> tuple[Row, Kinds, Change]:
-        """The row, the kinds that it fits, and how they differ from those known. Raises InvalidValue."""
-        row, kinds, change = self._row(tree), self._known.kinds, Change.NONE
-        if not fits(kinds, row):
-            kinds, change = evolve(kinds, self._row(tree), self._reserved, flat=self._settings.flatten)
+    def _fitted(self, tree: Tree) -> tuple[Row, ValueTypes, Change]:
+        """The row, the types that it fits, and how they differ from those known. Raises InvalidValue."""
+        row, value_types, change = self._row(tree), self._known.value_types, Change.NONE
+        if not fits(value_types, row):
+            value_types, change = evolve(value_types, self._row(tree), self._reserved, flat=self._settings.flatten)
             row = self._row(tree)
-            fits(kinds, row)
-        self._keys.check(kinds, row)
-        if not kinds and not self._reserved:
+            fits(value_types, row)
+        self._keys.check(value_types, row)
+        if not value_types and not self._reserved:
             raise InvalidValue("every field is null or left out, and no column is known")
-        return row, kinds, change
+        return row, value_types, change
 
     def _row(self, tree: Tree) -> Row:
         discard = self._settings.discard_collections
-        return rows.flatten(tree, discard) if self._settings.flatten else rows.nest(tree, discard)
+        return trees.flatten(tree, discard) if self._settings.flatten else trees.nest(tree, discard)
 
 
 def _slice(arrays: dict[str, pa.Array], start: int, end: int) -> dict[str, pa.Array]:

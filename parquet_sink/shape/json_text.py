@@ -6,7 +6,7 @@ number that is none is the string `"NaN"`, `"Infinity"` or `"-Infinity"`; a map 
 a list of [key, value]. A fraction has a point or an exponent and as few digits as tell it from its neighbours, for a
 float from those of a float; Java writes the same value, at times with another exponent (`1.0E20` for `1e+20`).
 
-Texts are built column by column. Only strings with something to escape, bytes and decimals go one by one. Pure.
+Texts are built column by column. Only strings with something to escape, bytes and decimals go one by one.
 """
 
 import binascii
@@ -15,9 +15,9 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.convert.relabelled import relabelled
-from parquet_sink.shape.typed_arrays import spans, where_valid
-from parquet_sink.shape.typed_types import entries, fields
+from parquet_sink.convert.reinterpret import reinterpreted
+from parquet_sink.shape.schema.arrow_arrays import spans, where_valid
+from parquet_sink.shape.schema.arrow_types import entries, fields
 
 _ESCAPED = r'["\\\x00-\x1f]'
 _WHOLE = r"^-?[0-9]+$"
@@ -55,7 +55,7 @@ def bound(array: pa.Array) -> int:
         names = sum(len(quoted(field.name).encode()) + 2 for field in fields(arrow))
         return count * (names + 5) + sum(bound(array.field(index)) for index in range(arrow.num_fields))
     if pa.types.is_map(arrow):
-        return bound(relabelled(array, entries(arrow)))
+        return bound(reinterpreted(array, entries(arrow)))
     if not count:
         return 0
     if pa.types.is_list(arrow):
@@ -98,7 +98,7 @@ def _lists(array: pa.ListArray) -> pa.StringArray:
 
 
 def _maps(array: pa.MapArray) -> pa.StringArray:
-    offsets, pairs = spans(relabelled(array, entries(array.type)))
+    offsets, pairs = spans(reinterpreted(array, entries(array.type)))
     keys, items = texts(pairs.field(0)), _filled(texts(pairs.field(1)))
     if pa.types.is_string(array.type.key_type):
         return _joined("{", offsets, _concatenated(keys, _text(":"), items), "}")

@@ -1,4 +1,4 @@
-"""The columns that the sink adds to each row: where it came from in Kafka, and the order column. Pure."""
+"""The columns that the sink adds to each row: where it came from in Kafka, and the order column."""
 
 import pyarrow as pa
 import pyarrow.compute as pc

@@ -3,7 +3,7 @@
 The fast path reads with it. It decides what is read fast, never what comes out: a record that it does not cover takes
 the exact path. An outline maps each field to `LEAF` (numbers, text, booleans), `NULL` (never anything but null yet) or
 a dict (an object; empty when nothing below is known). A list is a `LEAF`, because its column holds its JSON text (see
-`convert.json.lists`); where lists are discarded, it is nothing. Pure.
+`convert.json.lists`); where lists are discarded, it is nothing.
 """
 
 from enum import IntEnum
@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.json.lists import Lists
-from parquet_sink.shape.kinds import MAX_COLUMNS, MAX_NAME, EmptyMap, Kind, Kinds, to_arrow
-from parquet_sink.shape.rows import SEPARATOR, column_name
+from parquet_sink.shape.flatten.trees import SEPARATOR, column_name
+from parquet_sink.shape.schema.value_types import MAX_COLUMNS, MAX_NAME, EmptyMap, ValueType, ValueTypes, to_arrow
 
 MAX_FIELDS = 2 * MAX_COLUMNS
 
@@ -60,11 +60,11 @@ class Outline:
         self._sources: dict[Names, str] = {}
 
     @classmethod
-    def restore(cls, form: Form, fields: Fields, kinds: Kinds, lists: Lists) -> "Outline":
-        """An outline from saved fields, less what does not match the kinds."""
+    def restore(cls, form: Form, fields: Fields, value_types: ValueTypes, lists: Lists) -> "Outline":
+        """An outline from saved fields, less what does not match the value_types."""
         outline = cls(form)
         outline.lists = lists
-        outline._restore(outline.fields, fields, (), kinds)
+        outline._restore(outline.fields, fields, (), value_types)
         return outline
 
     @property
@@ -84,9 +84,9 @@ class Outline:
         """The flattened column of a path (as columns are named)."""
         return column_name(SEPARATOR.join(path))
 
-    def to_schema(self, kinds: Kinds) -> pa.Schema:
+    def to_schema(self, value_types: ValueTypes) -> pa.Schema:
         """What the fast path reads: int64, float64, bool, string, null, and structs of these."""
-        return pa.schema(self._to_fields(self.fields, (), kinds))
+        return pa.schema(self._to_fields(self.fields, (), value_types))
 
     def _learn(self, fields: Fields, tree: Tree, path: Names) -> bool:
         news = False
@@ -151,42 +151,42 @@ class Outline:
         """A path in JSON, as columns are named."""
         return tuple(map(str.lower, path)) if self._form.lower else path
 
-    def _restore(self, fields: Fields, saved: Fields, path: Names, kinds: Kinds) -> None:
+    def _restore(self, fields: Fields, saved: Fields, path: Names, value_types: ValueTypes) -> None:
         for key, node in saved.items():
             here = (*path, key)
             if isinstance(node, dict):
                 mine: Fields = {}
                 if self._add(fields, here, mine):
-                    self._restore(mine, node, here, kinds)
-                if not node and self._kind(here, kinds) is str:
+                    self._restore(mine, node, here, value_types)
+                if not node and self._value_type(here, value_types) is str:
                     self._claim(here)
-            elif node == NULL or isinstance(self._kind(here, kinds), type):
+            elif node == NULL or isinstance(self._value_type(here, value_types), type):
                 self._add(fields, here, Mark(node))
 
-    def _kind(self, path: Names, kinds: Kinds) -> Kind | None:
+    def _value_type(self, path: Names, value_types: ValueTypes) -> ValueType | None:
         named = self._named(path)
         if self._flat:
-            return kinds.get(self.column(named))
-        kind: Kind | None = kinds
+            return value_types.get(self.column(named))
+        kind: ValueType | None = value_types
         for key in named:
             kind = kind.get(key) if isinstance(kind, dict) else None
         return kind
 
-    def _to_fields(self, fields: Fields, path: Names, kinds: Kinds) -> list[pa.Field]:
+    def _to_fields(self, fields: Fields, path: Names, value_types: ValueTypes) -> list[pa.Field]:
         found = []
         for key, node in fields.items():
             here = (*path, key)
             if isinstance(node, dict):
-                if self._kind(here, kinds) is not EmptyMap:
-                    found.append(pa.field(key, pa.struct(self._to_fields(node, here, kinds))))
+                if self._value_type(here, value_types) is not EmptyMap:
+                    found.append(pa.field(key, pa.struct(self._to_fields(node, here, value_types))))
             elif node is NULL:
                 found.append(pa.field(key, pa.null()))
             else:
-                found.append(pa.field(key, _leaf(self._kind(here, kinds))))
+                found.append(pa.field(key, _leaf(self._value_type(here, value_types))))
         return found
 
 
-def _leaf(kind: Kind | None) -> pa.DataType:
+def _leaf(kind: ValueType | None) -> pa.DataType:
     assert kind is not None
     assert kind is not EmptyMap
     return to_arrow(kind)

@@ -1,4 +1,4 @@
-"""How many records to try on the fast path, and how many to take exactly where it failed. Pure.
+"""How many records to try on the fast path, and how many to take exactly where it failed.
 
 A failed try is halved until it is small, then that neighbourhood goes the exact way, and tries grow again. Failed tries
 draw on a budget, so a block in which everything fails costs at most about twice the exact path. What was learned about

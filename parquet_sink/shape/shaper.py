@@ -1,4 +1,4 @@
-"""Blocks of records to rows: the one door to this package. Pure.
+"""Blocks of records to rows: the one door to this package.
 
 Plain JSON is read by `json_shaper`, many records at once; everything else is decoded by a converter first, and shaped
 by `decoded_shaper`. For equal records both give equal rows.
@@ -12,10 +12,10 @@ import pyarrow as pa
 from parquet_sink.convert.decoded import Decoder
 from parquet_sink.convert.json.trees import JsonTrees
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.shape.assembly import Run
-from parquet_sink.shape.conceal import Concealer
 from parquet_sink.shape.decoded_shaper import DecodedShaper
 from parquet_sink.shape.json_shaper import JsonShaper
+from parquet_sink.shape.obfuscation.field_obfuscator import FieldObfuscator
+from parquet_sink.shape.run import Run
 from parquet_sink.shape.settings import ShapeSettings
 
 __all__ = ["Run", "Shaper"]
@@ -61,7 +61,9 @@ class Shaper:
         obfuscation = self._settings.obfuscation
         if obfuscation is None or self._settings.chunks is not None or (known := self.known) is None:
             return ()
-        return Concealer(obfuscation, self._settings.flatten).unmatched(tuple(known), exploded=self._settings.explode)
+        return FieldObfuscator(obfuscation, self._settings.flatten).unmatched(
+            tuple(known), exploded=self._settings.explode
+        )
 
 
 def _needs_trees(settings: ShapeSettings) -> bool:

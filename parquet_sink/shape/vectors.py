@@ -1,7 +1,7 @@
 """What the fast path read, to payload columns, with the rows that only the exact path may judge.
 
 Such a doubtful row is one where the reader saw less than there is: an object without values may be `{}`, a fraction may
-have been an integer beyond 2**53 or not finite, a zero with a sign the integer `-0`, which has none. Pure.
+have been an integer beyond 2**53 or not finite, a zero with a sign the integer `-0`, which has none.
 """
 
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.json.fast import has_empty_object, has_signed_integer_zero
-from parquet_sink.shape.kinds import Kinds, to_arrow, to_fields
 from parquet_sink.shape.outline import Names, Outline
+from parquet_sink.shape.schema.value_types import ValueTypes, to_arrow, to_fields
 
 # Scalars have their types told: PyArrow takes 0.1 ms each time to find out by itself.
 _EXACT_LIMIT = pa.scalar(float(2**53), pa.float64())
@@ -32,17 +32,22 @@ class Columns:
 
 
 def to_columns(
-    batch: pa.RecordBatch, values: pa.BinaryArray, kinds: Kinds, outline: Outline, flat: bool, discard_collections: bool
+    batch: pa.RecordBatch,
+    values: pa.BinaryArray,
+    value_types: ValueTypes,
+    outline: Outline,
+    flat: bool,
+    discard_collections: bool,
 ) -> Columns:
-    """batch: read from `values` with `outline.to_schema(kinds)`."""
-    visit = _Visit(kinds, outline, discard_collections)
+    """batch: read from `values` with `outline.to_schema(types)`."""
+    visit = _Visit(value_types, outline, discard_collections)
     visit.hollow = _all_null(batch.columns)
     children = dict(zip(batch.schema.names, batch.columns, strict=True))
     if flat:
         for name, array in children.items():
             visit.flatten((name,), array)
     else:
-        visit.arrays = visit.nest(children, kinds)
+        visit.arrays = visit.nest(children, value_types)
     if visit.hollow is not None and pc.any(visit.hollow).as_py():
         visit.doubt(pc.and_(visit.hollow, has_empty_object(values)))
     if visit.signed is not None:
@@ -63,8 +68,8 @@ class _Visit:
     hollow: rows with an object whose fields are all null. signed: rows with a zero that has a sign.
     """
 
-    def __init__(self, kinds: Kinds, outline: Outline, discard_collections: bool) -> None:
-        self._kinds, self._outline, self._discard = kinds, outline, discard_collections
+    def __init__(self, value_types: ValueTypes, outline: Outline, discard_collections: bool) -> None:
+        self._value_types, self._outline, self._discard = value_types, outline, discard_collections
         self.arrays: dict[str, pa.Array] = {}
         self.doubtful: Mask = None
         self.hollow: Mask = None
@@ -103,16 +108,16 @@ class _Visit:
     def _flatten_empty(self, path: Names, array: pa.StructArray) -> None:
         """Objects that were always empty are the text `{}`, unless another path has that column."""
         name = self._outline.column(path)
-        if self._outline.owns(path) and self._kinds.get(name) is str:
+        if self._outline.owns(path) and self._value_types.get(name) is str:
             self.arrays[name] = pc.if_else(array.is_valid(), _EMPTY, _NULL)
         elif array.null_count < len(array):
             self.doubt(array.is_valid())
 
-    def nest(self, children: dict[str, pa.Array], kinds: Kinds) -> dict[str, pa.Array]:
+    def nest(self, children: dict[str, pa.Array], value_types: ValueTypes) -> dict[str, pa.Array]:
         """The children that have a kind, structs rebuilt to hold exactly their kind's fields."""
         result = {}
         for name, array in children.items():
-            kind = kinds.get(name)
+            kind = value_types.get(name)
             if pa.types.is_null(array.type):
                 continue
             if not pa.types.is_struct(array.type):
@@ -124,7 +129,7 @@ class _Visit:
                 self._nest_nothing(array)
         return result
 
-    def _struct(self, array: pa.StructArray, kind: Kinds) -> pa.StructArray:
+    def _struct(self, array: pa.StructArray, kind: ValueTypes) -> pa.StructArray:
         """An object without a value is null."""
         found = self.nest(_children(array), kind)
         children = [found[name] if name in found else pa.nulls(len(array), to_arrow(kind[name])) for name in kind]

@@ -4,6 +4,7 @@ Its options come from `parquet_sink.spark.handoff`; its rows are described in `s
 `latestOffset` and `partitions` in one long-lived process beside the driver, and `read` in workers.
 """
 
+import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from parquet_sink.kafka.group_offsets import Key
 from parquet_sink.kafka.task_assignment import by_task
 from parquet_sink.model.events import ConnectorRunning
 from parquet_sink.model.ranges import PlannedRange
+from parquet_sink.model.records import RecordParts
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.spark import handoff, rows, stream_offsets
 from parquet_sink.state.sqlite.store import SqliteStore
@@ -30,9 +32,13 @@ if TYPE_CHECKING:
     from parquet_sink.kafka.planner import Ticker
     from parquet_sink.kafka.range_reader import RangeReader
 
+log = logging.getLogger(__name__)
+
 NAME = "parquet_sink_kafka"
 FORM = "rows"
 """The option that chooses between one row for each range and one row for each record."""
+INCLUDE_HEADERS = "includeHeaders"
+"""The option, named as that of Spark's own Kafka source, that adds the records' headers to their rows."""
 
 
 class Form(StrEnum):
@@ -56,26 +62,29 @@ class KafkaRanges(DataSource):
     def __init__(self, options: Mapping[str, str]) -> None:
         self.handoff = handoff.read(options)
         self.form = Form(options.get(FORM, Form.RANGES))
+        self.headers = options.get(INCLUDE_HEADERS, "false").lower() == "true"
 
     @classmethod
     def name(cls) -> str:
         return NAME
 
     def schema(self) -> str:
-        return rows.DDL if self.form is Form.RANGES else rows.RECORDS_DDL
+        if self.form is Form.RANGES:
+            return rows.DDL
+        return rows.HEADERS_DDL if self.headers else rows.RECORDS_DDL
 
     def streamReader(self, schema: "StructType") -> "RangeSource":
-        return RangeSource(self.handoff, self.form)
+        return RangeSource(self.handoff, self.form, RecordParts(keys=True, headers=self.headers))
 
 
 class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """One per query and process. What `read` needs is pickled with it; the rest is made where it is used."""
 
-    def __init__(self, given: handoff.Handoff, form: "Form") -> None:
-        self._given, self._form = given, form
+    def __init__(self, given: handoff.Handoff, form: "Form", parts: RecordParts) -> None:
+        self._given, self._form, self._parts = given, form, parts
         self._ticker: Ticker | None = None
         self._state: SqliteStore | None = None
-        self._draining = False
+        self._draining = self._planned = False
         self._offered: dict[str, Any] | None = None
         self._reading: dict[Key, int] = {}
 
@@ -101,6 +110,9 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if self._draining:
                 ticker.drain()
             due = ticker.tick(self._done(start))
+        if due and not self._planned:
+            self._planned = True
+            log.debug("start: the first ranges are planned")
         self._offered = stream_offsets.after(start, due) if due else None
         return self._offered or start
 
@@ -132,7 +144,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if self._form is Form.RANGES:
                 yield rows.of_range(planned)
             elif planned.reason != rows.WARM_UP:
-                yield from map(rows.of_records, self._reader(planned).blocks())
+                yield from map(rows.of_records, self._reader(planned).batches())
 
     def _reader(self, planned: PlannedRange) -> "RangeReader":
         """For rows of records; what cannot be read is raised, since no sink of ours would hear of it."""
@@ -140,7 +152,8 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         kafka = self._given.settings.kafka
         topic, partition, topic_id = planned.topic, planned.partition, planned.topic_id
-        return RangeReader(kafka, topic, partition, planned.start, planned.end, topic_id, epoch=planned.epoch)
+        start, end, epoch = planned.start, planned.end, planned.epoch
+        return RangeReader(kafka, topic, partition, start, end, topic_id, epoch=epoch, parts=self._parts)
 
     def stop(self) -> None:
         if self._ticker is not None:
@@ -162,15 +175,18 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._ticker = ticker
             self._opened().set(STARTED, True)
             self._opened().append_events([ConnectorRunning(self._given.settings.name, time.time())])
+            log.debug("start: the topic-partitions are known")
         return self._ticker
 
     def __getstate__(self) -> dict[str, Any]:
         return {
             "_given": self._given,
             "_form": self._form,
+            "_parts": self._parts,
             "_ticker": None,
             "_state": None,
             "_draining": self._draining,
+            "_planned": False,
             "_offered": None,
             "_reading": {},
         }

@@ -11,6 +11,7 @@ from parquet_sink.convert.decoded import Decoded, Decoder, Trees, Typed
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.registry.registered import ASK_AGAIN_S, Recent, RegisteredDecoder, RegisteredSchema
 from parquet_sink.errors import RegistryFailed
+from tests.factories import Clock
 
 
 class Schemas:
@@ -49,16 +50,6 @@ class Upper:
             ),
             {index: "it is bad" for index, text in enumerate(texts) if text == "bad"},
         )
-
-
-class Clock:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def refusing(schema: RegisteredSchema) -> Decoder:
@@ -128,9 +119,9 @@ def test_unknown_id_is_invalid_and_asked_again_later() -> None:
         }
     assert schemas.asked.count(17) == 1
     schemas.registered.add(17)
-    clock.now = ASK_AGAIN_S - 0.1
+    clock.seconds = ASK_AGAIN_S - 0.1
     assert 0 in subject.decode(values((17, "a"))).invalid
-    clock.now = ASK_AGAIN_S
+    clock.seconds = ASK_AGAIN_S
     assert fates(subject.decode(values((17, "a")))) == {0: {"17": "A"}}
     assert schemas.asked.count(17) == 2
 

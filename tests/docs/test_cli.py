@@ -61,7 +61,9 @@ def test_every_option_is_documented(command: str) -> None:
 def test_every_option_says_what_it_does(command: str) -> None:
     """The help of an option and its line in the documentation both say something, and agree on the default."""
     told = {word: meaning for cell, meaning in rows(section(command)) for word in re.findall(r"--[a-z-]+", cell)}
-    for word, action in options_of(parser_of(command)).items():
+    options = options_of(parser_of(command))
+    assert set(told) == set(options) - {"--help"}
+    for word, action in options.items():
         if word != "--help":
             assert action.help
             assert len(told[word]) > 5
@@ -95,12 +97,26 @@ def command_lines(text: str) -> list[list[str]]:
     return found
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_command_lines_in_the_documentation_are_accepted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+EXAMPLES = [(name, words) for name in NAMES for words in command_lines(text_of(name))]
+
+
+@pytest.mark.parametrize(("name", "words"), EXAMPLES, ids=[f"{name}: {' '.join(words)}" for name, words in EXAMPLES])
+def test_command_lines_in_the_documentation_are_accepted(name: str, words: list[str]) -> None:
     """Every example of a command line that a reader may copy is understood by the program."""
-    for words in command_lines(text_of(name)):
-        if words and words[0] in cli.COMMANDS:
-            cli.parser_for(words).parse_args(words)
+    arguments = cli.parser_for(words).parse_args(words)
+    assert words == ["--version"] or arguments.command == words[0]
+
+
+def test_what_is_looked_for_in_the_documentation_is_found() -> None:
+    """No pattern of these tests comes to match nothing unnoticed: each finds what is known to be there."""
+    assert {words[0] for _, words in EXAMPLES} >= set(cli.COMMANDS) - {"demo"}  # `make demo`
+    assert {"README.md", "docs/cli.md", "docs/operations.md"} <= {name for name, _ in EXAMPLES}
+    everywhere = [(name, text_of(name)) for name in NAMES]
+    assert {"README.md", "docs/README.md"} <= {name for name, text in everywhere if links(text)}
+    assert {"README.md", "docs/operations.md"} <= {name for name, text in everywhere if keys_named(text)}
+    assert {"README.md", "docs/development.md"} <= {name for name, text in everywhere if make_targets(text)}
+    assert {"ARCHITECTURE.md", "docs/pyspark.md"} <= {name for name, text in everywhere if modules_named(text)}
+    assert all(options_of(parser_of(command)) for command in cli.COMMANDS)
 
 
 def anchors(text: str) -> set[str]:
@@ -109,14 +125,17 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def links(text: str) -> list[str]:
+    """Links of a page within the project."""
+    found = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    return [link for link in found if not re.match(r"[a-z]+:", link)]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_links_lead_somewhere(name: str) -> None:
     """Each link within the project names a file that is there, and a heading that the page has."""
     broken = []
-    text = re.sub(r"```.*?```", "", text_of(name), flags=re.DOTALL)
-    for link in re.findall(r"\]\(([^)\s]+)\)", text):
-        if re.match(r"[a-z]+:", link):
-            continue
+    for link in links(text_of(name)):
         path, _, anchor = link.partition("#")
         page = ((ROOT / name).parent / path).resolve() if path else ROOT / name
         if not page.exists() or (anchor and anchor not in anchors(page.read_text(encoding="utf-8"))):
@@ -131,11 +150,15 @@ def test_the_index_lists_every_page() -> None:
     assert listed == pages | {"../README.md", "../ARCHITECTURE.md", "../CHANGELOG.md"}
 
 
+def keys_named(text: str) -> list[str]:
+    """Connector keys that a page names."""
+    return re.findall(r"`(connect\.ems\.[a-z0-9.]+[a-z0-9])", text)
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "docs/configuration.md"])
 def test_keys_in_the_documentation_exist(name: str) -> None:
     """A key that a page names is in the table of keys."""
-    named = re.findall(r"`(connect\.ems\.[a-z0-9.]+[a-z0-9])", text_of(name))
-    assert [key for key in named if find(CONNECTOR_KEYS, key) is None and not _is_prefix(key)] == []
+    assert [key for key in keys_named(text_of(name)) if find(CONNECTOR_KEYS, key) is None and not _is_prefix(key)] == []
 
 
 def _is_prefix(name: str) -> bool:
@@ -150,13 +173,17 @@ def test_consumer_settings_in_the_documentation_are_taken() -> None:
     assert [name for name in named if find(WORKER_KEYS, name) is None] == []
 
 
+def make_targets(text: str) -> set[str]:
+    """Targets of the Makefile that a page tells to make."""
+    in_code = {line.split()[1] for line in code_lines(text) if re.match(r"make [a-z]", line)}
+    return in_code | set(re.findall(r"`make ([a-z]\w*)", text))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_make_targets_in_the_documentation_exist(name: str) -> None:
     """`make something` in code is a target of the Makefile."""
     targets = set(re.findall(r"^(\w+):", text_of("Makefile"), re.MULTILINE))
-    named = set(re.findall(r"`make ([a-z]\w*)", text_of(name)))
-    named |= {line.split()[1] for line in code_lines(text_of(name)) if re.match(r"make [a-z]", line)}
-    assert named - targets == set()
+    assert make_targets(text_of(name)) - targets == set()
 
 
 def test_the_log_levels_are_those_documented() -> None:
@@ -189,10 +216,15 @@ def test_the_architecture_shows_every_package() -> None:
     assert set(re.findall(r"^  (\S+)", tree[1], re.MULTILINE)) == there
 
 
+def modules_named(text: str) -> list[str]:
+    """Python files that a page names."""
+    return re.findall(r"`((?:\w+/)*\w+\.py)`", text)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_modules_in_the_documentation_exist(name: str) -> None:
     """A file of the package or the tests that a page names is there."""
-    named = re.findall(r"`((?:\w+/)*\w+\.py)`", text_of(name))
+    named = modules_named(text_of(name))
     places = (ROOT, ROOT / "parquet_sink", ROOT / "tests", ROOT / "integration")
     assert [one for one in named if not any((place / one).is_file() for place in places)] == []
 

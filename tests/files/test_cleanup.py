@@ -108,9 +108,13 @@ def test_an_accepted_file_is_deleted_or_kept(tmp_path: Path) -> None:
     assert [p.name for p in gone.parent.iterdir()] == ["42.parquet"]
 
 
-def test_trouble_after_acceptance_is_no_failure(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("keep", "what"), [(True, "renamed"), (False, "removed")])
+def test_trouble_after_acceptance_is_no_failure(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, keep: bool, what: str
+) -> None:
     """A file that vanished after it was accepted is logged, not raised."""
-    cleanup.after_acceptance(str(tmp_path / OWN), 1, keep=True)
+    cleanup.after_acceptance(str(tmp_path / OWN), 1, keep=keep)
+    assert f"accepted file {tmp_path / OWN} could not be {what}: No such file or directory" in caplog.text
 
 
 def test_only_own_unsent_files_are_removed(tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ from parquet_sink.kafka.first_timestamps import FirstTimes
 from parquet_sink.kafka.group_offsets import metadata
 from parquet_sink.model.instance import Instance
 from parquet_sink.state.sqlite.store import SqliteStore
-from tests.kafka.test_start_offsets import KEY, WATCHFUL, Clock, Cluster, Query, done
+from tests.factories import Clock
+from tests.kafka.test_start_offsets import KEY, WATCHFUL, Cluster, Query, done
 
 YOUNGER = metadata(Instance("younger", "host-b", 2, "later"))
 NO_ANSWER = KafkaError._TIMED_OUT
@@ -139,7 +140,7 @@ def test_whatever_happens_the_records_arrive(
     steps: list[tuple[int, int, Any]], policy: Any, reset: Any, more: dict[str, Any]
 ) -> None:
     """All records of the topic that is there in the end arrive, and those again that somebody set the group back to."""
-    cluster, clock = Moody(), Clock()
+    cluster, clock = Moody(), Clock(1_000_000.0)
     cluster.make("orders", 0)
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setattr(client_options, "build", lambda kind, settings, *more: cluster)

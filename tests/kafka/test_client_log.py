@@ -13,24 +13,15 @@ from parquet_sink.kafka.group_offsets import GroupOffsets
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.model.instance import Instance
+from tests.factories import Clock
 
 REFUSED = "[thrd:b:9092/bootstrap]: b:9092/bootstrap: Connect to ipv4#10.0.0.1:9092 failed: Connection refused"
-
-
-class Clock:
-    """Seconds that pass when the test says so."""
-
-    def __init__(self) -> None:
-        self.seconds = 1_000.0
-
-    def __call__(self) -> float:
-        return self.seconds
 
 
 @pytest.fixture
 def clock() -> Clock:
     """A clock that stands still."""
-    return Clock()
+    return Clock(1_000.0)
 
 
 def say(to: Heard, words: str, level: int = logging.ERROR, client: str = "rdkafka#consumer-1") -> None:

@@ -14,7 +14,8 @@ from parquet_sink.kafka.planner import Ticker
 from parquet_sink.kafka.unavailable import ASK_S, Aside
 from parquet_sink.model.progress import PartitionProgress
 from parquet_sink.state.sqlite.store import SqliteStore
-from tests.kafka.test_planner import KEY, ME, SETTINGS, Clock, Cluster
+from tests.factories import Clock
+from tests.kafka.test_planner import KEY, ME, SETTINGS, Cluster
 
 OTHER = ("orders", 1)
 
@@ -46,7 +47,7 @@ def state(tmp_path: Path) -> Iterator[SqliteStore]:
 @pytest.fixture
 def clock() -> Clock:
     """A clock that stands still."""
-    return Clock()
+    return Clock(1_000_000.0)
 
 
 @pytest.fixture

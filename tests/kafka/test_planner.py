@@ -26,6 +26,7 @@ from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import DRAINED, STOP
 from parquet_sink.targets.push.settings import PushSettings
+from tests.factories import Clock
 
 KEY = ("orders", 0)
 ME = Instance("me", "host", 1, "now")
@@ -165,19 +166,6 @@ def spans(ranges: Sequence[PlannedRange]) -> list[Candidate]:
     return [(one.topic, one.partition, Range(one.start, one.end, Reason(one.reason))) for one in ranges]
 
 
-class Clock:
-    """Seconds that pass when the test, or a pause, says so."""
-
-    def __init__(self) -> None:
-        self.seconds = 1_000_000.0
-
-    def now(self) -> float:
-        return self.seconds
-
-    def sleep(self, seconds: float) -> None:
-        self.seconds += seconds
-
-
 @pytest.fixture
 def cluster() -> Cluster:
     """One empty topic-partition."""
@@ -187,7 +175,7 @@ def cluster() -> Cluster:
 @pytest.fixture
 def clock() -> Clock:
     """A clock that stands still."""
-    return Clock()
+    return Clock(1_000_000.0)
 
 
 @pytest.fixture

@@ -35,6 +35,7 @@ from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import STARTED
 from parquet_sink.targets.push.settings import PushSettings
+from tests.factories import Clock
 
 KEY = ("orders", 0)
 ME = Instance("me", "host", 1, "now")
@@ -178,19 +179,6 @@ def id_of(topic: Topic) -> str:
     return str(Uuid(0, topic.number)).translate(str.maketrans("+/", "-_"))
 
 
-class Clock:
-    """Seconds that pass when a test, or a pause, says so."""
-
-    def __init__(self) -> None:
-        self.seconds = 1_000_000.0
-
-    def now(self) -> float:
-        return self.seconds
-
-    def sleep(self, seconds: float) -> None:
-        self.seconds += seconds
-
-
 class Query:
     """A streaming query as Spark and the program run it: ticks, ranges read and accepted, started again on KafkaFailed.
 
@@ -265,7 +253,7 @@ def state(tmp_path: Path) -> Iterator[SqliteStore]:
 @pytest.fixture
 def query(cluster: Cluster, state: SqliteStore) -> Query:
     """A query that delivered what there is, and waits."""
-    made = Query(cluster, state, Clock())
+    made = Query(cluster, state, Clock(1_000_000.0))
     made.tick()
     made.tick()
     return made
@@ -274,7 +262,7 @@ def query(cluster: Cluster, state: SqliteStore) -> Query:
 @pytest.fixture
 def accepting(cluster: Cluster, state: SqliteStore) -> Query:
     """The same with lost.offsets.policy=CONTINUE."""
-    made = Query(cluster, state, Clock(), lost_offsets="CONTINUE")
+    made = Query(cluster, state, Clock(1_000_000.0), lost_offsets="CONTINUE")
     made.tick()
     made.tick()
     return made
@@ -304,7 +292,7 @@ def test_an_offset_of_another_topic_stops_the_start(cluster: Cluster, state: Sql
     with pytest.raises(
         OffsetsLost, match="topic-partition 0: the group stands at offset 5 of a topic that was deleted"
     ):
-        Query(cluster, state, Clock())
+        Query(cluster, state, Clock(1_000_000.0))
     assert cluster.stands().topic_id == "another"
 
 
@@ -313,7 +301,7 @@ def test_an_offset_of_another_topic_is_passed_over_if_loss_is_accepted(
 ) -> None:
     """With CONTINUE reading begins at the new topic's first record, and what was being flushed is forgotten."""
     cluster.stand(5, "another", Plan(0, 9, "records"))
-    query = Query(cluster, state, Clock(), lost_offsets="CONTINUE")
+    query = Query(cluster, state, Clock(1_000_000.0), lost_offsets="CONTINUE")
     assert query.start == {KEY: 0}
     assert "was deleted and made anew" in caplog.text
     assert (cluster.stands().topic_id, cluster.stands().plan) == (cluster.id(), None)
@@ -323,14 +311,14 @@ def test_an_offset_of_another_topic_is_passed_over_if_loss_is_accepted(
 def test_an_offset_that_names_no_topic_is_believed(cluster: Cluster, state: SqliteStore, signed: str) -> None:
     """An operator's reset, Kafka Connect and earlier versions write no id: the offset counts for the topic there is."""
     cluster.offsets[KEY] = (5, signed)
-    assert Query(cluster, state, Clock()).start == {KEY: 5}
+    assert Query(cluster, state, Clock(1_000_000.0)).start == {KEY: 5}
     assert cluster.stands().topic_id == cluster.id()
 
 
 def test_a_forgotten_offset_is_a_new_topic(cluster: Cluster, query: Query) -> None:
     """When Kafka forgot the offset together with the topic, the next start reads the new one from its first record."""
     cluster.remake(12)
-    assert Query(cluster, query.state, Clock()).start == {KEY: 0}
+    assert Query(cluster, query.state, Clock(1_000_000.0)).start == {KEY: 0}
 
 
 @pytest.mark.parametrize("forget", [True, False])
@@ -345,7 +333,7 @@ def test_made_anew_before_a_range_is_taken(cluster: Cluster, query: Query, call:
     if KEY in cluster.offsets:
         assert cluster.stands().topic_id != cluster.id()
     cluster.forget("orders")
-    again = Query(cluster, query.state, Clock())
+    again = Query(cluster, query.state, Clock(1_000_000.0))
     due(again)
     assert {(cluster.topics["orders"].number, offset) for offset in range(count)} <= again.delivered
 
@@ -427,7 +415,7 @@ def test_a_drain_looks_before_it_says_that_nothing_is_left(cluster: Cluster, que
 def test_seen_gone_and_there_again(cluster: Cluster, state: SqliteStore, reset: Any) -> None:
     """A topic that comes back is read from its first record, without a new start of the query."""
     cluster.make("items", 0)
-    query = Query(cluster, state, Clock(), **WATCHFUL, offset_reset=reset)
+    query = Query(cluster, state, Clock(1_000_000.0), **WATCHFUL, offset_reset=reset)
     due_and_committed(query)
     cluster.delete("orders")
     query.tick()
@@ -440,7 +428,7 @@ def test_seen_gone_and_there_again(cluster: Cluster, state: SqliteStore, reset: 
 
 def test_seen_gone_and_there_again_with_its_old_offset(cluster: Cluster, state: SqliteStore) -> None:
     """When Kafka kept the old topic's offset the loss is named."""
-    query = Query(cluster, state, Clock(), **WATCHFUL)
+    query = Query(cluster, state, Clock(1_000_000.0), **WATCHFUL)
     cluster.delete("orders", forget=False)
     query.tick()
     cluster.make("orders", 20)
@@ -452,7 +440,7 @@ def test_a_query_that_starts_again_reads_new_topics_from_their_first_record(
     cluster: Cluster, state: SqliteStore
 ) -> None:
     """With auto.offset.reset=latest only what is there when the connector starts is passed over."""
-    query = Query(cluster, state, Clock(), offset_reset="latest")
+    query = Query(cluster, state, Clock(1_000_000.0), offset_reset="latest")
     assert query.start == {KEY: 10}
     cluster.remake(7)
     query.again()
@@ -463,14 +451,14 @@ def test_made_anew_while_the_start_is_looked_up(cluster: Cluster, state: SqliteS
     """The id is asked for first: a start of the new topic never counts as one of the old, only the other way round."""
     cluster.make("orders", 30, first=25)
     cluster.between["ends"] = lambda: cluster.remake(40)
-    query = Query(cluster, state, Clock())
+    query = Query(cluster, state, Clock(1_000_000.0))
     with pytest.raises(OffsetsLost, match="made anew"):
         due(query)
 
 
 def test_a_topic_that_is_being_made_is_waited_for(cluster: Cluster, state: SqliteStore) -> None:
     """A topic that some broker lists and another does not know yet costs time at a start, and no failure."""
-    clock = Clock()
+    clock = Clock(1_000_000.0)
     answers = [None, done(code=KafkaError.UNKNOWN_TOPIC_OR_PART)]
     cluster.answer = lambda name: answers.pop(0) if answers else None
     before = clock.now()
@@ -483,7 +471,7 @@ def busy(cluster: Cluster, state: SqliteStore, **kafka: Any) -> Query:
     cluster.offsets.clear()
     for name in ("orders", "items"):
         cluster.make(name, 10)
-    query = Query(cluster, state, Clock(), **{**WATCHFUL, **kafka})
+    query = Query(cluster, state, Clock(1_000_000.0), **{**WATCHFUL, **kafka})
     due_and_committed(query)
     for name in ("orders", "items"):
         cluster.topics[name].count = 30
@@ -548,7 +536,7 @@ def test_a_topic_that_the_connector_names_is_waited_for(
 def test_a_first_start_wants_all_topics_that_it_names(cluster: Cluster, state: SqliteStore) -> None:
     """A topic that never was there is an error in the configuration."""
     with pytest.raises(TopicGone, match=r"Topic items does not exist on localhost:9092. Create the topic, or correct"):
-        Query(cluster, state, Clock(), **NAMED)
+        Query(cluster, state, Clock(1_000_000.0), **NAMED)
 
 
 def test_an_offset_that_is_gone_without_its_topic(cluster: Cluster, query: Query) -> None:
@@ -563,7 +551,7 @@ def test_back_where_no_ids_are_told(cluster: Cluster, state: SqliteStore) -> Non
     """An offset that was there before its topic went away is not believed if nobody can say whose it is."""
     cluster.make("items", 0)
     cluster.answer = lambda name: done(code=KafkaError.TOPIC_AUTHORIZATION_FAILED)
-    query = Query(cluster, state, Clock(), **WATCHFUL, lost_offsets="CONTINUE")
+    query = Query(cluster, state, Clock(1_000_000.0), **WATCHFUL, lost_offsets="CONTINUE")
     due_and_committed(query)
     cluster.delete("orders", forget=False)
     query.tick()
@@ -599,7 +587,7 @@ def test_a_cluster_that_tells_no_ids(
     cluster.stand(5, "another")
     untold = done(SimpleNamespace(topic_id=Uuid(0, 0))) if code is None else done(code=code)
     cluster.answer = lambda name: untold
-    query = Query(cluster, state, Clock(), topics_regex="orders")
+    query = Query(cluster, state, Clock(1_000_000.0), topics_regex="orders")
     assert query.start == {KEY: 5}
     due(query)
     assert (cluster.stands().offset, cluster.stands().topic_id) == (10, "")
@@ -625,7 +613,7 @@ def test_ids_that_are_not_told_are_no_difference(before: str, now: str, expected
 def test_offsets_are_committed_with_their_epoch(cluster: Cluster, state: SqliteStore) -> None:
     """It is the one that was told with the end of the range: an offset keeps it when it is signed again."""
     cluster.topics["orders"].epoch = 3
-    query = Query(cluster, state, Clock())
+    query = Query(cluster, state, Clock(1_000_000.0))
     assert cluster.epochs[KEY] is None
     query.tick()
     cluster.topics["orders"].epoch = 5
@@ -640,19 +628,19 @@ def test_offsets_are_committed_with_their_epoch(cluster: Cluster, state: SqliteS
     assert (cluster.stands().offset, cluster.epochs[KEY]) == (10, 3)
     query.tick()
     assert (cluster.stands().offset, cluster.epochs[KEY]) == (20, 5)
-    again = Query(cluster, state, Clock())
+    again = Query(cluster, state, Clock(1_000_000.0))
     assert (cluster.epochs[KEY], again.ticker._epochs.held) == (5, {KEY: 5})
 
 
 def test_an_epoch_is_of_its_offset(cluster: Cluster, state: SqliteStore) -> None:
     """What an operator sets has none; nor has the start of a topic made anew, nor one that begins after a loss."""
     cluster.topics["orders"].epoch = 3
-    query = Query(cluster, state, Clock(), lost_offsets="CONTINUE")
+    query = Query(cluster, state, Clock(1_000_000.0), lost_offsets="CONTINUE")
     due_and_committed(query)
     assert cluster.epochs[KEY] == 3
     cluster.offsets[KEY], cluster.epochs[KEY] = (4, ""), None
-    assert Query(cluster, state, Clock()).ticker._epochs.held == {}
-    query = Query(cluster, state, Clock(), lost_offsets="CONTINUE")
+    assert Query(cluster, state, Clock(1_000_000.0)).ticker._epochs.held == {}
+    query = Query(cluster, state, Clock(1_000_000.0), lost_offsets="CONTINUE")
     due_and_committed(query)
     cluster.remake(30, forget=False)
     with pytest.raises(KafkaFailed, match="Going on"):
@@ -679,19 +667,21 @@ def hand(cluster: Cluster, signed: str, offset: int = 3) -> Callable[[], None]:
 
 def before_each(calls: Sequence[str]) -> list[int]:
     """Numbers of requests before which another hand must be noticed: between the last look and its commit none can."""
-    return [number for number, name in enumerate(calls, 1) if name != "commit"]
+    found = [number for number, name in enumerate(calls, 1) if name != "commit"]
+    assert found, calls
+    return found
 
 
 @pytest.mark.parametrize("signed", [OPERATOR, YOUNGER])
 def test_a_start_does_not_write_over_another_hand(cluster: Cluster, state: SqliteStore, signed: str) -> None:
     """What an operator or another instance sets while a start is looked up is where it starts."""
     cluster.stand(8)
-    calls = calls_of(cluster, lambda: Query(cluster, state, Clock()))
+    calls = calls_of(cluster, lambda: Query(cluster, state, Clock(1_000_000.0)))
     for number in before_each(calls):
         cluster.stand(8)
         cluster.calls.clear()
         cluster.at_call = {number: hand(cluster, signed)}
-        assert Query(cluster, state, Clock()).start == {KEY: 3}, (number, calls)
+        assert Query(cluster, state, Clock(1_000_000.0)).start == {KEY: 3}, (number, calls)
         assert (cluster.stands().offset, cluster.stands().is_by(ME)) == (3, True)
 
 
@@ -700,7 +690,7 @@ def test_the_hourly_renewal_does_not_write_over_another_hand(cluster: Cluster, s
     """It looks at once before it signs, whenever it looked last."""
 
     def hour() -> Query:
-        query = Query(cluster, state, Clock())
+        query = Query(cluster, state, Clock(1_000_000.0))
         due_and_committed(query)
         query.clock.sleep(SIGN_S)
         query.ticker._vigil._checked = query.clock.now() + 1
@@ -727,7 +717,7 @@ def test_taking_in_does_not_write_over_another_hand(cluster: Cluster, state: Sql
         cluster.delete("orders")
         if "items" not in cluster.topics:
             cluster.make("items", 0)
-        query = Query(cluster, state, Clock(), **WATCHFUL)
+        query = Query(cluster, state, Clock(1_000_000.0), **WATCHFUL)
         query.ticker._vigil._checked = query.clock.now() + 5
         cluster.make("orders", 10)
         cluster.calls.clear()
@@ -752,7 +742,7 @@ def test_going_on_after_a_loss_does_not_write_over_another_hand(
 
     def remade() -> Query:
         cluster.remake(10)
-        query = Query(cluster, state, Clock(), lost_offsets="CONTINUE")
+        query = Query(cluster, state, Clock(1_000_000.0), lost_offsets="CONTINUE")
         due_and_committed(query)
         cluster.remake(count, forget=False)
         query.ticker._vigil._checked = 0.0
@@ -842,7 +832,7 @@ def test_whatever_happens_to_a_topic_its_records_arrive(
     steps: list[tuple[int, int, Any]], policy: Any, reset: Any, more: dict[str, Any]
 ) -> None:
     """Deleted, made anew, forgotten before any request: all records of the topic that is there in the end arrive."""
-    cluster, clock = Cluster(), Clock()
+    cluster, clock = Cluster(), Clock(1_000_000.0)
     cluster.make("orders", 0)
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setattr(client_options, "build", lambda kind, settings, heard=None: cluster)

@@ -17,6 +17,7 @@ from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.model.events import ConnectorRunning, ConnectorWaiting, PartitionAvailable, PartitionUnavailable
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import STARTED
+from tests.factories import Clock
 from tests.state.memory import MemoryStore
 
 A, B, C = ("orders", 0), ("orders", 1), ("orders", 2)
@@ -61,20 +62,10 @@ class Later:
         self.waiting.clear()
 
 
-class Clock:
-    """Seconds that pass when the test says so."""
-
-    def __init__(self) -> None:
-        self.seconds = 1_000.0
-
-    def __call__(self) -> float:
-        return self.seconds
-
-
 @pytest.fixture
 def clock() -> Clock:
     """A clock that stands still."""
-    return Clock()
+    return Clock(1_000.0)
 
 
 @pytest.fixture

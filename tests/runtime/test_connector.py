@@ -9,26 +9,22 @@ from typing import Any
 
 import pytest
 
-from parquet_sink.config.secret import Secret
 from parquet_sink.errors import AnotherInstance, failure_named
 from parquet_sink.files.lock import ConnectorLock
-from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.group_offsets import Committed, Plan, metadata
-from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
+from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.events import ConnectorFailed, ConnectorStarting, ConnectorStopped, ConnectorStopping, Event
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.progress import Accepted, PartitionProgress
-from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.runtime import connector as module
 from parquet_sink.runtime import group_commit
 from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.restarts import MOST_RESTARTS, PAUSE_S, WINDOW_S, RestartPolicy
 from parquet_sink.runtime.status import Status
-from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.spark import handoff
 from parquet_sink.spark.query import tick
 from parquet_sink.state.store import DRAINED, SLOTS, STARTED
-from parquet_sink.targets.push.settings import PushSettings
+from tests.factories import Clock, settings
 
 SPARK: Any = None
 
@@ -74,22 +70,6 @@ class Group:
         self.closed = True
 
 
-class Clock:
-    """Seconds that pass when the test, or a pause, says so."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-    def time(self) -> float:
-        return self.seconds
-
-    def sleep(self, seconds: float) -> None:
-        self.seconds += seconds
-
-
 class AtOnce:
     """A thread that has run to its end when it was started."""
 
@@ -122,18 +102,6 @@ def launched(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> list[Query]:
     monkeypatch.setattr(module, "Thread", AtOnce)
     Group.advanced, Group.committed, Group.error = [], {}, None
     return queries
-
-
-def settings(folder: Path, name: str = "orders") -> SinkSettings:
-    """A connector with its files below a folder."""
-    return SinkSettings(
-        name,
-        KafkaSettings(("orders",), None, "connect-orders", {}),
-        FlushSettings(1_000_000, 100, 2_000),
-        ShapeSettings(),
-        FileSettings(str(folder)),
-        PushSettings("http://localhost/", Secret("AppKey k"), "t"),
-    )
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.status import Status
 from parquet_sink.runtime.worker import Worker
 from parquet_sink.spark import session as session_module
-from tests.runtime.test_connector import settings
+from tests.factories import settings
 
 
 class Java:

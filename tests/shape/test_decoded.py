@@ -12,10 +12,10 @@ from parquet_sink.convert.decoded import Decoded, Trees, Typed
 from parquet_sink.convert.json.trees import JsonTrees
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.shape.assembly import Run
 from parquet_sink.shape.decoded_shaper import DecodedShaper
 from parquet_sink.shape.json_shaper import JsonShaper
-from parquet_sink.shape.schema import merge
+from parquet_sink.shape.run import Run
+from parquet_sink.shape.schema.learned import merge
 from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.shape.shaper import Shaper
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from parquet_sink.convert.decoded import Decoded, Trees, Typed
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.shape import topic as shape_topic
 from parquet_sink.shape.decoded_shaper import DecodedShaper
+from parquet_sink.shape.schema import topic_columns as shape_topic
 from parquet_sink.shape.settings import ShapeSettings
 
 LEAVES = {

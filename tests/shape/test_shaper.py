@@ -10,7 +10,7 @@ from parquet_sink.convert.json import fast as json_fast
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape import json_shaper as shaper_module
-from parquet_sink.shape.kinds import MAX_COLUMNS, MAX_NAME
+from parquet_sink.shape.schema.value_types import MAX_COLUMNS, MAX_NAME
 from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.shape.shaper import Run, Shaper
 
@@ -414,6 +414,7 @@ def test_few_of_many_fields_give_the_same_rows_as_all_of_few() -> None:
     one = Shaper(BARE)
     runs = [run for part in (values[:1_500], values[1_500:]) for run in shape(one, [*part])]
     seen = [row for run in runs for row in run.rows.to_pylist()]
+    assert len(seen) == len(values)
     for number, row in enumerate(seen):
         assert {name: value for name, value in row.items() if value is not None} == {
             "id": number,

@@ -22,12 +22,12 @@ BARE = ShapeSettings(embed_metadata=False)
 
 
 class CannotShare(Exception):
-    """Two kinds of values for one column."""
+    """Two types of values for one column."""
 
 
 @dataclass
 class Topic:
-    """What the definition remembers: columns with their kinds, and where the topic started anew."""
+    """What the definition remembers: columns with their types, and where the topic started anew."""
 
     config: ShapeSettings
     columns: dict[str, Any] = field(default_factory=dict)
@@ -123,7 +123,7 @@ def kinds_of(row: Json) -> Any:
 
 
 def together(known: Any, own: Any, *, one_by_one: bool = False) -> Any:
-    """The kinds of both. one_by_one: what was only empty before cannot hold an object now."""
+    """The types of both. one_by_one: what was only empty before cannot hold an object now."""
     both = dict(known)
     for name, kind in own.items():
         was = both.get(name, kind)
@@ -140,11 +140,11 @@ def together(known: Any, own: Any, *, one_by_one: bool = False) -> Any:
     return both
 
 
-def fitted(kinds: Any, row: Json) -> Json:
+def fitted(value_types: Any, row: Json) -> Json:
     """The row as its columns hold it."""
     done: Json = {}
     for name, value in row.items():
-        kind = kinds[name]
+        kind = value_types[name]
         if kind == "float" and isinstance(value, int):
             if int(float(value)) != value:
                 raise CannotShare

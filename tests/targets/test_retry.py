@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
-from email.utils import format_datetime
 
 import pytest
 from hypothesis import given
@@ -18,14 +16,13 @@ from parquet_sink.targets.retry import (
     WAIT_HERE_S,
     RetryPolicy,
     Surroundings,
-    parse_retry_after,
     send_with_retries,
     should_retry,
     wait_seconds,
 )
+from tests.factories import Clock
 
 POLICY = RetryPolicy(attempts=10, interval_seconds=1, budget_seconds=1000, retry_refused=False)
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def test_policy_of_settings() -> None:
@@ -68,53 +65,17 @@ def test_retry_after_wins_when_longer() -> None:
     assert wait_seconds(3, POLICY, 1, 1.0) == 4
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("0", 0),
-        (" 120 ", 120),
-        ("9" * 400, 999_999_999),
-        (format_datetime(NOON.replace(minute=2), usegmt=True), 120),
-        (format_datetime(NOON.replace(hour=11), usegmt=True), 0),
-        ("-5", None),
-        ("1.5", None),
-        ("soon", None),
-        ("", None),
-        (None, None),
-        ("٣", None),
-        ("Thu, 99 Jan 2026 12:00:00 GMT", None),
-    ],
-)
-def test_parse_retry_after(text: str | None, seconds: float | None) -> None:
-    """Seconds and HTTP dates are understood, junk is ignored."""
-    assert parse_retry_after(text, NOON.timestamp()) == seconds
+class Sleeper(Clock):
+    """A clock with what else retries see of the world."""
 
-
-@given(st.text())
-def test_junk_in_retry_after_is_harmless(text: str) -> None:
-    """No text raises or gives a negative wait."""
-    assert (parse_retry_after(text, 0.0) or 0) >= 0
-
-
-class Clock:
-    """Time that passes only when somebody sleeps."""
-
-    def __init__(self) -> None:
-        self.time = 0.0
-        self.waits: list[float] = []
-        self.stopped = False
-
-    def sleep(self, seconds: float) -> None:
-        self.time += seconds
-        self.waits.append(seconds)
+    stopped = False
 
     def around(self) -> Surroundings:
-        return Surroundings(
-            lambda: self.time, lambda: NOON.timestamp() + self.time, lambda: 1.0, self.sleep, lambda: self.stopped
-        )
+        """Nothing is left to chance."""
+        return Surroundings(self.now, lambda: 1.0, self.sleep, lambda: self.stopped)
 
 
-def run(policy: RetryPolicy, clock: Clock, outcomes: Callable[[int], Outcome]) -> tuple[Outcome, int, list[float]]:
+def run(policy: RetryPolicy, clock: Sleeper, outcomes: Callable[[int], Outcome]) -> tuple[Outcome, int, list[float]]:
     """Sends until it ends; also the seconds left that each attempt was given."""
     given_seconds: list[float] = []
 
@@ -124,8 +85,8 @@ def run(policy: RetryPolicy, clock: Clock, outcomes: Callable[[int], Outcome]) -
 
     earlier, waits = NO_TRIES, list[float]()
     while True:
-        before = clock.time
-        around = replace(clock.around(), elapsed=lambda: clock.time - before)  # noqa: B023 - called within the round
+        before = clock.seconds
+        around = replace(clock.around(), elapsed=lambda: clock.seconds - before)  # noqa: B023 - called within the round
         sent = send_with_retries(send, policy, around, lambda outcome, wait: waits.append(wait), earlier)
         if sent.wait_s is None:
             break
@@ -139,7 +100,7 @@ def run(policy: RetryPolicy, clock: Clock, outcomes: Callable[[int], Outcome]) -
 
 def test_attempts_are_bounded() -> None:
     """max.retries counts attempts in all, and the last outcome is returned."""
-    clock = Clock()
+    clock = Sleeper()
     policy = RetryPolicy(4, 1, 1000, retry_refused=False)
     outcome, attempts, left = run(policy, clock, lambda n: Outcome(Verdict.UNKNOWN, f"no. {n}"))
     assert (outcome.cause, attempts, clock.waits) == ("no. 4", 4, [1, 2, 4])
@@ -148,7 +109,7 @@ def test_attempts_are_bounded() -> None:
 
 def test_time_is_bounded() -> None:
     """A wait that would pass the budget is not begun."""
-    clock = Clock()
+    clock = Sleeper()
     _, attempts, _ = run(RetryPolicy(100, 10, 60, retry_refused=False), clock, lambda n: Outcome(Verdict.RETRIABLE, ""))
     assert (attempts, clock.waits) == (3, [10, 20])
 
@@ -156,23 +117,23 @@ def test_time_is_bounded() -> None:
 def test_the_third_attempt_may_do() -> None:
     """Acceptance ends the retries."""
     outcomes = [Outcome(Verdict.UNKNOWN, ""), Outcome(Verdict.RETRIABLE, ""), Outcome(Verdict.ACCEPTED, "")]
-    outcome, attempts, _ = run(POLICY, Clock(), lambda n: outcomes[n - 1])
+    outcome, attempts, _ = run(POLICY, Sleeper(), lambda n: outcomes[n - 1])
     assert (outcome.verdict, attempts) == (Verdict.ACCEPTED, 3)
 
 
 def test_a_refusal_ends_at_once() -> None:
     """With THROW a refusal is not tried again."""
-    assert run(POLICY, Clock(), lambda n: Outcome(Verdict.REFUSED, ""))[1] == 1
+    assert run(POLICY, Sleeper(), lambda n: Outcome(Verdict.REFUSED, ""))[1] == 1
 
 
 def test_retry_after_is_waited() -> None:
-    """The wait that a target asks for is waited, as seconds or as a date."""
-    clock = Clock()
-    asked = ["60", format_datetime(NOON.replace(minute=5), usegmt=True), "junk"]
+    """The wait that a target asks for is waited, where it asks for more than ours."""
+    clock = Sleeper()
+    asked = [60.0, 240.0, None]
     run(
         RetryPolicy(4, 1, 1000, retry_refused=False),
         clock,
-        lambda n: Outcome(Verdict.RETRIABLE, "", retry_after=asked[min(n, 3) - 1]),
+        lambda n: Outcome(Verdict.RETRIABLE, "", retry_after_seconds=asked[min(n, 3) - 1]),
     )
     assert clock.waits == [60, 240, 4]
 
@@ -180,7 +141,7 @@ def test_retry_after_is_waited() -> None:
 @pytest.mark.parametrize("when", ["while sending", "while waiting"])
 def test_a_stop_ends_the_retries(when: str) -> None:
     """When the connector stops, neither a wait nor an attempt is begun any more."""
-    clock = Clock()
+    clock = Sleeper()
 
     def sleep(seconds: float) -> None:
         clock.stopped = True

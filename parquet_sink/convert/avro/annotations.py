@@ -1,4 +1,4 @@
-"""What the annotations of an Avro type make of it, as Confluent's AvroData reads them. Pure.
+"""What the annotations of an Avro type make of it, as Confluent's AvroData reads them.
 
 A logical type on another base type than its own, or one that breaks its own rules, is ignored, as the Avro
 specification says. Times and timestamps in other units than milliseconds stay plain integers, as in Connect.

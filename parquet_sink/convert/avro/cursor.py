@@ -1,4 +1,4 @@
-"""Many Avro datums read side by side: a position in each, and primitive values of all of them at once. Pure.
+"""Many Avro datums read side by side: a position in each, and primitive values of all of them at once.
 
 Nothing here raises for what the bytes hold. A record that is not read as expected is marked in `Batch.bad`, and what
 is read of it from then on means nothing; the exact decoder has the word on it. Positions may therefore run past the

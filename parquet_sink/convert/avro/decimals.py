@@ -1,4 +1,4 @@
-"""Decimals of many Avro datums at once: big-endian bytes of any length to the little-endian words of Arrow. Pure."""
+"""Decimals of many Avro datums at once: big-endian bytes of any length to the little-endian words of Arrow."""
 
 import numpy as np
 import numpy.typing as npt

@@ -1,4 +1,4 @@
-"""Datums of one registered Avro schema to columns. Pure.
+"""Datums of one registered Avro schema to columns.
 
 The exact decoder defines the result; the fast one does what it can of it, and whatever it leaves goes datum by datum
 through the exact one. So a bad record costs its own time and nobody else's.

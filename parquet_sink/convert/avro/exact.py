@@ -1,4 +1,4 @@
-"""One Avro datum to one Python value: the definition of what is accepted, and why not. Pure.
+"""One Avro datum to one Python value: the definition of what is accepted, and why not.
 
 Values are what `pyarrow.array` takes for the node's Arrow type: dates, times and timestamps as integers, maps as lists
 of pairs, general unions as a dict with the one branch that is there.

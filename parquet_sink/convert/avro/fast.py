@@ -1,4 +1,4 @@
-"""Many Avro datums at once, a field at a time, into one Arrow array. Pure.
+"""Many Avro datums at once, a field at a time, into one Arrow array.
 
 `decode` gives exactly what the exact decoder gives, or says that a record is for that one: whatever is not as expected,
 and lists so long that only a few records still have items.

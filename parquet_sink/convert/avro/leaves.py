@@ -1,4 +1,4 @@
-"""Columns of primitive Avro values: read from many datums at once, put in their rows, made into Arrow arrays. Pure.
+"""Columns of primitive Avro values: read from many datums at once, put in their rows, made into Arrow arrays.
 
 A column is read in one or more steps (one for each item of a list), and finished once. What it read may stand in any
 rows of its own: `rows` says in which, None meaning row for record; `into` says at the end where each of these rows

@@ -1,4 +1,4 @@
-"""Arrays and maps of many Avro datums at once: the first items of all, then the second ones, and so on. Pure.
+"""Arrays and maps of many Avro datums at once: the first items of all, then the second ones, and so on.
 
 What is left to the exact decoder: a list of which only a few records still have items (`_FEW`, after `_STEPS`), and
 everything that has more items than its bytes allow. The order of items is restored at the end.

@@ -1,4 +1,4 @@
-"""A registered Avro schema to the tree of types that both decoders follow. Pure.
+"""A registered Avro schema to the tree of types that both decoders follow.
 
 Only what the writer wrote counts: aliases, defaults, order and documentation are accepted and not looked at.
 """

@@ -1,4 +1,4 @@
-"""A writer's schema as a tree: what each node reads, and the Arrow type that Confluent's AvroData gives it. Pure.
+"""A writer's schema as a tree: what each node reads, and the Arrow type that Confluent's AvroData gives it.
 
 A named type that is used twice is one node; no node is below itself.
 """

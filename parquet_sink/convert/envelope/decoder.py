@@ -1,4 +1,4 @@
-"""JSON with its schema in every record, as Connect's JsonConverter writes it: `{"schema": ..., "payload": ...}`. Pure.
+"""JSON with its schema in every record, as Connect's JsonConverter writes it: `{"schema": ..., "payload": ...}`.
 
 The exact way, which is the definition, parses the whole value. The fast way knows what stands around the payloads of
 records of one schema (`frames`), takes the payloads of all such records out at once and reads them by their

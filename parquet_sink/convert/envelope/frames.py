@@ -1,4 +1,4 @@
-"""What stands around the payloads of an envelope's records, so that records of one schema are recognised. Pure.
+"""What stands around the payloads of an envelope's records, so that records of one schema are recognised.
 
 A *frame* is the text before and after the payload. It is taken from a record that is a valid envelope; so any text of
 a single JSON value between them makes a valid envelope of the same schema again, whatever order its members have.

@@ -1,10 +1,10 @@
-"""The schema in an envelope, as Connect's JsonConverter writes it, to a type. Pure."""
+"""The schema in an envelope, as Connect's JsonConverter writes it, to a type."""
 
 from collections.abc import Callable
 
 from parquet_sink.convert.invalid import InvalidValue, Path, show
-from parquet_sink.convert.typed_json.cells import CELL_BYTES, cost
 from parquet_sink.convert.typed_json.exact import to_default
+from parquet_sink.convert.typed_json.expansion import CELL_BYTES, cost
 from parquet_sink.convert.typed_json.types import (
     DATE,
     DECIMAL,

@@ -9,7 +9,7 @@ What the reader alone does not see, and `read` therefore checks: UTF-8 (it copie
 judge, with the columns at hand: an empty object (all null; see `has_empty_object`), fractions that are not finite,
 integers in a fraction column beyond 2**53, and the sign of a zero. Everything else that the exact path refuses
 or treats otherwise fails to read: unknown fields, other types, equal keys, lists, integers beyond int64, lone
-surrogates, NUL. Pure.
+surrogates, NUL.
 """
 
 from typing import Literal

@@ -1,4 +1,4 @@
-"""JSON without a schema, one tree for each record: for what needs the tree itself. Pure.
+"""JSON without a schema, one tree for each record: for what needs the tree itself.
 
 That is exploding and chunks; all else reads this JSON in `shape.json_shaper`, many at once.
 """

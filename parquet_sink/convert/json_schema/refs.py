@@ -1,4 +1,4 @@
-"""The documents of a registered JSON Schema, and what a `$ref` in them stands for. Pure.
+"""The documents of a registered JSON Schema, and what a `$ref` in them stands for.
 
 Found are: the document itself (`#`), JSON pointers, `$id` and `id` anywhere, `$anchor`, and the references of the
 registered schema by their names, each relative to where the `$ref` stands. Nothing is ever fetched.

@@ -1,4 +1,4 @@
-"""A registered JSON Schema to a type, as Confluent's JsonSchemaData does it. Pure.
+"""A registered JSON Schema to a type, as Confluent's JsonSchemaData does it.
 
 Where JsonSchemaData loses what the schema says, this does not: fields whose `connect.index` clashes are all kept, an
 object that has a schema for additional properties and none of its own is a map, and an `enum` or `const` without a
@@ -9,8 +9,7 @@ tuples, and schemas that refer to themselves.
 from collections.abc import Callable
 
 from parquet_sink.convert.invalid import InvalidValue, show
-from parquet_sink.convert.json_schema.refs import Place, References
-from parquet_sink.convert.json_schema.words import (
+from parquet_sink.convert.json_schema.keywords import (
     UNIONS,
     is_combined,
     is_null,
@@ -20,9 +19,10 @@ from parquet_sink.convert.json_schema.words import (
     own_type,
     without,
 )
+from parquet_sink.convert.json_schema.refs import Place, References
 from parquet_sink.convert.settings import ConverterSettings
-from parquet_sink.convert.typed_json.cells import CELL_BYTES, cost
 from parquet_sink.convert.typed_json.exact import to_default
+from parquet_sink.convert.typed_json.expansion import CELL_BYTES, cost
 from parquet_sink.convert.typed_json.types import (
     Field,
     Kind,

@@ -1,4 +1,4 @@
-"""Many Protobuf messages at once, field by field: what `exact` gives for each. Pure.
+"""Many Protobuf messages at once, field by field: what `exact` gives for each.
 
 The library is asked for one field of all messages, then for the next: one attribute access for each value and nothing
 else in Python. Lists of messages are taken in pieces, so that a record with millions of elements does not become as

@@ -22,7 +22,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool
 from google.protobuf.message import DecodeError
 
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.protobuf.known import KNOWN
+from parquet_sink.convert.protobuf.bundled_imports import KNOWN
 from parquet_sink.convert.registry.registered import RegisteredSchema
 from parquet_sink.errors import StorageFailed
 

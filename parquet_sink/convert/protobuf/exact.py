@@ -1,4 +1,4 @@
-"""A Protobuf message, row by row, to what Arrow takes: the definition of what a record becomes. Pure.
+"""A Protobuf message, row by row, to what Arrow takes: the definition of what a record becomes.
 
 Records are few here: those that come alone, and those that cannot be read together with others. `columns`
 gives the same for many at once.

@@ -1,4 +1,4 @@
-"""Which message type a record holds: Confluent's message indexes. Pure.
+"""Which message type a record holds: Confluent's message indexes.
 
 Between the schema's id and the message stand zigzag varints: how many, then the place of the message type in the file
 and of each nested one in its parent. A single 0 stands for the first message of the file.

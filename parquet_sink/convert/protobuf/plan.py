@@ -1,4 +1,4 @@
-"""What columns a Protobuf message has, and how each is read: Confluent's ProtobufData, as a plan. Pure.
+"""What columns a Protobuf message has, and how each is read: Confluent's ProtobufData, as a plan.
 
 A message is a struct: first its oneofs, each a struct of optional fields (or, with flatten.unions, these fields
 themselves), then the other fields in their order. Everything is optional, unless optional.for.nullables or
@@ -31,8 +31,8 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from parquet_sink.convert.invalid import InvalidValue, Path, show
 from parquet_sink.convert.protobuf import values
-from parquet_sink.convert.protobuf.cells import Growth
 from parquet_sink.convert.protobuf.compile import Compiled
+from parquet_sink.convert.protobuf.expansion import Growth
 from parquet_sink.convert.protobuf.indexes import is_group
 from parquet_sink.convert.protobuf.shape import Many, Member, Plan, Scalar, Shape, Struct, Table
 from parquet_sink.convert.settings import ConverterSettings

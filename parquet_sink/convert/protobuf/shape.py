@@ -1,4 +1,4 @@
-"""How the values of a Protobuf message are read, as a tree that follows its columns. Pure."""
+"""How the values of a Protobuf message are read, as a tree that follows its columns."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from parquet_sink.convert.protobuf.cells import Growth
+from parquet_sink.convert.protobuf.expansion import Growth
 from parquet_sink.convert.protobuf.values import Convert
 
 

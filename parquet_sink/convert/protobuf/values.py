@@ -1,4 +1,4 @@
-"""Single values of Protobuf fields to what Arrow takes: Confluent's ProtobufData, and what has no place. Pure."""
+"""Single values of Protobuf fields to what Arrow takes: Confluent's ProtobufData, and what has no place."""
 
 import calendar
 import decimal

@@ -1,4 +1,4 @@
-"""Everything that a schema refers to, directly or through others, in the order in which it can be read. Pure."""
+"""Everything that a schema refers to, directly or through others, in the order in which it can be read."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Records that name a schema in the registry: the wire format, one decoder for each schema. Pure."""
+"""Records that name a schema in the registry: the wire format, one decoder for each schema."""
 
 from collections import OrderedDict
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Confluent's wire format, many values at once: which schema each names, and what comes after that name. Pure.
+"""Confluent's wire format, many values at once: which schema each names, and what comes after that name.
 
 A value is the byte 0x00, the schema's id (4 bytes, big-endian; 8 where Apicurio is set so), and the payload.
 """

@@ -1,4 +1,4 @@
-"""JSON values of a known type, one at a time: the definition of what is accepted, and why not. Pure.
+"""JSON values of a known type, one at a time: the definition of what is accepted, and why not.
 
 The rules are those of Connect's JsonConverter, less its silence: where it reads text as the number 0 and cuts integers
 to size, a value that is not of its type is refused here, by its path.
@@ -13,7 +13,7 @@ import orjson
 from parquet_sink.convert.decoded import MAX_DEPTH
 from parquet_sink.convert.invalid import InvalidValue, Path, show
 from parquet_sink.convert.json.exact import load
-from parquet_sink.convert.typed_json.cells import CELLS_A_BYTE, FREE_CELLS, counter
+from parquet_sink.convert.typed_json.expansion import CELLS_A_BYTE, FREE_CELLS, counter
 from parquet_sink.convert.typed_json.scalars import (
     RANGES,
     Read,

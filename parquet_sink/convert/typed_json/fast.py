@@ -1,4 +1,4 @@
-"""JSON values of a known struct, many at once: what `exact` gives, or a doubt. Pure.
+"""JSON values of a known struct, many at once: what `exact` gives, or a doubt.
 
 Arrow's reader does the parsing (see `json.fast` for the guards that make its answer trustworthy). It reads numbers to
 size, text, booleans, structs and lists; dates and times are read as integers, bytes and decimals as text, and turned
@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.json import fast as json_fast
-from parquet_sink.convert.relabelled import relabelled
+from parquet_sink.convert.reinterpret import reinterpreted
 from parquet_sink.convert.typed_json.columns import from_base64, from_base64_decimals
 from parquet_sink.convert.typed_json.types import (
     MILLIS_PER_DAY,
@@ -104,7 +104,7 @@ class FastReader:
             for array, field in zip(batch.columns, self._kind.fields, strict=True)
         ]
         rows = pa.StructArray.from_arrays(columns, names=[field.name for field in self._kind.fields])
-        return relabelled(rows, self._type), visit.doubtful()
+        return reinterpreted(rows, self._type), visit.doubtful()
 
 
 def _is_slow(kind: Kind) -> bool:

@@ -1,4 +1,4 @@
-"""JSON values of known types to pieces: fast where that works, exactly where it does not. Pure.
+"""JSON values of known types to pieces: fast where that works, exactly where it does not.
 
 `exact` is the definition; `fast` must give the same where it gives anything. A try that fails is
 cut in eight, down to some hundred values, so a bad value in a block of 10,000 costs at most three more tries at its
@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.decoded import Decoded, Tree, Trees, Typed
-from parquet_sink.convert.typed_json.cells import counter
 from parquet_sink.convert.typed_json.exact import ExactReader
+from parquet_sink.convert.typed_json.expansion import counter
 from parquet_sink.convert.typed_json.fast import FastReader, Mode, can_read
 from parquet_sink.convert.typed_json.types import Slot, StructKind, to_arrow
 

@@ -1,4 +1,4 @@
-"""Single JSON values of a known type (numbers, text, bytes, decimals), and how one says that it does not fit. Pure."""
+"""Single JSON values of a known type (numbers, text, bytes, decimals), and how one says that it does not fit."""
 
 import binascii
 import struct

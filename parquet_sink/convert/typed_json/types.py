@@ -1,4 +1,4 @@
-"""What a JSON value is read as when a schema says so: the types that Connect's JSON formats share. Pure.
+"""What a JSON value is read as when a schema says so: the types that Connect's JSON formats share.
 
 The envelope and JSON Schema are both turned into these; `exact` and `fast` read with them.
 """

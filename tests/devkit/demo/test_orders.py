@@ -24,6 +24,7 @@ def values_by_order(stream: list[Change]) -> dict[int, list[dict[str, object]]]:
     for change in stream:
         if change.value is not None:
             found.setdefault(change.order_id, []).append(orjson.loads(change.value))
+    assert any(len(values) == len(STATES) for values in found.values())
     return found
 
 

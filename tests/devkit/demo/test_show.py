@@ -10,16 +10,7 @@ from rich.console import Console
 from parquet_sink.devkit.demo import command
 from parquet_sink.devkit.demo.proof import Check
 from parquet_sink.devkit.demo.show import Show, Snapshot
-
-
-class Clock:
-    """Seconds that go on when told to."""
-
-    def __init__(self) -> None:
-        self.now_s = 0.0
-
-    def __call__(self) -> float:
-        return self.now_s
+from tests.factories import Clock
 
 
 def shown(*, terminal: bool = False) -> tuple[Show, io.StringIO, Clock]:
@@ -38,7 +29,7 @@ def test_without_a_terminal_progress_is_a_line_every_two_seconds() -> None:
     with show.progress(1_000):
         for more in range(9):
             show.snapshot(replace(RUNNING, produced=900 + more))
-            clock.now_s += 0.5
+            clock.seconds += 0.5
     lines = text.getvalue().splitlines()
     assert [line[:10].strip() for line in lines] == ["0.0 s", "2.0 s", "4.0 s"]
     assert lines[0].endswith(
@@ -51,7 +42,7 @@ def test_a_line_that_says_nothing_new_comes_every_ten_seconds() -> None:
     show, text, clock = shown()
     for _ in range(50):
         show.snapshot(RUNNING)
-        clock.now_s += 0.5
+        clock.seconds += 0.5
     lines = text.getvalue().splitlines()
     assert [line[:10].strip() for line in lines] == ["0.0 s", "10.0 s", "20.0 s"]
 

@@ -1,0 +1,1 @@
+"""Records to payload columns: flattened, or nested."""

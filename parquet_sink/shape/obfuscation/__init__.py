@@ -1,0 +1,1 @@
+"""Text made unreadable: which fields, and how."""

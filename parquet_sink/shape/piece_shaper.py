@@ -1,0 +1,202 @@
+"""Decoded pieces to batches of payload columns: the order of the steps for one record.
+
+  1. tombstones are gone: a decoder gives no row for them
+  2. decimals become doubles and names lower case, as far as the settings say
+  3. a record that wraps a list of records becomes its elements
+  4. fields are obfuscated
+  5. the record becomes columns: chunks of its JSON text, or flattened, or nested
+
+`_typed` and `_trees` have one call for each. Trees take step 5 in `walk`, where what follows is, too (a topic's
+columns, metadata, keys).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from parquet_sink.convert.decoded import Tree, Trees, Typed
+from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.reinterpret import reinterpreted
+from parquet_sink.shape import explode, json_text
+from parquet_sink.shape.chunks import Chunks
+from parquet_sink.shape.column_batch import ColumnBatch, TreeBatch
+from parquet_sink.shape.flatten import columns
+from parquet_sink.shape.flatten.lowercase import lowercased
+from parquet_sink.shape.obfuscation.field_obfuscator import FieldObfuscator
+from parquet_sink.shape.schema import arrow_types
+from parquet_sink.shape.schema.arrow_arrays import conformed
+from parquet_sink.shape.settings import ShapeSettings
+
+_SCHEMAS = 256
+"""Record types whose way is remembered."""
+
+MOST_TEXT = 2**28
+"""Bytes of JSON text made at once; more makes more batches, because Arrow takes less than 2 GiB in one array."""
+
+LONGEST_TEXT = 2**30
+"""Bytes of JSON text of one record, at the most that its content may need."""
+
+
+class PieceShaper:
+    """One per topic and Spark task."""
+
+    def __init__(self, settings: ShapeSettings, reserved: frozenset[str]) -> None:
+        """reserved: names that payload columns may not have (see `metadata.names`)."""
+        self._settings, self._reserved = settings, reserved
+        self._obfuscator: FieldObfuscator | None = None
+        if settings.obfuscation is not None:
+            self._obfuscator = FieldObfuscator(settings.obfuscation, settings.flatten)
+        self._chunks: Chunks | None = None
+        if settings.chunks is not None and settings.chunk_bytes is not None:
+            self._chunks = Chunks(settings.chunks, settings.chunk_bytes)
+        self._discard = settings.discard_collections and settings.chunks is None
+        self._checked = lru_cache(_SCHEMAS)(arrow_types.check_depth)
+        self._renamed = lru_cache(_SCHEMAS)(self._work_out_names)
+        self._layout = lru_cache(_SCHEMAS)(self._work_out_layout)
+
+    def of(self, piece: Typed | Trees) -> Sequence[ColumnBatch | TreeBatch]:
+        """At least one part, the positions of each in order; all of them together tell the invalid records.
+
+        Typed: one, unless there is a great deal of JSON text; what is wrong with the schema makes every record invalid.
+        All rows of a record are in one part.
+        """
+        return self._typed(piece) if isinstance(piece, Typed) else self._trees(piece)
+
+    def _typed(self, piece: Typed) -> list[ColumnBatch]:
+        try:
+            self._checked(piece.rows.type)
+            positions, rows = self._typed_exploded(piece.positions, piece.rows)
+            wrapper = None if rows.type == piece.rows.type else piece.rows.type.field(0).name
+            found = self._typed_obfuscated(self._typed_named(rows), wrapper)
+            return self._typed_columns(positions, found)
+        except InvalidValue as error:
+            return [_nothing(dict.fromkeys(piece.positions.to_pylist(), str(error)))]
+
+    def _trees(self, piece: Trees) -> Sequence[ColumnBatch | TreeBatch]:
+        found: list[Sequence[Tree]] = []
+        positions: list[int] = []
+        invalid: dict[int, str] = {}
+        for position, tree in zip(piece.positions.to_pylist(), piece.trees, strict=True):
+            try:
+                exploded = self._tree_exploded(tree)
+                wrapper = None if exploded and exploded[0] is tree else next(iter(tree))
+                trees = self._trees_obfuscated([self._tree_named(each) for each in exploded], wrapper)
+            except InvalidValue as error:
+                invalid[position] = str(error)
+                continue
+            if trees:
+                positions.append(position)
+                found.append(trees)
+        if self._chunks is None:
+            return [TreeBatch(positions, found, invalid)]
+        return [_texts(self._chunks, positions, found, invalid)]
+
+    def _typed_named(self, rows: pa.Array) -> pa.Array:
+        distinct, lower, changed = self._renamed(rows.type)
+        return conformed(reinterpreted(conformed(rows, distinct), lower) if self._settings.lowercase else rows, changed)
+
+    def _tree_named(self, tree: Tree) -> Tree:
+        return lowercased(tree, discard=self._discard) if self._settings.lowercase else tree
+
+    def _typed_exploded(self, positions: pa.Int64Array, rows: pa.Array) -> tuple[pa.Int64Array, pa.Array]:
+        return explode.rows(positions, rows) if self._settings.explode else (positions, rows)
+
+    def _tree_exploded(self, tree: Tree) -> Sequence[Tree]:
+        return explode.trees(tree) if self._settings.explode else (tree,)
+
+    def _typed_obfuscated(self, rows: pa.Array, wrapper: str | None) -> pa.Array:
+        obfuscator = self._obfuscator_for(wrapper)
+        return rows if obfuscator is None or not pa.types.is_struct(rows.type) else obfuscator.rows(rows)
+
+    def _trees_obfuscated(self, trees: Sequence[Tree], wrapper: str | None) -> Sequence[Tree]:
+        obfuscator = self._obfuscator_for(wrapper)
+        return trees if obfuscator is None else [obfuscator.tree(tree) for tree in trees]
+
+    def _obfuscator_for(self, wrapper: str | None) -> FieldObfuscator | None:
+        """wrapper: the field that held the records before they were exploded, None where they were not."""
+        if self._obfuscator is None or wrapper is None:
+            return self._obfuscator
+        return self._obfuscator.inside(wrapper.lower() if self._settings.lowercase else wrapper)
+
+    def _typed_columns(self, positions: pa.Int64Array, rows: pa.Array) -> list[ColumnBatch]:
+        batches = list(self._in_parts(positions, rows))
+        invalid = {position: reason for batch in batches for position, reason in batch.invalid.items()}
+        return [_without(batch, invalid) for batch in batches] if invalid else batches
+
+    def _in_parts(self, positions: pa.Int64Array, rows: pa.Array) -> Iterator[ColumnBatch]:
+        """Batches that may have rows of invalid records; halved while there may be too much text, no record parted."""
+        size = self._bound(rows)
+        middle = 0 if size <= MOST_TEXT else _middle(positions)
+        if middle:
+            yield from self._in_parts(positions.slice(0, middle), rows.slice(0, middle))
+            yield from self._in_parts(positions.slice(middle), rows.slice(middle))
+        elif size <= LONGEST_TEXT:
+            yield self._batch(positions, rows)
+        else:
+            yield _nothing({positions[0].as_py(): f"its JSON text may have more than {LONGEST_TEXT:,} bytes"})
+
+    def _bound(self, rows: pa.Array) -> int:
+        if self._chunks is None:
+            return self._layout(rows.type).bound(rows)
+        return 0 if pa.types.is_string(rows.type) else json_text.bound(rows)
+
+    def _batch(self, positions: pa.Int64Array, rows: pa.Array) -> ColumnBatch:
+        if self._chunks is None:
+            layout = self._layout(rows.type)
+            return ColumnBatch(positions, layout.columns, layout.arrays(rows))
+        texts = rows if pa.types.is_string(rows.type) else json_text.texts(rows)
+        return _chunked(self._chunks, positions, texts)
+
+    def _work_out_names(self, arrow: pa.DataType) -> tuple[pa.DataType, pa.DataType, pa.DataType]:
+        """The type without fields that do not count, then in lower case, then without decimals. Raises InvalidValue."""
+        distinct = lower = arrow
+        if self._settings.lowercase:
+            distinct = arrow_types.distinct(arrow, discard=self._discard)
+            lower = arrow_types.lowercased(distinct, discard=self._discard)
+        return distinct, lower, arrow_types.doubled(lower) if self._settings.decimals_to_double else lower
+
+    def _work_out_layout(self, arrow: pa.DataType) -> columns.ColumnLayout:
+        if self._settings.flatten:
+            return columns.flat(arrow, self._settings.discard_collections, self._reserved)
+        return columns.nested(arrow, self._reserved)
+
+
+def _texts(chunks: Chunks, positions: list[int], trees: list[Sequence[Tree]], invalid: dict[int, str]) -> ColumnBatch:
+    """Records without a schema as JSON text, in chunks."""
+    texts = pa.array([orjson.dumps(tree) for found in trees for tree in found], pa.binary()).cast(pa.string())
+    each = [position for position, found in zip(positions, trees, strict=True) for _ in found]
+    batch = _chunked(chunks, pa.array(each, pa.int64()), texts)
+    return _without(batch, {**invalid, **batch.invalid})
+
+
+def _chunked(chunks: Chunks, positions: pa.Int64Array, texts: pa.StringArray) -> ColumnBatch:
+    """A batch that still has the rows of records that do not fit."""
+    arrays, misfits = chunks.cut(texts)
+    return ColumnBatch(positions, chunks.columns, arrays, {positions[row].as_py(): why for row, why in misfits.items()})
+
+
+def _without(batch: ColumnBatch, invalid: dict[int, str]) -> ColumnBatch:
+    """The batch without the rows of invalid records, telling all of these."""
+    rows = pc.is_in(batch.positions, pa.array(invalid.keys(), pa.int64()))
+    if not pc.any(rows).as_py():
+        return replace(batch, invalid=invalid)
+    kept = pc.invert(rows)
+    arrays = tuple(array.filter(kept) for array in batch.arrays)
+    return ColumnBatch(batch.positions.filter(kept), batch.columns, arrays, invalid)
+
+
+def _middle(positions: pa.Int64Array) -> int:
+    """A row near the middle with which a record begins; 0 when there is one record."""
+    found = positions.to_numpy()
+    half = found[len(found) // 2]
+    begin, end = (int(np.searchsorted(found, half, side)) for side in ("left", "right"))
+    return begin or (end if end < len(found) else 0)
+
+
+def _nothing(invalid: dict[int, str]) -> ColumnBatch:
+    return ColumnBatch(pa.array([], pa.int64()), (), (), invalid)

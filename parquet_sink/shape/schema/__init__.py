@@ -1,0 +1,1 @@
+"""A topic's columns: types, how they grow, what is learned."""

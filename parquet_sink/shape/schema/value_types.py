@@ -1,0 +1,213 @@
+"""The kind of each payload column, and how types evolve from record to record.
+
+A kind is int, float, bool, str, `EmptyMap`, or for a nested object (only without flattening) a dict of types by name;
+an Arrow type where records with a schema brought a column that records without one cannot have. Names stand in the
+order of first appearance.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from parquet_sink.convert.invalid import InvalidValue, show
+from parquet_sink.shape.metadata import why_reserved
+
+MAX_COLUMNS = 2_500
+"""Columns of one record, and of one topic; beyond, a record is invalid, and a topic's schema starts anew."""
+
+MAX_NAME = 1_000
+"""Characters in the name of a column."""
+
+
+class EmptyMap:
+    """The kind of `{}` where no object with content was seen yet (only without flattening)."""
+
+
+ValueType: TypeAlias = type | dict[str, "ValueType"] | pa.DataType
+ValueTypes: TypeAlias = dict[str, ValueType]
+Row: TypeAlias = dict[str, object]
+
+EMPTY_MAP = pa.map_(pa.string(), pa.string())
+_TYPES: Mapping[object, pa.DataType] = {
+    int: pa.int64(),
+    float: pa.float64(),
+    bool: pa.bool_(),
+    str: pa.string(),
+    EmptyMap: EMPTY_MAP,
+}
+_NUMBERS = (int, float)
+_KINDS = {arrow: kind for kind, arrow in _TYPES.items()}
+
+
+class Change(Enum):
+    """What a record did to the value_types."""
+
+    NONE = "none"
+    ADDED = "added"
+    WIDENED = "widened"
+    INCOMPATIBLE = "incompatible"
+
+
+class Incompatible(Exception):
+    """ValueTypes or types that cannot share a column."""
+
+
+def fits(value_types: ValueTypes, row: Row) -> bool:
+    """Whether the row needs no change of types; then its values are made ready for their columns, in place.
+
+    Integers in a fraction column become fractions. Nested objects without a value become None. When the answer is
+    False the row may be half converted: build it anew.
+    """
+    for name, value in row.items():
+        kind = value_types.get(name)
+        if kind is type(value):
+            continue
+        if isinstance(kind, dict) and isinstance(value, dict):
+            if not fits(kind, value):
+                return False
+            if all(below is None for below in value.values()):
+                row[name] = None
+        elif kind is None or not _holds(kind, value):
+            return False
+        elif kind is float:
+            row[name] = float(value)  # type: ignore[arg-type]
+    return True
+
+
+def evolve(known: ValueTypes, row: Row, reserved: frozenset[str], *, flat: bool = False) -> tuple[ValueTypes, Change]:
+    """The types with this row's taken in. The row is one that `fits` refused, built anew.
+
+    Incompatible types, or more columns than a topic may have, give the row's own. reserved: names that a payload
+    column may not have. flat: no kind is an object's, so that none of thousands need be looked into. Raises
+    InvalidValue when the row could not stand on its own.
+    """
+    own, _ = _merge({}, row)
+    check(own, reserved)
+    try:
+        value_types, change = _merge(known, row)
+    except Incompatible:
+        return own, Change.INCOMPATIBLE
+    columns = len(value_types) if flat else count(value_types)
+    return (value_types, change) if columns <= MAX_COLUMNS else (own, Change.INCOMPATIBLE)
+
+
+def unite(first: ValueTypes, second: ValueTypes) -> ValueTypes:
+    """Both taken together, the order of `first` leading; where they are incompatible, `second` alone."""
+    try:
+        value_types = _unite(first, second)
+    except Incompatible:
+        return second
+    return value_types if count(value_types) <= MAX_COLUMNS else second
+
+
+def count(value_types: ValueTypes) -> int:
+    """How many leaves there are."""
+    return len(value_types) + sum(count(kind) - 1 for kind in value_types.values() if type(kind) is dict)
+
+
+def to_fields(value_types: ValueTypes) -> list[pa.Field]:
+    """Nullable Arrow fields, in order."""
+    return [pa.field(name, to_arrow(kind)) for name, kind in value_types.items()]
+
+
+def to_arrow(kind: ValueType) -> pa.DataType:
+    """The Arrow type of a column of this kind."""
+    if isinstance(kind, dict):
+        return pa.struct(to_fields(kind))
+    return kind if isinstance(kind, pa.DataType) else _TYPES[kind]
+
+
+def of_arrow(arrow: pa.DataType) -> ValueType:
+    """The kind of a column of any type: the reverse of `to_arrow`."""
+    if pa.types.is_struct(arrow):
+        return {arrow.field(index).name: of_arrow(arrow.field(index).type) for index in range(arrow.num_fields)}
+    kind = _KINDS.get(arrow, arrow)
+    assert isinstance(kind, (type, pa.DataType))
+    return kind
+
+
+def from_fields(fields: list[pa.Field]) -> ValueTypes:
+    """The reverse of `to_fields`. Raises KeyError for a type that is no kind's."""
+    return {field.name: _from_arrow(field.type) for field in fields}
+
+
+def _from_arrow(arrow: pa.DataType) -> ValueType:
+    if pa.types.is_struct(arrow):
+        return from_fields([arrow.field(index) for index in range(arrow.num_fields)])
+    kind = _KINDS[arrow]
+    assert isinstance(kind, type)
+    return kind
+
+
+def _is_exact(value: int) -> bool:
+    """Whether a fraction column holds this integer without loss."""
+    return int(float(value)) == value
+
+
+def _merge(known: ValueTypes, row: Row) -> tuple[ValueTypes, Change]:
+    """The types with the row's taken in, and the greater change of ADDED and WIDENED. Raises Incompatible."""
+    value_types, change = dict(known), Change.ADDED
+    for name, value in row.items():
+        kind = value_types.get(name)
+        if kind is type(value):
+            continue
+        if isinstance(value, dict) and (isinstance(kind, dict) or (kind is None and value)):
+            value_types[name], below = _merge(kind if isinstance(kind, dict) else {}, value)
+            change = below if change is Change.ADDED else change
+        elif kind is None:
+            value_types[name] = EmptyMap if isinstance(value, dict) else type(value)
+        elif kind is int and type(value) is float:
+            value_types[name], change = float, Change.WIDENED
+        elif not _holds(kind, value):
+            raise Incompatible
+    return value_types, change
+
+
+def _holds(kind: ValueType, value: object) -> bool:
+    """Whether a value of another Python type than its column's still fits without a change."""
+    if kind is float and type(value) is int:
+        return _is_exact(value)
+    return kind is EmptyMap and value == {}
+
+
+def _unite(first: ValueTypes, second: ValueTypes) -> ValueTypes:
+    value_types = dict(first)
+    for name, kind in second.items():
+        known = value_types.get(name)
+        if known is None:
+            value_types[name] = kind
+        elif isinstance(known, dict) and isinstance(kind, dict):
+            value_types[name] = _unite(known, kind)
+        elif known is kind:
+            continue
+        elif known in _NUMBERS and kind in _NUMBERS:
+            value_types[name] = float
+        else:
+            raise Incompatible
+    return value_types
+
+
+def check(own: ValueTypes, reserved: frozenset[str]) -> None:
+    """Raise InvalidValue for too many columns, names too long, or names that are ours."""
+    columns = count(own)
+    if columns > MAX_COLUMNS:
+        raise InvalidValue(f"it has {columns:,} columns, more than the limit of {MAX_COLUMNS:,}")
+    for name in own:
+        if name in reserved:
+            raise InvalidValue(why_reserved(name))
+    _check_names(own)
+
+
+def too_long(name: str) -> str:
+    """The message for a column whose name begins so."""
+    return f"column {show((name,))} has a name longer than {MAX_NAME:,} characters"
+
+
+def _check_names(own: ValueTypes) -> None:
+    for name, kind in own.items():
+        if len(name) > MAX_NAME:
+            raise InvalidValue(too_long(name))
+        if isinstance(kind, dict):
+            _check_names(kind)
