@@ -84,8 +84,8 @@ def test_its_keys_are_validated(shop: Path) -> None:
     loaded = load_shop(topics="a b", shop_table="orders", shop_minutes="61", shop_tokn=CANARY)
     assert loaded.problems == (
         (
-            'Invalid [topics]. "a b" is no legal topic name; a topic has 1 to 249 letters, digits, dots, underscores and '
-            "hyphens (for a pattern use topics.regex)."
+            'Invalid [topics]. "a b" is no legal topic name; a topic has 1 to 249 letters, digits, dots, underscores '
+            "and hyphens (for a pattern use topics.regex)."
         ),
         "Invalid [shop.minutes]. Orders are wanted within the hour; give 60 or less.",
     )
@@ -174,8 +174,8 @@ def test_a_short_name_of_two_classes_is_refused(shop: Path) -> None:
     loaded = load_shop()
     assert loaded.problems == (
         (
-            'Invalid [connector.class]. "ShopSink" stands for com.example.ShopSinkConnector and org.other.ShopSink; write '
-            "one of them in full."
+            'Invalid [connector.class]. "ShopSink" stands for com.example.ShopSinkConnector and org.other.ShopSink; '
+            "write one of them in full."
         ),
     )
     assert load_shop(connector_class="org.other.ShopSink").problems == ()

@@ -23,15 +23,24 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from parquet_sink.errors import failure_named
+from parquet_sink.model.events import (
+    ConnectorFailed,
+    ConnectorRunning,
+    ConnectorStarting,
+    ConnectorWaiting,
+    FileAccepted,
+    FileFailed,
+)
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.progress import Accepted, PartitionProgress
 from parquet_sink.model.receipts import Receipt
-from parquet_sink.runtime import picture
-from parquet_sink.runtime import tally as sums
-from parquet_sink.runtime.connector import Connector, Status
-from parquet_sink.runtime.live import STARTING, LiveView
-from parquet_sink.runtime.tally import Standing, Tally
-from parquet_sink.state.sqlite import State
+from parquet_sink.runtime import layout, totals
+from parquet_sink.runtime.connector import Connector
+from parquet_sink.runtime.events import EventDispatcher
+from parquet_sink.runtime.live_view import STARTING, LiveView
+from parquet_sink.runtime.status import Status
+from parquet_sink.runtime.totals import FileTotals, PartitionView
+from parquet_sink.state.sqlite.store import SqliteStore
 
 NOW_S = 1_000_000.0
 
@@ -45,21 +54,21 @@ def receipt(first: int = 0, last: int = 4_999, *, partition: int = 0, **changes:
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> Iterator[State]:
+def state(tmp_path: Path) -> Iterator[SqliteStore]:
     """A connector's state, empty."""
-    opened = State(tmp_path / "state.db")
+    opened = SqliteStore(tmp_path / "state.db")
     yield opened
     opened.close()
 
 
 def connector(
-    state: State | None, status: Status = Status.RUNNING, failure: Failure | None = None, name: str = "orders"
+    state: SqliteStore | None, status: Status = Status.RUNNING, failure: Failure | None = None, name: str = "orders"
 ) -> Connector:
     """What the view reads of a connector."""
     if state is not None:
-        state.say("begun", True)
+        state.append_events([ConnectorRunning(name, 0.0)])
     settings = SimpleNamespace(name=name)
-    made = SimpleNamespace(settings=settings, status=status, failure=failure, state=state, has_begun=lambda: True)
+    made = SimpleNamespace(settings=settings, status=status, failure=failure, state=state)
     return cast(Connector, made)
 
 
@@ -80,23 +89,32 @@ class Terminal:
         return self.text.rpartition("\x1b[2K")[2]
 
 
-def view(terminal: Terminal, now_s: float = NOW_S) -> LiveView:
-    """A view of this terminal, at a time that stands still."""
-    return LiveView(terminal.console, clock=lambda: now_s)
+def view(terminal: Terminal, *failed: Connector) -> EventDispatcher:
+    """A view of this terminal, at a time that stands still, that was told of connectors that failed."""
+    dispatcher = EventDispatcher([LiveView(terminal.console, clock=lambda: NOW_S)])
+    for one in failed:
+        assert one.failure is not None
+        dispatcher.emit(ConnectorFailed(one.settings.name, NOW_S, one.failure))
+    return dispatcher
 
 
-def test_a_line_tells_lag_age_rate_last_file_and_reason(state: State) -> None:
+def accept(state: SqliteStore, *receipts: Receipt) -> None:
+    """The target accepted these files."""
+    state.append_events([FileAccepted("orders", NOW_S, one.topic, one.partition, one) for one in receipts])
+
+
+def test_a_line_tells_lag_age_rate_last_file_and_reason(state: SqliteStore) -> None:
     """Each topic-partition has its lag, the age of its oldest unflushed record, its last file, reason and rate."""
-    state.watch(
+    state.record_progress(
         [
             PartitionProgress("orders", 0, 5_000, 6_200, int((NOW_S - 2.5) * 1000)),
             PartitionProgress("orders", 1, 0, 0, None),
         ]
     )
-    state.add_receipts([receipt()])
+    accept(state, receipt())
     terminal = Terminal()
     shown = view(terminal)
-    shown.look([connector(state)])
+    shown.poll([connector(state)])
     lines = terminal.last_drawing().splitlines()
     first = next(line for line in lines if "orders 0" in line)
     assert first.split() == [
@@ -107,68 +125,68 @@ def test_a_line_tells_lag_age_rate_last_file_and_reason(state: State) -> None:
     shown.close([])
 
 
-def test_the_heading_tells_status_and_sums(state: State) -> None:
+def test_the_heading_tells_status_and_sums(state: SqliteStore) -> None:
     """A connector's line has its name, its status, and the sum of its files with their reasons."""
-    state.add_receipts([receipt(), receipt(5_000, 9_999, reason="records"), receipt(10_000, 14_999)])
+    accept(state, receipt(), receipt(5_000, 9_999, reason="records"), receipt(10_000, 14_999))
     terminal = Terminal()
     shown = view(terminal)
-    shown.look([connector(state)])
+    shown.poll([connector(state)])
     expected = "orders  running  0 records/s; 3 files (interval 2, records 1), 15,000 rows, 3.6 MB"
     assert expected in terminal.last_drawing()
     shown.close([])
 
 
-def test_receipts_count_once_however_often_the_view_looks(state: State) -> None:
+def test_receipts_count_once_however_often_the_view_looks(state: SqliteStore) -> None:
     """Each look takes in only what is new."""
-    state.add_receipts([receipt()])
+    accept(state, receipt())
     terminal = Terminal()
     shown = view(terminal)
     for _ in range(3):
-        shown.look([connector(state)])
-    state.add_receipts([receipt(5_000, 5_009)])
+        shown.poll([connector(state)])
+    accept(state, receipt(5_000, 5_009))
     shown.close([connector(state, Status.DONE)])
     assert "2 files (interval 2), 5,010 rows" in terminal.text.splitlines()[-1]
 
 
-def test_a_failure_is_shown_first_and_in_the_summary(state: State) -> None:
+def test_a_failure_is_shown_first_and_in_the_summary(state: SqliteStore) -> None:
     """A failed connector stands above the others with its reason, and the summary repeats it."""
     failed = connector(
         None, Status.FAILED, failure_named("UploadRefused", "Target said 403. Check the key."), name="late"
     )
     terminal = Terminal()
-    shown = view(terminal)
-    shown.look([connector(state), failed])
+    shown = view(terminal, failed)
+    shown.poll([connector(state), failed])
     drawing = terminal.last_drawing()
     assert drawing.index("late  failed") < drawing.index("Target said 403. Check the key.") < drawing.index("orders")
     shown.close([failed])
     assert terminal.text.endswith("connector late: failed; no file sent; 0 s\n  Target said 403. Check the key.\n")
 
 
-def test_markup_in_names_and_messages_is_text(state: State) -> None:
+def test_markup_in_names_and_messages_is_text(state: SqliteStore) -> None:
     """Square brackets, as in 'Invalid [key]', are shown as they are."""
     failed = connector(None, Status.FAILED, failure_named("Defect", "Invalid [bold]. [/x] no"), name="[red]")
     terminal = Terminal()
-    shown = view(terminal)
-    shown.look([failed])
+    shown = view(terminal, failed)
+    shown.poll([failed])
     shown.close([failed])
     assert "[red]  failed" in terminal.text
     assert "  Invalid [bold]. [/x] no\n" in terminal.last_drawing()
 
 
-def test_the_summary_counts_lag_from_what_was_accepted_last(state: State) -> None:
+def test_the_summary_counts_lag_from_what_was_accepted_last(state: SqliteStore) -> None:
     """The watch of an ended query may be old; accepted offsets are not."""
-    state.watch([PartitionProgress("orders", 0, 0, 5_000, 1)])
-    state.add_receipts([receipt()])
-    state.accept([Accepted("orders", 0, 5_000, 0, 5_000, "interval")])
+    state.record_progress([PartitionProgress("orders", 0, 0, 5_000, 1)])
+    accept(state, receipt())
+    state.record_accepted([Accepted("orders", 0, 5_000, 0, 5_000, "interval")])
     terminal = Terminal()
     shown = view(terminal)
-    shown.look([connector(state)])
+    shown.poll([connector(state)])
     shown.close([connector(state, Status.DONE)])
     summary = "connector orders: done; 1 file (interval 1), 5,000 rows, 1.2 MB; lag 0; 0 s\n"
     assert terminal.last_drawing() == summary
 
 
-def test_log_records_go_above_the_view_while_it_stands(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_records_go_above_the_view_while_it_stands(state: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """The root logger's handler writes through the console, and to its own stream again afterwards."""
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
@@ -177,7 +195,7 @@ def test_log_records_go_above_the_view_while_it_stands(state: State, monkeypatch
     monkeypatch.setattr(logger, "handlers", [handler])
     terminal = Terminal()
     shown = view(terminal)
-    shown.look([connector(state)])
+    shown.poll([connector(state)])
     logger.warning("Kafka is [away]: %s", 7)
     assert "Kafka is [away]: 7" in terminal.text
     assert terminal.text.index("Kafka is [away]: 7") < terminal.text.rindex("orders  running")
@@ -194,12 +212,12 @@ def test_closing_without_a_look_leaves_only_the_summary() -> None:
     assert terminal.text.strip() == STARTING
 
 
-def test_more_topic_partitions_than_lines_are_summed_up(state: State) -> None:
+def test_more_topic_partitions_than_lines_are_summed_up(state: SqliteStore) -> None:
     """Those furthest behind are shown; the others share a line, so that the view fits the terminal."""
-    state.watch([PartitionProgress("orders", number, 0, number * 10, None) for number in range(50)])
+    state.record_progress([PartitionProgress("orders", number, 0, number * 10, None) for number in range(50)])
     terminal = Terminal(height=15)
     shown = view(terminal)
-    shown.look([connector(state)])
+    shown.poll([connector(state)])
     drawing = terminal.last_drawing()
     assert "orders 49" in drawing
     assert "orders 0 " not in drawing
@@ -208,17 +226,17 @@ def test_more_topic_partitions_than_lines_are_summed_up(state: State) -> None:
     shown.close([])
 
 
-def standing(lag: int, partition: int = 0) -> Standing:
+def partition_view(lag: int, partition: int = 0) -> PartitionView:
     """A topic-partition of which only the lag matters."""
-    return Standing("orders", partition, lag, None, None, 0.0)
+    return PartitionView("orders", partition, lag, None, None, 0.0)
 
 
 @given(st.lists(st.integers(0, 1_000)), st.integers(1, 20))
 def test_splitting_loses_no_topic_partition(lags: list[int], most: int) -> None:
     """Shown and rest are all of them, with a line left for the rest."""
-    standings = [standing(lag, number) for number, lag in enumerate(lags)]
-    shown, rest = picture.split(standings, most)
-    assert sorted(shown + rest, key=lambda one: one.partition) == standings
+    views = [partition_view(lag, number) for number, lag in enumerate(lags)]
+    shown, rest = layout.split(views, most)
+    assert sorted(shown + rest, key=lambda one: one.partition) == views
     assert len(shown) + bool(rest) <= most
     if shown and rest:
         assert min(one.lag for one in shown) >= max(one.lag for one in rest)
@@ -226,19 +244,39 @@ def test_splitting_loses_no_topic_partition(lags: list[int], most: int) -> None:
 
 def test_the_rate_is_over_the_last_ten_seconds_or_since_the_start() -> None:
     """Old files drop out; a young view divides by its own age."""
-    tally = Tally(since_s=100.0)
-    tally.add(receipt(0, 999, accepted_at=104.0))
-    assert tally.rate(("orders", 0), 105.0) == pytest.approx(200.0)
-    assert tally.rate(("orders", 0), 112.0) == pytest.approx(100.0)
-    assert tally.rate(("orders", 0), 115.0) == 0.0
-    assert tally.rate(("orders", 1), 115.0) == 0.0
+    totals_of = FileTotals(since_s=100.0)
+    totals_of.add(receipt(0, 999, accepted_at=104.0))
+    assert totals_of.rate(("orders", 0), 105.0) == pytest.approx(200.0)
+    assert totals_of.rate(("orders", 0), 112.0) == pytest.approx(100.0)
+    assert totals_of.rate(("orders", 0), 115.0) == 0.0
+    assert totals_of.rate(("orders", 1), 115.0) == 0.0
 
 
-def test_a_refused_file_does_not_count() -> None:
-    """Only accepted files are sums."""
-    tally = Tally(since_s=0.0)
-    tally.add(receipt(failure=failure_named("UploadRefused", "403")))
-    assert (tally.files, tally.rows, tally.last) == (0, 0, {})
+def test_a_file_that_failed_does_not_count(state: SqliteStore) -> None:
+    """Only accepted files are summed up."""
+    refused = receipt(failure=failure_named("UploadRefused", "403"))
+    state.append_events([FileFailed("orders", NOW_S, "orders", 0, refused)])
+    terminal = Terminal()
+    shown = view(terminal)
+    shown.poll([connector(state)])
+    assert "no file yet" in terminal.last_drawing()
+    shown.close([])
+
+
+def test_what_a_connector_waits_for_is_shown_until_it_goes_on(state: SqliteStore) -> None:
+    """While no broker answers the cause stands below its name; when one does it is gone."""
+    terminal = Terminal()
+    shown = view(terminal)
+    one = connector(state)
+    shown.emit(ConnectorStarting("orders", NOW_S))
+    state.append_events([ConnectorWaiting("orders", NOW_S, "No answer from host:1 yet.")])
+    shown.poll([one])
+    assert "No answer from host:1 yet." in terminal.last_drawing()
+    state.append_events([ConnectorRunning("orders", NOW_S)])
+    shown.poll([one])
+    assert "No answer" not in terminal.last_drawing()
+    assert "orders  running" in terminal.last_drawing()
+    shown.close([])
 
 
 @pytest.mark.parametrize(
@@ -247,7 +285,7 @@ def test_a_refused_file_does_not_count() -> None:
 )
 def test_ages_stay_short(seconds: float | None, text: str) -> None:
     """Seconds, then minutes, then hours."""
-    assert picture.age(seconds) == text
+    assert layout.format_age(seconds) == text
 
 
 @pytest.mark.parametrize(
@@ -256,21 +294,23 @@ def test_ages_stay_short(seconds: float | None, text: str) -> None:
 )
 def test_sizes_have_a_unit_that_fits(size_bytes: int, text: str) -> None:
     """Steps of a thousand."""
-    assert sums.size(int(size_bytes)) == text
+    assert totals.format_size(int(size_bytes)) == text
 
 
-def drawn(seen: list[picture.Seen], width: int, height: int) -> list[str]:
+def drawn(seen: list[layout.ConnectorView], width: int, height: int) -> list[str]:
     """The lines of a drawing on a terminal of that size."""
     console = Console(file=io.StringIO(), force_terminal=True, color_system=None, width=width, height=height)
     with console.capture() as captured:
-        console.print(picture.draw(seen, width, height))
+        console.print(layout.render(seen, width, height))
     return captured.get().splitlines()
 
 
-def seen(partitions: int, failure: str | None = None, name: str = "orders") -> picture.Seen:
+def seen(partitions: int, failure: str | None = None, name: str = "orders") -> layout.ConnectorView:
     """A connector with so many topic-partitions, as the view sees it."""
     status = "running" if failure is None else "failed"
-    return picture.Seen(name, status, "no file yet", failure, [standing(one, one) for one in range(partitions)])
+    return layout.ConnectorView(
+        name, status, "no file yet", failure, [partition_view(one, one) for one in range(partitions)]
+    )
 
 
 SIZES = st.one_of(st.integers(1, 12), st.integers(1, 200))
@@ -286,7 +326,9 @@ SIZES = st.one_of(st.integers(1, 12), st.integers(1, 200))
     ),
     many=st.integers(0, 300),
 )
-def test_a_drawing_fits_any_terminal(width: int, height: int, connectors: list[picture.Seen], many: int) -> None:
+def test_a_drawing_fits_any_terminal(
+    width: int, height: int, connectors: list[layout.ConnectorView], many: int
+) -> None:
     """From 1x1 to 200x60, with no connector or hundreds: it is drawn, and from 8 lines on it fits."""
     one_line = [replace(one, failure=one.failure.replace("\n", "") if one.failure else None) for one in connectors]
     lines = drawn(one_line + [seen(number % 3, name=f"c{number}") for number in range(many)], width, height)
@@ -316,22 +358,22 @@ RESIZED = """
 import os, sys
 from pathlib import Path
 from types import SimpleNamespace
-from parquet_sink.runtime.connector import Status
-from parquet_sink.runtime.live import STARTING, LiveView
-from parquet_sink.state.sqlite import State, PartitionProgress
+from parquet_sink.runtime.status import Status
+from parquet_sink.runtime.live_view import STARTING, LiveView
+from parquet_sink.model.progress import PartitionProgress
+from parquet_sink.state.sqlite.store import SqliteStore
 
-state = State(Path(sys.argv[1]))
-state.watch([PartitionProgress("orders", number, 0, number * 10, None) for number in range(30)])
+state = SqliteStore(Path(sys.argv[1]))
+state.record_progress([PartitionProgress("orders", number, 0, number * 10, None) for number in range(30)])
 made = [
     SimpleNamespace(
         settings=SimpleNamespace(name=f"c{number}"), status=Status.RUNNING, failure=None, state=state,
-        has_begun=lambda: True,
     )
     for number in range(6)
 ]
 view = LiveView()
 for line in sys.stdin:
-    view.look(made)
+    view.refresh(made)
     os.write(1, b"looked\\n")
 view.close(made)
 """

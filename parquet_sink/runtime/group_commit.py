@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from parquet_sink.errors import ConnectorError
 from parquet_sink.kafka.group_offsets import GroupOffsets, Key, Plan
 from parquet_sink.model.progress import Accepted
-from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.runtime.restarts import Standing
+from parquet_sink.runtime.restarts import Positions
 from parquet_sink.spark.handoff import Handoff
-from parquet_sink.state.sqlite import State
+from parquet_sink.state.store import StateStore
 
 log = logging.getLogger(__name__)
 
 
-def commit_accepted(given: Handoff, state: State) -> None:
-    """What the target accepted in the micro-batch that ended early is committed; nothing else is."""
+def commit_accepted(given: Handoff, state: StateStore) -> None:
+    """Commits what the target accepted in the micro-batch that ended early, and nothing else. Failures are logged."""
     accepted = state.accepted()
     if not accepted:
         return
@@ -39,43 +38,43 @@ def _advance(group: GroupOffsets, accepted: Sequence[Accepted]) -> None:
     )
 
 
-def standing(given: Handoff, state: State) -> Standing:
+def positions(given: Handoff, state: StateStore) -> Positions:
     """Where the connector stands: as its group says, else as it was last seen."""
-    seen = positions(state)
+    seen = next_offsets(state)
     if not seen:
-        return Standing()
+        return Positions()
     group = GroupOffsets(given.settings.kafka, given.instance)
     try:
         found = group.read(list(seen))
     except ConnectorError:  # a broker that is away; it will be told where it matters
-        return Standing(seen)
+        return Positions(seen)
     finally:
         group.close()
     committed = {key: max(one.offset, seen[key]) for key, one in found.items()}
-    unfinished = [key for key, one in found.items() if one.plan is not None and committed[key] < one.plan.end]
-    return Standing({**seen, **committed}, unfinished)
+    in_flight = [key for key, one in found.items() if one.plan is not None and committed[key] < one.plan.end]
+    return Positions({**seen, **committed}, in_flight)
 
 
-def positions(state: State) -> dict[Key, int]:
-    """The next offset of each topic-partition to be delivered."""
+def next_offsets(state: StateStore) -> dict[Key, int]:
+    """The next offset to be delivered of each topic-partition, as last seen."""
     accepted = {(one.topic, one.partition): one.next_offset for one in state.accepted()}
     return {
-        (watch.topic, watch.partition): max(watch.start, accepted.get((watch.topic, watch.partition), 0))
-        for watch in state.watches()
+        (one.topic, one.partition): max(one.start, accepted.get((one.topic, one.partition), 0))
+        for one in state.progress()
     }
 
 
-def waiting(state: State) -> dict[Key, tuple[int, int]]:
+def undelivered(state: StateStore) -> dict[Key, tuple[int, int]]:
     """Topic-partitions with records that are not delivered: the first of them, and how many, as last seen."""
-    reached = positions(state)
-    ends = {(watch.topic, watch.partition): watch.end for watch in state.watches()}
+    reached = next_offsets(state)
+    ends = {(one.topic, one.partition): one.end for one in state.progress()}
     return {key: (at, ends[key] - at) for key, at in reached.items() if ends[key] > at}
 
 
-def told(settings: SinkSettings, behind: dict[Key, tuple[int, int]], most: int = 10) -> str:
-    """What waits in Kafka when a connector has stopped, for the log."""
+def stopped_message(name: str, behind: dict[Key, tuple[int, int]], most: int = 10) -> str:
+    """What a connector leaves undelivered when it stops, for the log. behind: as `undelivered` gives it."""
     records = sum(count for _, count in behind.values())
     places = [f"{topic} {partition} from offset {at}" for (topic, partition), (at, _) in sorted(behind.items())]
     rest = [f"and {len(places) - most} more"] if len(places) > most else []
     where = ", ".join([*places[:most], *rest])
-    return f"connector {settings.name}: stopped with lag {records:,} ({where}); the next start goes on there"
+    return f"connector {name}: stopped with lag {records:,} ({where}); the next start goes on there"

@@ -1,4 +1,4 @@
-"""What an observer knows of one connector: sums over its receipts, and how each topic-partition stands. Pure."""
+"""Sums over the accepted files of one connector, and how each of its topic-partitions stands, for a view."""
 
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ Key = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class Standing:
+class PartitionView:
     """One topic-partition. lag: records. oldest_s: age of the oldest unflushed record. rate: accepted records/s.
 
     away: it has no leader, or one that does not answer.
@@ -29,8 +29,8 @@ class Standing:
 
 
 @dataclass
-class Tally:
-    """Sums over the accepted files of one connector since `since_s` (epoch seconds)."""
+class FileTotals:
+    """Sums over accepted files since `since_s` (epoch seconds). last: the last file of each topic-partition."""
 
     since_s: float
     files: int = 0
@@ -41,9 +41,7 @@ class Tally:
     _recent: dict[Key, deque[tuple[float, int]]] = field(default_factory=dict)
 
     def add(self, receipt: Receipt) -> None:
-        """Take in one receipt; what was not accepted does not count."""
-        if not receipt.accepted:
-            return
+        """Adds an accepted file."""
         key = (receipt.topic, receipt.partition)
         self.files += 1
         self.rows += receipt.rows
@@ -60,30 +58,30 @@ class Tally:
         window_s = min(max(now_s - self.since_s, 1.0), RATE_WINDOW_S)
         return sum(records for _, records in recent) / window_s
 
-    def standings(
-        self, watches: Sequence[PartitionProgress], accepted: Mapping[Key, int], now_s: float
-    ) -> list[Standing]:
-        """How the watched topic-partitions stand. accepted: next offset, where that is newer than the watch."""
-        return [self._standing(watch, accepted.get((watch.topic, watch.partition), 0), now_s) for watch in watches]
+    def partitions(
+        self, progress: Sequence[PartitionProgress], accepted: Mapping[Key, int], now_s: float
+    ) -> list[PartitionView]:
+        """How topic-partitions stand at `now_s`, epoch seconds. accepted: next offsets, where newer."""
+        return [self._partition(one, accepted.get((one.topic, one.partition), 0), now_s) for one in progress]
 
-    def _standing(self, watch: PartitionProgress, accepted: int, now_s: float) -> Standing:
-        key = (watch.topic, watch.partition)
-        lag = max(watch.end - max(watch.start, accepted), 0)
-        waits = lag > 0 and watch.oldest_ms is not None and accepted <= watch.start
-        oldest_s = max(now_s - watch.oldest_ms / 1000, 0.0) if waits and watch.oldest_ms is not None else None
-        return Standing(*key, lag, oldest_s, self.last.get(key), self.rate(key, now_s), watch.away)
+    def _partition(self, progress: PartitionProgress, accepted: int, now_s: float) -> PartitionView:
+        key = (progress.topic, progress.partition)
+        lag = max(progress.end - max(progress.start, accepted), 0)
+        waits = lag > 0 and progress.oldest_ms is not None and accepted <= progress.start
+        oldest_s = max(now_s - progress.oldest_ms / 1000, 0.0) if waits and progress.oldest_ms is not None else None
+        return PartitionView(*key, lag, oldest_s, self.last.get(key), self.rate(key, now_s), progress.away)
 
 
-def sums(tally: Tally) -> str:
-    """What was accepted so far."""
-    if not tally.files:
+def describe_totals(totals: FileTotals) -> str:
+    """What was accepted so far, in words."""
+    if not totals.files:
         return "no file yet"
-    reasons = ", ".join(f"{reason} {count:,}" for reason, count in tally.reasons.most_common())
-    plural = "" if tally.files == 1 else "s"
-    return f"{tally.files:,} file{plural} ({reasons}), {tally.rows:,} rows, {size(tally.size_bytes)}"
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in totals.reasons.most_common())
+    plural = "" if totals.files == 1 else "s"
+    return f"{totals.files:,} file{plural} ({reasons}), {totals.rows:,} rows, {format_size(totals.size_bytes)}"
 
 
-def size(size_bytes: int) -> str:
+def format_size(size_bytes: int) -> str:
     """Bytes in a unit that fits, 1,000 by 1,000."""
     for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if size_bytes >= scale:
