@@ -27,7 +27,7 @@ from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.run import Run
 from parquet_sink.shape.shaper import Shaper
-from parquet_sink.targets.push.client import PushClient
+from parquet_sink.targets.push.target import PushTarget
 
 ROUNDS: Final = 4
 SEND_S: Final = 60.0
@@ -75,7 +75,7 @@ def _measure(settings: SinkSettings, topic: str, count: int, folder: Path) -> di
     if (decoder := decoder_for(settings.value)) is not None:
         timed(DECODED, lambda: [decoder.decode(block.values) for block in blocks])
     files: list[FinishedFile] = timed("write and verify Parquet", lambda: _write(settings, topic, runs))
-    client = PushClient(settings.push)
+    client = PushTarget(settings.push)
     timed("read and send files", lambda: _send(client, files))
     client.close()
     return _without_overlap(found, build)
@@ -93,7 +93,7 @@ def _without_overlap(found: dict[str, float], build: str) -> dict[str, float]:
 
 
 def _read(settings: SinkSettings, topic: str, count: int) -> list[RecordBatch]:
-    return list(RangeReader(settings.kafka, topic, 0, 0, count).blocks())
+    return list(RangeReader(settings.kafka, topic, 0, 0, count).batches())
 
 
 def _learned(settings: SinkSettings, blocks: list[RecordBatch]) -> pa.Schema | None:
@@ -119,7 +119,7 @@ def _write(settings: SinkSettings, topic: str, runs: list[Run]) -> list[Finished
     return files if last is None else [*files, last]
 
 
-def _send(client: PushClient, files: list[FinishedFile]) -> None:
+def _send(client: PushTarget, files: list[FinishedFile]) -> None:
     for file in files:
         outcome = client.push(replace(file, name=f"{time.time_ns()}.parquet"), SEND_S)
         assert outcome.status == 200, outcome

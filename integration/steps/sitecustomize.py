@@ -21,7 +21,7 @@ SEAMS = {
     "parquet_sink.kafka.range_reader": ("RangeReader._acquire", "RangeReader._release"),
     "parquet_sink.shape.shaper": ("Shaper.shape",),
     "parquet_sink.files.accumulator": ("Accumulator.add", "Accumulator._close_file"),
-    "parquet_sink.targets.push.client": ("PushClient.push",),
+    "parquet_sink.targets.push.target": ("PushTarget.push",),
     "parquet_sink.targets.delivery": ("after_acceptance",),
     "parquet_sink.pipeline.range_flush": ("RangeFlush.outcome",),
     "parquet_sink.spark.sink": ("PushWriter.write", "PushWriter.commit"),

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 from parquet_sink.errors import KafkaFailed
-from parquet_sink.kafka import range_reader
 from parquet_sink.kafka.group_offsets import Key
+from parquet_sink.kafka.lost_offsets import offsets_deleted, topic_recreated
 from parquet_sink.kafka.progress import Context
 from parquet_sink.kafka.start_offsets import topics_of
 
@@ -25,7 +25,7 @@ class TopicGuard:
         """These topics were deleted and made anew. With CONTINUE the query starts again at their first records."""
         starts, cluster = self._context.standing.starts, self._context.cluster
         held = [key for key in sorted(starts) if key[0] in topics]
-        error = range_reader.made_anew(*held[0], starts[held[0]])
+        error = topic_recreated(*held[0], starts[held[0]])
         if self._context.settings.kafka.lost_offsets == "STOP":
             raise error
         self._context.ids.adopt(topics)
@@ -53,7 +53,7 @@ class TopicGuard:
             return
         self.confirm([key[0]])
         first = self._context.cluster.starts([key])  # raises when it is away: it is alone
-        error = range_reader.lost(*key, start, first[key], end)
+        error = offsets_deleted(*key, start, first[key], end)
         if self._context.settings.kafka.lost_offsets == "STOP":
             raise error
         self.start_again(first, f"{error} Going on at {first[key]}.")

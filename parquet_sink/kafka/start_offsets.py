@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 from parquet_sink.errors import RESET_TOOL, BrokerAway, ConnectorError, OffsetsLost, TopicGone
-from parquet_sink.kafka import range_reader
 from parquet_sink.kafka.group_offsets import Committed, Key, Plan
 from parquet_sink.kafka.leader_epochs import Epochs
+from parquet_sink.kafka.lost_offsets import offsets_deleted, topic_recreated
 from parquet_sink.kafka.settings import PlanningSettings
 
 log = logging.getLogger(__name__)
@@ -98,13 +98,13 @@ class Starts:
             if found is None:
                 starts[key] = self._reset(key, reset, first[key], last[key])
             elif self._of_another(found, key, back):
-                starts[key] = self._lost(range_reader.made_anew(*key, found.offset), first[key])
+                starts[key] = self._lost(topic_recreated(*key, found.offset), first[key])
             elif first[key] <= found.offset <= self._high(key, found.offset, last[key]):
                 starts[key] = found.offset
                 self._epochs.hold(key, found.epoch)
                 plans |= {key: found.plan} if found.plan is not None else {}
             else:
-                starts[key] = self._lost(range_reader.lost(*key, found.offset, first[key], last[key]), first[key])
+                starts[key] = self._lost(offsets_deleted(*key, found.offset, first[key], last[key]), first[key])
         return starts, plans
 
     def _of_another(self, found: Committed, key: Key, back: Collection[Key]) -> bool:

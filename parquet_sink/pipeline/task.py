@@ -31,7 +31,7 @@ from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.process.memory import give_back
 from parquet_sink.targets.delivery import Deliverer
-from parquet_sink.targets.push.client import client_for
+from parquet_sink.targets.opening import target_for
 from parquet_sink.targets.uploader import OrderedUploader
 
 log = logging.getLogger(__name__)
@@ -46,8 +46,8 @@ class TaskFlush:
     def __init__(self, settings: SinkSettings) -> None:
         configure_worker(settings.name)
         self._settings = settings
-        client = client_for(settings.push)
-        deliverer = Deliverer(settings.name, client, settings.push, keep_files=settings.files.keep_files)
+        target = target_for(settings.push)
+        deliverer = Deliverer(settings.name, target, settings.push, keep_files=settings.files.keep_files)
         self._uploader = OrderedUploader(deliverer)
         self._flushes: dict[tuple[str, int], RangeFlush] = {}
 
@@ -83,7 +83,7 @@ class TaskFlush:
             *(planned.topic, planned.partition, planned.start, planned.end, planned.topic_id),
             accepted=planned.accepted,
             epoch=planned.epoch,
-        ).blocks()
+        ).batches()
 
     def _flush(self, planned: PlannedRange) -> RangeFlush:
         key = (planned.topic, planned.partition)

@@ -20,6 +20,7 @@ from parquet_sink.kafka.client_check import problems as client_problems
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.net.tls import tls_context
 from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.targets.push.trust import authorities
 
 _TLS = "schema.registry.ssl."
 
@@ -70,7 +71,7 @@ def _kafka(kafka: KafkaSettings, worker: Worker, found: _Found) -> None:
 
 def _authorities(ca_file: str | None, environment: Mapping[str, str], found: _Found) -> None:
     """Of the target: also when its address is http now, because what is named is meant to be used."""
-    for text in _problems(lambda: tls_context(ca_file, environment)):
+    for text in _problems(lambda: tls_context(authorities(ca_file, environment))):
         (found.connector if ca_file else found.machine)[text] = None
 
 

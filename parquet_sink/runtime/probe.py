@@ -26,9 +26,7 @@ from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.model.instance import Instance
 from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.targets.outcome import Outcome
-from parquet_sink.targets.outcome import Verdict as Classed
-from parquet_sink.targets.push.client import PushClient
+from parquet_sink.targets.opening import open_target
 from parquet_sink.targets.push.settings import PushSettings
 
 CONNECT_S: Final = 5.0
@@ -36,9 +34,6 @@ TIMEOUT_S: Final = 10.0
 TIMEOUT_KEY: Final = "default.api.timeout.ms"
 MOST_NAMED: Final = 8
 """Topic-partitions that a line names one by one."""
-NO_FILE: Final = frozenset({400, 411, 415, 422})
-"""What a push target answers to a form without a file."""
-REFUSED_HERE: Final = frozenset({401, 403, 404, 405, 407, 410, 501, 505})
 SILENT: Final = logging.getLogger(f"{__name__}.silent")
 """For a client whose words end up in a finding."""
 SILENT.disabled = True
@@ -120,33 +115,16 @@ def probe_folder(files: FileSettings) -> Finding:
 
 
 def probe_target(push: PushSettings) -> Finding:
-    """Sends a form without a file: its refusal shows that name, TLS, path and key are right, and stores nothing."""
+    """What the target itself finds when it is tried; nothing is stored there."""
     try:
-        client = PushClient(push)
+        target = open_target(push)
     except InvalidConfiguration as error:
         return Finding(Verdict.FAILED, "target", str(error))
     try:
-        outcome = client.probe(push.connect_timeout_ms / 1000 + TIMEOUT_S)
+        result = target.probe(push.connect_timeout_ms / 1000 + TIMEOUT_S)
     finally:
-        client.close()
-    verdict, text = judge(outcome)
-    return Finding(verdict, f"target {push.endpoint}", text)
-
-
-def judge(outcome: Outcome) -> tuple[Verdict, str]:
-    """What the answer to a form without a file says about the target. Pure."""
-    said = f"{outcome.cause}. {outcome.cure}." if outcome.cure else f"{outcome.cause}."
-    if outcome.status in NO_FILE:
-        return Verdict.OK, f"takes the key, and refuses a form without a file as it should ({outcome.cause})"
-    if outcome.verdict is Classed.ACCEPTED:
-        return (
-            Verdict.WARNING,
-            f"{outcome.cause} a form without a file, which a push target refuses. Check the address.",
-        )
-    redirected = outcome.status is not None and 300 <= outcome.status < 400
-    if outcome.status is None or outcome.status < 300 or redirected or outcome.status in REFUSED_HERE:
-        return Verdict.FAILED, said
-    return Verdict.WARNING, said
+        target.close()
+    return Finding(Verdict(result.health), f"target {target.name}", result.text)
 
 
 def _consumer(kafka: KafkaSettings) -> tuple[Consumer, list[str]]:

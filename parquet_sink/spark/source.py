@@ -16,6 +16,7 @@ from parquet_sink.errors import SinkError
 from parquet_sink.kafka.group_offsets import Key
 from parquet_sink.kafka.task_assignment import by_task
 from parquet_sink.model.ranges import PlannedRange
+from parquet_sink.model.records import RecordParts
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.spark import handoff, rows, stream_offsets
 from parquet_sink.spark.rows import WARM_UP
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 NAME = "parquet_sink_kafka"
 FORM = "rows"
 """The option that chooses between one row for each range and one row for each record."""
+INCLUDE_HEADERS = "includeHeaders"
+"""The option, named as that of Spark's own Kafka source, that adds the records' headers to their rows."""
 
 
 class Form(StrEnum):
@@ -54,23 +57,26 @@ class KafkaRanges(DataSource):
     def __init__(self, options: Mapping[str, str]) -> None:
         self.handoff = handoff.read(options)
         self.form = Form(options.get(FORM, Form.RANGES))
+        self.headers = options.get(INCLUDE_HEADERS, "false").lower() == "true"
 
     @classmethod
     def name(cls) -> str:
         return NAME
 
     def schema(self) -> str:
-        return rows.DDL if self.form is Form.RANGES else rows.RECORDS_DDL
+        if self.form is Form.RANGES:
+            return rows.DDL
+        return rows.HEADERS_DDL if self.headers else rows.RECORDS_DDL
 
     def streamReader(self, schema: "StructType") -> "RangeSource":
-        return RangeSource(self.handoff, self.form)
+        return RangeSource(self.handoff, self.form, RecordParts(keys=True, headers=self.headers))
 
 
 class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """One per query and process. What `read` needs is pickled with it; the rest is made where it is used."""
 
-    def __init__(self, given: handoff.Handoff, form: "Form") -> None:
-        self._given, self._form = given, form
+    def __init__(self, given: handoff.Handoff, form: "Form", parts: RecordParts) -> None:
+        self._given, self._form, self._parts = given, form, parts
         self._ticker: Ticker | None = None
         self._state: State | None = None
         self._draining = False
@@ -128,7 +134,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if self._form is Form.RANGES:
                 yield rows.of_range(planned)
             elif planned.reason != WARM_UP:
-                yield from map(rows.of_records, self._reader(planned).blocks())
+                yield from map(rows.of_records, self._reader(planned).batches())
 
     def _reader(self, planned: PlannedRange) -> "RangeReader":
         """For rows of records; what cannot be read is raised, since no sink of ours would hear of it."""
@@ -136,7 +142,8 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         kafka = self._given.settings.kafka
         topic, partition, topic_id = planned.topic, planned.partition, planned.topic_id
-        return RangeReader(kafka, topic, partition, planned.start, planned.end, topic_id, epoch=planned.epoch)
+        start, end, epoch = planned.start, planned.end, planned.epoch
+        return RangeReader(kafka, topic, partition, start, end, topic_id, epoch=epoch, parts=self._parts)
 
     def stop(self) -> None:
         if self._ticker is not None:
@@ -163,6 +170,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {
             "_given": self._given,
             "_form": self._form,
+            "_parts": self._parts,
             "_ticker": None,
             "_state": None,
             "_draining": self._draining,

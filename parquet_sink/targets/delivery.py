@@ -5,7 +5,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final
 
 from parquet_sink.errors import ConnectorError, UploadError, UploadExhausted, UploadPostponed, UploadRefused
 from parquet_sink.files.accumulator import FinishedFile
@@ -15,6 +15,7 @@ from parquet_sink.model.receipts import Receipt
 from parquet_sink.targets.outcome import Outcome, Verdict
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.retry import RetryPolicy, Sent, Surroundings, send_with_retries
+from parquet_sink.targets.target import Target
 
 logger = logging.getLogger(__name__)
 
@@ -26,19 +27,13 @@ _FATES: Final = {
 _NOT_COMMITTED: Final = "These offsets are not committed; they are sent again at the next start."
 
 
-class Pushes(Protocol):
-    """What sends one file once: `PushClient`, or a fake."""
-
-    def push(self, file: FinishedFile, seconds_left: float) -> Outcome: ...
-
-
 class Deliverer:
     """Sends files of one connector and deals with them afterwards; threads may share it."""
 
     def __init__(
         self,
         connector: str,
-        client: Pushes,
+        target: Target,
         settings: PushSettings,
         *,
         keep_files: bool = False,
@@ -47,7 +42,7 @@ class Deliverer:
         jitter: Callable[[], float] = random.random,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._connector, self._client, self._keep_files = connector, client, keep_files
+        self._connector, self._target, self._keep_files = connector, target, keep_files
         self._policy = RetryPolicy.of(settings)
         self._monotonic, self._now, self._jitter, self._sleep = monotonic, now, jitter, sleep
 
@@ -62,7 +57,7 @@ class Deliverer:
         """
         started = self._monotonic()
         sent = send_with_retries(
-            lambda seconds_left: self._client.push(file, seconds_left),
+            lambda seconds_left: self._target.push(file, seconds_left),
             self._policy,
             self._surroundings(started, superseded),
             lambda so_far, wait: _log_wait(self._connector, file, so_far, wait),
@@ -82,7 +77,6 @@ class Deliverer:
     def _surroundings(self, started: float, superseded: Callable[[], bool]) -> Surroundings:
         return Surroundings(
             elapsed=lambda: self._monotonic() - started,
-            now=self._now,
             jitter=self._jitter,
             sleep=self._sleep,
             stopped=superseded,

@@ -79,7 +79,7 @@ class FakeReader:
             items for p, items in feeds.items() if [p.topic, p.partition, p.start, p.end, p.topic_id] == where
         )
 
-    def blocks(self) -> Iterator[RecordBatch]:
+    def batches(self) -> Iterator[RecordBatch]:
         for item in self._items:
             if isinstance(item, BaseException):
                 raise item
@@ -91,7 +91,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs one task over ranges, each with its blocks, against a target; outcomes by topic-partition."""
 
     def task(target: Target, *ranges: Feed, records: int = 1_000, push: PushSettings = ONCE) -> Any:
-        monkeypatch.setattr(module, "client_for", lambda settings: target)
+        monkeypatch.setattr(module, "target_for", lambda settings: target)
         monkeypatch.setattr(module, "RangeReader", partial(FakeReader, dict(ranges)))
         found = TaskFlush(made(tmp_path, records, push)).run([planned for planned, _ in ranges])
         outcomes = {(one.planned.topic, one.planned.partition): one for one in found}
@@ -403,7 +403,7 @@ def test_paths_that_hide_nothing_are_warned_about_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """An obfuscation path that matches no field of the topic is told, once in a process and not for each range."""
-    monkeypatch.setattr(module, "client_for", lambda settings: Target())
+    monkeypatch.setattr(module, "target_for", lambda settings: Target())
     monkeypatch.setattr(module, "_warned", set())
     hidden = ObfuscationSettings(("name", "nmae"))
     connector = replace(made(tmp_path, 10), shape=ShapeSettings(obfuscation=hidden))

@@ -18,7 +18,7 @@ from parquet_sink.kafka.admission import Candidate, Range
 from parquet_sink.kafka.group_offsets import Key
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.ranges import PlannedRange
-from parquet_sink.model.records import RecordBatch
+from parquet_sink.model.records import Header, RecordBatch, RecordParts
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.spark import handoff
@@ -255,26 +255,45 @@ def test_a_task_is_its_ranges(source: RangeSource) -> None:
 
 
 class FakeReader:
-    """A range of a block for each record."""
+    """A range of a batch for each record, with what is asked for of it."""
 
     def __init__(
-        self, kafka: KafkaSettings, topic: str, partition: int, start: int, end: int, topic_id: str, *, epoch: int
+        self,
+        kafka: KafkaSettings,
+        topic: str,
+        partition: int,
+        start: int,
+        end: int,
+        topic_id: str,
+        *,
+        epoch: int,
+        parts: RecordParts,
     ) -> None:
-        assert (topic_id, epoch) == (f"id-of-{topic}", -1)
-        self._made = [RecordBatch.of(topic, partition, [offset], [0], [b"{}"]) for offset in range(start, end)]
+        assert (topic_id, epoch, parts.keys) == (f"id-of-{topic}", -1, True)
+        headers: list[list[Header] | None] | None = [[("a", None)]] if parts.headers else None
+        self._made = [
+            RecordBatch.of(topic, partition, [offset], [0], [b"{}"], [b"k%d" % offset], headers)
+            for offset in range(start, end)
+        ]
 
-    def blocks(self) -> Iterator[RecordBatch]:
+    def batches(self) -> Iterator[RecordBatch]:
         yield from self._made
 
 
-def test_records_are_rows_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For other sinks the source gives one row for each record."""
+@pytest.mark.parametrize("headers", [True, False])
+def test_records_are_rows_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, headers: bool) -> None:
+    """For other sinks the source gives one row for each record, of the columns of its schema."""
     monkeypatch.setattr(range_reader, "RangeReader", FakeReader)
     handoff.write(replace(SETTINGS, files=FileSettings(str(tmp_path / "tmp"))), tmp_path / "run")
     options = {handoff.RUN_FOLDER: str(tmp_path / "run"), "rows": "records"}
-    source = KafkaRanges(options).streamReader(None)  # type: ignore[arg-type]
-    rows = [row for batch in source.read(Work([planned("orders", 0, 5, 7)])) for row in batch.to_pylist()]
-    assert [(row["topic"], row["offset"], row["value"]) for row in rows] == [("orders", 5, b"{}"), ("orders", 6, b"{}")]
+    source = KafkaRanges({**options, "includeHeaders": "true"} if headers else options)
+    batches = list(source.streamReader(None).read(Work([planned("orders", 0, 5, 7)])))  # type: ignore[arg-type]
+    common = {"topic": "orders", "partition": 0, "timestamp": 0, "value": b"{}"}
+    more = {"headers": [{"key": "a", "value": None}]} if headers else {}
+    assert [row for batch in batches for row in batch.to_pylist()] == [
+        {**common, "offset": offset, "key": b"k%d" % offset, **more} for offset in (5, 6)
+    ]
+    assert list(more) == [name for name in ["headers"] if name in source.schema()]
 
 
 def test_the_first_micro_batch_warms_up(source: RangeSource, ticker: FakeTicker) -> None:

@@ -1,15 +1,19 @@
-"""Classification of answers and failures."""
+"""What answers of the push API, and their absence, mean."""
 
 import json
+from datetime import UTC, datetime
+from email.utils import format_datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.net.redaction import EXCERPT_BYTES, excerpt, hide, printable
-from parquet_sink.targets.outcome import Answer, Failure, Outcome, Verdict, of_answer, of_failure
+from parquet_sink.net.exchange import Answer, FailureKind
+from parquet_sink.targets.outcome import Outcome, Verdict
+from parquet_sink.targets.push.answers import of_answer, of_failure, parse_retry_after
 
 GOOD = {"id": "7", "fileName": "f", "bucketId": "b", "flushStatus": "NEW", "clientId": None}
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def answered(status: int, body: object = b"", **more: object) -> Outcome:
@@ -47,7 +51,7 @@ def test_null_ids_are_accepted(absent: dict[str, object]) -> None:
 )
 def test_other_2xx_bodies_are_unknown(body: bytes) -> None:
     """A 2xx without an answer of the push API is never taken for acceptance, and says what to correct."""
-    outcome = answered(200, body, content_type="text/html")
+    outcome = answered(200, body, headers={"content-type": "text/html"})
     assert outcome.verdict is Verdict.UNKNOWN
     assert "text/html" in outcome.cause
     assert "not a push target" in outcome.cure
@@ -55,7 +59,7 @@ def test_other_2xx_bodies_are_unknown(body: bytes) -> None:
 
 def test_a_cut_2xx_body_is_unknown() -> None:
     """A body that did not come whole is not accepted even if what came would do."""
-    assert answered(200, GOOD, complete=False).verdict is Verdict.UNKNOWN
+    assert answered(200, GOOD, broken=FailureKind.BROKEN).verdict is Verdict.UNKNOWN
 
 
 REFUSED = [301, 302, 307, 308, 400, 401, 403, 404, 405, 407, 409, 410, 411, 413, 415, 422, 431, 451, 501, 505]
@@ -69,8 +73,8 @@ REFUSED = [301, 302, 307, 308, 400, 401, 403, 404, 405, 407, 409, 410, 411, 413,
 )
 def test_statuses(status: int, verdict: Verdict) -> None:
     """Each status has its class, is named in the cause, and has a cure."""
-    outcome = answered(status, b"the reason", retry_after="7")
-    assert (outcome.verdict, outcome.retry_after) == (verdict, "7")
+    outcome = answered(status, b"the reason", headers={"retry-after": "7"})
+    assert (outcome.verdict, outcome.retry_after_seconds) == (verdict, 7.0)
     assert outcome.cause == f"the target answered {status}: the reason"
     assert outcome.cure
 
@@ -106,40 +110,16 @@ def test_an_echoed_key_is_hidden() -> None:
         for status in (200, 400, 500):
             assert "top-secret" not in str(answered(status, body))
     assert "top-secret" not in str(answered(200, GOOD | {"id": "top-secret"}))
-    assert "top-secret" not in str(of_failure(Failure.BROKEN, "got top-secret", ["AppKey top-secret"]))
+    assert "top-secret" not in str(of_failure(FailureKind.BROKEN, "got top-secret", ["AppKey top-secret"]))
 
 
-@pytest.mark.parametrize("failure", list(Failure))
-def test_failures_have_cause_and_cure(failure: Failure) -> None:
+@pytest.mark.parametrize("failure", list(FailureKind))
+def test_failures_have_cause_and_cure(failure: FailureKind) -> None:
     """Every failure without an answer says what happened, what the system said, and what to do."""
     outcome = of_failure(failure, "system's words")
     assert outcome.status is None
     assert "system's words" in outcome.cause
     assert outcome.cure
-
-
-@given(st.binary(max_size=5000))
-def test_excerpts_are_bounded_and_printable(body: bytes) -> None:
-    """Whatever a target sends, what is quoted is at most 1 KiB on one line."""
-    shown = excerpt(body)
-    assert shown.isprintable()
-    assert len(shown.encode()) <= EXCERPT_BYTES
-
-
-def test_control_characters_are_escaped() -> None:
-    """Terminal sequences and line breaks show as escapes."""
-    assert printable("a\x1b[2J\r\nb\u202e") == "a\\x1b[2J\\r\\nb\\u202e"
-
-
-def test_a_secret_is_hidden_before_the_cut() -> None:
-    """A secret across the 1 KiB limit does not survive in half."""
-    body = b"x" * (EXCERPT_BYTES - 5) + b"top-secret"
-    assert "top-s" not in excerpt(body, ["top-secret"])
-
-
-def test_short_words_stay() -> None:
-    """A key of a few letters does not put stars into ordinary words."""
-    assert hide("a table", ["AppKey a"]) == "a table"
 
 
 @given(st.binary(max_size=300), st.integers(100, 999))
@@ -148,3 +128,31 @@ def test_no_answer_breaks_the_classifier(body: bytes, status: int) -> None:
     outcome = answered(status, body)
     assert outcome.verdict is not Verdict.ACCEPTED
     assert outcome.cure
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("0", 0),
+        (" 120 ", 120),
+        ("9" * 400, 999_999_999),
+        (format_datetime(NOON.replace(minute=2), usegmt=True), 120),
+        (format_datetime(NOON.replace(hour=11), usegmt=True), 0),
+        ("-5", None),
+        ("1.5", None),
+        ("soon", None),
+        ("", None),
+        (None, None),
+        ("٣", None),
+        ("Thu, 99 Jan 2026 12:00:00 GMT", None),
+    ],
+)
+def test_parse_retry_after(text: str | None, seconds: float | None) -> None:
+    """Seconds and HTTP dates are understood, junk is ignored."""
+    assert parse_retry_after(text, NOON.timestamp()) == seconds
+
+
+@given(st.text())
+def test_junk_in_retry_after_is_harmless(text: str) -> None:
+    """No text raises or gives a negative wait."""
+    assert (parse_retry_after(text, 0.0) or 0) >= 0

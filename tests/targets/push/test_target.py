@@ -1,18 +1,14 @@
-"""The request as it is built: address, body, TLS, proxy address."""
+"""The request as it is built: address and body."""
 
-import ssl
 from pathlib import Path
 
 import pytest
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.errors import InvalidConfiguration, StorageFailed
-from parquet_sink.net.settings import ProxySettings
-from parquet_sink.net.tls import tls_context
-from parquet_sink.net.transport import proxy_url
+from parquet_sink.errors import StorageFailed
 from parquet_sink.targets.push.body import PIECE_BYTES, MultipartFile
-from parquet_sink.targets.push.client import client_for, push_url
 from parquet_sink.targets.push.settings import PushSettings
+from parquet_sink.targets.push.target import push_url
 
 KEY = Secret("AppKey k")
 
@@ -88,52 +84,3 @@ def test_sending_trouble_is_not_storage_trouble(tmp_path: Path) -> None:
     next(pieces)
     with pytest.raises(ConnectionResetError):
         pieces.throw(ConnectionResetError())  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize(
-    ("ca_file", "environment", "source"),
-    [
-        ("absent", {"REQUESTS_CA_BUNDLE": "other"}, "connect.ems.tls.ca.file"),
-        (None, {"REQUESTS_CA_BUNDLE": "absent", "SSL_CERT_FILE": "other"}, "REQUESTS_CA_BUNDLE"),
-        (None, {"SSL_CERT_FILE": "absent"}, "SSL_CERT_FILE"),
-    ],
-)
-def test_ca_sources_have_an_order(ca_file: str | None, environment: dict[str, str], source: str) -> None:
-    """The first source that is set is used, and named when it cannot be read."""
-    with pytest.raises(InvalidConfiguration, match=rf"Invalid \[{source}\]\. absent cannot be used: no such file"):
-        tls_context(ca_file, environment)
-
-
-def test_a_ca_file_without_certificates_is_told(tmp_path: Path) -> None:
-    """A file that holds no certificate is invalid, not silently empty."""
-    (tmp_path / "ca").write_text("hello")
-    with pytest.raises(InvalidConfiguration, match=r"Invalid \[connect\.ems\.tls\.ca\.file\]"):
-        tls_context(str(tmp_path / "ca"), {})
-
-
-def test_tls_is_always_verified() -> None:
-    """The system's store is the default, with certificate and name checked."""
-    context = tls_context(None, {})
-    assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
-
-
-@pytest.mark.parametrize(
-    ("proxy", "url"),
-    [
-        (ProxySettings("p", 1, "HTTP", "u", Secret("s")), "http://p:1"),
-        (ProxySettings("p", 1, "SOCKS4"), "socks4a://p:1"),
-        (ProxySettings("p", 1, "SOCKS5", "u", Secret("s")), "socks5h://p:1"),
-        (ProxySettings("::1", 1), "http://[::1]:1"),
-        (ProxySettings("a@b/c", 1), "http://a%40b%2Fc:1"),
-    ],
-)
-def test_proxy_url_has_no_credentials(proxy: ProxySettings, url: str) -> None:
-    """A proxy's address holds no user or password, so no message of a library can show them."""
-    assert proxy_url(proxy) == url
-
-
-def test_a_process_has_one_client_for_equal_settings() -> None:
-    """Equal settings, built anew for each micro-batch, share connections; others do not."""
-    one, equal, other = (PushSettings("https://x/i", Secret("AppKey k"), t) for t in ("t", "t", "u"))
-    assert client_for(one) is client_for(equal)
-    assert client_for(one) is not client_for(other)
