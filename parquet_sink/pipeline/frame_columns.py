@@ -52,13 +52,18 @@ class FrameDecoder:
 
 
 def _known(arrow: pa.DataType, name: str, *, nested: bool, in_text: bool) -> pa.DataType:
-    """The type that shaping knows. nested: lists and maps do not become text. in_text: within what becomes JSON text, where times are whole microseconds."""
+    """The type that shaping knows.
+
+    nested: lists and maps do not become text. in_text: within what becomes JSON text, where times are microseconds.
+    """
     if arrow in _SMALL:
         return pa.int32()
     if pa.types.is_timestamp(arrow):
         return pa.int64() if in_text else pa.timestamp("us", arrow.tz and "UTC")
     if pa.types.is_large_string(arrow) or pa.types.is_large_binary(arrow):
         return pa.string() if pa.types.is_large_string(arrow) else pa.binary()
+    if pa.types.is_struct(arrow) and any(field.metadata and b"variant" in field.metadata for field in arrow.fields):
+        raise _unknown(name, "a variant")  # Spark marks it so, and gives its two binary parts
     if pa.types.is_nested(arrow):
         in_text = in_text or not (nested or pa.types.is_struct(arrow))
         return _below(arrow, lambda below: _known(below, name, nested=nested, in_text=in_text))

@@ -40,7 +40,7 @@ from parquet_sink.process.logs import configure_worker
 from parquet_sink.process.memory import give_back
 from parquet_sink.shape.shaper import Shaper
 from parquet_sink.targets.delivery import Deliverer
-from parquet_sink.targets.push.client import client_for
+from parquet_sink.targets.opening import target_for
 from parquet_sink.targets.uploader import Delivers, OrderedUploader, Upload
 
 log = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ class FrameFlush:
     def __init__(self, settings: SinkSettings, frame: FrameSlice) -> None:
         configure_worker(settings.name)
         self._settings, self._frame = for_frame(settings), frame
-        target = client_for(settings.push)
+        target = target_for(settings.push)
         deliverer = Deliverer(settings.name, target, settings.push, keep_files=self._files.keep_files)
         self._uploader = OrderedUploader(PatientDeliverer(deliverer))
         place = Place(settings.name, frame.label, frame.partition, uuid.uuid4().hex, frame)

@@ -17,6 +17,7 @@ from parquet_sink.model.frames import FrameSlice
 from parquet_sink.pipeline.frame_outcome import FrameOutcome
 from parquet_sink.pipeline.frame_settings import for_frame
 from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.spark import rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +28,7 @@ QUERY: Final = "sql.streaming.queryId"
 """Properties that Spark gives the tasks of a micro-batch. The query's id is kept in its checkpoint."""
 
 
-RANGE_ROWS: Final = "struct<topic:string,partition:int,start:bigint,end:bigint,reason:string,work:string>"
+RANGE_ROWS: Final = f"struct<{rows.DDL.replace('long', 'bigint').replace(', ', ',').replace(' ', ':')}>"
 """Rows of `spark.rows`, as Spark writes their schema."""
 _RANGES: Final = {"start", "end", "reason", "work"}
 
@@ -43,8 +44,8 @@ def is_frame(schema: "StructType") -> bool:
         raise InvalidConfiguration(
             [
                 (
-                    "Rows of parquet_sink_kafka stand for ranges of offsets and cannot be changed, only filtered; read the "
-                    "records themselves with option('rows', 'records') to write columns made of them."
+                    "Rows of parquet_sink_kafka stand for ranges of offsets and cannot be changed, only filtered; read "
+                    "the records themselves with option('rows', 'records') to write columns made of them."
                 )
             ]
         )
@@ -96,10 +97,10 @@ class FrameSaveWriter(DataSourceArrowWriter):
         _require(messages)
 
 
-def _written(settings: SinkSettings, frame: FrameSlice, rows: "Iterator[pa.RecordBatch]") -> Written:
+def _written(settings: SinkSettings, frame: FrameSlice, batches: "Iterator[pa.RecordBatch]") -> Written:
     from parquet_sink.pipeline.frame_flush import FrameFlush  # only in workers: planning processes stay small
 
-    return Written(FrameFlush(settings, frame).run(rows))
+    return Written(FrameFlush(settings, frame).run(batches))
 
 
 def _task() -> TaskContext:
@@ -112,9 +113,8 @@ def _streamed(task: TaskContext) -> FrameSlice:
     """Raises SetupError when Spark does not tell the batch: without it a repeated one would have other names."""
     batch, query = task.getLocalProperty(BATCH), task.getLocalProperty(QUERY)
     if batch is None or query is None:
-        raise SetupError(
-            f"Spark tells its tasks no {BATCH if batch is None else QUERY}; parquet-sink needs PySpark 4.3."
-        )
+        missing = BATCH if batch is None else QUERY
+        raise SetupError(f"Spark tells its tasks no {missing}; PySpark 4.3 or newer is needed.")
     return FrameSlice(query.replace("-", ""), int(batch), task.partitionId())
 
 
