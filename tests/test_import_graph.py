@@ -41,7 +41,7 @@ IMPURE = frozenset(
         *("secrets", "select", "shutil", "signal", "socket", "sqlite3", "ssl", "subprocess", "tempfile", "threading"),
         *("time", "uuid", "confluent_kafka", "duckdb", "py4j", "pyspark", "requests", "rich", "starlette", "urllib3"),
         *("uvicorn", "urllib.request", "urllib.error", "pyarrow.parquet", "pyarrow.fs", "pyarrow.dataset"),
-        *("httpx2", "httpcore2", "grpc_tools"),
+        "grpc_tools",
         *("pyarrow.flight", "pyarrow.csv", "pyarrow.orc", "pyarrow.feather"),
     }
 )
@@ -232,7 +232,7 @@ def test_every_import_of_the_package_exists() -> None:
 
 HEAVY = (
     *("pyarrow.parquet", "requests", "orjson", "rich", "duckdb", "pandas", "starlette", "tenacity"),
-    *("httpx2", "httpcore2", "confluent_kafka.schema_registry", "fastavro", "google.protobuf", "grpc_tools"),
+    *("urllib3", "confluent_kafka.schema_registry", "httpx2", "fastavro", "google.protobuf", "grpc_tools"),
     *("defusedxml", "parquet_sink.convert", "parquet_sink.shape"),
 )
 """Modules, or packages with all that is in them. NumPy is not among them: PyArrow itself loads it."""

@@ -27,6 +27,7 @@ topic-partition, and 7, are what is left to notice it by.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Final
 
 from parquet_sink.errors import BrokerAway, KafkaFailed, TopicGone
@@ -55,12 +56,15 @@ PATIENCE_S: Final = 60.0
 """How long the broker may stay away at the start, unless `default.api.timeout.ms` says otherwise."""
 
 
-_EPOCH_S: Final = time.time() - time.monotonic()
+@cache
+def _epoch_s() -> float:
+    """As this process first took it, and not a process that it was forked from."""
+    return time.time() - time.monotonic()
 
 
 def steady_clock() -> float:
     """Epoch seconds that never jump: ages count on them, whatever is done to the machine's clock."""
-    return _EPOCH_S + time.monotonic()
+    return _epoch_s() + time.monotonic()
 
 
 class Ticker:

@@ -4,6 +4,7 @@ Its options come from `parquet_sink.spark.handoff`; its rows are described in `s
 `latestOffset` and `partitions` in one long-lived process beside the driver, and `read` in workers.
 """
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
     from parquet_sink.kafka.planner import Ticker
     from parquet_sink.kafka.range_reader import RangeReader
+
+log = logging.getLogger(__name__)
 
 NAME = "parquet_sink_kafka"
 FORM = "rows"
@@ -79,7 +82,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._given, self._form, self._parts = given, form, parts
         self._ticker: Ticker | None = None
         self._state: State | None = None
-        self._draining = False
+        self._draining = self._planned = False
         self._offered: dict[str, Any] | None = None
         self._reading: dict[Key, int] = {}
 
@@ -105,6 +108,9 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if self._draining:
                 ticker.drain()
             due = ticker.tick(self._done(start))
+        if due and not self._planned:
+            self._planned = True
+            log.debug("start: the first ranges are planned")
         self._offered = stream_offsets.after(start, due) if due else None
         return self._offered or start
 
@@ -164,6 +170,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
             ticker.begin()
             self._ticker = ticker
             self._opened().say("begun", True)
+            log.debug("start: the topic-partitions are known")
         return self._ticker
 
     def __getstate__(self) -> dict[str, Any]:
@@ -174,6 +181,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
             "_ticker": None,
             "_state": None,
             "_draining": self._draining,
+            "_planned": False,
             "_offered": None,
             "_reading": {},
         }
