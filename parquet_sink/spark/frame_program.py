@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from parquet_sink.config.connector import load
 from parquet_sink.config.files import read_configuration, this_machine
 from parquet_sink.config.key import ems
-from parquet_sink.config.worker import load_worker
+from parquet_sink.connectors.loading import load
+from parquet_sink.connectors.worker_file import load_worker
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.pipeline.frame_settings import for_frame
