@@ -31,7 +31,7 @@ def check(values: Values, worker: Worker, report: Report) -> None:
 def _target(values: Values, report: Report) -> None:
     """A push API needs a credential; a folder has no use for what HTTP needs."""
     key = ems("authorization.key")
-    if not is_directory(values.text(ems("endpoint")) or ""):
+    if not is_directory(values.texts.get(ems("endpoint"), "").strip()):  # also when something is wrong with it
         if key not in values.given:
             report.problem(
                 key, "It is missing; give AppKey <key> or Bearer <key>, best as ${env:NAME} or ${file:PATH:KEY}."
