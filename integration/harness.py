@@ -13,8 +13,8 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from pyspark.sql import SparkSession
 
-from parquet_sink.config.connector import load
-from parquet_sink.config.worker import load_worker
+from parquet_sink.connectors.loading import load
+from parquet_sink.connectors.worker_file import load_worker
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
 from parquet_sink.model.events import Event, FileAccepted, FileFailed

@@ -3,10 +3,10 @@
 import argparse
 import logging
 import sys
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
-from parquet_sink.config.check import check_files
-from parquet_sink.config.docs import help_text
+from parquet_sink.connectors.check import check_files
+from parquet_sink.connectors.documentation import help_text
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.runtime.preflight import inspect
 from parquet_sink.spark import options
@@ -40,10 +40,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-live", action="store_true", help="log lines even on a terminal")
 
 
+_KEYS: Final = "all keys"
+
+
+class _HelpWithKeys(argparse.RawDescriptionHelpFormatter):
+    """Writes the help on keys only when help is asked for: installed packages may have some."""
+
+    def add_text(self, text: str | None) -> None:
+        super().add_text(help_text() if text is _KEYS else text)
+
+
 def add_files(parser: argparse.ArgumentParser) -> None:
     """The files, and what overrides them."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = help_text()
+    parser.formatter_class = _HelpWithKeys
+    parser.epilog = _KEYS
     parser.add_argument(
         "files",
         nargs="+",

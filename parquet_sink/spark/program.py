@@ -24,7 +24,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from parquet_sink.config.check import check_files
+from parquet_sink.connectors.check import check_files
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.spark import handoff
 from parquet_sink.spark.sink import PushSink

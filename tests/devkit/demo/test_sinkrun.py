@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.config.check import check_files
 from parquet_sink.config.machine import Machine
+from parquet_sink.connectors.check import check_files
 from parquet_sink.devkit.demo import shipped, stage
 from parquet_sink.devkit.demo.sinkrun import SinkRun, counted, rotation_reasons
 from parquet_sink.errors import SetupError
