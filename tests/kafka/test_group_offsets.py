@@ -164,12 +164,12 @@ def test_what_changed_since_it_was_read_is_not_taken_over(group: Group, make: Ca
         group.commits.clear()
 
 
-def test_offsets_of_others_are_neither_renewed_nor_set_back(group: Group, make: Callable[..., GroupOffsets]) -> None:
+def test_offsets_of_others_are_neither_recommitted_nor_reset(group: Group, make: Callable[..., GroupOffsets]) -> None:
     """Only what still carries our signature is written again; what is gone may be set anew, not renewed."""
     mine = make()
     mine.commit({("orders", 0): 7})
     group.committed_offsets["orders", 0] = (3, "")
-    for act in (mine.renew, mine.set_back):
+    for act in (mine.recommit, mine.reset):
         with pytest.raises(AnotherInstance, match="was 7 and is now 3"):
             act({("orders", 0): 7})
     del group.committed_offsets["orders", 0]

@@ -1,4 +1,4 @@
-"""Notices topics that were deleted and made anew, and ends the query for them: the rule is in `kafka.planning.planner`."""
+"""Notices topics that were deleted and made anew, and ends the query for them. The rule: `kafka.planning.planner`."""
 
 from collections.abc import Iterable, Mapping
 
