@@ -2,8 +2,8 @@ r"""Java's properties syntax, read as java.util.Properties reads it, except that
 
 Not by the library `javaproperties` (0.8.2): of 200,000 texts made of separators, comments, escapes and continuations it
 read 5,738 otherwise than Java 17 (a comment behind an empty continuation is a key to it), and it gives no line numbers
-for messages. This module read 1,191 otherwise: 1,104 with half a pair of surrogates, which it refuses, and 87 that end in
-an empty continuation.
+for messages. This module read 1,191 otherwise: 1,104 with half a pair of surrogates, which it refuses, and 87 that end
+in an empty continuation.
 """
 
 import re
