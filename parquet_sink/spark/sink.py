@@ -1,5 +1,7 @@
 """The Spark data source `parquet_sink`: takes the ranges that are due, and reports to the driver what became of them.
 
+DataFrames with columns of the user's own are written by `spark.frame_sink`.
+
 What happens to a range, and in which order, is written in `pipeline.task`; here is its last but one step.
 """
 
@@ -16,6 +18,7 @@ from parquet_sink.model.ranges import Known
 from parquet_sink.pipeline.outcome import RangeOutcome
 from parquet_sink.pipeline.outcome_events import events_of
 from parquet_sink.spark import handoff
+from parquet_sink.spark.frame_sink import FrameSaveWriter, FrameStreamWriter, is_frame
 from parquet_sink.spark.rows import ranges_in
 from parquet_sink.state.sqlite.store import SqliteStore
 
@@ -43,8 +46,13 @@ class PushSink(DataSource):
     def name(cls) -> str:
         return NAME
 
-    def streamWriter(self, schema: "StructType", overwrite: bool) -> "PushWriter":
+    def streamWriter(self, schema: "StructType", overwrite: bool) -> "PushWriter | FrameStreamWriter":
+        if is_frame(schema):
+            return FrameStreamWriter(self.handoff.settings, overwrite)
         return PushWriter(self.handoff)
+
+    def writer(self, schema: "StructType", overwrite: bool) -> FrameSaveWriter:
+        return FrameSaveWriter(self.handoff.settings, overwrite)
 
 
 class PushWriter(DataSourceStreamArrowWriter):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import ConnectorError, failure_named
@@ -27,6 +28,17 @@ from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.targets.push.settings import PushSettings
 
 CANARY = "canary-1c9e"
+RANGES = StructType(
+    [
+        *(
+            StructField("topic", StringType()),
+            StructField("partition", IntegerType()),
+            StructField("start", LongType()),
+        ),
+        *(StructField("end", LongType()), StructField("reason", StringType()), StructField("work", StringType())),
+    ]
+)
+"""The rows of the source."""
 
 
 def receipt(first: int) -> Receipt:
@@ -60,7 +72,7 @@ def given(tmp_path: Path) -> handoff.Handoff:
 @pytest.fixture
 def writer(given: handoff.Handoff) -> PushWriter:
     """As Spark makes it for a micro-batch."""
-    return PushSink({handoff.RUN_FOLDER: given.folder}).streamWriter(None, False)  # type: ignore[arg-type]
+    return PushSink({handoff.RUN_FOLDER: given.folder}).streamWriter(RANGES, False)
 
 
 @pytest.fixture
