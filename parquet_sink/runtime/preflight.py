@@ -16,7 +16,7 @@ from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files import folders
-from parquet_sink.kafka.client_check import problems as client_problems
+from parquet_sink.kafka.client.check import problems as client_problems
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.net.tls import tls_context
 from parquet_sink.pipeline.settings import SinkSettings

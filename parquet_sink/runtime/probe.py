@@ -20,8 +20,8 @@ from parquet_sink.errors import RESET_TOOL, InvalidConfiguration, KafkaFailed, R
 from parquet_sink.files.cleanup import prepare
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.files.storage import free_space
-from parquet_sink.kafka import client_options
-from parquet_sink.kafka.group_offsets import Committed, GroupOffsets, Key
+from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.group.offsets import Committed, GroupOffsets, Key
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.model.instance import Instance
@@ -135,8 +135,10 @@ def _consumer(kafka: KafkaSettings) -> tuple[Consumer, list[str]]:
     def make(settings: dict[str, Any]) -> Consumer:
         return Consumer({**settings, "error_cb": lambda error: heard.append(_timeless(error.str())), "logger": SILENT})
 
-    client_options.build(Consumer, client_options.reading(kafka)).close()  # fetch settings are the reader's alone
-    return client_options.build(make, client_options.coordinating(kafka)), heard
+    client_options.build(
+        Consumer, client_options.reader_options(kafka)
+    ).close()  # fetch settings are the reader's alone
+    return client_options.build(make, client_options.group_options(kafka)), heard
 
 
 def _brokers(consumer: Consumer, heard: list[str], kafka: KafkaSettings) -> Finding:
@@ -178,7 +180,7 @@ def _topics_and_group(kafka: KafkaSettings) -> Iterator[Finding]:
     try:
         watermarks = Watermarks(kafka)
         keys = watermarks.topic_partitions()
-        firsts, lasts = watermarks.starts(keys), watermarks.ends(keys)
+        firsts, lasts = watermarks.beginning_offsets(keys), watermarks.end_offsets(keys)
     except KafkaFailed as error:
         yield Finding(Verdict.FAILED, "topics", str(error))
         return
@@ -225,7 +227,7 @@ def of_group(
     lags = {key: lasts[key] - found.offset for key, found in committed.items()}
     stands = _listed(f"{_named(key)} at {committed[key].offset} (lag {lag})" for key, lag in sorted(lags.items()))
     begins = f"; {len(fresh)} without offset begin at the {kafka.offset_reset} record" if fresh else ""
-    by = _listed(dict.fromkeys(found.by() for found in committed.values()))
+    by = _listed(dict.fromkeys(found.committer() for found in committed.values()))
     return Finding(Verdict.OK, item, f"lag {sum(lags.values())}: {stands}{begins}; last committed by {by}")
 
 
