@@ -6,18 +6,21 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from integration.bench import figures, processes
+import parquet_sink
+from integration.bench import figures, processes, start
 from integration.bench.figures import Accepted, Pass
 from integration.bench.formats import FORMATS, REGISTRY_URL
 from integration.bench.processes import Usage
 from integration.bench.sampler import Graves
 from integration.bench.sizes import Sizes, from_environment
+from integration.bench.start import Seen
 from integration.registry import RegistryServer
-from parquet_sink.config.connector import load
-from parquet_sink.config.worker import load_worker
+from parquet_sink.connectors.loading import load
+from parquet_sink.connectors.worker_file import load_worker
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.model.records import RecordBatch
@@ -194,3 +197,37 @@ def test_this_process_can_be_seen() -> None:
     """The tree of a process holds the process itself, with memory and CPU time."""
     assert os.getpid() in [process.pid for process in processes.tree(os.getpid())]
     assert processes.memory_bytes(os.getpid()) > 1_000_000
+
+
+def test_milestones_are_told_once() -> None:
+    """The first line that tells a milestone counts; other lines and levels do not."""
+    text = (
+        "2026-01-02 03:04:05,500 DEBUG start: Java answers\n"
+        "2026-01-02 03:04:06,500 DEBUG start: Java answers\n"
+        "2026-01-02 03:04:07,000 INFO start: the session is ready\n"
+        "Traceback\n"
+        "2026-01-02 03:04:08,250 DEBUG connector x: start: the first ranges are planned\n"
+    )
+    found = start.milestones(text)
+    assert found.keys() == {"Java answers", "first ranges planned"}
+    assert found["first ranges planned"] - found["Java answers"] == 2.75
+
+
+def test_each_milestone_is_told_by_the_program() -> None:
+    """A milestone whose words the program no longer says would be missing from the figures."""
+    package = Path(parquet_sink.__file__).parent
+    source = "".join(path.read_text() for path in package.rglob("*.py"))
+    assert [words for words in start.MILESTONES.values() if f'log.debug("{words}")' not in source] == []
+
+
+def test_phases_count_from_the_start_of_the_program() -> None:
+    """A group of processes is there when its first process is; the first file is the first that was accepted."""
+    seen = {5: Seen("JVM", 101.0, 110.0, 1.5), 6: Seen("JVM", 100.5, 100.9, 0.2), 7: Seen("driver", 100.0, 110.0, 0.01)}
+    found = start.phases(100.0, {"Java answers": 103.0}, seen, [108.0, 107.0])
+    expected = {"Java answers": 3.0, "Java started": 0.5, "first file accepted": 7.0, "last file accepted": 8.0}
+    assert found == expected
+    assert start.rows(100.0, seen) == [
+        ["JVM", "0.5", "0.9", "0.20"],
+        ["JVM", "1.0", "", "1.50"],
+        ["all", "", "", "1.71"],
+    ]

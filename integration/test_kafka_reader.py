@@ -1,11 +1,14 @@
-"""What a real broker does to a reader that it does not tell: topics that are deleted, logs that are cut back."""
+"""What a reader gets of a real broker: keys and headers, topics that are deleted, logs that are cut back."""
 
+import ctypes
 import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import confluent_kafka
 import pytest
+from confluent_kafka import Producer
 
 from integration.conftest import TopicFactory
 from integration.harness import Sink, committed
@@ -14,7 +17,50 @@ from parquet_sink.devkit.broker import Broker
 from parquet_sink.errors import TopicGone
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.kafka.settings import KafkaSettings
-from parquet_sink.runtime.connector import Status
+from parquet_sink.model.records import RecordParts
+from parquet_sink.runtime.status import Status
+
+BOTH = RecordParts(keys=True, headers=True)
+
+
+def send_with_header(servers: str, topic: str, name: bytes) -> None:
+    """A record without key whose header has this name: by librdkafka itself, as Python's client sends UTF-8 only."""
+    (path,) = (Path(confluent_kafka.__file__).parents[1] / "confluent_kafka.libs").glob("librdkafka*")
+    client, text, handle, size = ctypes.CDLL(str(path)), ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t
+    client.rd_kafka_conf_new.restype = client.rd_kafka_new.restype = handle
+    conf, trouble = handle(client.rd_kafka_conf_new()), ctypes.create_string_buffer(512)
+    assert client.rd_kafka_conf_set(conf, b"bootstrap.servers", servers.encode(), trouble, size(512)) == 0
+    producer = handle(client.rd_kafka_new(0, conf, trouble, size(512)))
+    of_topic, of_value, of_header = (1, text(topic.encode())), (4, text(b"v"), size(1)), (9, text(name), text(b"1"))
+    assert client.rd_kafka_producev(producer, *of_topic, *of_value, *of_header, ctypes.c_ssize_t(1), 0) == 0
+    assert client.rd_kafka_flush(producer, 30_000) == 0
+    client.rd_kafka_destroy(producer)
+
+
+def test_keys_and_headers_are_read_as_they_are(broker: Broker, topic: TopicFactory, producer: Producer) -> None:
+    """Null, empty and repeated ones are told apart; a header's name that is not UTF-8 hides that record's headers only.
+
+    Read often in one process, because Python changes how it calls what is called often: the batches are equal.
+    """
+    name = topic()
+    producer.produce(name, b"v", b"", headers=[("a", b"1"), ("a", None), ("", b""), ("größe", "x")])
+    producer.produce(name, None, b"k", headers=[])
+    producer.produce(name, b"v", None)
+    assert producer.flush(30) == 0
+    send_with_header(broker.bootstrap_servers, name, b"caf\xe9")
+    producer.produce(name, b"last", b"k")
+    assert producer.flush(30) == 0
+    settings = KafkaSettings((name,), None, "connect-parts", {"bootstrap.servers": broker.bootstrap_servers})
+    (batch,) = RangeReader(settings, name, 0, 0, 5, parts=BOTH).batches()
+    assert batch.values.to_pylist() == [b"v", None, b"v", b"v", b"last"]
+    assert batch.keys is not None
+    assert batch.keys.to_pylist() == [b"", b"k", None, None, b"k"]
+    first = (("a", b"1"), ("a", None), ("", b""), ("größe", b"x"))
+    assert [batch.headers_of(index) for index in range(5)] == [first, (), (), None, ()]
+    for _ in range(5):
+        assert list(RangeReader(settings, name, 0, 0, 5, parts=BOTH).batches()) == [batch]
+    (bare,) = RangeReader(settings, name, 0, 0, 5).batches()
+    assert (bare.keys, bare.headers) == (None, None)
 
 
 def test_a_topic_that_is_deleted_while_it_is_read(broker: Broker, topic: TopicFactory) -> None:
@@ -23,12 +69,12 @@ def test_a_topic_that_is_deleted_while_it_is_read(broker: Broker, topic: TopicFa
     count = 20_000
     broker.produce(name, [(None, b"x" * 1_000)] * count)
     client = {"bootstrap.servers": broker.bootstrap_servers, "queued.max.messages.kbytes": "1024"}
-    blocks = RangeReader(KafkaSettings((name,), None, "connect-deleted", client), name, 0, 0, count).blocks()
-    next(blocks)
+    batches = RangeReader(KafkaSettings((name,), None, "connect-deleted", client), name, 0, 0, count).batches()
+    next(batches)
     broker.delete_topic(name)
     begun = time.monotonic()
     with pytest.raises(TopicGone, match=f"Topic {name}, topic-partition 0 was deleted while it was read"):
-        list(blocks)
+        list(batches)
     assert time.monotonic() - begun < 60
 
 

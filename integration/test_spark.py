@@ -120,20 +120,22 @@ def test_a_micro_batch_that_spark_repeats(sink: Sink, broker: Broker, topic: Top
 
 
 def test_the_source_alone_gives_records(sink: Sink, broker: Broker, topic: TopicFactory, tmp_path: Path) -> None:
-    """With rows=records each record is a row for any sink; nothing secret is among the options."""
+    """With rows=records each record is a row for any sink, with its key and headers; no secret is among the options."""
     name = topic()
-    broker.produce(name, [*numbered(3), (None, None)])
+    broker.produce(name, [*numbered(3), (b"k", None)])
     parquet_sink.register(sink.spark)
     file = connector_file(sink, name, tmp_path)
     with parquet_sink.connector(file, bootstrap_servers=broker.bootstrap_servers) as options:
         assert "AppKey" not in str(options)
-        stream = sink.spark.readStream.format("parquet_sink_kafka").options(**options, rows="records").load()
+        source = sink.spark.readStream.format("parquet_sink_kafka").options(**options, rows="records")
+        stream = source.option("includeHeaders", "true").load()
         writer = stream.writeStream.format("memory").queryName("records")
         query = writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True).start()
         assert query.awaitTermination(int(WAIT_S))
     rows = sink.spark.sql("select * from records order by offset").collect()
     assert [(row["topic"], row["partition"], row["offset"]) for row in rows] == [(name, 0, n) for n in range(4)]
     assert [row["value"] and bytes(row["value"]) for row in rows] == [b'{"n": 0}', b'{"n": 1}', b'{"n": 2}', None]
+    assert (bytes(rows[3]["key"]), [row["headers"] for row in rows]) == (b"k", [[]] * 4)
 
 
 def test_one_connector_runs_once_on_a_machine(sink: Sink, broker: Broker, topic: TopicFactory, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -24,8 +24,9 @@ from parquet_sink.model.receipts import Receipt
 from parquet_sink.net.settings import ProxySettings
 from parquet_sink.targets.delivery import Deliverer
 from parquet_sink.targets.outcome import Verdict
-from parquet_sink.targets.push.client import PushClient
 from parquet_sink.targets.push.settings import PushSettings
+from parquet_sink.targets.push.target import PushTarget
+from parquet_sink.targets.settings import RetrySettings
 
 KEY = "AppKey canary-0123456789"
 NAME = "topic-orders_partition-0_firstOffset-0_lastOffset-9_bytes-7_rows-10.parquet"
@@ -45,27 +46,33 @@ def make_file(folder: Path, content: bytes) -> FinishedFile:
     return FinishedFile(str(path), NAME, "orders", 0, 0, 9, 10, 10, len(content), Reason.RECORDS, 0.0, 0.0, None)
 
 
+PATIENCE = {field.name for field in fields(RetrySettings)}
+
+
+def retry_for(**more: object) -> RetrySettings:
+    """Three attempts in eight seconds; what is no matter of patience is passed over."""
+    quick = RetrySettings(max_retries=3, retry_interval_ms=1, put_timeout_ms=8_000)
+    return replace(quick, **{name: value for name, value in more.items() if name in PATIENCE})  # type: ignore[arg-type]
+
+
 def settings_for(endpoint: str, **more: object) -> PushSettings:
-    """Impatient settings."""
+    """Impatient settings; what is a matter of retries is passed over."""
     quick = PushSettings(
         endpoint,
         Secret(KEY),
         "a+b",
-        max_retries=3,
-        retry_interval_ms=1,
-        put_timeout_ms=8_000,
         connect_timeout_ms=2_000,
         response_timeout_ms=400,
     )
-    return replace(quick, **more)  # type: ignore[arg-type]
+    return replace(quick, **{name: value for name, value in more.items() if name not in PATIENCE})  # type: ignore[arg-type]
 
 
 def deliver(endpoint: str, file: FinishedFile, **more: object) -> Receipt:
     """Sends a file with retries, through a client of its own."""
     settings = settings_for(endpoint, **more)
-    client = PushClient(settings, "1.2.3", environment={})
+    client = PushTarget(settings, "1.2.3", environment={})
     try:
-        return Deliverer("sink", client, settings).deliver(file)
+        return Deliverer("sink", client, retry_for(**more)).deliver(file)
     finally:
         client.close()
 
@@ -237,7 +244,7 @@ def test_an_answer_without_end_is_read_to_64_kib(status: int, file: FinishedFile
     """A body without end is left after 64 KiB, long before the time to answer is over, and its connection closed."""
     started = time.monotonic()
     with ScriptedTarget(script.endless(status)) as target:
-        client = PushClient(settings_for(target.endpoint, response_timeout_ms=20_000), environment={})
+        client = PushTarget(settings_for(target.endpoint, response_timeout_ms=20_000), environment={})
         outcome = client.push(file, 30)
         assert (outcome.verdict is Verdict.REFUSED) is (status == 403)
         assert client.push(file, 30).verdict is Verdict.ACCEPTED
@@ -324,7 +331,7 @@ def test_a_vanished_file_is_storage_trouble(file: FinishedFile) -> None:
 
 def push_twice(settings: PushSettings, file: FinishedFile, pause: float = 0.0) -> list[Verdict]:
     """Sends a file twice with one client."""
-    client = PushClient(settings, environment={})
+    client = PushTarget(settings, environment={})
     verdicts = [client.push(file, 5).verdict]
     time.sleep(pause)
     verdicts.append(client.push(file, 5).verdict)
@@ -367,7 +374,7 @@ def test_close_closes_idle_connections(name: str, file: FinishedFile) -> None:
             ended.set()
 
     with ScriptedTarget(UNKNOWN[name], accept_and_see_the_end) as target:
-        client = PushClient(settings_for(target.endpoint), environment={})
+        client = PushTarget(settings_for(target.endpoint), environment={})
         assert [client.push(file, 5).verdict for _ in range(2)] == [Verdict.UNKNOWN, Verdict.ACCEPTED]
         assert not ended.is_set()
         client.close()
@@ -459,7 +466,7 @@ def test_a_ca_of_the_environment_is_trusted(
 ) -> None:
     """The usual variables for a CA bundle are honoured."""
     with tls_target() as target:
-        client = PushClient(settings_for(target.endpoint), environment={variable: str(certificates / "ca.pem")})
+        client = PushTarget(settings_for(target.endpoint), environment={variable: str(certificates / "ca.pem")})
         assert client.push(file, 5).verdict is Verdict.ACCEPTED
         client.close()
 

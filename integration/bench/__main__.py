@@ -11,7 +11,7 @@ import time
 from importlib.metadata import version
 from typing import Any
 
-from integration.bench import backlog, by_format, figures, freshness, idle, stages, throughput
+from integration.bench import backlog, by_format, figures, freshness, idle, stages, start, throughput
 from integration.bench.parts import Stand, say, stand
 from integration.bench.sizes import Sizes, from_environment
 from parquet_sink import __version__
@@ -43,7 +43,9 @@ def measure(ready: Stand, sizes: Sizes) -> dict[str, Any]:
     """The figures of each part that is asked for, as the last line has them."""
     found: dict[str, Any] = by_format.run(ready) if sizes.formats else {}
     for part in sizes.parts:
-        if part in ("4", "1"):
+        if part == "start":
+            found.update(start.run(ready))
+        elif part in ("4", "1"):
             say(f"throughput, {part} topic-partition{'s' if part != '1' else ''}")
             found[part] = throughput.run(ready, ready.orders(int(part)))
         elif part == "freshness":

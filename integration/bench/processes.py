@@ -77,17 +77,19 @@ def group_of(pid: int, root: int) -> str:
     if pid == root:
         return "driver"
     command = read(f"/proc/{pid}/cmdline").replace("\0", " ")
-    if "org.apache.spark" in command or "py4j" in command:
+    if "org.apache.spark" in command and not command.startswith("/bin/sh"):
         return "JVM"
     for sign, group in _BY_COMMAND.items():
         if sign in command:
             return group
-    if "parquet_sink.spark.daemon" in command:
+    if "-m parquet_sink.spark.daemon" in command:
         return _worker(pid)
     return "other"
 
 
 _BY_COMMAND: Final = {
+    "forks.server": "fork server",
+    "forks/client.py": "stand-ins for forked processes",
     "streaming_source_runner": "source planners (admission)",
     "streaming_sink_runner": "sink planners (receipts)",
     "pyspark.sql.worker": "planning helpers",

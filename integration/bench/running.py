@@ -56,10 +56,13 @@ def connector_file(
 class SinkProcess:
     """One run of the command line. A context manager: the process and all its children are gone at its end."""
 
-    def __init__(self, files: Sequence[Path], servers: str, folder: Path) -> None:
+    def __init__(
+        self, files: Sequence[Path], servers: str, folder: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
+        """environment: variables on top of those of this process."""
         self._command = [sys.executable, "-m", "parquet_sink", "run", "--no-live", "--bootstrap-servers", servers]
         self._command += map(str, files)
-        self._servers = servers
+        self._servers, self._environment = servers, {**os.environ, **(environment or {})}
         self.log = folder / "sink.log"
         self.started_at = 0.0
         self._process: subprocess.Popen[bytes] | None = None
@@ -68,7 +71,12 @@ class SinkProcess:
         self.started_at = time.time()
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
-                self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self._environment,
+                start_new_session=True,
             )
         return self
 

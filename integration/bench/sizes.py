@@ -8,7 +8,7 @@ from typing import Final
 from integration.bench.formats import FORMATS
 from parquet_sink.errors import InvalidConfiguration
 
-PARTS: Final = ("4", "1", "freshness", "idle", "backlog", "stages")
+PARTS: Final = ("start", "4", "1", "freshness", "idle", "backlog", "stages")
 USUAL: Final = tuple(part for part in PARTS if part != "backlog")
 
 

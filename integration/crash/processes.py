@@ -19,6 +19,8 @@ class Process:
     command: str
 
 
+STAND_IN: Final = "/spark/forks/client.py"
+"""In the command of what Java takes for a Python process, where that is a fork: killing it does no harm."""
 MARK: Final = "PARQUET_SINK_TEST_MARK"
 """The variable that tells a run's processes: children inherit it, also when their parent is gone."""
 
@@ -33,7 +35,8 @@ def of_run(mark: str) -> list[Process]:
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
                 if fields[0] not in "ZX" and wanted in (entry / "environ").read_bytes().split(b"\0"):
                     command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-                    found.append(Process(int(entry.name), int(fields[1]), int(fields[19]), command))
+                    if STAND_IN not in command:
+                        found.append(Process(int(entry.name), int(fields[1]), int(fields[19]), command))
     return found
 
 

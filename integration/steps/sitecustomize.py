@@ -21,12 +21,12 @@ SEAMS = {
     "parquet_sink.kafka.range_reader": ("RangeReader._acquire", "RangeReader._release"),
     "parquet_sink.shape.shaper": ("Shaper.shape",),
     "parquet_sink.files.accumulator": ("Accumulator.add", "Accumulator._close_file"),
-    "parquet_sink.targets.push.client": ("PushClient.push",),
+    "parquet_sink.targets.push.target": ("PushTarget.push",),
     "parquet_sink.targets.delivery": ("after_acceptance",),
     "parquet_sink.pipeline.range_flush": ("RangeFlush.outcome",),
     "parquet_sink.spark.sink": ("PushWriter.write", "PushWriter.commit"),
-    "parquet_sink.state.sqlite": ("State.accept",),
-    "parquet_sink.kafka.group_offsets": ("GroupOffsets._send",),
+    "parquet_sink.state.sqlite.store": ("SqliteStore.record_accepted",),
+    "parquet_sink.kafka.group.offsets": ("GroupOffsets._send",),
 }
 
 

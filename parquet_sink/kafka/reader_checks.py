@@ -1,4 +1,4 @@
-"""What a reader does about two things that no record tells: a topic that is gone, and a log that was cut back."""
+"""What a reader checks beside its records: whether its topic is still there, and whether the log was truncated."""
 
 import logging
 from typing import Final
@@ -6,29 +6,29 @@ from typing import Final
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from parquet_sink.errors import KafkaFailed, TopicGone
-from parquet_sink.kafka import client_errors, leader_epochs
+from parquet_sink.kafka import leader_epochs
+from parquet_sink.kafka.client import errors as client_errors
 
 log = logging.getLogger(__name__)
 
-LOOK_S: Final = 5.0
-"""After so much silence, and each time as long again, a reader asks whether its topic is there."""
+ASK_AFTER_S: Final = 5.0
+"""After so long without a record, and each time as long again, a reader asks whether its topic is there."""
 TIMEOUT_S: Final = 5.0
 
 
-class Lookout:
-    """Of the reader of one range, which begins at `start`. stop: whether a loss stops the connector."""
+class ReaderChecks:
+    """For the reader of one range, which begins at `start`. stop: whether a loss stops the connector."""
 
     def __init__(self, topic: str, partition: int, start: int, *, stop: bool) -> None:
         self._topic, self._partition, self._start, self._stop = topic, partition, start, stop
-        self._looks = 0
+        self._asked = 0
 
-    def silent(self, consumer: Consumer, silent_s: float) -> None:
-        """No record came for so long. The client says nothing of a topic that is gone. Raises TopicGone."""
-        looks = int(silent_s / LOOK_S)
-        if looks <= self._looks:
-            self._looks = looks
+    def on_silence(self, consumer: Consumer, silent_s: float) -> None:
+        """To be called when no record came for so long; the client reports no topic that is gone. Raises TopicGone."""
+        due, asked = int(silent_s / ASK_AFTER_S), self._asked
+        self._asked = due
+        if due <= asked:
             return
-        self._looks = looks
         try:
             consumer.get_watermark_offsets(TopicPartition(self._topic, self._partition), timeout=TIMEOUT_S)
         except KafkaException as error:
@@ -37,20 +37,20 @@ class Lookout:
                     f"Topic {self._topic}, topic-partition {self._partition} was deleted while it was read."
                 ) from None
 
-    def cut_back(self, said: str, received: int) -> None:
-        """The client says that the log is another one below `received`. Returns when reading goes on there.
+    def on_truncation(self, message: str, received: int) -> None:
+        """The client's message says that the log is another one below `received`. Returns when reading goes on there.
 
         Raises OffsetsLost if what was delivered differs and that is not accepted, and KafkaFailed if only what was read
         of this range does: then it is read again from its start.
         """
-        cut = leader_epochs.cut_at(said, received)
+        cut = leader_epochs.truncation_offset(message, received)
         if cut is None:
             log.warning(
                 "Topic %s, topic-partition %d: whether the log was cut back below %d cannot be told. %s Going on.",
-                self._topic, self._partition, received, said,
+                self._topic, self._partition, received, message,
             )  # fmt: skip
             return
-        error = leader_epochs.cut_back(self._topic, self._partition, min(received, self._start), cut)
+        error = leader_epochs.log_truncated(self._topic, self._partition, min(received, self._start), cut)
         if cut >= self._start:
             raise KafkaFailed(
                 f"Topic {self._topic}, topic-partition {self._partition}: the log was cut back to {cut} while it was "

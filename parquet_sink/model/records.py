@@ -1,12 +1,34 @@
-"""A block: up to some thousand records of one topic-partition, as Arrow arrays.
+"""Records of one topic-partition as Arrow arrays, and what of a record is read.
 
-Blocks are what the reading thread of a Spark task hands to the one that writes.
+Batches of records are what the reading thread of a Spark task hands to the one that writes.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, chain
+from typing import Final
 
 import pyarrow as pa
+
+Header = tuple[str, bytes | None]
+
+_HEADER_FIELDS: Final = (pa.field("key", pa.string()), pa.field("value", pa.binary()))
+HEADERS: Final = pa.list_(pa.field("element", pa.struct(_HEADER_FIELDS)))
+"""The type of `RecordBatch.headers`."""
+
+
+@dataclass(frozen=True)
+class RecordParts:
+    """What of a record is read beside its offset, timestamp and value. `a | b`: what either asks for."""
+
+    keys: bool = False
+    headers: bool = False
+
+    def __or__(self, other: "RecordParts") -> "RecordParts":
+        return RecordParts(self.keys or other.keys, self.headers or other.headers)
+
+
+VALUES_ONLY: Final = RecordParts()
 
 
 @dataclass(frozen=True)
@@ -15,7 +37,10 @@ class RecordBatch:
 
     offsets: int64, strictly increasing, no nulls; gaps are fine (transaction markers, compaction). timestamps: int64,
     epoch milliseconds, no nulls (0 when the record has none). values: binary, the bytes of the record's value as Kafka
-    had them; null is a tombstone. All three have one entry per record; together the values stay below 2 GiB.
+    had them; null is a tombstone. keys: likewise; null is no key. headers: of type HEADERS, for each record its headers
+    in their order, names may repeat, values may be null; the list is empty where there are none, and null where they
+    cannot be read because a name is not UTF-8. keys and headers are None as a whole when they were not asked for. All
+    have one entry per record; together the values, and the keys, stay below 2 GiB.
     """
 
     topic: str
@@ -23,16 +48,26 @@ class RecordBatch:
     offsets: pa.Int64Array
     timestamps: pa.Int64Array
     values: pa.BinaryArray
+    keys: pa.BinaryArray | None = None
+    headers: pa.ListArray | None = None
 
     def __post_init__(self) -> None:
-        if not len(self.offsets) == len(self.timestamps) == len(self.values):
+        arrays = {"timestamps": self.timestamps, "values": self.values, "keys": self.keys, "headers": self.headers}
+        lengths = {name: len(array) for name, array in arrays.items() if array is not None}
+        if any(length != len(self.offsets) for length in lengths.values()):
+            found = ", ".join(f"{length} {name}" for name, length in lengths.items())
             raise ValueError(
-                f"RecordBatch of topic {self.topic}, topic-partition {self.partition}: {len(self.offsets)} offsets, "
-                f"{len(self.timestamps)} timestamps and {len(self.values)} values do not match."
+                f"RecordBatch of topic {self.topic}, topic-partition {self.partition}: {len(self.offsets)} offsets do "
+                f"not match {found}."
             )
 
     def __len__(self) -> int:
         return len(self.offsets)
+
+    def headers_of(self, index: int) -> tuple[Header, ...] | None:
+        """The headers of one record; None when they were not asked for, or cannot be read."""
+        found = None if self.headers is None else self.headers[index].as_py()
+        return None if found is None else tuple((one["key"], one["value"]) for one in found)
 
     @classmethod
     def of(
@@ -42,9 +77,34 @@ class RecordBatch:
         offsets: Sequence[int],
         timestamps: Sequence[int],
         values: Sequence[bytes | None],
+        keys: Sequence[bytes | None] | None = None,
+        headers: Sequence[Sequence[Header] | None] | None = None,
     ) -> "RecordBatch":
-        """A block from one entry per record. Raises ValueError when lengths differ or the values exceed 2 GiB."""
-        array = pa.array(values, pa.binary())
-        if isinstance(array, pa.ChunkedArray):
-            raise ValueError(f"RecordBatch of topic {topic}, topic-partition {partition}: the values exceed 2 GiB.")
-        return cls(topic, partition, pa.array(offsets, pa.int64()), pa.array(timestamps, pa.int64()), array)
+        """A batch from one entry per record. Raises ValueError when lengths differ or something exceeds 2 GiB."""
+        where = f"RecordBatch of topic {topic}, topic-partition {partition}"
+        return cls(
+            topic,
+            partition,
+            pa.array(offsets, pa.int64()),
+            pa.array(timestamps, pa.int64()),
+            _binary(values, f"{where}: the values"),
+            None if keys is None else _binary(keys, f"{where}: the keys"),
+            None if headers is None else _header_lists(headers, f"{where}: the headers"),
+        )
+
+
+def _binary(values: Sequence[bytes | None], what: str) -> pa.BinaryArray:
+    array = pa.array(values, pa.binary())
+    if isinstance(array, pa.ChunkedArray):
+        raise ValueError(f"{what} exceed 2 GiB.")
+    return array
+
+
+def _header_lists(headers: Sequence[Sequence[Header] | None], what: str) -> pa.ListArray:
+    flat = list(chain.from_iterable(filter(None, headers)))
+    names = pa.array([name for name, _ in flat], pa.string())
+    values = _binary([value for _, value in flat], what)
+    ends = accumulate((len(one or ()) for one in headers), initial=0)
+    nulls = pa.array([one is None for one in headers], pa.bool_())
+    structs = pa.StructArray.from_arrays([names, values], fields=_HEADER_FIELDS)
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), structs, type=HEADERS, mask=nulls)

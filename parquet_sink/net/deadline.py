@@ -1,4 +1,4 @@
-"""A deadline for one attempt that holds whatever the other side does: drip, stall, or never end.
+"""A deadline for one exchange that holds whatever the other side does: drip, stall, or never end.
 
 Socket timeouts bound one read or write each, never their sum. So a thread keeps the time and shuts the socket down
 when it is over, which ends any read or write at once.
@@ -8,38 +8,41 @@ import socket
 import threading
 import time
 from contextlib import suppress
+from contextvars import ContextVar, Token
 from types import TracebackType
 from typing import Any, Final, Self
 
-_AGAIN_SECONDS: Final = 0.05
-_current = threading.local()
+_CUT_AGAIN_SECONDS: Final = 0.05
 
 
-class AttemptDeadline:
-    """Context manager around one attempt of the current thread. `fired` tells whether the time ran out.
+class ExchangeDeadline:
+    """Context manager around one request and its answer, made by the current thread.
 
-    total_seconds: for the whole attempt. answer_seconds: from the end of the request to the end of the answer.
+    total_seconds: for the whole exchange. answer_seconds: from the end of the request to the end of the answer.
+    `fired`: the time ran out. `connected`: a connection was there, TLS and proxies included.
     """
 
     def __init__(self, total_seconds: float, answer_seconds: float) -> None:
         self.answer_seconds = answer_seconds
-        self.fired = False
+        self.fired = self.connected = False
         self._end = time.monotonic() + total_seconds
         self._done = False
         self._connection: Any = None
         self._socket: Any = None
         self._changed = threading.Condition()
-        self._thread = threading.Thread(target=self._run, name="upload-deadline", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="http-deadline", daemon=True)
+        self._token: Token[ExchangeDeadline | None] | None = None
 
     def __enter__(self) -> Self:
-        _current.watch = self
+        self._token = _current.set(self)
         self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _current.watch = None
+        if self._token is not None:
+            _current.reset(self._token)
         with self._changed:
             self._done = True
             self._changed.notify()
@@ -49,11 +52,16 @@ class AttemptDeadline:
         """Until the deadline, at least 1 ms."""
         return max(0.001, self._end - time.monotonic())
 
-    def follow(self, connection: Any) -> None:
-        """Names the connection that this attempt uses, before it connects and whenever its socket changes."""
+    def connecting(self, connection: Any) -> None:
+        """Names the connection of this exchange; its attribute `sock` is what is shut down when the time is over."""
         with self._changed:
             self._connection = connection
             self._socket = connection.sock or self._socket
+
+    def has_connection(self, connection: Any) -> None:
+        """The connection is there, be it new or used again."""
+        self.connecting(connection)
+        self.connected = True
 
     def request_sent(self) -> None:
         """From now on the time to answer runs."""
@@ -70,7 +78,7 @@ class AttemptDeadline:
                 else:
                     self.fired = True
                     self._cut()
-                    self._changed.wait(_AGAIN_SECONDS)  # a socket that is not there yet will be
+                    self._changed.wait(_CUT_AGAIN_SECONDS)  # a socket that is not there yet will be
 
     def _cut(self) -> None:
         socks: tuple[Any, ...] = (getattr(self._connection, "sock", None), self._socket)
@@ -79,6 +87,9 @@ class AttemptDeadline:
                 socket.socket.shutdown(sock, socket.SHUT_RDWR)  # SSLSocket's own is not safe across threads
 
 
-def current() -> AttemptDeadline | None:
-    """The watch of the current thread's attempt."""
-    return getattr(_current, "watch", None)
+_current: ContextVar[ExchangeDeadline | None] = ContextVar("parquet_sink_exchange_deadline", default=None)
+
+
+def current_deadline() -> ExchangeDeadline | None:
+    """The deadline of the exchange that the current thread makes."""
+    return _current.get()

@@ -1,4 +1,4 @@
-"""Exceptions of requests, urllib3, ssl and PySocks as kinds of failure."""
+"""Exceptions of urllib3, ssl and PySocks, told apart as the ways in which an exchange fails."""
 
 import re
 import socket
@@ -6,48 +6,52 @@ import ssl
 from collections.abc import Iterator
 from typing import Final
 
-import requests
 import socks  # type: ignore[import-untyped]
+import urllib3
 from urllib3.exceptions import NewConnectionError
 
-from parquet_sink.targets.outcome import Failure
+from parquet_sink.net.exchange import FailureKind, RequestFailed
 
 _TUNNEL_STATUS: Final = re.compile(r"Tunnel connection failed: (\d{3})")
 _PROXY_REFUSES: Final = range(400, 500)
+_PROXY_MAY_PASS: Final = frozenset({408, 425, 429})
 _TLS_CUT: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 
 
-def failure_of(error: BaseException, *, body_started: bool) -> tuple[Failure, str]:
-    """The kind of failure, and what the library said of it. `body_started`: some of the file may have gone out."""
+def failure_of(error: BaseException, *, request_started: bool, body_started: bool) -> RequestFailed:
+    """What an exception of the libraries means.
+
+    request_started: the server may have seen some of the request; body_started: some of its body.
+    """
     chain = list(_chain(error))
     kind = _tls_failure(chain, body_started=body_started) or _proxy_failure(chain)
-    return kind or _connection_failure(chain, body_started=body_started), _detail(chain)
+    return RequestFailed(kind or _connection_failure(chain, request_started=request_started), _detail(chain))
 
 
-def _tls_failure(chain: list[BaseException], *, body_started: bool) -> Failure | None:
+def _tls_failure(chain: list[BaseException], *, body_started: bool) -> FailureKind | None:
     """A handshake that fails for a reason would fail again; one that is cut, or trouble after it, is a broken line."""
     if _holds(chain, ssl.SSLCertVerificationError):
-        return Failure.TLS
-    if not _holds(chain, requests.exceptions.SSLError) or _holds(chain, _TLS_CUT):
+        return FailureKind.TLS
+    if not _holds(chain, urllib3.exceptions.SSLError) or _holds(chain, _TLS_CUT):
         return None
-    return Failure.BROKEN if body_started else Failure.TLS
+    return FailureKind.BROKEN if body_started else FailureKind.TLS
 
 
-def _connection_failure(chain: list[BaseException], *, body_started: bool) -> Failure:
-    """Time that runs out before the body has begun was spent on connecting, the TLS handshake included."""
-    if _holds(chain, (requests.Timeout, TimeoutError)):
-        return Failure.NO_ANSWER if body_started else Failure.CONNECT_TIMEOUT
-    return Failure.CONNECT if _holds(chain, NewConnectionError) else Failure.BROKEN
+def _connection_failure(chain: list[BaseException], *, request_started: bool) -> FailureKind:
+    """Time that runs out before the request has begun was spent on connecting, the TLS handshake included."""
+    if _holds(chain, (urllib3.exceptions.TimeoutError, TimeoutError)) and not _holds(chain, NewConnectionError):
+        return FailureKind.NO_ANSWER if request_started else FailureKind.CONNECT_TIMEOUT
+    return FailureKind.CONNECT if _holds(chain, NewConnectionError) else FailureKind.BROKEN
 
 
-def _proxy_failure(chain: list[BaseException]) -> Failure | None:
+def _proxy_failure(chain: list[BaseException]) -> FailureKind | None:
     for error in chain:
         if isinstance(error, socks.SOCKS5AuthError):
-            return Failure.PROXY_REFUSED
+            return FailureKind.PROXY_REFUSED
         if status := _TUNNEL_STATUS.search(str(error)):
-            refused = int(status[1]) in _PROXY_REFUSES and int(status[1]) not in (408, 425, 429)
-            return Failure.PROXY_REFUSED if refused else Failure.PROXY
-    return Failure.PROXY if _holds(chain, (requests.exceptions.ProxyError, socks.ProxyError)) else None
+            refused = int(status[1]) in _PROXY_REFUSES and int(status[1]) not in _PROXY_MAY_PASS
+            return FailureKind.PROXY_REFUSED if refused else FailureKind.PROXY
+    return FailureKind.PROXY if _holds(chain, (urllib3.exceptions.ProxyError, socks.ProxyError)) else None
 
 
 def _holds(chain: list[BaseException], kinds: type[BaseException] | tuple[type[BaseException], ...]) -> bool:

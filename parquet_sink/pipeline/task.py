@@ -9,7 +9,7 @@ For each range [start, end):
   5. the accepted file is removed from the disk                          (`targets.delivery`)
   6. what the range taught and how far it got goes to the driver         (`RangeOutcome`)
   7. the driver notes receipts and accepted offsets, then any failure    (`PushWriter.commit`)
-  8. the next tick commits the accepted offsets to the group             (`kafka.range_plans`)
+  8. the next tick commits the accepted offsets to the group             (`kafka.planning.range_plans`)
 
 A crash before 4 leaves nothing behind but local files, which the next attempt or start removes. A crash between 4 and
 8 sends the same files again, under the same names, with the same rows: a range is always repeated as a whole, from
@@ -31,7 +31,7 @@ from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.process.memory import give_back
 from parquet_sink.targets.delivery import Deliverer
-from parquet_sink.targets.push.client import client_for
+from parquet_sink.targets.opening import target_for
 from parquet_sink.targets.uploader import OrderedUploader
 
 log = logging.getLogger(__name__)
@@ -46,8 +46,8 @@ class TaskFlush:
     def __init__(self, settings: SinkSettings) -> None:
         configure_worker(settings.name)
         self._settings = settings
-        client = client_for(settings.push)
-        deliverer = Deliverer(settings.name, client, settings.push, keep_files=settings.files.keep_files)
+        target = target_for(settings.target)
+        deliverer = Deliverer(settings.name, target, settings.retry, keep_files=settings.files.keep_files)
         self._uploader = OrderedUploader(deliverer)
         self._flushes: dict[tuple[str, int], RangeFlush] = {}
 
@@ -83,7 +83,7 @@ class TaskFlush:
             *(planned.topic, planned.partition, planned.start, planned.end, planned.topic_id),
             accepted=planned.accepted,
             epoch=planned.epoch,
-        ).blocks()
+        ).batches()
 
     def _flush(self, planned: PlannedRange) -> RangeFlush:
         key = (planned.topic, planned.partition)

@@ -61,6 +61,12 @@ def _tell(words: str) -> None:
             os.write(2, f"parquet-sink: {words}\n".encode())
 
 
+def ignore_stops() -> None:
+    """In a process whose end is the end of its input: signals that are meant for the program end nothing here."""
+    for number in _STOPS:
+        signal.signal(number, signal.SIG_IGN)
+
+
 def let_parent_end_us() -> None:
     """In a process that Spark's Java started by itself, and ends by SIGTERM: Java's deafness is not for it.
 

@@ -4,6 +4,7 @@ PySpark's own way of starting it leaves it in the program's process group, where
 of a flush; and it cannot be given up before it answers.
 """
 
+import logging
 import os
 import subprocess
 import time
@@ -22,6 +23,8 @@ from parquet_sink.errors import SetupError
 from parquet_sink.process import logs
 from parquet_sink.process.tether import Tether
 from parquet_sink.spark.causes import java_said
+
+log = logging.getLogger(__name__)
 
 LOOK_S: Final = 0.05
 END_S: Final = 10.0
@@ -57,6 +60,7 @@ class Java:
         with told.open("rb") as file:
             port, secret = read_int(file), UTF8Deserializer().loads(file)  # type: ignore[no-untyped-call]
         told.unlink()
+        log.debug("start: Java answers")
         return _connected(port, secret)
 
     def _start(self, command: Sequence[str], told: Path) -> None:

@@ -21,8 +21,10 @@ ARROW: Final = pa.schema(
         ("work", pa.string()),
     ]
 )
-RECORDS_DDL: Final = "topic string, partition int, offset long, timestamp long, value binary"
+RECORDS_DDL: Final = "topic string, partition int, offset long, timestamp long, value binary, key binary"
 """One row for each record; timestamp in epoch milliseconds, 0 when the record has none; value null for a tombstone."""
+HEADERS_DDL: Final = f"{RECORDS_DDL}, headers array<struct<key: string, value: binary>>"
+"""The same with the headers, null where a header's name is not UTF-8."""
 WARM_UP: Final = "warm-up"
 """The reason of a range that exists only to load and compile everything before the first real one."""
 
@@ -41,13 +43,17 @@ def ranges_in(batch: pa.RecordBatch) -> Iterator[PlannedRange]:
             yield PlannedRange.from_json(work)
 
 
-def of_records(block: RecordBatch) -> pa.RecordBatch:
-    """The records of a block as rows of RECORDS_DDL."""
-    count = len(block)
-    names = ["topic", "partition", "offset", "timestamp", "value"]
-    topic, partition = (
-        pa.repeat(pa.scalar(block.topic), count),
-        pa.repeat(pa.scalar(block.partition, pa.int32()), count),
-    )
-    arrays = [topic, partition, block.offsets, block.timestamps, block.values]
-    return pa.RecordBatch.from_arrays(arrays, names=names)
+def of_records(batch: RecordBatch) -> pa.RecordBatch:
+    """The records of a batch that has keys, as rows of RECORDS_DDL, or of HEADERS_DDL if it has headers."""
+    count = len(batch)
+    columns = {
+        "topic": pa.repeat(pa.scalar(batch.topic), count),
+        "partition": pa.repeat(pa.scalar(batch.partition, pa.int32()), count),
+        "offset": batch.offsets,
+        "timestamp": batch.timestamps,
+        "value": batch.values,
+        "key": batch.keys,
+    }
+    if batch.headers is not None:
+        columns["headers"] = batch.headers
+    return pa.RecordBatch.from_pydict(columns)

@@ -14,6 +14,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from parquet_sink.process import logs
+from parquet_sink.spark.forks.host import ForkServer
 from parquet_sink.spark.java import Java
 from parquet_sink.spark.program import register
 
@@ -82,6 +83,7 @@ class Session:
         self.master, self._extra = master or LOCAL_MASTER, dict(extra or {})
         self._folder = folder / "spark"
         self.java = Java(self._folder, folder)
+        self._forks = ForkServer(self._folder)
         self._spark: SparkSession | None = None
 
     def start(self) -> SparkSession:
@@ -92,18 +94,22 @@ class Session:
     def connect(self) -> None:
         """Starts Java and Spark, which takes seconds. In the main thread PySpark takes SIGINT for itself here."""
         local = self.master.startswith("local")
-        _set_environment(local)
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _set_environment(local)
+        if local:  # executors elsewhere start Python by its path
+            os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = self._forks.start()
         conf = SparkConf(loadDefaults=False).setMaster(self.master)
         for key, value in self._settings(local).items():
             conf.set(key, value)
         context = SparkContext(conf=conf, gateway=self.java.launch(conf))
+        log.debug("start: the Spark context is ready")
         vars(context._accumulatorServer)["handle_error"] = _said_elsewhere  # noqa: SLF001 - prints a trace otherwise
 
     def open(self) -> SparkSession:
         """The session; it is known to the thread that asks, in which queries are to be started."""
         self._spark = SparkSession.builder.getOrCreate()
         register(self._spark)
+        log.debug("start: the session is ready")
         return self._spark
 
     def _settings(self, local: bool) -> dict[str, str]:
@@ -127,6 +133,7 @@ class Session:
             stopping.start()
             stopping.join(STOP_S)
         self.java.end()
+        self._forks.end()
 
 
 def _said_elsewhere(request: object, address: object) -> None:

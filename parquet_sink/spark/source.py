@@ -4,6 +4,8 @@ Its options come from `parquet_sink.spark.handoff`; its rows are described in `s
 `latestOffset` and `partitions` in one long-lived process beside the driver, and `read` in workers.
 """
 
+import logging
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -13,24 +15,30 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
 from parquet_sink.errors import SinkError
-from parquet_sink.kafka.group_offsets import Key
-from parquet_sink.kafka.task_assignment import by_task
+from parquet_sink.kafka.group.offsets import Key
+from parquet_sink.kafka.planning.task_assignment import by_task
+from parquet_sink.model.events import ConnectorRunning
 from parquet_sink.model.ranges import PlannedRange
+from parquet_sink.model.records import RecordParts
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.spark import handoff, rows, stream_offsets
-from parquet_sink.spark.rows import WARM_UP
-from parquet_sink.state.sqlite import State
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import SLOTS, STARTED, WARM_UP
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from parquet_sink.kafka.planner import Ticker
+    from parquet_sink.kafka.planning.planner import Planner
     from parquet_sink.kafka.range_reader import RangeReader
+
+log = logging.getLogger(__name__)
 
 NAME = "parquet_sink_kafka"
 FORM = "rows"
 """The option that chooses between one row for each range and one row for each record."""
+INCLUDE_HEADERS = "includeHeaders"
+"""The option, named as that of Spark's own Kafka source, that adds the records' headers to their rows."""
 
 
 class Form(StrEnum):
@@ -54,26 +62,29 @@ class KafkaRanges(DataSource):
     def __init__(self, options: Mapping[str, str]) -> None:
         self.handoff = handoff.read(options)
         self.form = Form(options.get(FORM, Form.RANGES))
+        self.headers = options.get(INCLUDE_HEADERS, "false").lower() == "true"
 
     @classmethod
     def name(cls) -> str:
         return NAME
 
     def schema(self) -> str:
-        return rows.DDL if self.form is Form.RANGES else rows.RECORDS_DDL
+        if self.form is Form.RANGES:
+            return rows.DDL
+        return rows.HEADERS_DDL if self.headers else rows.RECORDS_DDL
 
     def streamReader(self, schema: "StructType") -> "RangeSource":
-        return RangeSource(self.handoff, self.form)
+        return RangeSource(self.handoff, self.form, RecordParts(keys=True, headers=self.headers))
 
 
 class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """One per query and process. What `read` needs is pickled with it; the rest is made where it is used."""
 
-    def __init__(self, given: handoff.Handoff, form: "Form") -> None:
-        self._given, self._form = given, form
-        self._ticker: Ticker | None = None
-        self._state: State | None = None
-        self._draining = False
+    def __init__(self, given: handoff.Handoff, form: "Form", parts: RecordParts) -> None:
+        self._given, self._form, self._parts = given, form, parts
+        self._planner: Planner | None = None
+        self._state: SqliteStore | None = None
+        self._draining = self._planned = False
         self._offered: dict[str, Any] | None = None
         self._reading: dict[Key, int] = {}
 
@@ -92,13 +103,16 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Asked at each tick, and only when the micro-batch before is done."""
         state = self._opened()
-        if not self._draining and stream_offsets.is_first(start) and state.said("warm"):
+        if not self._draining and stream_offsets.is_first(start) and state.get(WARM_UP):
             return stream_offsets.warm_up(start)
         with _told(state):
-            ticker = self._begun()
+            planner = self._begun()
             if self._draining:
-                ticker.drain()
-            due = ticker.tick(self._done(start))
+                planner.drain()
+            due = planner.tick(self._done(start))
+        if due and not self._planned:
+            self._planned = True
+            log.debug("start: the first ranges are planned")
         self._offered = stream_offsets.after(start, due) if due else None
         return self._offered or start
 
@@ -110,25 +124,27 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Asked when a micro-batch begins, and at once for one that an earlier run planned and did not end."""
         if stream_offsets.is_warm_up(end):
-            slots = int(self._opened().said("slots") or 1)
-            return [Work([PlannedRange("", index, 0, 0, WARM_UP)]) for index in range(slots)] if end != start else []
+            slots = int(self._opened().get(SLOTS) or 1)
+            return (
+                [Work([PlannedRange("", index, 0, 0, rows.WARM_UP)]) for index in range(slots)] if end != start else []
+            )
         due: Sequence[PlannedRange] = []
         with _told(self._opened()):
-            ticker = self._begun()
+            planner = self._begun()
             if end == self._offered:
-                due = ticker.under_way
+                due = planner.in_flight
             elif end != start:
-                due = ticker.repeated(stream_offsets.ranges(end))
+                due = planner.repeated(stream_offsets.ranges(end))
         self._reading = {(one.topic, one.partition): one.end for one in due}
-        return [Work(pile) for pile in by_task(due, ticker.tasks())]
+        return [Work(pile) for pile in by_task(due, planner.tasks())]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         assert isinstance(partition, Work)
         for planned in partition.ranges:
             if self._form is Form.RANGES:
                 yield rows.of_range(planned)
-            elif planned.reason != WARM_UP:
-                yield from map(rows.of_records, self._reader(planned).blocks())
+            elif planned.reason != rows.WARM_UP:
+                yield from map(rows.of_records, self._reader(planned).batches())
 
     def _reader(self, planned: PlannedRange) -> "RangeReader":
         """For rows of records; what cannot be read is raised, since no sink of ours would hear of it."""
@@ -136,46 +152,51 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         kafka = self._given.settings.kafka
         topic, partition, topic_id = planned.topic, planned.partition, planned.topic_id
-        return RangeReader(kafka, topic, partition, planned.start, planned.end, topic_id, epoch=planned.epoch)
+        start, end, epoch = planned.start, planned.end, planned.epoch
+        return RangeReader(kafka, topic, partition, start, end, topic_id, epoch=epoch, parts=self._parts)
 
     def stop(self) -> None:
-        if self._ticker is not None:
-            self._ticker.close()
+        if self._planner is not None:
+            self._planner.close()
 
-    def _opened(self) -> State:
+    def _opened(self) -> SqliteStore:
         if self._state is None:
-            self._state = State(self._given.state_path)
+            self._state = SqliteStore(self._given.state_path)
         return self._state
 
-    def _begun(self) -> "Ticker":
+    def _begun(self) -> "Planner":
         """Begins where the group's offsets say, once for each query: Spark's checkpoint is no position."""
-        if self._ticker is None:
-            from parquet_sink.kafka.planner import Ticker  # only in the planner's process
+        if self._planner is None:
+            from parquet_sink.kafka.planning.planner import Planner  # only in the planner's process
 
             configure_worker(self._given.settings.name)
-            ticker = Ticker(self._given.settings, self._opened(), self._given.instance)
-            ticker.begin()
-            self._ticker = ticker
-            self._opened().say("begun", True)
-        return self._ticker
+            planner = Planner(self._given.settings, self._opened(), self._given.instance)
+            planner.begin()
+            self._planner = planner
+            self._opened().set(STARTED, True)
+            self._opened().append_events([ConnectorRunning(self._given.settings.name, time.time())])
+            log.debug("start: the topic-partitions are known")
+        return self._planner
 
     def __getstate__(self) -> dict[str, Any]:
         return {
             "_given": self._given,
             "_form": self._form,
-            "_ticker": None,
+            "_parts": self._parts,
+            "_planner": None,
             "_state": None,
             "_draining": self._draining,
+            "_planned": False,
             "_offered": None,
             "_reading": {},
         }
 
 
 @contextmanager
-def _told(state: State) -> Iterator[None]:
+def _told(state: SqliteStore) -> Iterator[None]:
     """Leaves what goes wrong within where the program finds it, because Spark turns exceptions into text."""
     try:
         yield
     except SinkError as error:
-        state.fail(error.failure())
+        state.record_failure(error.failure())
         raise

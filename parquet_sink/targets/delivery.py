@@ -5,7 +5,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final
 
 from parquet_sink.errors import ConnectorError, UploadError, UploadExhausted, UploadPostponed, UploadRefused
 from parquet_sink.files.accumulator import FinishedFile
@@ -13,8 +13,9 @@ from parquet_sink.files.cleanup import after_acceptance
 from parquet_sink.model.ranges import NO_TRIES, Again, Tries
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.targets.outcome import Outcome, Verdict
-from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.retry import RetryPolicy, Sent, Surroundings, send_with_retries
+from parquet_sink.targets.settings import RetrySettings
+from parquet_sink.targets.target import Target
 
 logger = logging.getLogger(__name__)
 
@@ -23,12 +24,7 @@ _FATES: Final = {
     Verdict.RETRIABLE: "was not taken",
     Verdict.UNKNOWN: "may or may not have been taken",
 }
-
-
-class Pushes(Protocol):
-    """What sends one file once: `PushClient`, or a fake."""
-
-    def push(self, file: FinishedFile, seconds_left: float) -> Outcome: ...
+_NOT_COMMITTED: Final = "These offsets are not committed; they are sent again at the next start."
 
 
 class Deliverer:
@@ -37,8 +33,8 @@ class Deliverer:
     def __init__(
         self,
         connector: str,
-        client: Pushes,
-        settings: PushSettings,
+        target: Target,
+        settings: RetrySettings,
         *,
         keep_files: bool = False,
         monotonic: Callable[[], float] = time.monotonic,
@@ -46,7 +42,7 @@ class Deliverer:
         jitter: Callable[[], float] = random.random,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._connector, self._client, self._keep_files = connector, client, keep_files
+        self._connector, self._target, self._keep_files = connector, target, keep_files
         self._policy = RetryPolicy.of(settings)
         self._monotonic, self._now, self._jitter, self._sleep = monotonic, now, jitter, sleep
 
@@ -61,7 +57,7 @@ class Deliverer:
         """
         started = self._monotonic()
         sent = send_with_retries(
-            lambda seconds_left: self._client.push(file, seconds_left),
+            lambda seconds_left: self._target.push(file, seconds_left),
             self._policy,
             self._surroundings(started, superseded),
             lambda so_far, wait: _log_wait(self._connector, file, so_far, wait),
@@ -70,7 +66,7 @@ class Deliverer:
         if sent.outcome.verdict is not Verdict.ACCEPTED:
             raise _error(file, sent, superseded=superseded())
         accepted_at = self._now()
-        after_acceptance(file.path, file.last_offset, self._keep_files)
+        after_acceptance(file.path, file.kept_name, self._keep_files)
         seconds = {"write": file.write_seconds, "upload": sent.tries.elapsed_s}
         return _receipt(self._connector, file, sent, accepted_at, seconds)
 
@@ -81,7 +77,6 @@ class Deliverer:
     def _surroundings(self, started: float, superseded: Callable[[], bool]) -> Surroundings:
         return Surroundings(
             elapsed=lambda: self._monotonic() - started,
-            now=self._now,
             jitter=self._jitter,
             sleep=self._sleep,
             stopped=superseded,
@@ -129,9 +124,8 @@ def _error(file: FinishedFile, sent: Sent, *, superseded: bool) -> UploadError:
     tries = f"after {attempts} attempt{'s' if attempts > 1 else ''} in {sent.tries.elapsed_s:.1f} s"
     ended = ", ended because another attempt at these offsets has begun" if superseded else ""
     message = (
-        f"Topic {file.topic}, topic-partition {file.partition}, offsets {file.first_offset} to {file.last_offset}: "
-        f"file {file.name} {_FATES[outcome.verdict]}: {outcome.cause} ({tries}{ended}). {outcome.cure}. "
-        f"These offsets are not committed; they are sent again at the next start."
+        f"{file.origin}: file {file.name} {_FATES[outcome.verdict]}: {outcome.cause} ({tries}{ended}). {outcome.cure}. "
+        f"{_NOT_COMMITTED if file.frame is None else file.frame.repeated}"
     )
     if sent.wait_s is not None:
         return UploadPostponed(message, outcome.status, Again(sent.tries, sent.wait_s))

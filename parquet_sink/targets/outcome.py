@@ -1,18 +1,13 @@
-"""What one HTTP attempt came to: accepted, refused, retriable or unknown; with cause and cure. Pure.
+"""What one attempt to hand over a file came to, and how a target stands; whatever kind it is.
 
-accepted   2xx with an answer of the push API
-refused    the target, or TLS, said no, and would say so again
+accepted   the target has the file, durably
+refused    it said no, and would say so again
 retriable  the file has certainly not been taken; later it may be
 unknown    the file may have been taken: the same name and bytes are sent again, nothing is deleted or renamed
 """
 
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum, StrEnum
-from typing import Any, Final
-
-from parquet_sink.net.redaction import excerpt, hide, printable
+from enum import StrEnum
 
 
 class Verdict(StrEnum):
@@ -26,149 +21,32 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of one attempt. `retry_after` is the answer's header, unparsed. Texts never hold a secret."""
+    """Result of one attempt. cause, cure: middles of sentences for the operator, never with a secret.
+
+    status: the number that the target's protocol has for it, such as an HTTP status; None when no answer came, or the
+    protocol has none. retry_after_seconds: how long the target asks to be left alone. answer_id: what the target calls
+    the file.
+    """
 
     verdict: Verdict
     cause: str
     cure: str = ""
     status: int | None = None
-    retry_after: str | None = None
+    retry_after_seconds: float | None = None
     answer_id: str | None = None
 
 
+class Health(StrEnum):
+    """How a target stands. FAILED: an upload would fail as well. WARNING: it may pass."""
+
+    OK = "OK"
+    WARNING = "WARNING"
+    FAILED = "FAILED"
+
+
 @dataclass(frozen=True)
-class Answer:
-    """Status, content type, the first bytes of the body (at most 64 KiB), and whether the body came whole."""
+class ProbeResult:
+    """What was found when a target was tried, in words for the operator, with the cure where there is trouble."""
 
-    status: int
-    body: bytes
-    content_type: str = ""
-    retry_after: str | None = None
-    complete: bool = True
-
-
-class Failure(Enum):
-    """Ways for an attempt to end without a usable answer."""
-
-    CONNECT = (Verdict.RETRIABLE, "no connection to the target")
-    CONNECT_TIMEOUT = (Verdict.RETRIABLE, "no connection to the target in time")
-    PROXY = (Verdict.RETRIABLE, "the proxy could not reach the target, or could not be reached itself")
-    PROXY_REFUSED = (Verdict.REFUSED, "the proxy refused the connection")
-    TLS = (Verdict.REFUSED, "the target's certificate or TLS version is not acceptable")
-    BROKEN = (Verdict.UNKNOWN, "the connection broke before the whole answer had come")
-    NO_ANSWER = (Verdict.UNKNOWN, "no whole answer came in time")
-
-
-_REACH: Final = "Check connect.ems.endpoint, the network and connect.ems.proxy.host"
-_FAILURE_CURES: Final = {
-    Failure.CONNECT: _REACH,
-    Failure.CONNECT_TIMEOUT: f"{_REACH}, or raise connect.ems.http.connect.timeout.ms",
-    Failure.PROXY: "Check connect.ems.proxy.host, connect.ems.proxy.port and the proxy itself",
-    Failure.PROXY_REFUSED: "Check connect.ems.proxy.auth.username and connect.ems.proxy.auth.password, "
-    "and that the proxy lets this machine reach the target",
-    Failure.TLS: "Correct the target's certificate, or name the CA it comes from in connect.ems.tls.ca.file; "
-    "certificates are always verified",
-    Failure.BROKEN: "Check the target and what stands between",
-    Failure.NO_ANSWER: "Check the target's load, or raise connect.ems.http.response.timeout.ms",
-}
-
-_RETRIABLE: Final = frozenset({408, 421, 425, 429})
-_REFUSED_5XX: Final = frozenset({501, 505})
-_NOT_A_PUSH_TARGET: Final = (
-    "connect.ems.endpoint is not a push target, or something between answers in its place: correct the address"
-)
-_CURES: Final = {
-    400: "Correct what the answer names: connect.ems.target.table, connect.ems.data.primary.key, "
-    "connect.ems.order.field.name, connect.ems.connection.id or the records",
-    401: "Correct connect.ems.authorization.key: the target does not know it, or it has expired",
-    403: "Give the key in connect.ems.authorization.key the right to push to this pool and table",
-    404: "Correct connect.ems.endpoint: there is no push API at that address",
-    405: "Correct connect.ems.endpoint: it does not take POST",
-    407: "Correct connect.ems.proxy.auth.username and connect.ems.proxy.auth.password",
-    410: "Correct connect.ems.endpoint: that address is gone",
-    413: "Lower connect.ems.commit.size.bytes or connect.ems.commit.records: the file is too large for the target",
-}
-_REDIRECT_CURE: Final = (
-    "Set connect.ems.endpoint to the address it points to, if you trust that: redirects are never followed, "
-    "because the key goes to the configured address only"
-)
-_WAIT_CURE: Final = "The target is overloaded or in trouble: see its own log; then start the connector again"
-
-
-def of_answer(answer: Answer, secrets: Sequence[str] = ()) -> Outcome:
-    """Classifies an answer. `secrets` are hidden in what is quoted of it."""
-    if 200 <= answer.status < 300:
-        return _of_success(answer, secrets)
-    verdict = verdict_of_status(answer.status)
-    said = _said(answer.body, secrets)
-    cause = f"the target answered {answer.status}" + (f": {said}" if said else " without a text")
-    return Outcome(verdict, cause, _cure(answer.status, verdict), answer.status, answer.retry_after)
-
-
-def of_failure(failure: Failure, detail: str = "", secrets: Sequence[str] = ()) -> Outcome:
-    """Classifies an attempt that had no usable answer; `detail` is what the network library said."""
-    verdict, cause = failure.value
-    shown = printable(hide(detail, secrets))
-    return Outcome(verdict, f"{cause} ({shown})" if shown else cause, _FAILURE_CURES[failure])
-
-
-def verdict_of_status(status: int) -> Verdict:
-    """Class of a status that is not 2xx."""
-    if status in _RETRIABLE:
-        return Verdict.RETRIABLE
-    if 300 <= status < 500 or status in _REFUSED_5XX:
-        return Verdict.REFUSED
-    return Verdict.UNKNOWN
-
-
-def _of_success(answer: Answer, secrets: Sequence[str]) -> Outcome:
-    fields = _push_answer(answer.body) if answer.complete else None
-    if fields is not None:
-        answer_id = fields.get("id")
-        shown = None if answer_id is None else printable(hide(str(answer_id), secrets))
-        return Outcome(Verdict.ACCEPTED, f"accepted with {answer.status}", "", answer.status, answer_id=shown)
-    shown = excerpt(answer.body, secrets)
-    kind = printable(answer.content_type) or "no content type"
-    came = "an answer of the push API" if answer.complete else "a whole answer"
-    cause = f"the target answered {answer.status}, but not with {came} ({kind}): {shown or 'empty body'}"
-    return Outcome(Verdict.UNKNOWN, cause, _NOT_A_PUSH_TARGET, answer.status)
-
-
-def _push_answer(body: bytes) -> dict[str, Any] | None:
-    """The fields of an answer of the push API, None when it is something else. id and bucketId may be null."""
-    fields = _json_object(body)
-    if fields is None or not all(isinstance(fields.get(name), str) for name in ("fileName", "flushStatus")):
-        return None
-    return fields
-
-
-def _said(body: bytes, secrets: Sequence[str]) -> str:
-    """What a failure body says: `message`, the list `errors`, or its text."""
-    fields = _json_object(body) or {}
-    if isinstance(message := fields.get("message"), str) and message:
-        return printable(hide(message, secrets))
-    if isinstance(errors := fields.get("errors"), list) and errors:
-        return printable(hide("; ".join(_error_text(error) for error in errors[:10]), secrets))
-    return excerpt(body, secrets)
-
-
-def _error_text(error: object) -> str:
-    if not isinstance(error, dict):
-        return str(error)
-    return " ".join(str(error[name]) for name in ("attribute", "error", "errorCode") if error.get(name) is not None)
-
-
-def _json_object(body: bytes) -> dict[str, Any] | None:
-    try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _cure(status: int, verdict: Verdict) -> str:
-    if status in _CURES:
-        return _CURES[status]
-    if 300 <= status < 400:
-        return _REDIRECT_CURE
-    return "Correct what the answer names" if verdict is Verdict.REFUSED else _WAIT_CURE
+    health: Health
+    text: str

@@ -1,22 +1,20 @@
 """When an upload is tried again, and after how long. Pure: clock, jitter and sleep are given by the caller.
 
 The n-th wait is `retry.interval` doubled n-1 times, at most 5 minutes, of which a random share between half and all is
-waited, so that many topic-partitions do not come back at once. `Retry-After` takes its place when it is longer, with
-the same cap. `max.retries` counts attempts in all, as in the reference; the time of all attempts and waits together
-stays within `sink.put.timeout.ms`: a wait that would end later is not begun.
+waited, so that many topic-partitions do not come back at once. What the target asks for takes its place when it is
+longer, with the same cap. `max.retries` counts attempts in all, as in the reference; the time of all attempts and
+waits together stays within `sink.put.timeout.ms`: a wait that would end later is not begun.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import Final
 
 import tenacity
 
 from parquet_sink.model.ranges import NO_TRIES, Tries
 from parquet_sink.targets.outcome import Outcome, Verdict
-from parquet_sink.targets.push.settings import PushSettings
+from parquet_sink.targets.settings import RetrySettings
 
 LONGEST_WAIT_SECONDS: Final = 300.0
 LEAST_SHARE: Final = 0.5
@@ -34,7 +32,7 @@ class RetryPolicy:
     retry_refused: bool
 
     @classmethod
-    def of(cls, settings: PushSettings) -> "RetryPolicy":
+    def of(cls, settings: RetrySettings) -> "RetryPolicy":
         return cls(
             attempts=max(1, settings.max_retries),
             interval_seconds=settings.retry_interval_ms / 1000,
@@ -47,12 +45,11 @@ class RetryPolicy:
 class Surroundings:
     """What the policy does not know itself.
 
-    elapsed: seconds since this task began with the upload. now: epoch seconds. jitter: a number from 0 to 1. sleep:
-    waits so many seconds, or less when stopped. stopped: whether to give up waiting.
+    elapsed: seconds since this task began with the upload. jitter: a number from 0 to 1. sleep: waits so many seconds,
+    or less when stopped. stopped: whether to give up waiting.
     """
 
     elapsed: Callable[[], float]
-    now: Callable[[], float]
     jitter: Callable[[], float]
     sleep: Callable[[float], None]
     stopped: Callable[[], bool]
@@ -71,18 +68,6 @@ def wait_seconds(attempt: int, policy: RetryPolicy, retry_after: float | None, j
     backoff = min(LONGEST_WAIT_SECONDS, policy.interval_seconds * 2.0**exponent)
     jittered = backoff * (LEAST_SHARE + (1 - LEAST_SHARE) * jitter)
     return max(jittered, min(retry_after or 0.0, LONGEST_WAIT_SECONDS))
-
-
-def parse_retry_after(text: str | None, now: float) -> float | None:
-    """Seconds that `Retry-After` asks for, given as seconds or as an HTTP date; None for junk. Never negative."""
-    text = (text or "").strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:9])
-    try:
-        date = parsedate_to_datetime(text)
-        return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now)
-    except (TypeError, ValueError, IndexError, OverflowError):
-        return None
 
 
 def within_budget(attempts: int, elapsed: float, wait: float, policy: RetryPolicy) -> bool:
@@ -152,7 +137,7 @@ class _Rounds:
         return self._last
 
     def wait(self, state: tenacity.RetryCallState) -> float:
-        asked = parse_retry_after(_outcome(state).retry_after, self._around.now())
+        asked = _outcome(state).retry_after_seconds
         return wait_seconds(self.tries().attempts, self._policy, asked, self._around.jitter())
 
     def stop(self, state: tenacity.RetryCallState) -> bool:

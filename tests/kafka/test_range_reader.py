@@ -11,8 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.errors import KafkaFailed, OffsetsLost, TopicGone
-from parquet_sink.kafka import range_reader
-from parquet_sink.kafka.range_reader import BLOCK_BYTES, BLOCK_RECORDS, SILENCE_S, RangeReader, lost, made_anew
+from parquet_sink.kafka import batch_builder, range_reader
+from parquet_sink.kafka.batch_builder import BATCH_BYTES, BATCH_RECORDS
+from parquet_sink.kafka.consumer_cache import ConsumerCache
+from parquet_sink.kafka.range_reader import SILENCE_S, RangeReader
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.records import RecordBatch
 from tests.factories import Clock
@@ -26,6 +28,9 @@ class Message:
 
     def __init__(self, offset: int, value: bytes | None = b"{}", error: KafkaError | None = None) -> None:
         self._offset, self._value, self._error = offset, value, error
+
+    def key(self) -> bytes | None:
+        return None
 
     def offset(self) -> int:
         return self._offset
@@ -93,12 +98,21 @@ class Log:
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """No consumer of an earlier test, messages that are ours, and `client_options.build` put back at the end."""
-    monkeypatch.setattr(range_reader, "_consumers", {})
-    monkeypatch.setattr(range_reader.consumer_pool, "look_after", lambda positions: None)
+    anew(monkeypatch)
     monkeypatch.setattr(range_reader, "Message", Message)
-    monkeypatch.setattr(range_reader, "_offset", Message.offset)
-    monkeypatch.setattr(range_reader, "_value", Message.value)
+    monkeypatch.setattr(batch_builder, "Message", Message)
+    monkeypatch.setattr(range_reader, "message_offset", Message.offset)
+    monkeypatch.setattr(batch_builder, "message_offset", Message.offset)
+    monkeypatch.setattr(batch_builder, "_value", Message.value)
+    monkeypatch.setattr(batch_builder, "_key", Message.key)
     monkeypatch.setattr(range_reader.client_options, "build", range_reader.client_options.build)
+
+
+def anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a new process: no consumer waits."""
+    cache = ConsumerCache()
+    cache._sweeping.set()
+    monkeypatch.setattr(range_reader, "consumers", cache)
 
 
 def opened(log: Log, start: int, end: int, kafka: KafkaSettings = KAFKA, topic_id: str = "") -> RangeReader:
@@ -120,7 +134,7 @@ def log_of(count: int, end: int | None = None) -> Log:
 def test_a_range_is_read_whole() -> None:
     """Values, timestamps and offsets of [start, end) arrive, and the next offset is the end."""
     source = opened(log_of(100), 10, 20)
-    (block,) = source.blocks()
+    (block,) = source.batches()
     assert (block.topic, block.partition) == ("orders", 3)
     assert block.offsets.to_pylist() == list(range(10, 20))
     assert block.timestamps.to_pylist() == list(range(1_010, 1_020))
@@ -131,21 +145,21 @@ def test_a_range_is_read_whole() -> None:
 def test_nothing_past_the_end_is_given() -> None:
     """Records at or past the end belong to a later range."""
     log = Log([(offset, b"1") for offset in (0, 1, 5, 6, 7)], 8)
-    assert offsets(list(opened(log, 0, 4).blocks())) == [0, 1]
+    assert offsets(list(opened(log, 0, 4).batches())) == [0, 1]
 
 
 def test_a_range_ends_before_markers_by_the_end_event() -> None:
     """The last offsets are transaction markers or aborted records: the end of the topic-partition ends the range."""
     log = Log([(0, b"1"), (1, b"2")], 5)
     source = opened(log, 0, 5)
-    assert offsets(list(source.blocks())) == [0, 1]
+    assert offsets(list(source.batches())) == [0, 1]
     assert source.next_offset == 5
 
 
 def test_a_range_without_records_ends() -> None:
     """Nothing but markers: no block, and the range counts as read."""
     source = opened(Log([], 4), 2, 4)
-    assert list(source.blocks()) == []
+    assert list(source.batches()) == []
     assert source.next_offset == 4
 
 
@@ -160,7 +174,7 @@ def test_an_end_event_below_the_range_is_not_its_end() -> None:
                 self.assign([TopicPartition("orders", 3, 1)])
             return taken
 
-    assert offsets(list(opened(Growing([(0, b"1")], 1), 0, 3).blocks())) == [0, 1, 2]
+    assert offsets(list(opened(Growing([(0, b"1")], 1), 0, 3).batches())) == [0, 1, 2]
 
 
 class Dripping(Log):
@@ -184,14 +198,14 @@ def test_blocks_do_not_depend_on_how_records_came(
     monkeypatch: pytest.MonkeyPatch, sizes: list[int], some: list[int], others: list[int]
 ) -> None:
     """However many records each poll gives, a block is filled up to exactly its limits, of records and of bytes."""
-    monkeypatch.setattr(range_reader, "BLOCK_RECORDS", 25)
-    monkeypatch.setattr(range_reader, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(batch_builder, "BATCH_RECORDS", 25)
+    monkeypatch.setattr(batch_builder, "BATCH_BYTES", 100)
     records = [(2 * number, b"x" * size or None) for number, size in enumerate(sizes)]
     end = 2 * len(records)
     blocks = []
     for how in (some, others):
-        range_reader._consumers.clear()
-        blocks.append(list(opened(Dripping(records, end, how), 0, end).blocks()))
+        anew(monkeypatch)
+        blocks.append(list(opened(Dripping(records, end, how), 0, end).batches()))
     assert [block.offsets.to_pylist() for block in blocks[0]] == [block.offsets.to_pylist() for block in blocks[1]]
     for block, following in pairwise(blocks[0]):
         held = sum(len(value or b"") for value in block.values.to_pylist())
@@ -207,93 +221,85 @@ def test_what_was_delivered_before_is_no_loss() -> None:
     log.first = 12
     source = RangeReader(KAFKA, "orders", 3, 0, 30, accepted=15)
     opened(log, 0, 30)
-    assert offsets(list(source.blocks())) == list(range(12, 30))
+    assert offsets(list(source.batches())) == list(range(12, 30))
     log.first = 16
     with pytest.raises(OffsetsLost, match="offsets 15 to 15 were deleted"):
-        list(RangeReader(KAFKA, "orders", 3, 0, 30, accepted=15).blocks())
+        list(RangeReader(KAFKA, "orders", 3, 0, 30, accepted=15).batches())
 
 
 def test_a_tombstone_and_an_empty_value_are_told_apart() -> None:
     """A null value stays null, and an empty one empty."""
-    (block,) = opened(Log([(0, None), (1, b"")], 2), 0, 2).blocks()
+    (block,) = opened(Log([(0, None), (1, b"")], 2), 0, 2).batches()
     assert block.values.to_pylist() == [None, b""]
 
 
 def test_a_record_without_a_timestamp_has_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records of old producers have no timestamp."""
     monkeypatch.setattr(Message, "timestamp", lambda self: (0, -1))
-    (block,) = opened(log_of(2), 0, 2).blocks()
+    (block,) = opened(log_of(2), 0, 2).batches()
     assert block.timestamps.to_pylist() == [0, 0]
 
 
 def test_blocks_are_bounded_in_records() -> None:
     """However long a range is, no block has more records than the bound."""
-    blocks = list(opened(log_of(3 * BLOCK_RECORDS), 0, 3 * BLOCK_RECORDS).blocks())
-    assert max(map(len, blocks)) <= BLOCK_RECORDS
-    assert offsets(blocks) == list(range(3 * BLOCK_RECORDS))
+    blocks = list(opened(log_of(3 * BATCH_RECORDS), 0, 3 * BATCH_RECORDS).batches())
+    assert max(map(len, blocks)) <= BATCH_RECORDS
+    assert offsets(blocks) == list(range(3 * BATCH_RECORDS))
 
 
 def test_a_huge_record_is_alone_in_its_block() -> None:
     """A record larger than a block does not make its neighbours' block larger."""
-    huge = b"x" * (BLOCK_BYTES + 1)
+    huge = b"x" * (BATCH_BYTES + 1)
     log = Log([(0, b"1"), (1, huge), (2, b"2"), (3, b"3")], 4)
-    blocks = [block.offsets.to_pylist() for block in opened(log, 0, 4).blocks()]
+    blocks = [block.offsets.to_pylist() for block in opened(log, 0, 4).batches()]
     assert blocks == [[0], [1], [2, 3]]
-
-
-def test_large_records_are_asked_for_in_small_numbers() -> None:
-    """After a poll of large records the next poll asks for about a block's worth of them."""
-    assert RangeReader._next_poll([Message(0, b"x" * (BLOCK_BYTES // 4))], 1_000) == 4  # type: ignore[list-item]
-    assert RangeReader._next_poll([Message(0, b"x" * (2 * BLOCK_BYTES))], 1_000) == 1  # type: ignore[list-item]
-    assert RangeReader._next_poll([Message(0, None)], 1_000) == 4_000  # type: ignore[list-item]
-    assert RangeReader._next_poll([Message(0, b"x")], 19_000) == BLOCK_RECORDS  # type: ignore[list-item]
 
 
 def test_no_more_is_asked_for_than_the_range_holds() -> None:
     """The consumer is never asked for more records than are left in the range."""
     log = log_of(50)
-    list(opened(log, 10, 17).blocks())
+    list(opened(log, 10, 17).batches())
     assert log.asked == [7]
 
 
 def test_a_consumer_goes_on_where_it_stands() -> None:
     """The next range of the topic-partition uses the same consumer without a new assignment."""
     log = log_of(30)
-    assert offsets(list(opened(log, 0, 10).blocks())) == list(range(10))
-    assert offsets(list(opened(log, 10, 30).blocks())) == list(range(10, 30))
+    assert offsets(list(opened(log, 0, 10).batches())) == list(range(10))
+    assert offsets(list(opened(log, 10, 30).batches())) == list(range(10, 30))
     assert log.assigned == [0]
 
 
 def test_another_range_is_assigned_anew() -> None:
     """A range that does not follow on the last one is looked up at the broker."""
     log = log_of(30)
-    list(opened(log, 0, 10).blocks())
-    assert offsets(list(opened(log, 5, 9).blocks())) == [5, 6, 7, 8]
+    list(opened(log, 0, 10).batches())
+    assert offsets(list(opened(log, 5, 9).batches())) == [5, 6, 7, 8]
     assert log.assigned == [0, 5]
 
 
 def test_a_range_of_a_topic_made_anew_is_assigned_anew() -> None:
     """What a consumer fetched ahead of the old topic does not count for the new one that has its name."""
     log = log_of(30)
-    list(opened(log, 0, 10, topic_id="old").blocks())
-    assert offsets(list(opened(log, 10, 20, topic_id="new").blocks())) == list(range(10, 20))
-    assert offsets(list(opened(log, 20, 30, topic_id="new").blocks())) == list(range(20, 30))
+    list(opened(log, 0, 10, topic_id="old").batches())
+    assert offsets(list(opened(log, 10, 20, topic_id="new").batches())) == list(range(10, 20))
+    assert offsets(list(opened(log, 20, 30, topic_id="new").batches())) == list(range(20, 30))
     assert log.assigned == [0, 10]
 
 
 def test_records_taken_past_the_end_are_read_again() -> None:
     """When a gap at the end made the consumer hand out the next range's first record, that one is not lost."""
     log = Log([(offset, b"1") for offset in (0, 1, 5, 6)], 7)
-    assert offsets(list(opened(log, 0, 4).blocks())) == [0, 1]
-    assert offsets(list(opened(log, 4, 7).blocks())) == [5, 6]
+    assert offsets(list(opened(log, 0, 4).batches())) == [0, 1]
+    assert offsets(list(opened(log, 4, 7).batches())) == [5, 6]
 
 
 def test_an_end_event_past_the_range_is_asked_for_again() -> None:
     """When one range has used up the event that ends the next, which holds markers only, that one ends all the same."""
     log = Log([(0, b"1"), (2, b"2")], 5)
-    assert offsets(list(opened(log, 0, 3).blocks())) == [0, 2]
+    assert offsets(list(opened(log, 0, 3).batches())) == [0, 2]
     source = opened(log, 3, 5)
-    assert list(source.blocks()) == []
+    assert list(source.batches()) == []
     assert log.assigned == [0, 3]
 
 
@@ -301,7 +307,7 @@ def test_retention_overtaking_stops_and_names_the_offsets() -> None:
     """Offsets that Kafka deleted before they were read end the connector, with the range and the cure."""
     source = opened(Log([(50, b"1")], 60, first=50), 10, 60)
     with pytest.raises(OffsetsLost) as found:
-        list(source.blocks())
+        list(source.batches())
     for words in ("topic-partition 3", "offsets 10 to 49", "(40 offsets)", "connect.ems.lost.offsets.policy=CONTINUE"):
         assert words in str(found.value)
     assert source.next_offset == 10
@@ -311,7 +317,7 @@ def test_accepted_loss_is_logged_and_passed_over(caplog: pytest.LogCaptureFixtur
     """With CONTINUE reading goes on with the first record that Kafka still holds, and the log names the loss."""
     caplog.set_level(logging.WARNING)
     source = opened(Log([(50, b"1"), (51, b"2")], 52, first=50), 10, 52, ACCEPTING)
-    assert offsets(list(source.blocks())) == [50, 51]
+    assert offsets(list(source.batches())) == [50, 51]
     assert source.lost == (10, 50)
     assert "offsets 10 to 49" in caplog.text
 
@@ -319,7 +325,7 @@ def test_accepted_loss_is_logged_and_passed_over(caplog: pytest.LogCaptureFixtur
 def test_a_range_lost_whole_is_passed_over() -> None:
     """With CONTINUE a range of which nothing is left ends without a record."""
     source = opened(Log([(50, b"1")], 60, first=50), 10, 20, ACCEPTING)
-    assert list(source.blocks()) == []
+    assert list(source.batches()) == []
     assert (source.next_offset, source.lost) == (50, (10, 20))
 
 
@@ -328,14 +334,7 @@ def test_a_range_past_the_end_is_looked_up_anew_even_if_loss_is_accepted() -> No
     log = log_of(5)
     log.events = [KafkaError(KafkaError._AUTO_OFFSET_RESET)]
     with pytest.raises(KafkaFailed, match="stands at offset 10, but the topic-partition ends at 5"):
-        list(opened(log, 10, 20, ACCEPTING).blocks())
-
-
-def test_a_topic_made_anew_is_named_as_such() -> None:
-    """When the group stands past the end the topic was deleted and made anew, which the message says."""
-    assert "deleted and made anew" in str(lost("orders", 0, 100, 0, 5))
-    for words in ("Topic orders, topic-partition 0", "offset 7", "deleted and made anew", "policy=CONTINUE"):
-        assert words in str(made_anew("orders", 0, 7))
+        list(opened(log, 10, 20, ACCEPTING).batches())
 
 
 @pytest.mark.parametrize("code", [KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT])
@@ -343,7 +342,7 @@ def test_a_broker_that_comes_back_is_waited_for(code: int) -> None:
     """Events that say the broker is away do not end a range."""
     log = log_of(5)
     log.events = [KafkaError(code), KafkaError(code)]
-    assert offsets(list(opened(log, 0, 5).blocks())) == list(range(5))
+    assert offsets(list(opened(log, 0, 5).batches())) == list(range(5))
 
 
 def test_what_waiting_does_not_cure_fails() -> None:
@@ -351,7 +350,7 @@ def test_what_waiting_does_not_cure_fails() -> None:
     log = log_of(5)
     log.events = [KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)]
     with pytest.raises(KafkaFailed, match="Topic orders, topic-partition 3, offset 0: "):
-        list(opened(log, 0, 5).blocks())
+        list(opened(log, 0, 5).batches())
 
 
 def test_silence_fails_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -366,7 +365,7 @@ def test_silence_fails_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
     log.consume = silence  # type: ignore[method-assign]
     with pytest.raises(KafkaFailed, match="no record came for 120 s after offset 0, although the range goes to 5"):
-        list(opened(log, 0, 5).blocks())
+        list(opened(log, 0, 5).batches())
     assert clock.seconds == pytest.approx(SILENCE_S, abs=1)
 
 
@@ -378,19 +377,10 @@ def test_waiting_for_the_target_is_no_silence(monkeypatch: pytest.MonkeyPatch) -
     script = [range(1_000), range(0), range(1_000, 1_500)]
     log.consume = lambda count, timeout: [Message(offset) for offset in script.pop(0)]  # type: ignore[method-assign]
     found: list[int] = []
-    for block in opened(log, 0, 1_500).blocks():
+    for block in opened(log, 0, 1_500).batches():
         found += block.offsets.to_pylist()
         clock.seconds += 10 * SILENCE_S
     assert found == list(range(1_500))
-
-
-def test_consumers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process keeps a few consumers; one more closes the one used longest ago."""
-    logs = [log_of(3) for _ in range(range_reader.IDLE_CONSUMERS + 2)]
-    for number, log in enumerate(logs):
-        kafka = KafkaSettings(("orders",), None, f"group-{number}", KAFKA.client)
-        list(opened(log, 0, 3, kafka).blocks())
-    assert [log.closed for log in logs] == [True, True] + [False] * range_reader.IDLE_CONSUMERS
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
@@ -400,7 +390,7 @@ def test_consumers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     st.lists(st.integers(1, 100), max_size=8),
 )
 def test_ranges_in_a_row_give_every_record_once(
-    steps: list[tuple[int, bytes | None]], markers: int, cuts: list[int]
+    monkeypatch: pytest.MonkeyPatch, steps: list[tuple[int, bytes | None]], markers: int, cuts: list[int]
 ) -> None:
     """Whatever gaps a log has and wherever ranges are cut, all records come out once and in order."""
     records, offset = [], -1
@@ -409,11 +399,11 @@ def test_ranges_in_a_row_give_every_record_once(
         records.append((offset, value))
     end = offset + 1 + markers
     log = Log(records, end)
-    range_reader._consumers.clear()
+    anew(monkeypatch)
     edges = sorted({0, end, *(cut for cut in cuts if cut < end)})
     found: list[tuple[int, bytes | None]] = []
     for start, stop in pairwise(edges):
-        for block in opened(log, start, stop).blocks():
+        for block in opened(log, start, stop).batches():
             found += zip(block.offsets.to_pylist(), block.values.to_pylist(), strict=True)
     assert found == records
 
@@ -426,7 +416,7 @@ def test_a_start_is_assigned_with_its_epoch() -> None:
     log = log_of(8)
     range_reader.client_options.build = lambda kind, settings: log  # type: ignore[assignment]
     for start, end, epoch in ((3, 5, 4), (5, 7, 4), (7, 8, -1)):
-        list(RangeReader(KAFKA, "orders", 3, start, end, epoch=epoch).blocks())
+        list(RangeReader(KAFKA, "orders", 3, start, end, epoch=epoch).batches())
     assert list(zip(log.assigned, log.epochs, strict=True)) == [(3, 4), (5, 4)]
 
 
@@ -435,14 +425,14 @@ def test_a_log_that_was_cut_back_stops() -> None:
     log = log_of(8)
     log.events = [CUT]
     with pytest.raises(OffsetsLost, match="stands at offset 5, but the log was cut back to 2"):
-        list(opened(log, 5, 8).blocks())
+        list(opened(log, 5, 8).batches())
 
 
 def test_a_log_that_was_cut_back_is_read_on_if_loss_is_accepted(caplog: pytest.LogCaptureFixture) -> None:
     """With CONTINUE the range is read to its end, and the log names what was passed over."""
     log = log_of(8)
     log.events = [CUT]
-    assert offsets(list(opened(log, 5, 8, ACCEPTING).blocks())) == [5, 6, 7]
+    assert offsets(list(opened(log, 5, 8, ACCEPTING).batches())) == [5, 6, 7]
     assert "the records from 2 to 4 are others than those delivered" in caplog.text
 
 
@@ -454,4 +444,4 @@ def test_a_topic_that_is_gone_ends_the_range(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(log, "consume", lambda count, timeout: [])
     monkeypatch.setattr(range_reader.time, "monotonic", cycle(range(0, 200, 6)).__next__)
     with pytest.raises(TopicGone, match="Topic orders, topic-partition 3 was deleted while it was read"):
-        list(opened(log, 3, 10).blocks())
+        list(opened(log, 3, 10).batches())

@@ -6,9 +6,9 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from parquet_sink.errors import KafkaFailed, OffsetsLost, TopicGone
-from parquet_sink.kafka.reader_checks import LOOK_S, Lookout
+from parquet_sink.kafka.reader_checks import ASK_AFTER_S, ReaderChecks
 
-SAID = (
+TRUNCATED = (
     "Partition log truncation detected at offset 100 (leader epoch 2): broker end offset is 60 (offset leader epoch 0)"
 )
 
@@ -27,48 +27,48 @@ class Asked:
 
 
 @pytest.fixture
-def lookout() -> Lookout:
+def checks() -> ReaderChecks:
     """Of a range that begins at 100."""
-    return Lookout("orders", 0, 100, stop=True)
+    return ReaderChecks("orders", 0, 100, stop=True)
 
 
-def test_silence_is_looked_into_now_and_then(lookout: Lookout) -> None:
+def test_silence_is_looked_into_now_and_then(checks: ReaderChecks) -> None:
     """A topic is asked for after some seconds without a record, not at each poll, and anew when records came since."""
     consumer = Asked()
-    for tenths in range(int(LOOK_S * 25)):
-        lookout.silent(consumer, tenths / 10)  # type: ignore[arg-type]
+    for tenths in range(int(ASK_AFTER_S * 25)):
+        checks.on_silence(consumer, tenths / 10)  # type: ignore[arg-type]
     assert consumer.times == 2
-    for silent_s in (0.1, LOOK_S - 0.1, LOOK_S + 0.1):
-        lookout.silent(consumer, silent_s)  # type: ignore[arg-type]
+    for silent_s in (0.1, ASK_AFTER_S - 0.1, ASK_AFTER_S + 0.1):
+        checks.on_silence(consumer, silent_s)  # type: ignore[arg-type]
     assert consumer.times == 3
 
 
 @pytest.mark.parametrize("code", [KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION])
-def test_a_topic_that_is_gone_ends_the_range(lookout: Lookout, code: int) -> None:
+def test_a_topic_that_is_gone_ends_the_range(checks: ReaderChecks, code: int) -> None:
     """The client goes on waiting for a topic that was deleted; a reader does not."""
     with pytest.raises(TopicGone, match="Topic orders, topic-partition 0 was deleted while it was read"):
-        lookout.silent(Asked(code), LOOK_S)  # type: ignore[arg-type]
+        checks.on_silence(Asked(code), ASK_AFTER_S)  # type: ignore[arg-type]
 
 
-def test_a_broker_that_is_away_is_waited_for(lookout: Lookout) -> None:
+def test_a_broker_that_is_away_is_waited_for(checks: ReaderChecks) -> None:
     """No answer says nothing of the topic."""
     consumer = Asked(KafkaError._TIMED_OUT)
     for looks in (1, 2):
-        lookout.silent(consumer, LOOK_S * looks)  # type: ignore[arg-type]
+        checks.on_silence(consumer, ASK_AFTER_S * looks)  # type: ignore[arg-type]
         assert consumer.times == looks
 
 
-def test_a_cut_below_the_range_is_a_loss(lookout: Lookout) -> None:
+def test_a_cut_below_the_range_is_a_loss(checks: ReaderChecks) -> None:
     """Records that were delivered are others now: it stops, and names them."""
     with pytest.raises(OffsetsLost, match="the group stands at offset 100.* from 60 to 99 are others"):
-        lookout.cut_back(SAID, 100)
+        checks.on_truncation(TRUNCATED, 100)
     with pytest.raises(OffsetsLost, match="the group stands at offset 100"):
-        lookout.cut_back(SAID, 130)
+        checks.on_truncation(TRUNCATED, 130)
 
 
 def test_an_accepted_cut_is_told(caplog: pytest.LogCaptureFixture) -> None:
     """With CONTINUE the log names what is passed over."""
-    Lookout("orders", 0, 100, stop=False).cut_back(SAID, 100)
+    ReaderChecks("orders", 0, 100, stop=False).on_truncation(TRUNCATED, 100)
     assert "from 60 to 99 are others" in caplog.text
     assert "Going on at 100." in caplog.text
 
@@ -77,14 +77,14 @@ def test_an_accepted_cut_is_told(caplog: pytest.LogCaptureFixture) -> None:
 def test_a_cut_within_the_range_is_read_again(stop: bool) -> None:
     """Nothing below the range's start differs: the range is repeated, whatever the policy."""
     with pytest.raises(KafkaFailed, match="cut back to 60 while it was read") as found:
-        Lookout("orders", 0, 50, stop=stop).cut_back(SAID, 100)
+        ReaderChecks("orders", 0, 50, stop=stop).on_truncation(TRUNCATED, 100)
     assert not isinstance(found.value, OffsetsLost)
 
 
-@pytest.mark.parametrize("say", [lambda: "No epoch found", lambda: SAID.replace(" 60", " -1")])
+@pytest.mark.parametrize("say", [lambda: "No epoch found", lambda: TRUNCATED.replace(" 60", " -1")])
 def test_what_cannot_be_told_is_said(
-    lookout: Lookout, caplog: pytest.LogCaptureFixture, say: Callable[[], str]
+    checks: ReaderChecks, caplog: pytest.LogCaptureFixture, say: Callable[[], str]
 ) -> None:
     """Where the cluster keeps no epochs nothing is known, and nothing is stopped."""
-    lookout.cut_back(say(), 100)
+    checks.on_truncation(say(), 100)
     assert "whether the log was cut back below 100 cannot be told" in caplog.text

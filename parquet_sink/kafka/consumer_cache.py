@@ -1,0 +1,99 @@
+"""Consumers kept in this process from range to range: a new one costs 0.2 s.
+
+Nobody polls a consumer between two ranges, and one that is assigned to something can only be polled for its records. So
+a thread takes those that wait for long off their topic-partition, which ends their fetching, and polls them then, which
+empties what they log.
+"""
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from confluent_kafka import Consumer
+
+from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.settings import KafkaSettings
+
+MOST_IDLE: Final = 4
+"""Consumers that wait in one process at most, one for each configuration: each holds connections and up to 4 MiB."""
+UNASSIGN_AFTER_S: Final = 10.0
+"""What a consumer fetched ahead is forgotten when it waits for so long."""
+SWEEP_S: Final = 5.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Position:
+    """The next record that a consumer would give. topic_id: "" when it is not known."""
+
+    topic: str
+    topic_id: str
+    partition: int
+    offset: int
+
+
+@dataclass
+class CachedConsumer:
+    """A consumer, and where it stands; position: None when that is not known. idle_since: seconds that never jump."""
+
+    consumer: Consumer
+    key: int
+    position: Position | None = None
+    idle_since: float = 0.0
+
+
+class ConsumerCache:
+    """Consumers that wait for their next range, by configuration. Whoever takes one owns it until it is put back."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, CachedConsumer] = {}
+        self._sweeping = threading.Event()
+
+    def take(self, kafka: KafkaSettings, *, fresh: bool = False) -> CachedConsumer:
+        """The consumer for these settings, or a new one. fresh: a new one, whatever waits."""
+        settings = client_options.reader_options(kafka)
+        key = client_options.fingerprint(settings)
+        found = self._waiting.pop(key, None)
+        if found is not None and not fresh:
+            return found
+        if found is not None:
+            found.consumer.close()
+        while len(self._waiting) >= MOST_IDLE:
+            self._waiting.pop(next(iter(self._waiting))).consumer.close()
+        return CachedConsumer(client_options.build(Consumer, settings), key)
+
+    def put_back(self, one: CachedConsumer) -> None:
+        """Keeps a consumer for the next range."""
+        one.idle_since = time.monotonic()
+        self._waiting[one.key] = one
+        if not self._sweeping.is_set():
+            self._sweeping.set()
+            threading.Thread(target=self._sweep_for_ever, name="idle-consumers", daemon=True).start()
+
+    def _sweep_for_ever(self) -> None:
+        while True:
+            time.sleep(SWEEP_S)
+            try:
+                self.sweep(time.monotonic())
+            except Exception:  # whoever needs the consumer will report it
+                log.debug("idle consumers", exc_info=True)
+
+    def sweep(self, now: float) -> None:
+        """Takes consumers that wait for long off their topic-partition, and polls them."""
+        for key in list(self._waiting):
+            if (one := self._waiting.pop(key, None)) is None:
+                continue
+            if now - one.idle_since >= UNASSIGN_AFTER_S:
+                if one.position is not None:
+                    one.consumer.unassign()
+                    one.position = None
+                one.consumer.poll(0)
+            if self._waiting.setdefault(key, one) is not one:  # another was made meanwhile
+                one.consumer.close()
+
+
+consumers: Final = ConsumerCache()
+"""Those of this process."""

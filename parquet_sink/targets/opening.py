@@ -1,0 +1,40 @@
+"""Targets by their settings: opened anew, or kept by a process from micro-batch to micro-batch."""
+
+import os
+import threading
+from collections import OrderedDict
+from typing import Final
+
+from parquet_sink.targets.directory.settings import DirectorySettings
+from parquet_sink.targets.settings import TargetSettings
+from parquet_sink.targets.target import Target
+
+MOST_TARGETS: Final = 16
+
+_targets: OrderedDict[tuple[int, TargetSettings], Target] = OrderedDict()
+_lock = threading.Lock()
+
+
+def open_target(settings: TargetSettings) -> Target:
+    """A target of its own for the caller, who closes it. Raises InvalidConfiguration for files that cannot be used."""
+    if isinstance(settings, DirectorySettings):  # each loads only what it needs
+        from parquet_sink.targets.directory.target import DirectoryTarget
+
+        return DirectoryTarget(settings)
+    from parquet_sink.targets.push.target import PushTarget
+
+    return PushTarget(settings)
+
+
+def target_for(settings: TargetSettings) -> Target:
+    """The process's target for these settings: opened when there is none, and kept. Raises as `open_target`.
+
+    The process id is part of the key, because connections must not be shared with a forked process.
+    """
+    key = (os.getpid(), settings)
+    with _lock:
+        target = _targets.pop(key, None) or open_target(settings)
+        _targets[key] = target
+        if len(_targets) > MOST_TARGETS:
+            _targets.popitem(last=False)  # not closed: another thread may be sending with it
+        return target

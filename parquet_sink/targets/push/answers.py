@@ -1,0 +1,152 @@
+"""What an answer of the push API, or its absence, means: the table from HTTP to outcomes."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+
+from parquet_sink.net.exchange import Answer, FailureKind
+from parquet_sink.net.redaction import excerpt, hide, printable
+from parquet_sink.targets.outcome import Outcome, Verdict
+
+_FAILURES: Final = {
+    FailureKind.CONNECT: (Verdict.RETRIABLE, "no connection to the target"),
+    FailureKind.CONNECT_TIMEOUT: (Verdict.RETRIABLE, "no connection to the target in time"),
+    FailureKind.PROXY: (
+        Verdict.RETRIABLE,
+        "the proxy could not reach the target, or could not be reached itself",
+    ),
+    FailureKind.PROXY_REFUSED: (Verdict.REFUSED, "the proxy refused the connection"),
+    FailureKind.TLS: (Verdict.REFUSED, "the target's certificate or TLS version is not acceptable"),
+    FailureKind.BROKEN: (Verdict.UNKNOWN, "the connection broke before the whole answer had come"),
+    FailureKind.NO_ANSWER: (Verdict.UNKNOWN, "no whole answer came in time"),
+}
+_REACH: Final = "Check connect.ems.endpoint, the network and connect.ems.proxy.host"
+_FAILURE_CURES: Final = {
+    FailureKind.CONNECT: _REACH,
+    FailureKind.CONNECT_TIMEOUT: f"{_REACH}, or raise connect.ems.http.connect.timeout.ms",
+    FailureKind.PROXY: "Check connect.ems.proxy.host, connect.ems.proxy.port and the proxy itself",
+    FailureKind.PROXY_REFUSED: "Check connect.ems.proxy.auth.username and connect.ems.proxy.auth.password, "
+    "and that the proxy lets this machine reach the target",
+    FailureKind.TLS: "Correct the target's certificate, or name the CA it comes from in connect.ems.tls.ca.file; "
+    "certificates are always verified",
+    FailureKind.BROKEN: "Check the target and what stands between",
+    FailureKind.NO_ANSWER: "Check the target's load, or raise connect.ems.http.response.timeout.ms",
+}
+
+_RETRIABLE: Final = frozenset({408, 421, 425, 429})
+_REFUSED_5XX: Final = frozenset({501, 505})
+_NOT_A_PUSH_TARGET: Final = (
+    "connect.ems.endpoint is not a push target, or something between answers in its place: correct the address"
+)
+_CURES: Final = {
+    400: "Correct what the answer names: connect.ems.target.table, connect.ems.data.primary.key, "
+    "connect.ems.order.field.name, connect.ems.connection.id or the records",
+    401: "Correct connect.ems.authorization.key: the target does not know it, or it has expired",
+    403: "Give the key in connect.ems.authorization.key the right to push to this pool and table",
+    404: "Correct connect.ems.endpoint: there is no push API at that address",
+    405: "Correct connect.ems.endpoint: it does not take POST",
+    407: "Correct connect.ems.proxy.auth.username and connect.ems.proxy.auth.password",
+    410: "Correct connect.ems.endpoint: that address is gone",
+    413: "Lower connect.ems.commit.size.bytes or connect.ems.commit.records: the file is too large for the target",
+}
+_REDIRECT_CURE: Final = (
+    "Set connect.ems.endpoint to the address it points to, if you trust that: redirects are never followed, "
+    "because the key goes to the configured address only"
+)
+_WAIT_CURE: Final = "The target is overloaded or in trouble: see its own log; then start the connector again"
+
+
+def of_answer(answer: Answer, secrets: Sequence[str] = (), now: float = 0.0) -> Outcome:
+    """What an answer means. secrets: hidden in what is quoted of it. now: epoch seconds, for `Retry-After`."""
+    if 200 <= answer.status < 300:
+        return _of_success(answer, secrets)
+    verdict = verdict_of_status(answer.status)
+    text = _failure_text(answer.body, secrets)
+    cause = f"the target answered {answer.status}" + (f": {text}" if text else " without a text")
+    wait = parse_retry_after(answer.headers.get("retry-after"), now)
+    return Outcome(verdict, cause, _cure(answer.status, verdict), answer.status, wait)
+
+
+def of_failure(failure: FailureKind, detail: str = "", secrets: Sequence[str] = ()) -> Outcome:
+    """What an attempt without a usable answer means. detail: the words of the system or the library."""
+    verdict, cause = _FAILURES[failure]
+    shown = printable(hide(detail, secrets))
+    return Outcome(verdict, f"{cause} ({shown})" if shown else cause, _FAILURE_CURES[failure])
+
+
+def verdict_of_status(status: int) -> Verdict:
+    """Class of a status that is not 2xx."""
+    if status in _RETRIABLE:
+        return Verdict.RETRIABLE
+    if 300 <= status < 500 or status in _REFUSED_5XX:
+        return Verdict.REFUSED
+    return Verdict.UNKNOWN
+
+
+def parse_retry_after(text: str | None, now: float) -> float | None:
+    """Seconds that `Retry-After` asks for, given as seconds or as an HTTP date; None for junk. Never negative."""
+    text = (text or "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        date = parsedate_to_datetime(text)
+        return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now)
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return None
+
+
+def _of_success(answer: Answer, secrets: Sequence[str]) -> Outcome:
+    if answer.broken is FailureKind.NO_ANSWER:
+        return of_failure(FailureKind.NO_ANSWER)
+    fields = _push_answer(answer.body) if answer.complete else None
+    if fields is not None:
+        answer_id = fields.get("id")
+        shown = None if answer_id is None else printable(hide(str(answer_id), secrets))
+        return Outcome(Verdict.ACCEPTED, f"accepted with {answer.status}", "", answer.status, answer_id=shown)
+    shown = excerpt(answer.body, secrets)
+    kind = printable(answer.headers.get("content-type", "")) or "no content type"
+    came = "an answer of the push API" if answer.complete else "a whole answer"
+    cause = f"the target answered {answer.status}, but not with {came} ({kind}): {shown or 'empty body'}"
+    return Outcome(Verdict.UNKNOWN, cause, _NOT_A_PUSH_TARGET, answer.status)
+
+
+def _push_answer(body: bytes) -> dict[str, Any] | None:
+    """The fields of an answer of the push API, None when it is something else. id and bucketId may be null."""
+    fields = _json_object(body)
+    if fields is None or not all(isinstance(fields.get(name), str) for name in ("fileName", "flushStatus")):
+        return None
+    return fields
+
+
+def _failure_text(body: bytes, secrets: Sequence[str]) -> str:
+    """The text of a failure: `message`, the list `errors`, or its text."""
+    fields = _json_object(body) or {}
+    if isinstance(message := fields.get("message"), str) and message:
+        return printable(hide(message, secrets))
+    if isinstance(errors := fields.get("errors"), list) and errors:
+        return printable(hide("; ".join(_error_text(error) for error in errors[:10]), secrets))
+    return excerpt(body, secrets)
+
+
+def _error_text(error: object) -> str:
+    if not isinstance(error, dict):
+        return str(error)
+    return " ".join(str(error[name]) for name in ("attribute", "error", "errorCode") if error.get(name) is not None)
+
+
+def _json_object(body: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _cure(status: int, verdict: Verdict) -> str:
+    if status in _CURES:
+        return _CURES[status]
+    if 300 <= status < 400:
+        return _REDIRECT_CURE
+    return "Correct what the answer names" if verdict is Verdict.REFUSED else _WAIT_CURE

@@ -1,0 +1,166 @@
+"""Messages become batches that end at the same records however they came, with what of a record was asked for."""
+
+from collections.abc import Sequence
+from itertools import cycle, pairwise
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from parquet_sink.kafka import batch_builder
+from parquet_sink.kafka.batch_builder import BATCH_BYTES, BATCH_RECORDS, HEADER_BYTES, BatchBuilder, next_poll
+from parquet_sink.model.records import VALUES_ONLY, Header, RecordBatch, RecordParts
+
+BOTH = RecordParts(keys=True, headers=True)
+
+
+class Message:
+    """A record as the Kafka client hands it out. headers: `Exception` is a name that is not UTF-8."""
+
+    def __init__(
+        self,
+        offset: int,
+        value: bytes | None,
+        key: bytes | None = None,
+        headers: list[Header] | type[Exception] | None = None,
+    ) -> None:
+        self._offset, self._value, self._key, self._headers = offset, value, key, headers
+        self.asked = 0
+
+    def offset(self) -> int:
+        return self._offset
+
+    def value(self) -> bytes | None:
+        return self._value
+
+    def key(self) -> bytes | None:
+        return self._key
+
+    def headers(self) -> list[Header] | None:
+        self.asked += 1
+        assert self.asked == 1, "the second answer may end the process"
+        if isinstance(self._headers, type):
+            raise SystemError("returned a result with an exception set")
+        return self._headers
+
+    def timestamp(self) -> tuple[int, int]:
+        return (1, 1_000 + self._offset)
+
+
+@pytest.fixture(autouse=True)
+def ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The messages are ours."""
+    monkeypatch.setattr(batch_builder, "Message", Message)
+    monkeypatch.setattr(batch_builder, "message_offset", Message.offset)
+    monkeypatch.setattr(batch_builder, "_value", Message.value)
+    monkeypatch.setattr(batch_builder, "_key", Message.key)
+
+
+def built(
+    messages: Sequence[Message], parts: RecordParts = VALUES_ONLY, portions: Sequence[int] = (BATCH_RECORDS,)
+) -> list[RecordBatch]:
+    """The batches of messages that come in portions."""
+    builder, found, sizes, done = BatchBuilder("orders", 3, parts), [], cycle(portions), 0
+    while done < len(messages):
+        some = messages[done : done + min(next(sizes), builder.room)]
+        done += len(some)
+        builder.add(some)  # type: ignore[arg-type]
+        found += builder.full()
+    rest = builder.rest()
+    assert builder.rest() is None
+    return found if rest is None else [*found, rest]
+
+
+def test_everything_asked_for_is_there() -> None:
+    """Offset, timestamp and value of each record, its key and its headers: null, empty and repeated ones told apart."""
+    pair = [("a", b"1"), ("a", None), ("", b"")]
+    messages = [Message(4, b"x", b"k", pair), Message(6, None, b"", None), Message(7, b"", None, [])]
+    (batch,) = built(messages, BOTH)
+    assert (batch.topic, batch.partition) == ("orders", 3)
+    assert (batch.offsets.to_pylist(), batch.timestamps.to_pylist()) == ([4, 6, 7], [1_004, 1_006, 1_007])
+    assert batch.values.to_pylist() == [b"x", None, b""]
+    assert batch.keys is not None
+    assert batch.keys.to_pylist() == [b"k", b"", None]
+    assert [batch.headers_of(index) for index in range(3)] == [tuple(pair), (), ()]
+
+
+@pytest.mark.parametrize("parts", [VALUES_ONLY, RecordParts(keys=True), RecordParts(headers=True)])
+def test_what_nobody_asks_for_is_not_read(parts: RecordParts) -> None:
+    """Keys and headers are absent from the batch, and headers are not even taken from the client."""
+    messages = [Message(offset, b"x", b"k", [("a", b"1")]) for offset in range(5)]
+    (batch,) = built(messages, parts)
+    assert (batch.keys is not None, batch.headers is not None) == (parts.keys, parts.headers)
+    assert [message.asked for message in messages] == [int(parts.headers)] * 5
+
+
+def test_headers_that_cannot_be_read_are_null() -> None:
+    """A header's name that is not UTF-8 makes that record's headers null; its neighbours have theirs."""
+    (batch,) = built([Message(0, b"x", None, [("a", b"1")]), Message(1, b"x", None, Exception), Message(2, b"x")], BOTH)
+    assert [batch.headers_of(index) for index in range(3)] == [(("a", b"1"),), None, ()]
+
+
+@pytest.mark.parametrize("keys", [True, False])
+@pytest.mark.parametrize("headers", [True, False])
+def test_keys_and_headers_count_only_where_they_are_read(keys: bool, headers: bool) -> None:
+    """A batch is bounded in all that it holds; what it does not hold cuts nothing."""
+    quarter = b"x" * (BATCH_BYTES // 4)
+    messages = [Message(offset, b"v", quarter, [("h", quarter)]) for offset in range(9)]
+    sizes = list(map(len, built(messages, RecordParts(keys, headers))))
+    expected = {0: [9], 1: [3, 3, 3], 2: [1] * 9}
+    assert sizes == expected[keys + headers]
+
+
+def test_many_empty_headers_are_bounded() -> None:
+    """Headers without bytes take memory all the same."""
+    each = BATCH_BYTES // HEADER_BYTES // 4
+    messages = [Message(offset, b"", None, [("", None)] * each) for offset in range(9)]
+    assert list(map(len, built(messages, BOTH))) == [4, 4, 1]
+
+
+sizes = st.sampled_from([0, 1, 10, 40, 100, 101, 500])
+records = st.lists(st.tuples(sizes, sizes, st.lists(sizes, max_size=2)), min_size=1, max_size=120)
+portions = st.lists(st.integers(1, 50), min_size=1, max_size=9)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(records, st.sampled_from([VALUES_ONLY, RecordParts(keys=True), RecordParts(headers=True), BOTH]), portions)
+def test_batches_do_not_depend_on_how_messages_came(
+    monkeypatch: pytest.MonkeyPatch,
+    records: list[tuple[int, int, list[int]]],
+    parts: RecordParts,
+    portions: list[int],
+) -> None:
+    """However many messages come at once, a batch is filled up to exactly its limits, of records and of bytes."""
+    monkeypatch.setattr(batch_builder, "BATCH_RECORDS", 25)
+    monkeypatch.setattr(batch_builder, "BATCH_BYTES", 300)
+
+    def held(record: tuple[int, int, list[int]]) -> int:
+        value, key, headers = record
+        return value + key * parts.keys + sum(HEADER_BYTES + 1 + size for size in headers) * parts.headers
+
+    def messages() -> list[Message]:
+        return [
+            Message(2 * number, b"v" * value or None, b"k" * key or None, [("h", b"x" * size) for size in headers])
+            for number, (value, key, headers) in enumerate(records)
+        ]
+
+    found, others = built(messages(), parts, portions), built(messages(), parts, [1])
+    assert found == others
+    assert [offset for batch in found for offset in batch.offsets.to_pylist()] == [2 * n for n in range(len(records))]
+    weights = [[held(records[offset // 2]) for offset in batch.offsets.to_pylist()] for batch in found]
+    for batch, following in pairwise(weights):
+        assert len(batch) == 25 or sum(batch) + following[0] > 300
+    assert all(len(batch) <= 25 and (len(batch) == 1 or sum(batch) <= 300) for batch in weights)
+
+
+def test_large_records_are_asked_for_in_small_numbers() -> None:
+    """After a poll of large records the next one asks for about a batch of them, keys included."""
+
+    def after(value: bytes | None, key: bytes | None, asked: int) -> int:
+        return next_poll([Message(0, b"x"), Message(1, value, key)], asked)  # type: ignore[list-item]
+
+    assert after(b"x" * (BATCH_BYTES // 4), None, 1_000) == 4
+    assert after(None, b"x" * (BATCH_BYTES // 4), 1_000) == 4
+    assert after(b"x" * (2 * BATCH_BYTES), None, 1_000) == 1
+    assert after(None, None, 1_000) == 4_000
+    assert after(b"x", None, 19_000) == BATCH_RECORDS

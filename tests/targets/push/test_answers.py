@@ -1,0 +1,158 @@
+"""What answers of the push API, and their absence, mean."""
+
+import json
+from datetime import UTC, datetime
+from email.utils import format_datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parquet_sink.net.exchange import Answer, FailureKind
+from parquet_sink.targets.outcome import Outcome, Verdict
+from parquet_sink.targets.push.answers import of_answer, of_failure, parse_retry_after
+
+GOOD = {"id": "7", "fileName": "f", "bucketId": "b", "flushStatus": "NEW", "clientId": None}
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def answered(status: int, body: object = b"", **more: object) -> Outcome:
+    """The outcome of an answer; what is not bytes is sent as JSON."""
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return of_answer(Answer(status, content, **more), ("AppKey top-secret",))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
+def test_a_push_answer_is_accepted(status: int) -> None:
+    """Any 2xx with an answer of the push API is accepted, and its id is kept."""
+    outcome = answered(status, GOOD)
+    assert (outcome.verdict, outcome.status, outcome.answer_id) == (Verdict.ACCEPTED, status, "7")
+
+
+@pytest.mark.parametrize("absent", [{"id": None, "bucketId": None}, {"id": None}])
+def test_null_ids_are_accepted(absent: dict[str, object]) -> None:
+    """A null id or bucketId is no failure: the file was taken."""
+    assert answered(200, GOOD | absent).verdict is Verdict.ACCEPTED
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>Welcome</html>",
+        b"OK",
+        b"[]",
+        b"null",
+        b'{"status":"up"}',
+        b'{"fileName":"f"',
+        b"\xff",
+        b"[" * 50_000,
+    ],
+)
+def test_other_2xx_bodies_are_unknown(body: bytes) -> None:
+    """A 2xx without an answer of the push API is never taken for acceptance, and says what to correct."""
+    outcome = answered(200, body, headers={"content-type": "text/html"})
+    assert outcome.verdict is Verdict.UNKNOWN
+    assert "text/html" in outcome.cause
+    assert "not a push target" in outcome.cure
+
+
+def test_a_cut_2xx_body_is_unknown() -> None:
+    """A body that did not come whole is not accepted even if what came would do."""
+    assert answered(200, GOOD, broken=FailureKind.BROKEN).verdict is Verdict.UNKNOWN
+
+
+REFUSED = [301, 302, 307, 308, 400, 401, 403, 404, 405, 407, 409, 410, 411, 413, 415, 422, 431, 451, 501, 505]
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict"),
+    [(s, Verdict.REFUSED) for s in REFUSED]
+    + [(s, Verdict.RETRIABLE) for s in (408, 421, 425, 429)]
+    + [(s, Verdict.UNKNOWN) for s in (500, 502, 503, 504, 507, 520, 599, 600, 999)],
+)
+def test_statuses(status: int, verdict: Verdict) -> None:
+    """Each status has its class, is named in the cause, and has a cure."""
+    outcome = answered(status, b"the reason", headers={"retry-after": "7"})
+    assert (outcome.verdict, outcome.retry_after_seconds) == (verdict, 7.0)
+    assert outcome.cause == f"the target answered {status}: the reason"
+    assert outcome.cure
+
+
+@pytest.mark.parametrize(
+    ("status", "key"),
+    [(401, "connect.ems.authorization.key"), (404, "connect.ems.endpoint"), (413, "connect.ems.commit.size.bytes")],
+)
+def test_cures_name_the_key(status: int, key: str) -> None:
+    """What the operator must change is named."""
+    assert key in answered(status).cure
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"reference": "r1", "message": "pool is full"}, "pool is full"),
+        ({"errors": [{"attribute": "targetName", "error": "is bad", "errorCode": "e1"}]}, "targetName is bad e1"),
+        ({"errors": ["odd"]}, "odd"),
+        ({"other": 1}, '{"other": 1}'),
+        (b"plain", "plain"),
+        (b"", "without a text"),
+    ],
+)
+def test_failure_bodies(body: object, said: str) -> None:
+    """The push API's failure bodies are read; anything else is quoted."""
+    assert said in answered(400, body).cause
+
+
+def test_an_echoed_key_is_hidden() -> None:
+    """A target that echoes the key, whole or without its prefix, does not bring it into a message."""
+    for body in (b"bad key AppKey top-secret!", {"message": "top-secret"}, {"errors": [{"error": "top-secret"}]}):
+        for status in (200, 400, 500):
+            assert "top-secret" not in str(answered(status, body))
+    assert "top-secret" not in str(answered(200, GOOD | {"id": "top-secret"}))
+    assert "top-secret" not in str(of_failure(FailureKind.BROKEN, "got top-secret", ["AppKey top-secret"]))
+
+
+@pytest.mark.parametrize("failure", list(FailureKind))
+def test_failures_have_cause_and_cure(failure: FailureKind) -> None:
+    """Every failure without an answer says what happened, what the system said, and what to do."""
+    outcome = of_failure(failure, "system's words")
+    assert outcome.status is None
+    assert "system's words" in outcome.cause
+    assert outcome.cure
+
+
+@given(st.binary(max_size=300), st.integers(100, 999))
+def test_no_answer_breaks_the_classifier(body: bytes, status: int) -> None:
+    """Any status with any body has an outcome, and only 2xx is ever accepted."""
+    outcome = answered(status, body)
+    assert outcome.verdict is not Verdict.ACCEPTED
+    assert outcome.cure
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("0", 0),
+        (" 120 ", 120),
+        ("9" * 400, 999_999_999),
+        (format_datetime(NOON.replace(minute=2), usegmt=True), 120),
+        (format_datetime(NOON.replace(hour=11), usegmt=True), 0),
+        ("-5", None),
+        ("1.5", None),
+        ("soon", None),
+        ("", None),
+        (None, None),
+        ("٣", None),
+        ("Thu, 99 Jan 2026 12:00:00 GMT", None),
+    ],
+)
+def test_parse_retry_after(text: str | None, seconds: float | None) -> None:
+    """Seconds and HTTP dates are understood, junk is ignored."""
+    assert parse_retry_after(text, NOON.timestamp()) == seconds
+
+
+@given(st.text())
+def test_junk_in_retry_after_is_harmless(text: str) -> None:
+    """No text raises or gives a negative wait."""
+    assert (parse_retry_after(text, 0.0) or 0) >= 0
