@@ -65,7 +65,7 @@ class Shaper:
         rejected record, which then comes before it; without, whoever stops at a rejected record has all rows before it
         and none after. Raises ConnectorError when no record is to blame (the registry is away).
         """
-        records = Records.of(block)
+        records = Records(block)
         decoded = self._decoder.decode(records.values)
         builder = RunBuilder(self._settings, self._topic, records, across_rejected)
         rejections = {at: Rejection(Stage.VALUE_CONVERTER, reason) for at, reason in decoded.invalid.items()}
