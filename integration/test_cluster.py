@@ -15,7 +15,7 @@ from integration.harness import committed
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
 
-TIMEOUT_S = 120.0
+TIMEOUT_S = 200.0
 COUNT = 500
 QUICK = "spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
