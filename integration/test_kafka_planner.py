@@ -1,4 +1,4 @@
-"""What the planner asks of a real broker: commits of many offsets, topic-partitions that are away."""
+"""What the planner asks of a real broker: commits of many offsets, topic-partitions that are unavailable."""
 
 import re
 import time
@@ -13,9 +13,9 @@ from confluent_kafka.cimpl import NewTopic
 from integration.conftest import TopicFactory
 from integration.harness import Sink
 from parquet_sink.devkit.broker import Broker, free_port
-from parquet_sink.kafka.client_log import Heard
-from parquet_sink.kafka.first_timestamps import FirstTimes
-from parquet_sink.kafka.group_offsets import GroupOffsets
+from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.group.offsets import GroupOffsets
+from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.instance import Instance
 
@@ -38,7 +38,7 @@ def test_a_thousand_offsets_are_committed_whatever_the_brokers_limit(strict: Bro
     wanted = {("many", partition): 0 for partition in range(1_000)}
     group = GroupOffsets(kafka(strict, "many"), Instance.new())
     try:
-        group.take_over(wanted)
+        group.claim(wanted)
         assert {key: found.offset for key, found in group.read(list(wanted)).items()} == wanted
     finally:
         group.close()
@@ -65,7 +65,7 @@ def test_what_waits_is_as_old_as_its_first_record(broker: Broker, topic: TopicFa
     transactional.produce(name, b"committed", partition=0, timestamp=3_000_000)
     transactional.produce(name, b"future", partition=1, timestamp=9_000_000)
     transactional.commit_transaction(30)
-    times = FirstTimes(kafka(broker, name), Heard())
+    times = FirstTimestamps(kafka(broker, name), ClientLog())
     starts = {(name, partition): 0 for partition in range(200)}
     first = times.read(starts, 5_000_000)
     assert first == {(name, partition): 1_000_000 + partition for partition in range(200)}
@@ -75,8 +75,8 @@ def test_what_waits_is_as_old_as_its_first_record(broker: Broker, topic: TopicFa
 
 def test_a_broker_that_is_away_tells_no_ages() -> None:
     """The read ends in time, and nothing counts as young."""
-    times = FirstTimes(
-        KafkaSettings(("t",), None, "g", {"bootstrap.servers": f"127.0.0.1:{free_port()}"}), Heard(), 1.0
+    times = FirstTimestamps(
+        KafkaSettings(("t",), None, "g", {"bootstrap.servers": f"127.0.0.1:{free_port()}"}), ClientLog(), 1.0
     )
     assert times.read({("t", 0): 0}, 1) == {}
 
@@ -89,7 +89,7 @@ def test_a_restart_makes_no_small_files(sink: Sink, topic: TopicFactory, produce
     first.until(lambda: first.looked)
     for partition in (0, 1):
         sink.broker.produce(name, [(None, b'{"id": 1}')] * 5, partition)
-    first.until(lambda: sum(watch.lag for watch in first.watches()) == 10)
+    first.until(lambda: sum(one.lag for one in first.progress()) == 10)
     first.stop()
     hour_ago = int(time.time() * 1000) - 3_600_000
     producer.produce(name, b'{"id": 2}', partition=2, timestamp=hour_ago)
@@ -98,7 +98,7 @@ def test_a_restart_makes_no_small_files(sink: Sink, topic: TopicFactory, produce
     ticks = time.monotonic() + 5
     again.until(lambda: time.monotonic() > ticks)
     assert [(receipt.partition, receipt.records) for receipt in [*first.accepted, *again.accepted]] == [(2, 1)]
-    assert sum(watch.lag for watch in again.watches()) == 10
+    assert sum(one.lag for one in again.progress()) == 10
 
 
 def beside(first: Broker, folder: Path) -> Broker:
@@ -137,16 +137,16 @@ def test_a_topic_partition_without_a_leader_holds_up_no_other(
         second.kill()
         strict.produce("halves", [(None, b'{"id": 3}')] * 5, 0)
         run.until_records(20)
-        run.until(lambda: any(watch.away for watch in run.watches()))
+        run.until(lambda: any(one.away for one in run.progress()))
         run.stop()
         again = sink.make(sink.properties("halves"), broker=strict).start()
         strict.produce("halves", [(None, b'{"id": 4}')] * 5, 0)
         again.until_records(5)
-        assert [(watch.partition, watch.away) for watch in again.watches()] == [(0, False), (1, True)]
+        assert [(one.partition, one.away) for one in again.progress()] == [(0, False), (1, True)]
         second.start()
         strict.produce("halves", [(None, b'{"id": 5}')] * 5, 1)
         again.until_records(10)
-        again.until(lambda: not any(watch.away for watch in again.watches()))
+        again.until(lambda: not any(one.away for one in again.progress()))
         again.stop()
         assert [(row["kafkaPartition"], row["kafkaOffset"]) for row in sink.rows()] == [
             (partition, offset) for partition in (0, 1) for offset in range(15)

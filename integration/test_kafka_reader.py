@@ -12,13 +12,13 @@ from confluent_kafka import Producer
 
 from integration.conftest import TopicFactory
 from integration.harness import Sink, committed
-from integration.test_run_kafka import numbered, offsets
+from integration.numbered import numbered, offsets
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.errors import TopicGone
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.records import RecordParts
-from parquet_sink.runtime.connector import Status
+from parquet_sink.runtime.status import Status
 
 BOTH = RecordParts(keys=True, headers=True)
 

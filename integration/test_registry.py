@@ -169,7 +169,7 @@ def test_all_addresses_are_told(server: RegistryServer) -> None:
     with script.closed_port() as port:
         said = failure(registry_at(f"http://127.0.0.1:{port}", server.url))
     assert said == (
-        f"The schema registry did not give schema id 1. http://127.0.0.1:{port}: no answer: [Errno 111] Connection "
+        f"The schema registry did not give schema id 1. http://127.0.0.1:{port}: no answer: Connection "
         f"refused; {server.url}: answered 500 (50001: store away). Check schema.registry.url, and that the registry "
         "runs and can be reached from here. Look into the registry's log."
     )

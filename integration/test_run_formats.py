@@ -10,15 +10,15 @@ import pytest
 from confluent_kafka import Producer
 
 from integration.conftest import TopicFactory
-from integration.formats_expected import flat_of, nested_of
-from integration.formats_files import METADATA, only, uploaded
-from integration.formats_people import CLEAR, people
-from integration.formats_records import FORMATS, record
+from integration.formats.expected import flat_of, nested_of
+from integration.formats.files import METADATA, only, uploaded
+from integration.formats.people import CLEAR, people
+from integration.formats.records import FORMATS, record
 from integration.harness import Sink, ends
 from integration.registry import RegistryServer
 from integration.wire import encode_avro, widened
 from parquet_sink.devkit.broker import Broker
-from parquet_sink.runtime.connector import Status
+from parquet_sink.runtime.status import Status
 from parquet_sink.spark.session import slots
 
 DECIMAL: Final = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}

@@ -11,9 +11,9 @@ import pytest
 from confluent_kafka import Producer
 
 from integration.conftest import TopicFactory
-from integration.formats_bad import BAD, CANARY, good
-from integration.formats_files import only, uploaded
-from integration.formats_records import FORMATS, record
+from integration.formats.bad import BAD, CANARY, good
+from integration.formats.files import only, uploaded
+from integration.formats.records import FORMATS, record
 from integration.harness import Run, Sink, settings_of
 from integration.registry import RegistryServer, Trouble
 from integration.wire import encode_avro
@@ -24,7 +24,7 @@ from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.runtime import restarts
-from parquet_sink.runtime.connector import Status
+from parquet_sink.runtime.status import Status
 from parquet_sink.shape.shaper import Shaper
 
 CHUNKED: Final = ("string", "long")

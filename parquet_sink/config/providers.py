@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from parquet_sink.config.machine import Machine
-from parquet_sink.config.parse import parse_properties
+from parquet_sink.config.properties import parse_properties
 from parquet_sink.config.report import Report, printable
 from parquet_sink.errors import InvalidConfiguration
 
@@ -24,7 +24,7 @@ class Resolved:
     """Texts after the providers were asked.
 
     values: by key. shown: the same as written in the file. provided: keys whose value a provider gave. failed: keys
-    that have no value because a provider failed (told already).
+    that have no value because a provider failed (reported already).
     """
 
     values: Mapping[str, str] = field(repr=False)

@@ -1,6 +1,7 @@
 """One range on its way: its records become rows, rows files, and files go to the uploader in order."""
 
 import logging
+import time
 import uuid
 from collections.abc import Sequence
 
@@ -135,7 +136,7 @@ class RangeFlush:
             failure = refused if again is None else None
         done = tuple(one for one in receipts if one.failure is None or one.failure.again is None)
         until = max(self._accepted_until(receipts), self.planned.accepted)
-        return RangeOutcome(self.planned, until, done, failure, self._learned(), again)
+        return RangeOutcome(self.planned, until, done, failure, self._learned(), again, time.time())
 
     def _accepted_until(self, receipts: Sequence[Receipt]) -> int:
         """Accepted is what was reached, unless a file on the way there was not, or was thrown away."""

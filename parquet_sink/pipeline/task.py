@@ -9,7 +9,7 @@ For each range [start, end):
   5. the accepted file is removed from the disk                          (`targets.delivery`)
   6. what the range taught and how far it got goes to the driver         (`RangeOutcome`)
   7. the driver notes receipts and accepted offsets, then any failure    (`PushWriter.commit`)
-  8. the next tick commits the accepted offsets to the group             (`kafka.range_plans`)
+  8. the next tick commits the accepted offsets to the group             (`kafka.planning.range_plans`)
 
 A crash before 4 leaves nothing behind but local files, which the next attempt or start removes. A crash between 4 and
 8 sends the same files again, under the same names, with the same rows: a range is always repeated as a whole, from
@@ -46,8 +46,8 @@ class TaskFlush:
     def __init__(self, settings: SinkSettings) -> None:
         configure_worker(settings.name)
         self._settings = settings
-        target = target_for(settings.push)
-        deliverer = Deliverer(settings.name, target, settings.push, keep_files=settings.files.keep_files)
+        target = target_for(settings.target)
+        deliverer = Deliverer(settings.name, target, settings.retry, keep_files=settings.files.keep_files)
         self._uploader = OrderedUploader(deliverer)
         self._flushes: dict[tuple[str, int], RangeFlush] = {}
 

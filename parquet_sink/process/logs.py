@@ -24,7 +24,7 @@ SPARK: Final = "spark: "
 VARIABLE: Final = "PARQUET_SINK_RELAY"
 LEVEL_VARIABLE: Final = "PARQUET_SINK_LOG_LEVEL"
 LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
-CHATTY: Final = ("urllib3", "httpx2", "httpcore2", "pyspark")
+CHATTY: Final = ("urllib3", "pyspark")
 """Libraries that tell each request; what goes wrong there is told by us."""
 NOISE: Final = (
     "WARNING: Using incubator modules",

@@ -5,6 +5,7 @@ Its options come from `parquet_sink.spark.handoff`; its rows are described in `s
 """
 
 import logging
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -14,20 +15,21 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
 from parquet_sink.errors import SinkError
-from parquet_sink.kafka.group_offsets import Key
-from parquet_sink.kafka.task_assignment import by_task
+from parquet_sink.kafka.group.offsets import Key
+from parquet_sink.kafka.planning.task_assignment import by_task
+from parquet_sink.model.events import ConnectorRunning
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordParts
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.spark import handoff, rows, stream_offsets
-from parquet_sink.spark.rows import WARM_UP
-from parquet_sink.state.sqlite import State
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import SLOTS, STARTED, WARM_UP
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from parquet_sink.kafka.planner import Ticker
+    from parquet_sink.kafka.planning.planner import Planner
     from parquet_sink.kafka.range_reader import RangeReader
 
 log = logging.getLogger(__name__)
@@ -80,8 +82,8 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, given: handoff.Handoff, form: "Form", parts: RecordParts) -> None:
         self._given, self._form, self._parts = given, form, parts
-        self._ticker: Ticker | None = None
-        self._state: State | None = None
+        self._planner: Planner | None = None
+        self._state: SqliteStore | None = None
         self._draining = self._planned = False
         self._offered: dict[str, Any] | None = None
         self._reading: dict[Key, int] = {}
@@ -101,13 +103,13 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Asked at each tick, and only when the micro-batch before is done."""
         state = self._opened()
-        if not self._draining and stream_offsets.is_first(start) and state.said("warm"):
+        if not self._draining and stream_offsets.is_first(start) and state.get(WARM_UP):
             return stream_offsets.warm_up(start)
         with _told(state):
-            ticker = self._begun()
+            planner = self._begun()
             if self._draining:
-                ticker.drain()
-            due = ticker.tick(self._done(start))
+                planner.drain()
+            due = planner.tick(self._done(start))
         if due and not self._planned:
             self._planned = True
             log.debug("start: the first ranges are planned")
@@ -122,24 +124,26 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Asked when a micro-batch begins, and at once for one that an earlier run planned and did not end."""
         if stream_offsets.is_warm_up(end):
-            slots = int(self._opened().said("slots") or 1)
-            return [Work([PlannedRange("", index, 0, 0, WARM_UP)]) for index in range(slots)] if end != start else []
+            slots = int(self._opened().get(SLOTS) or 1)
+            return (
+                [Work([PlannedRange("", index, 0, 0, rows.WARM_UP)]) for index in range(slots)] if end != start else []
+            )
         due: Sequence[PlannedRange] = []
         with _told(self._opened()):
-            ticker = self._begun()
+            planner = self._begun()
             if end == self._offered:
-                due = ticker.under_way
+                due = planner.in_flight
             elif end != start:
-                due = ticker.repeated(stream_offsets.ranges(end))
+                due = planner.repeated(stream_offsets.ranges(end))
         self._reading = {(one.topic, one.partition): one.end for one in due}
-        return [Work(pile) for pile in by_task(due, ticker.tasks())]
+        return [Work(pile) for pile in by_task(due, planner.tasks())]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         assert isinstance(partition, Work)
         for planned in partition.ranges:
             if self._form is Form.RANGES:
                 yield rows.of_range(planned)
-            elif planned.reason != WARM_UP:
+            elif planned.reason != rows.WARM_UP:
                 yield from map(rows.of_records, self._reader(planned).batches())
 
     def _reader(self, planned: PlannedRange) -> "RangeReader":
@@ -152,33 +156,34 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return RangeReader(kafka, topic, partition, start, end, topic_id, epoch=epoch, parts=self._parts)
 
     def stop(self) -> None:
-        if self._ticker is not None:
-            self._ticker.close()
+        if self._planner is not None:
+            self._planner.close()
 
-    def _opened(self) -> State:
+    def _opened(self) -> SqliteStore:
         if self._state is None:
-            self._state = State(self._given.state_path)
+            self._state = SqliteStore(self._given.state_path)
         return self._state
 
-    def _begun(self) -> "Ticker":
+    def _begun(self) -> "Planner":
         """Begins where the group's offsets say, once for each query: Spark's checkpoint is no position."""
-        if self._ticker is None:
-            from parquet_sink.kafka.planner import Ticker  # only in the planner's process
+        if self._planner is None:
+            from parquet_sink.kafka.planning.planner import Planner  # only in the planner's process
 
             configure_worker(self._given.settings.name)
-            ticker = Ticker(self._given.settings, self._opened(), self._given.instance)
-            ticker.begin()
-            self._ticker = ticker
-            self._opened().say("begun", True)
+            planner = Planner(self._given.settings, self._opened(), self._given.instance)
+            planner.begin()
+            self._planner = planner
+            self._opened().set(STARTED, True)
+            self._opened().append_events([ConnectorRunning(self._given.settings.name, time.time())])
             log.debug("start: the topic-partitions are known")
-        return self._ticker
+        return self._planner
 
     def __getstate__(self) -> dict[str, Any]:
         return {
             "_given": self._given,
             "_form": self._form,
             "_parts": self._parts,
-            "_ticker": None,
+            "_planner": None,
             "_state": None,
             "_draining": self._draining,
             "_planned": False,
@@ -188,10 +193,10 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 @contextmanager
-def _told(state: State) -> Iterator[None]:
+def _told(state: SqliteStore) -> Iterator[None]:
     """Leaves what goes wrong within where the program finds it, because Spark turns exceptions into text."""
     try:
         yield
     except SinkError as error:
-        state.fail(error.failure())
+        state.record_failure(error.failure())
         raise

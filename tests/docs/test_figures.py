@@ -22,7 +22,7 @@ from parquet_sink.shape.piece_shaper import LONGEST_TEXT
 from parquet_sink.shape.schema.value_types import MAX_COLUMNS, MAX_NAME
 from parquet_sink.targets import retry
 from parquet_sink.targets.push import body
-from parquet_sink.targets.push import client as push_client
+from parquet_sink.targets.push import target as push_target
 
 DOCS = Path(__file__).parents[2] / "docs"
 _MI = 1024**2
@@ -72,17 +72,17 @@ SENTENCES = [
     ),
     (
         "schema-registry.md",
-        f"up to {restarts.MOST} times in a row without progress",
+        f"up to {restarts.MOST_RESTARTS} times in a row without progress",
     ),
     (
         "operations.md",
-        f"up to {restarts.MOST} times in a row without progress",
+        f"up to {restarts.MOST_RESTARTS} times in a row without progress",
     ),
     ("operations.md", f"count together within {restarts.WINDOW_S / 60:.0f} minutes"),
     ("upload.md", f"up to {accumulator.GROUP_MEMORY_BYTES // _MI} MiB of rows in memory"),
     ("upload.md", f"in pieces of {body.PIECE_BYTES // 1024} KiB"),
     ("upload.md", f"quotes at most {redaction.EXCERPT_BYTES // 1024} KiB of the answer"),
-    ("upload.md", f"At most {push_client.MOST_ANSWER_BYTES // 1024} KiB of an answer are read"),
+    ("upload.md", f"At most {push_target.MOST_ANSWER_BYTES // 1024} KiB of an answer are read"),
     ("upload.md", f"each further one twice as long, at most {retry.LONGEST_WAIT_SECONDS / 60:.0f} minutes"),
     ("target.md", f"requests in progress have {server.GRACE_S} seconds"),
     ("target.md", f"`limit` is at most {readout.MAX_ROWS:,}, `timeout_s` at most {readout.MAX_SYNC_S:.0f}"),

@@ -18,21 +18,22 @@ from hypothesis import strategies as st
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import AnotherInstance, BrokerAway, KafkaFailed, OffsetsLost, TopicGone
 from parquet_sink.files.settings import FileSettings
-from parquet_sink.kafka import client_options
-from parquet_sink.kafka.discovery import METADATA_S, MISSING_LOG_S
-from parquet_sink.kafka.first_timestamps import FirstTimes
-from parquet_sink.kafka.group_offsets import Committed, GroupOffsets, Key, Plan, metadata
-from parquet_sink.kafka.group_watch import CHECK_S, SIGN_S
-from parquet_sink.kafka.planner import Ticker
+from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.group.offsets import Committed, GroupOffsets, Key, RangePlan, commit_metadata
+from parquet_sink.kafka.planning.discovery import METADATA_S, MISSING_LOG_S
+from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps
+from parquet_sink.kafka.planning.group_monitor import CHECK_S, RECOMMIT_S
+from parquet_sink.kafka.planning.planner import Planner
+from parquet_sink.kafka.planning.start_offsets import is_another_topic
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
-from parquet_sink.kafka.start_offsets import other
 from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import NO_TRIES, Again
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.settings import ShapeSettings
-from parquet_sink.state.sqlite import State
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import STARTED
 from parquet_sink.targets.push.settings import PushSettings
 from tests.factories import Clock
 
@@ -106,9 +107,9 @@ class Cluster:
         self.delete("orders", forget=forget)
         self.make("orders", count)
 
-    def stand(self, offset: int, topic_id: str = "", plan: Plan | None = None) -> None:
+    def stand(self, offset: int, topic_id: str = "", plan: RangePlan | None = None) -> None:
         """The group stands there."""
-        self.offsets[KEY] = (offset, metadata(ME, plan, topic_id))
+        self.offsets[KEY] = (offset, commit_metadata(ME, plan, topic_id))
 
     def stands(self) -> Committed:
         return Committed(*self.offsets[KEY])
@@ -184,7 +185,7 @@ class Query:
     `delivered`: the records that reached the target, as (number of the topic, offset).
     """
 
-    def __init__(self, cluster: Cluster, state: State, clock: Clock, **kafka: Any) -> None:
+    def __init__(self, cluster: Cluster, state: SqliteStore, clock: Clock, **kafka: Any) -> None:
         self.cluster, self.state, self.clock = cluster, state, clock
         self.settings = replace(SETTINGS, kafka=replace(KAFKA, **kafka))
         self.delivered: set[tuple[int, int]] = set()
@@ -193,16 +194,16 @@ class Query:
 
     def begin(self) -> None:
         """A new start, until one succeeds: the broker may not have the topic just now."""
-        self.ticker = Ticker(self.settings, self.state, ME, now=self.clock.now, sleep=self.clock.sleep)
-        self.start = self.ticker.begin()
+        self.planner = Planner(self.settings, self.state, ME, now=self.clock.now, sleep=self.clock.sleep)
+        self.start = self.planner.begin()
         self.accepted: dict[Key, int] = {}
-        self.state.say("begun", True)
+        self.state.set(STARTED, True)
         self.starts += 1
 
     def tick(self) -> list[Key]:
-        """One tick and its micro-batch. Raises what the ticker raises, or KafkaFailed when a range cannot be read."""
+        """One tick and its micro-batch. Raises what the planner raises, or KafkaFailed when a range cannot be read."""
         self.clock.sleep(1)
-        due = self.ticker.tick(self.accepted)
+        due = self.planner.tick(self.accepted)
         self.accepted = {} if due else self.accepted
         for one in due:
             self._read(one.topic, one.partition, one.start, one.end)
@@ -215,7 +216,7 @@ class Query:
         topic = self.cluster.topics.get(name)
         if topic is None:
             owed = Accepted(name, partition, start, start, end, "interval", Again(NO_TRIES, 1.0))
-            self.state.accept([owed])
+            self.state.record_accepted([owed])
             return
         if topic.count < start:
             raise KafkaFailed(f"the range of {name} cannot be read")
@@ -227,7 +228,7 @@ class Query:
 
     def again(self) -> None:
         """What the program does after a failure that may pass."""
-        self.state.forgive()
+        self.state.clear_for_restart()
         self.begin()
 
 
@@ -236,21 +237,21 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     """A cluster with one topic of 10 records."""
     made = Cluster()
     made.make("orders", 10)
-    monkeypatch.setattr(client_options, "build", lambda kind, settings, heard=None: made)
-    monkeypatch.setattr(FirstTimes, "read", lambda self, starts, now_ms: {})
+    monkeypatch.setattr(client_options, "build", lambda kind, settings, client_log=None: made)
+    monkeypatch.setattr(FirstTimestamps, "read", lambda self, starts, now_ms: {})
     return made
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> Iterator[State]:
+def state(tmp_path: Path) -> Iterator[SqliteStore]:
     """The connector's state."""
-    found = State(tmp_path / "state.db")
+    found = SqliteStore(tmp_path / "state.db")
     yield found
     found.close()
 
 
 @pytest.fixture
-def query(cluster: Cluster, state: State) -> Query:
+def query(cluster: Cluster, state: SqliteStore) -> Query:
     """A query that delivered what there is, and waits."""
     made = Query(cluster, state, Clock(1_000_000.0))
     made.tick()
@@ -259,7 +260,7 @@ def query(cluster: Cluster, state: State) -> Query:
 
 
 @pytest.fixture
-def accepting(cluster: Cluster, state: State) -> Query:
+def accepting(cluster: Cluster, state: SqliteStore) -> Query:
     """The same with lost.offsets.policy=CONTINUE."""
     made = Query(cluster, state, Clock(1_000_000.0), lost_offsets="CONTINUE")
     made.tick()
@@ -267,7 +268,7 @@ def accepting(cluster: Cluster, state: State) -> Query:
     return made
 
 
-def due(query: Query) -> None:
+def due_range(query: Query) -> None:
     """Ticks until what waits now is old enough."""
     for _ in range(4):
         query.tick()
@@ -282,10 +283,10 @@ def due_and_committed(query: Query) -> None:
 def test_every_commit_names_its_topic(cluster: Cluster, query: Query) -> None:
     """Offsets claimed, put down with a range, and committed carry the topic's id, in Kafka's own spelling."""
     assert (cluster.stands().offset, cluster.stands().topic_id) == (10, "AAAAAAAAAAAAAAAAAAAAAQ")
-    assert query.ticker._ids.known == {"orders": "AAAAAAAAAAAAAAAAAAAAAQ"}
+    assert query.planner._ids.by_topic == {"orders": "AAAAAAAAAAAAAAAAAAAAAQ"}
 
 
-def test_an_offset_of_another_topic_stops_the_start(cluster: Cluster, state: State) -> None:
+def test_an_offset_of_another_topic_stops_the_start(cluster: Cluster, state: SqliteStore) -> None:
     """A topic made anew while the connector was stopped, whose old offset Kafka kept, is named and not passed over."""
     cluster.stand(5, "another")
     with pytest.raises(
@@ -296,18 +297,18 @@ def test_an_offset_of_another_topic_stops_the_start(cluster: Cluster, state: Sta
 
 
 def test_an_offset_of_another_topic_is_passed_over_if_loss_is_accepted(
-    cluster: Cluster, state: State, caplog: pytest.LogCaptureFixture
+    cluster: Cluster, state: SqliteStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     """With CONTINUE reading begins at the new topic's first record, and what was being flushed is forgotten."""
-    cluster.stand(5, "another", Plan(0, 9, "records"))
+    cluster.stand(5, "another", RangePlan(0, 9, "records"))
     query = Query(cluster, state, Clock(1_000_000.0), lost_offsets="CONTINUE")
     assert query.start == {KEY: 0}
     assert "was deleted and made anew" in caplog.text
     assert (cluster.stands().topic_id, cluster.stands().plan) == (cluster.id(), None)
 
 
-@pytest.mark.parametrize("signed", ["", '{"by": "parquet-sink", "id": "a"}', metadata(ME)])
-def test_an_offset_that_names_no_topic_is_believed(cluster: Cluster, state: State, signed: str) -> None:
+@pytest.mark.parametrize("signed", ["", '{"by": "parquet-sink", "id": "a"}', commit_metadata(ME)])
+def test_an_offset_that_names_no_topic_is_believed(cluster: Cluster, state: SqliteStore, signed: str) -> None:
     """An operator's reset, Kafka Connect and earlier versions write no id: the offset counts for the topic there is."""
     cluster.offsets[KEY] = (5, signed)
     assert Query(cluster, state, Clock(1_000_000.0)).start == {KEY: 5}
@@ -333,7 +334,7 @@ def test_made_anew_before_a_range_is_taken(cluster: Cluster, query: Query, call:
         assert cluster.stands().topic_id != cluster.id()
     cluster.forget("orders")
     again = Query(cluster, query.state, Clock(1_000_000.0))
-    due(again)
+    due_range(again)
     assert {(cluster.topics["orders"].number, offset) for offset in range(count)} <= again.delivered
 
 
@@ -341,7 +342,7 @@ def test_made_anew_before_the_ends_are_asked(cluster: Cluster, query: Query) -> 
     """The loss of CI: ten records delivered, the new topic has twenty, Kafka kept the offset; nothing is taken."""
     cluster.remake(20, forget=False)
     with pytest.raises(OffsetsLost, match="offset 10 of a topic that was deleted and made anew"):
-        due(query)
+        due_range(query)
     assert (cluster.stands().offset, len(query.delivered)) == (10, 10)
 
 
@@ -350,7 +351,7 @@ def test_made_anew_during_the_flush(cluster: Cluster, query: Query) -> None:
     cluster.topics["orders"].count = 30
     cluster.between["fetch"] = lambda: cluster.remake(40, forget=False)
     with pytest.raises(OffsetsLost, match="offset 30 of a topic that was deleted"):
-        due(query)
+        due_range(query)
     assert cluster.stands().offset == 10
     assert (2, 15) in query.delivered
 
@@ -364,20 +365,20 @@ def test_made_anew_between_the_look_and_the_commit(cluster: Cluster, accepting: 
     accepting.tick()
     assert (cluster.stands().offset, cluster.stands().topic_id != cluster.id()) == (30, True)
     with pytest.raises(KafkaFailed, match="Going on at the first record"):
-        due(accepting)
+        due_range(accepting)
     assert (cluster.stands().offset, cluster.stands().topic_id) == (0, cluster.id())
     accepting.again()
-    due(accepting)
+    due_range(accepting)
     assert {(2, offset) for offset in range(40)} <= accepting.delivered
 
 
 @pytest.mark.parametrize("count", [3, 40])
 def test_what_was_accepted_of_the_old_topic_is_forgotten(cluster: Cluster, accepting: Query, count: int) -> None:
     """After a failure the program commits what was accepted; nothing of that may end up beside the new topic."""
-    accepting.state.accept([Accepted(*KEY, 10, 0, 10, "interval"), Accepted("items", 0, 7, 0, 9, "interval")])
+    accepting.state.record_accepted([Accepted(*KEY, 10, 0, 10, "interval"), Accepted("items", 0, 7, 0, 9, "interval")])
     cluster.remake(count)
     with pytest.raises(KafkaFailed, match="of a topic that was deleted and made anew.* Going on at the first record"):
-        due(accepting)
+        due_range(accepting)
     assert [one.topic for one in accepting.state.accepted()] == ["items"]
     assert (cluster.stands().offset, cluster.stands().topic_id) == (0, cluster.id())
 
@@ -393,10 +394,10 @@ def test_made_anew_with_as_many_records(cluster: Cluster, query: Query) -> None:
 
 def test_made_anew_before_the_hourly_renewal(cluster: Cluster, query: Query) -> None:
     """Renewing all offsets does not write old ones beside a new topic."""
-    query.ticker._discovery._looked = query.clock.now() + SIGN_S
+    query.planner._discovery._looked = query.clock.now() + RECOMMIT_S
     cluster.remake(10)
-    query.clock.sleep(SIGN_S)
-    query.ticker._vigil._checked = query.clock.now() + 1
+    query.clock.sleep(RECOMMIT_S)
+    query.planner._monitor._checked = query.clock.now() + 1
     with pytest.raises(OffsetsLost, match="made anew"):
         query.tick()
     assert KEY not in cluster.offsets
@@ -405,27 +406,27 @@ def test_made_anew_before_the_hourly_renewal(cluster: Cluster, query: Query) -> 
 def test_a_drain_looks_before_it_says_that_nothing_is_left(cluster: Cluster, query: Query) -> None:
     """A topic made anew with as many records is not taken for one that is delivered."""
     cluster.remake(10)
-    query.ticker.drain()
+    query.planner.drain()
     with pytest.raises(OffsetsLost, match="made anew"):
         query.tick()
 
 
 @pytest.mark.parametrize("reset", ["earliest", "latest"])
-def test_seen_gone_and_there_again(cluster: Cluster, state: State, reset: Any) -> None:
+def test_seen_gone_and_there_again(cluster: Cluster, state: SqliteStore, reset: Any) -> None:
     """A topic that comes back is read from its first record, without a new start of the query."""
     cluster.make("items", 0)
     query = Query(cluster, state, Clock(1_000_000.0), **WATCHFUL, offset_reset=reset)
     due_and_committed(query)
     cluster.delete("orders")
     query.tick()
-    assert "orders" not in query.ticker._ids.known
+    assert "orders" not in query.planner._ids.by_topic
     cluster.make("orders", 20)
     due_and_committed(query)
     assert {(cluster.topics["orders"].number, offset) for offset in range(20)} <= query.delivered
     assert (cluster.stands().offset, cluster.stands().topic_id) == (20, cluster.id())
 
 
-def test_seen_gone_and_there_again_with_its_old_offset(cluster: Cluster, state: State) -> None:
+def test_seen_gone_and_there_again_with_its_old_offset(cluster: Cluster, state: SqliteStore) -> None:
     """When Kafka kept the old topic's offset the loss is named."""
     query = Query(cluster, state, Clock(1_000_000.0), **WATCHFUL)
     cluster.delete("orders", forget=False)
@@ -435,7 +436,9 @@ def test_seen_gone_and_there_again_with_its_old_offset(cluster: Cluster, state: 
         query.tick()
 
 
-def test_a_query_that_starts_again_reads_new_topics_from_their_first_record(cluster: Cluster, state: State) -> None:
+def test_a_query_that_starts_again_reads_new_topics_from_their_first_record(
+    cluster: Cluster, state: SqliteStore
+) -> None:
     """With auto.offset.reset=latest only what is there when the connector starts is passed over."""
     query = Query(cluster, state, Clock(1_000_000.0), offset_reset="latest")
     assert query.start == {KEY: 10}
@@ -444,16 +447,16 @@ def test_a_query_that_starts_again_reads_new_topics_from_their_first_record(clus
     assert query.start == {KEY: 0}
 
 
-def test_made_anew_while_the_start_is_looked_up(cluster: Cluster, state: State) -> None:
+def test_made_anew_while_the_start_is_looked_up(cluster: Cluster, state: SqliteStore) -> None:
     """The id is asked for first: a start of the new topic never counts as one of the old, only the other way round."""
     cluster.make("orders", 30, first=25)
     cluster.between["ends"] = lambda: cluster.remake(40)
     query = Query(cluster, state, Clock(1_000_000.0))
     with pytest.raises(OffsetsLost, match="made anew"):
-        due(query)
+        due_range(query)
 
 
-def test_a_topic_that_is_being_made_is_waited_for(cluster: Cluster, state: State) -> None:
+def test_a_topic_that_is_being_made_is_waited_for(cluster: Cluster, state: SqliteStore) -> None:
     """A topic that some broker lists and another does not know yet costs time at a start, and no failure."""
     clock = Clock(1_000_000.0)
     answers = [None, done(code=KafkaError.UNKNOWN_TOPIC_OR_PART)]
@@ -463,7 +466,7 @@ def test_a_topic_that_is_being_made_is_waited_for(cluster: Cluster, state: State
     assert clock.now() == before + 1
 
 
-def busy(cluster: Cluster, state: State, **kafka: Any) -> Query:
+def busy(cluster: Cluster, state: SqliteStore, **kafka: Any) -> Query:
     """A query of two topics, which just got 20 records each."""
     cluster.offsets.clear()
     for name in ("orders", "items"):
@@ -482,7 +485,7 @@ NAMED: dict[str, Any] = {"topics": ("orders", "items"), "topics_regex": None}
 @pytest.mark.parametrize("forget", [True, False])
 @pytest.mark.parametrize("kafka", [{}, NAMED])
 def test_a_topic_that_is_deleted_is_let_go(
-    cluster: Cluster, state: State, caplog: pytest.LogCaptureFixture, forget: bool, kafka: dict[str, Any]
+    cluster: Cluster, state: SqliteStore, caplog: pytest.LogCaptureFixture, forget: bool, kafka: dict[str, Any]
 ) -> None:
     """Before whichever request it goes, the others go on without a new start, and the log says once what went."""
     query = busy(cluster, state, **kafka)
@@ -500,7 +503,7 @@ def test_a_topic_that_is_deleted_is_let_go(
         assert query.starts == 1
 
 
-def test_what_goes_with_a_topic_is_said(cluster: Cluster, state: State, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_goes_with_a_topic_is_said(cluster: Cluster, state: SqliteStore, caplog: pytest.LogCaptureFixture) -> None:
     """Offsets that were seen and not delivered are named; of what is delivered nothing is."""
     query = busy(cluster, state)
     query.tick()
@@ -515,7 +518,7 @@ def test_what_goes_with_a_topic_is_said(cluster: Cluster, state: State, caplog: 
 
 
 def test_a_topic_that_the_connector_names_is_waited_for(
-    cluster: Cluster, state: State, caplog: pytest.LogCaptureFixture
+    cluster: Cluster, state: SqliteStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     """While it is away the log says so now and then, and a start of the query does not fail for it."""
     query = busy(cluster, state, **NAMED)
@@ -530,7 +533,7 @@ def test_a_topic_that_the_connector_names_is_waited_for(
     assert {(cluster.topics["items"].number, offset) for offset in range(7)} <= query.delivered
 
 
-def test_a_first_start_wants_all_topics_that_it_names(cluster: Cluster, state: State) -> None:
+def test_a_first_start_wants_all_topics_that_it_names(cluster: Cluster, state: SqliteStore) -> None:
     """A topic that never was there is an error in the configuration."""
     with pytest.raises(TopicGone, match=r"Topic items does not exist on localhost:9092. Create the topic, or correct"):
         Query(cluster, state, Clock(1_000_000.0), **NAMED)
@@ -544,7 +547,7 @@ def test_an_offset_that_is_gone_without_its_topic(cluster: Cluster, query: Query
     assert not isinstance(found.value, TopicGone)
 
 
-def test_back_where_no_ids_are_told(cluster: Cluster, state: State) -> None:
+def test_back_where_no_ids_are_told(cluster: Cluster, state: SqliteStore) -> None:
     """An offset that was there before its topic went away is not believed if nobody can say whose it is."""
     cluster.make("items", 0)
     cluster.answer = lambda name: done(code=KafkaError.TOPIC_AUTHORIZATION_FAILED)
@@ -559,17 +562,17 @@ def test_back_where_no_ids_are_told(cluster: Cluster, state: State) -> None:
 
 def test_an_idle_tick_asks_for_no_id(cluster: Cluster, query: Query) -> None:
     """One request when a range is taken, one when it is committed, one every few seconds, none otherwise."""
-    query.ticker._vigil._checked = query.clock.now()
+    query.planner._monitor._checked = query.clock.now()
     cluster.calls.clear()
     query.tick()
     assert cluster.calls == ["ends"]
     cluster.topics["orders"].count = 30
     cluster.calls.clear()
     while KEY not in query.tick():
-        query.ticker._vigil._checked = query.clock.now()
+        query.planner._monitor._checked = query.clock.now()
     query.tick()
     assert cluster.calls.count("ids") == 2
-    query.ticker._vigil._checked = query.ticker._discovery._looked = query.clock.now()
+    query.planner._monitor._checked = query.planner._discovery._looked = query.clock.now()
     cluster.calls.clear()
     query.clock.sleep(CHECK_S)
     query.tick()
@@ -578,7 +581,7 @@ def test_an_idle_tick_asks_for_no_id(cluster: Cluster, query: Query) -> None:
 
 @pytest.mark.parametrize("code", [None, KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError._UNSUPPORTED_FEATURE])
 def test_a_cluster_that_tells_no_ids(
-    cluster: Cluster, state: State, caplog: pytest.LogCaptureFixture, code: int | None
+    cluster: Cluster, state: SqliteStore, caplog: pytest.LogCaptureFixture, code: int | None
 ) -> None:
     """All goes on without, which the log says once."""
     cluster.stand(5, "another")
@@ -586,7 +589,7 @@ def test_a_cluster_that_tells_no_ids(
     cluster.answer = lambda name: untold
     query = Query(cluster, state, Clock(1_000_000.0), topics_regex="orders")
     assert query.start == {KEY: 5}
-    due(query)
+    due_range(query)
     assert (cluster.stands().offset, cluster.stands().topic_id) == (10, "")
     assert caplog.text.count("does not tell the ids of 1 topics (orders is one)") == 1
 
@@ -595,8 +598,8 @@ def test_no_answer_is_no_id(cluster: Cluster) -> None:
     """A broker that is away is waited for, and not taken for one without ids."""
     cluster.answer = lambda name: done(code=KafkaError._TIMED_OUT)
     with pytest.raises(BrokerAway, match="Topic orders"):
-        Watermarks(KAFKA).ids(["orders"])
-    assert Watermarks(KAFKA).ids([]) == {}
+        Watermarks(KAFKA).topic_ids(["orders"])
+    assert Watermarks(KAFKA).topic_ids([]) == {}
 
 
 @pytest.mark.parametrize(
@@ -604,10 +607,10 @@ def test_no_answer_is_no_id(cluster: Cluster) -> None:
 )
 def test_ids_that_are_not_told_are_no_difference(before: str, now: str, expected: bool) -> None:
     """Only two different ids are two topics."""
-    assert other(before, now) is expected
+    assert is_another_topic(before, now) is expected
 
 
-def test_offsets_are_committed_with_their_epoch(cluster: Cluster, state: State) -> None:
+def test_offsets_are_committed_with_their_epoch(cluster: Cluster, state: SqliteStore) -> None:
     """It is the one that was told with the end of the range: an offset keeps it when it is signed again."""
     cluster.topics["orders"].epoch = 3
     query = Query(cluster, state, Clock(1_000_000.0))
@@ -616,38 +619,38 @@ def test_offsets_are_committed_with_their_epoch(cluster: Cluster, state: State) 
     cluster.topics["orders"].epoch = 5
     query.tick()
     assert (cluster.stands().offset, cluster.epochs[KEY]) == (10, 3)
-    query.clock.sleep(SIGN_S)
+    query.clock.sleep(RECOMMIT_S)
     query.tick()
     cluster.topics["orders"].count = 20
     while KEY not in query.tick():
         pass
-    assert [one.epoch for one in query.ticker.under_way] == [3]  # another leader came
+    assert [one.epoch for one in query.planner.in_flight] == [3]  # another leader came
     assert (cluster.stands().offset, cluster.epochs[KEY]) == (10, 3)
     query.tick()
     assert (cluster.stands().offset, cluster.epochs[KEY]) == (20, 5)
     again = Query(cluster, state, Clock(1_000_000.0))
-    assert (cluster.epochs[KEY], again.ticker._epochs.held) == (5, {KEY: 5})
+    assert (cluster.epochs[KEY], again.planner._epochs.committed) == (5, {KEY: 5})
 
 
-def test_an_epoch_is_of_its_offset(cluster: Cluster, state: State) -> None:
+def test_an_epoch_is_of_its_offset(cluster: Cluster, state: SqliteStore) -> None:
     """What an operator sets has none; nor has the start of a topic made anew, nor one that begins after a loss."""
     cluster.topics["orders"].epoch = 3
     query = Query(cluster, state, Clock(1_000_000.0), lost_offsets="CONTINUE")
     due_and_committed(query)
     assert cluster.epochs[KEY] == 3
     cluster.offsets[KEY], cluster.epochs[KEY] = (4, ""), None
-    assert Query(cluster, state, Clock(1_000_000.0)).ticker._epochs.held == {}
+    assert Query(cluster, state, Clock(1_000_000.0)).planner._epochs.committed == {}
     query = Query(cluster, state, Clock(1_000_000.0), lost_offsets="CONTINUE")
     due_and_committed(query)
     cluster.remake(30, forget=False)
     with pytest.raises(KafkaFailed, match="Going on"):
-        due(query)
+        due_range(query)
     assert (cluster.stands().offset, cluster.epochs[KEY]) == (0, None)
 
 
 OPERATOR = ""
 """What kafka-consumer-groups writes beside an offset: nothing."""
-YOUNGER = metadata(Instance("younger", "host-b", 2, "later"))
+YOUNGER = commit_metadata(Instance("younger", "host-b", 2, "later"))
 
 
 def calls_of(cluster: Cluster, act: Callable[[], object]) -> list[str]:
@@ -670,7 +673,7 @@ def before_each(calls: Sequence[str]) -> list[int]:
 
 
 @pytest.mark.parametrize("signed", [OPERATOR, YOUNGER])
-def test_a_start_does_not_write_over_another_hand(cluster: Cluster, state: State, signed: str) -> None:
+def test_a_start_does_not_write_over_another_hand(cluster: Cluster, state: SqliteStore, signed: str) -> None:
     """What an operator or another instance sets while a start is looked up is where it starts."""
     cluster.stand(8)
     calls = calls_of(cluster, lambda: Query(cluster, state, Clock(1_000_000.0)))
@@ -679,19 +682,19 @@ def test_a_start_does_not_write_over_another_hand(cluster: Cluster, state: State
         cluster.calls.clear()
         cluster.at_call = {number: hand(cluster, signed)}
         assert Query(cluster, state, Clock(1_000_000.0)).start == {KEY: 3}, (number, calls)
-        assert (cluster.stands().offset, cluster.stands().is_by(ME)) == (3, True)
+        assert (cluster.stands().offset, cluster.stands().is_from(ME)) == (3, True)
 
 
 @pytest.mark.parametrize("signed", [OPERATOR, YOUNGER])
-def test_the_hourly_renewal_does_not_write_over_another_hand(cluster: Cluster, state: State, signed: str) -> None:
+def test_the_hourly_renewal_does_not_write_over_another_hand(cluster: Cluster, state: SqliteStore, signed: str) -> None:
     """It looks at once before it signs, whenever it looked last."""
 
     def hour() -> Query:
         query = Query(cluster, state, Clock(1_000_000.0))
         due_and_committed(query)
-        query.clock.sleep(SIGN_S)
-        query.ticker._vigil._checked = query.clock.now() + 1
-        query.ticker._discovery._looked = query.clock.now() + 1
+        query.clock.sleep(RECOMMIT_S)
+        query.planner._monitor._checked = query.clock.now() + 1
+        query.planner._discovery._looked = query.clock.now() + 1
         cluster.calls.clear()
         return query
 
@@ -707,7 +710,7 @@ def test_the_hourly_renewal_does_not_write_over_another_hand(cluster: Cluster, s
 
 
 @pytest.mark.parametrize("signed", [OPERATOR, YOUNGER])
-def test_taking_in_does_not_write_over_another_hand(cluster: Cluster, state: State, signed: str) -> None:
+def test_taking_in_does_not_write_over_another_hand(cluster: Cluster, state: SqliteStore, signed: str) -> None:
     """The same for a topic that is found while the connector runs: what was set meanwhile is where it starts."""
 
     def found() -> Query:
@@ -715,7 +718,7 @@ def test_taking_in_does_not_write_over_another_hand(cluster: Cluster, state: Sta
         if "items" not in cluster.topics:
             cluster.make("items", 0)
         query = Query(cluster, state, Clock(1_000_000.0), **WATCHFUL)
-        query.ticker._vigil._checked = query.clock.now() + 5
+        query.planner._monitor._checked = query.clock.now() + 5
         cluster.make("orders", 10)
         cluster.calls.clear()
         return query
@@ -727,34 +730,34 @@ def test_taking_in_does_not_write_over_another_hand(cluster: Cluster, state: Sta
         cluster.at_call = {number: hand(cluster, signed)}
         due_and_committed(query)
         assert query.delivered == {(cluster.topics["orders"].number, offset) for offset in range(3, 10)}
-        assert (cluster.stands().offset, cluster.stands().is_by(ME)) == (10, True)
+        assert (cluster.stands().offset, cluster.stands().is_from(ME)) == (10, True)
 
 
 @pytest.mark.parametrize("signed", [OPERATOR, YOUNGER])
 @pytest.mark.parametrize("count", [3, 40])
 def test_going_on_after_a_loss_does_not_write_over_another_hand(
-    cluster: Cluster, state: State, signed: str, count: int
+    cluster: Cluster, state: SqliteStore, signed: str, count: int
 ) -> None:
     """With CONTINUE the group is set to the new topic's start, unless somebody else has set it since."""
 
-    def remade() -> Query:
+    def recreated() -> Query:
         cluster.remake(10)
         query = Query(cluster, state, Clock(1_000_000.0), lost_offsets="CONTINUE")
         due_and_committed(query)
         cluster.remake(count, forget=False)
-        query.ticker._vigil._checked = 0.0
+        query.planner._monitor._checked = 0.0
         cluster.calls.clear()
         return query
 
-    query = remade()
+    query = recreated()
     with pytest.raises(KafkaFailed, match="Going on"):
-        due(query)
+        due_range(query)
     calls = list(cluster.calls)
     for number in before_each(calls[: calls.index("commit")]):
-        query = remade()
+        query = recreated()
         cluster.at_call = {number: hand(cluster, signed)}
         with pytest.raises(AnotherInstance):
-            due(query)
+            due_range(query)
         assert cluster.stands() == Committed(3, signed)
 
 
@@ -789,12 +792,12 @@ def live(query: Query, ticks: int) -> None:
             query.tick()
         except OffsetsLost:
             query.cluster.forget("orders")
-            start_again(query)
+            restart_at(query)
         except KafkaFailed:
-            start_again(query)
+            restart_at(query)
 
 
-def start_again(query: Query) -> None:
+def restart_at(query: Query) -> None:
     """Until it starts: the topic may be away, or be made anew meanwhile."""
     for _ in range(5):
         try:
@@ -832,9 +835,9 @@ def test_whatever_happens_to_a_topic_its_records_arrive(
     cluster, clock = Cluster(), Clock(1_000_000.0)
     cluster.make("orders", 0)
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr(client_options, "build", lambda kind, settings, heard=None: cluster)
-        patch.setattr(FirstTimes, "read", lambda self, starts, now_ms: {})
-        with closing(State(Path(folder) / "state.db")) as state:
+        patch.setattr(client_options, "build", lambda kind, settings, client_log=None: cluster)
+        patch.setattr(FirstTimestamps, "read", lambda self, starts, now_ms: {})
+        with closing(SqliteStore(Path(folder) / "state.db")) as state:
             query = Query(cluster, state, clock, lost_offsets=policy, offset_reset=reset, **more)
             for ticks, call, action in steps:
                 live(query, ticks)

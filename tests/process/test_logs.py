@@ -29,7 +29,7 @@ def test_requests_are_not_told(
     monkeypatch.setenv(logs.VARIABLE, "1")
     caplog.set_level(logging.DEBUG)
     configure()
-    for name in ("httpx2", "httpcore2.http11", "urllib3.connectionpool"):
+    for name in ("urllib3", "urllib3.connectionpool", "pyspark"):
         logging.getLogger(name).info("HTTP Request: GET http://registry/schemas/ids/1")
         logging.getLogger(name).warning("trouble in %s", name)
     assert [message.split()[0] for message in caplog.messages] == ["trouble"] * 3

@@ -4,22 +4,19 @@ Several addresses are asked in turn, beginning with the one that answered last; 
 are asked again after a pause. What one schema takes, with its references, is bounded in time and in size.
 """
 
-import base64
 import logging
 import os
 import random
 import ssl
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeVar, get_args
 
-from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
-
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.registry.failures import QUESTIONABLE, Failure, failure_of, is_not_registered
-from parquet_sink.convert.registry.http import Address, BadAnswer, Deadline, open_client, tls_context
+from parquet_sink.convert.registry.failures import UNANSWERED, Failure, failure_of, is_not_registered
+from parquet_sink.convert.registry.http import Address, BadAnswer, RegistryEndpoint, basic, tls_context
 from parquet_sink.convert.registry.references import Answer, Reference, resolve
 from parquet_sink.convert.registry.registered import Recent, RegisteredSchema, SchemaKind
 from parquet_sink.convert.registry.settings import RegistrySettings
@@ -35,7 +32,8 @@ _KINDS: Final = {kind: kind for kind in get_args(SchemaKind)}
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-Question = Callable[[SchemaRegistryClient], T]
+Question = Callable[[RegistryEndpoint, float], T]
+"""Asks one address, within so many seconds."""
 
 
 class NotRegistered(Exception):
@@ -58,8 +56,7 @@ class Registry:
         self._settings, self._clock, self._sleep = settings, clock, sleep
         addresses = [Address.of(url, settings) for url in settings.urls]
         context = tls_context(settings) if any(a.secure for a in addresses) else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        self._deadline = Deadline(clock)
-        self._places = [(a.url, open_client(a, settings, context, self._deadline)) for a in addresses]
+        self._endpoints = [RegistryEndpoint(address, settings, context) for address in addresses]
         self._secrets = _secrets(settings, addresses)
         self._lock = threading.Lock()
         self._known: Recent[int, RegisteredSchema] = Recent(
@@ -69,7 +66,7 @@ class Registry:
     @property
     def name(self) -> str:
         """The addresses, without credentials."""
-        return ", ".join(sorted(url for url, _ in self._places))
+        return ", ".join(sorted(endpoint.url for endpoint in self._endpoints))
 
     def get(self, schema_id: int) -> RegisteredSchema:
         """The schema with all that it refers to. Waits at most twice `timeout_ms`, and once in a process for each id.
@@ -89,20 +86,15 @@ class Registry:
         with self._lock:
             until = self._until()
             with suppress(NotRegistered):  # that it looked is all we want to know
-                self._ask("a schema", lambda client: client.get_schema(1), until)
+                self._ask("a schema", lambda endpoint, seconds: endpoint.schema(1, seconds), until)
             kinds = self._kinds(until)
         known = f", and knows schemas of {', '.join(kinds)}" if kinds else ""
         return f"answers when asked for a schema{known}"
 
-    def close(self) -> None:
-        """Ends its clients."""
-        for _, client in self._places:
-            client.close()
-
     def _kinds(self, until: float) -> list[str]:
         """Which the registry has; empty when it is too old to tell."""
         try:
-            kinds = self._ask("its kinds of schemas", lambda client: client.get_schema_types(), until)
+            kinds = self._ask("its kinds of schemas", lambda endpoint, seconds: endpoint.kinds(seconds), until)
         except (NotRegistered, RegistryFailed):
             return []
         return sorted({str(kind)[:20] for kind in kinds[:10]}) if isinstance(kinds, list) else []
@@ -114,7 +106,7 @@ class Registry:
         until = self._until()
         what = f"schema id {schema_id}"
         try:
-            answer = self._ask(what, lambda client: _answer(client.get_schema(schema_id)), until)
+            answer = self._ask(what, lambda endpoint, seconds: _answer(endpoint.schema(schema_id, seconds)), until)
         except NotRegistered:
             raise InvalidValue(f"{what} is not registered at {self.name}{_hint(schema_id)}") from None
         kind = _KINDS.get(answer.kind)
@@ -131,9 +123,8 @@ class Registry:
         return RegisteredSchema(schema_id, kind, answer.text, references)
 
     def _ask_reference(self, reference: Reference, what: str, until: float) -> Answer:
-        def question(client: SchemaRegistryClient) -> Answer:
-            # Also when deleted since, as Confluent's clients ask: schemas that refer to it are still in use.
-            return _answer(client.get_version(reference.subject, reference.version, deleted=True).schema)
+        def question(endpoint: RegistryEndpoint, seconds: float) -> Answer:
+            return _answer(endpoint.version(reference.subject, reference.version, seconds))
 
         try:
             return self._ask(f"{what}, {reference}", question, until)
@@ -145,41 +136,38 @@ class Registry:
         failures: dict[str, Failure] = {}
         pause = FIRST_PAUSE_S
         for attempt in range(self._settings.max_retries + 1):
-            for place in tuple(self._places):
+            for endpoint in tuple(self._endpoints):
                 if attempt and self._clock() >= until:
                     break
-                answer = self._ask_one(place, question, until)
+                answer = self._ask_one(endpoint, question, until)
                 if not isinstance(answer, Failure):
-                    self._prefer(place)
+                    self._prefer(endpoint)
                     return answer
-                failures[place[0]] = answer
+                failures[endpoint.url] = answer
             left = until - self._clock()
             if attempt == self._settings.max_retries or left <= 0 or not any(f.passing for f in failures.values()):
                 break
-            log.warning("%s", self._told(what, failures))
+            log.warning("%s", self._message(what, failures))
             self._sleep(min(pause * random.uniform(0.5, 1.0), left))  # noqa: S311 -- spreads load, guards nothing
             pause = min(pause * 2, LONGEST_PAUSE_S)
         kind = RegistryAway if any(failure.passing for failure in failures.values()) else RegistryFailed
-        raise kind(self._told(what, failures))
+        raise kind(self._message(what, failures))
 
-    def _ask_one(self, place: tuple[str, SchemaRegistryClient], question: Question[T], until: float) -> T | Failure:
-        client = place[1]
-        self._deadline.set(min(self._settings.timeout_ms / 1000, until - self._clock()))
+    def _ask_one(self, endpoint: RegistryEndpoint, question: Question[T], until: float) -> T | Failure:
+        seconds = min(self._settings.timeout_ms / 1000, until - self._clock())
         try:
-            return question(client)
-        except QUESTIONABLE as error:
+            return question(endpoint, seconds)
+        except UNANSWERED as error:
             if is_not_registered(error):
-                self._prefer(place)
+                self._prefer(endpoint)
                 raise NotRegistered from None
             return failure_of(error)
-        finally:
-            client.clear_caches()  # type: ignore[no-untyped-call]  # they have no bound; ours has
 
-    def _prefer(self, place: tuple[str, SchemaRegistryClient]) -> None:
-        while self._places[0] is not place:
-            self._places.append(self._places.pop(0))
+    def _prefer(self, endpoint: RegistryEndpoint) -> None:
+        while self._endpoints[0] is not endpoint:
+            self._endpoints.append(self._endpoints.pop(0))
 
-    def _told(self, what: str, failures: dict[str, Failure]) -> str:
+    def _message(self, what: str, failures: dict[str, Failure]) -> str:
         causes = "; ".join(f"{url}: {failure.cause}" for url, failure in failures.items())
         cures = dict.fromkeys(failure.cure for failure in failures.values())
         for secret in self._secrets:
@@ -207,11 +195,7 @@ def registry_for(settings: RegistrySettings) -> Registry:
 
 def probe(settings: RegistrySettings) -> str:
     """What the registry says to a cheap question. Raises RegistryFailed, or InvalidConfiguration."""
-    registry = Registry(settings)
-    try:
-        return registry.probe()
-    finally:
-        registry.close()
+    return Registry(settings).probe()
 
 
 def shown(settings: RegistrySettings) -> str:
@@ -219,16 +203,20 @@ def shown(settings: RegistrySettings) -> str:
     return ", ".join(Address.of(url, settings).url for url in settings.urls)
 
 
-def _answer(schema: Schema) -> Answer:
-    """The client's schema, its parts checked: it takes whatever comes. Raises BadAnswer."""
-    text, kind = schema.schema_str, schema.schema_type
+def _answer(found: Mapping[str, Any]) -> Answer:
+    """A schema as the registry shows it: AVRO goes without saying. Raises BadAnswer."""
+    text, kind = found.get("schema"), found.get("schemaType") or "AVRO"
     if not isinstance(text, str) or not isinstance(kind, str):
         raise BadAnswer("an answer without a schema")
-    return Answer(kind, text, tuple(_reference(each) for each in schema.references or ()))
+    references = found.get("references") or ()
+    if not isinstance(references, list | tuple):
+        raise BadAnswer("an answer with references that are no list")
+    return Answer(kind, text, tuple(_reference(each) for each in references))
 
 
 def _reference(found: Any) -> Reference:
-    name, subject, version = found.name, found.subject, found.version
+    parts = found if isinstance(found, Mapping) else {}
+    name, subject, version = parts.get("name"), parts.get("subject"), parts.get("version")
     if not isinstance(name, str) or not isinstance(subject, str) or not isinstance(version, int):
         raise BadAnswer("an answer with a reference that names no schema")
     return Reference(name, subject, version)
@@ -243,6 +231,5 @@ def _secrets(settings: RegistrySettings, addresses: list[Address]) -> tuple[str,
     found = [settings.bearer_token.reveal()] if settings.bearer_token else []
     for address in addresses:
         if address.credentials is not None:
-            user, password = address.credentials[0], address.credentials[1].reveal()
-            found += [base64.b64encode(f"{user}:{password}".encode()).decode(), password]
+            found += [basic(*address.credentials), address.credentials[1].reveal()]
     return tuple(filter(None, found))

@@ -1,13 +1,11 @@
 """What a schema registry's answer, or its silence, means: not registered, worth another try, or never."""
 
-import ssl
 from dataclasses import dataclass
 from typing import Final
 
-import httpx2
-from confluent_kafka.schema_registry.error import SchemaRegistryError
-
-from parquet_sink.convert.registry.http import BadAnswer
+from parquet_sink.convert.registry.http import BadAnswer, ErrorAnswer
+from parquet_sink.net.exchange import FailureKind, RequestFailed
+from parquet_sink.net.redaction import printable
 
 _PASSING: Final = frozenset({408, 429, 500, 502, 503, 504})
 _ADDRESS: Final = "Check schema.registry.url; Apicurio's ends in a path such as /apis/ccompat/v7"
@@ -19,20 +17,11 @@ _TLS: Final = (
     "own certificate, where the registry asks for one) and the host name in schema.registry.url"
 )
 _TROUBLE: Final = "Look into the registry's log"
-_MOST_SAID: Final = 200
+_LONGEST_TEXT: Final = 200
 
-QUESTIONABLE: Final = (
-    SchemaRegistryError,
-    BadAnswer,
-    httpx2.HTTPError,
-    httpx2.InvalidURL,
-    ValueError,
-    TypeError,
-    AttributeError,
-    KeyError,
-    RecursionError,
-)
-"""What Confluent's client raises: its own error, the network's, and whatever an unexpected answer does to its code."""
+UNANSWERED: Final = (RequestFailed, ErrorAnswer, BadAnswer)
+"""Ways for a question to end without what was asked for."""
+_NOT_REGISTERED: Final = (40401, 40402, 40403)
 
 
 @dataclass(frozen=True)
@@ -46,55 +35,41 @@ class Failure:
 
 def is_not_registered(error: Exception) -> bool:
     """Whether the registry itself says that it has no such schema, subject or version (40401 to 40403)."""
-    if not isinstance(error, SchemaRegistryError) or error.http_status_code != 404:
-        return False
-    return error.error_code in (40401, 40402, 40403)
+    return isinstance(error, ErrorAnswer) and error.status == 404 and error.code in _NOT_REGISTERED
 
 
 def failure_of(error: Exception) -> Failure:
-    """What one of `QUESTIONABLE` means, `is_not_registered` apart."""
-    if isinstance(error, SchemaRegistryError):
-        return _of_status(error.http_status_code, _said(error))
-    if isinstance(error, BadAnswer):
-        return Failure(f"gave {error}", _ADDRESS)
-    if isinstance(error, httpx2.TimeoutException):
-        waiting = "no connection" if isinstance(error, httpx2.ConnectTimeout) else "no answer"
-        return Failure(f"{waiting} in time", _RUNS, passing=True)
-    if isinstance(error, httpx2.HTTPError):
+    """What one of `UNANSWERED` means, `is_not_registered` apart."""
+    if isinstance(error, ErrorAnswer):
+        return _of_status(error.status, _own_words(error))
+    if isinstance(error, RequestFailed):
         return _of_network(error)
-    return Failure("gave an answer that no schema registry gives", _ADDRESS)
+    return Failure(f"gave {error}", _ADDRESS)
 
 
-def _of_status(status: int, said: str) -> Failure:
-    answered = f"answered {status}{said}"
+def _of_status(status: int, words: str) -> Failure:
+    answered = f"answered {status}{words}"
     if 300 <= status < 400:
         return Failure(f"{answered}: a redirect, and those are never followed", _ADDRESS)
     cures = {401: _CREDENTIALS, 403: _RIGHTS, 404: _ADDRESS, 405: _ADDRESS, 407: _ADDRESS}
     return Failure(answered, cures.get(status, _TROUBLE), passing=status in _PASSING)
 
 
-def _said(error: SchemaRegistryError) -> str:
+def _own_words(error: ErrorAnswer) -> str:
     """The registry's own words, when they came in its own form."""
-    if not isinstance(error.error_message, str) or error.error_code in (None, SchemaRegistryError.UNKNOWN):
+    if error.code is None:
         return ""
-    text = error.error_message.encode("unicode_escape").decode()
-    shown = text if len(text) <= _MOST_SAID else text[:_MOST_SAID] + "..."
-    return f" ({error.error_code}: {shown})"
+    text = error.text.encode("unicode_escape").decode()
+    shown = text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + "..."
+    return f" ({error.code}: {shown})"
 
 
-def _of_network(error: httpx2.HTTPError) -> Failure:
-    cause = _ssl_error(error)
-    if cause is None or isinstance(cause, ssl.SSLEOFError | ssl.SSLZeroReturnError):
-        return Failure(f"no answer: {str(error).rstrip('.')}", _RUNS, passing=True)
-    words = getattr(cause, "verify_message", "") or getattr(cause, "reason", "") or str(cause)
-    return Failure(f"TLS failed: {words}", _TLS)
-
-
-def _ssl_error(error: BaseException) -> ssl.SSLError | None:
-    """The error of TLS that is behind another one."""
-    seen: BaseException | None = error
-    for _ in range(8):
-        if seen is None or isinstance(seen, ssl.SSLError):
-            return seen
-        seen = seen.__cause__ or seen.__context__
-    return None
+def _of_network(error: RequestFailed) -> Failure:
+    if error.kind is FailureKind.TLS:
+        return Failure(f"TLS failed: {printable(error.detail)}", _TLS)
+    if error.kind is FailureKind.CONNECT_TIMEOUT:
+        return Failure("no connection in time", _RUNS, passing=True)
+    if error.kind is FailureKind.NO_ANSWER:
+        return Failure("no answer in time", _RUNS, passing=True)
+    detail = printable(error.detail).rstrip(".") or "the connection broke"
+    return Failure(f"no answer: {detail}", _RUNS, passing=True)

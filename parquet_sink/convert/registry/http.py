@@ -1,34 +1,43 @@
-"""HTTP to one address of a schema registry: Confluent's client over a session with bounds that the client lacks.
+"""The registry's protocol over HTTP: a question to one address, and its answer as JSON or as a failure.
 
-The client of confluent-kafka 2.16, left to itself, waits without an end, reads answers of any size (gzip'd ones, too),
-takes proxies from the environment, keeps every schema for ever, takes a bearer token only together with the id of a
-Confluent Cloud cluster, and tries one address over and over, pausing, before it turns to the next. Here it gets a
-session that has none of that, and is told not to retry: `registry` does.
+An answer may be anything: it is bounded in time and size, never decompressed, and taken for a registry's only when it
+is JSON. Proxies, `.netrc` and redirects are not followed, and no connection is kept: a schema is asked for once, and an
+idle connection would stay for months, for each worker and connector.
 """
 
+import base64
+import json
 import ssl
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
 
-import httpcore2
-import httpx2
-from confluent_kafka.schema_registry import SchemaRegistryClient
-
+from parquet_sink import __version__
 from parquet_sink.config.secret import Secret
 from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.net import pem
+from parquet_sink.net.client import HttpClient
+from parquet_sink.net.exchange import Answer, FailureKind, Limits, Request, RequestFailed
+from parquet_sink.net.tls import Authorities, OwnCertificate
+from parquet_sink.net.tls import tls_context as verifying_context
 
 CONNECT_S: Final = 10.0
 """So that one of several addresses that swallows packets does not use up the time for the others."""
 MOST_ANSWER_BYTES: Final = 8 * 1024 * 1024
+_MEDIA: Final = "application/vnd.schemaregistry.v1+json, application/vnd.schemaregistry+json, application/json"
 
 
 class BadAnswer(Exception):
     """An answer that no schema registry gives; the text says what is wrong with it."""
+
+
+class ErrorAnswer(Exception):
+    """An answer whose status is not 2xx. code, text: the registry's own, when it came in the registry's form."""
+
+    def __init__(self, status: int, code: int | None = None, text: str = "") -> None:
+        super().__init__(status, code, text)
+        self.status, self.code, self.text = status, code, text
 
 
 @dataclass(frozen=True)
@@ -71,126 +80,90 @@ def _credentials(parts: SplitResult, settings: RegistrySettings) -> tuple[str, S
     return None
 
 
-class Deadline:
-    """Until when everything that a session does must be done; what comes later fails as a timeout."""
+class RegistryEndpoint:
+    """One address of a registry. Not for threads to share. Raises InvalidConfiguration for a token no header has."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._until = clock, 0.0
+    def __init__(self, address: Address, settings: RegistrySettings, context: ssl.SSLContext) -> None:
+        self.url = address.url
+        self._headers = {
+            "Accept": _MEDIA,
+            "Accept-Encoding": "identity",
+            "Connection": "close",
+            "User-Agent": f"parquet-sink/{__version__}",
+            **_authorization(address, settings),
+        }
+        self._http = HttpClient(context)
 
-    def set(self, seconds: float) -> None:
-        self._until = self._clock() + seconds
+    def schema(self, schema_id: int, seconds: float) -> dict[str, Any]:
+        """The schema of an id, as the registry has it. Raises as `_get`."""
+        return _object(self._get(f"/schemas/ids/{schema_id}", seconds))
 
-    def left(self, wanted: float | None = None) -> float:
-        """Seconds that a step may take. Raises httpcore2.ReadTimeout when the time is over."""
-        left = self._until - self._clock()
-        if left <= 0:
-            raise httpcore2.ReadTimeout("the time is over")
-        return left if wanted is None else min(left, wanted)
+    def version(self, subject: str, version: int, seconds: float) -> dict[str, Any]:
+        """A version of a subject, -1 for the latest; also when it was deleted since. Raises as `_get`."""
+        return _object(self._get(f"/subjects/{quote(subject, safe='')}/versions/{version}?deleted=true", seconds))
 
+    def kinds(self, seconds: float) -> Any:
+        """The kinds of schemas that it knows; whatever JSON comes. Raises as `_get`."""
+        return self._get("/schemas/types", seconds)
 
-class _Stream(httpcore2.NetworkStream):
-    """A connection whose every step ends with the deadline, so that an answer in drops does not last."""
-
-    def __init__(self, inner: httpcore2.NetworkStream, deadline: Deadline) -> None:
-        self._inner, self._deadline = inner, deadline
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._inner.read(max_bytes, self._deadline.left(timeout))
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._inner.write(buffer, self._deadline.left(timeout))
-
-    def close(self) -> None:
-        self._inner.close()
-
-    def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> httpcore2.NetworkStream:
-        inner = self._inner.start_tls(ssl_context, server_hostname, self._deadline.left(timeout))
-        return _Stream(inner, self._deadline)
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._inner.get_extra_info(info)
+    def _get(self, path: str, seconds: float) -> Any:
+        """Within so many seconds. Raises RequestFailed, ErrorAnswer, BadAnswer."""
+        if seconds <= 0:
+            raise RequestFailed(FailureKind.NO_ANSWER)
+        limits = Limits(seconds, min(seconds, CONNECT_S), seconds, MOST_ANSWER_BYTES)
+        try:
+            answer = self._http.send(Request("GET", self.url + path, self._headers), limits)
+        finally:
+            self._http.close()
+        return _content(answer)
 
 
-class _Backend(httpcore2.SyncBackend):
-    def __init__(self, deadline: Deadline) -> None:
-        self._deadline = deadline
-
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore2.NetworkStream:
-        left = self._deadline.left(timeout)
-        return _Stream(super().connect_tcp(host, port, left, local_address, socket_options), self._deadline)
-
-
-class _Capped(httpx2.SyncByteStream):
-    """The bytes of an answer, up to a bound."""
-
-    def __init__(self, inner: httpx2.SyncByteStream) -> None:
-        self._inner = inner
-
-    def __iter__(self) -> Iterator[bytes]:
-        size = 0
-        for part in self._inner:
-            size += len(part)
-            if size > MOST_ANSWER_BYTES:
-                raise BadAnswer(f"an answer of more than {MOST_ANSWER_BYTES // 1024**2} MiB")
-            yield part
-
-    def close(self) -> None:
-        self._inner.close()
+def _content(answer: Answer) -> Any:
+    """The JSON of an answer."""
+    if answer.headers.get("content-encoding", "identity") != "identity":
+        raise BadAnswer("a compressed answer, which was not asked for")
+    if answer.broken is not None:
+        raise RequestFailed(answer.broken)
+    if answer.too_long:
+        raise BadAnswer(f"an answer of more than {MOST_ANSWER_BYTES // 1024**2} MiB")
+    if not 200 <= answer.status < 300:
+        raise _error(answer)
+    try:
+        return json.loads(answer.body)
+    except (ValueError, RecursionError):
+        raise BadAnswer("an answer that no schema registry gives") from None
 
 
-class _Transport(httpx2.HTTPTransport):
-    """Bounds time and size of each exchange; takes no proxy from the environment; keeps no idle connection.
-
-    A schema is asked for once, so a connection would idle for months, for each worker and connector.
-    """
-
-    def __init__(self, context: ssl.SSLContext, deadline: Deadline) -> None:
-        super().__init__(verify=context, trust_env=False)
-        self._pool = httpcore2.ConnectionPool(
-            ssl_context=context, max_keepalive_connections=0, network_backend=_Backend(deadline)
-        )
-
-    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        response = super().handle_request(request)
-        if response.headers.get("content-encoding", "identity") != "identity":
-            response.close()
-            raise BadAnswer("a compressed answer, which was not asked for")
-        assert isinstance(response.stream, httpx2.SyncByteStream)
-        response.stream = _Capped(response.stream)
-        return response
+def _error(answer: Answer) -> ErrorAnswer:
+    try:
+        said = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        said = None
+    if not isinstance(said, Mapping):
+        return ErrorAnswer(answer.status)
+    code, text = said.get("error_code"), said.get("message")
+    if not isinstance(code, int) or not isinstance(text, str):
+        return ErrorAnswer(answer.status)
+    return ErrorAnswer(answer.status, code, text)
 
 
-def open_client(
-    address: Address, settings: RegistrySettings, context: ssl.SSLContext, deadline: Deadline
-) -> SchemaRegistryClient:
-    """A client of one address, that asks once and keeps to the deadline. Raises InvalidConfiguration."""
-    client = SchemaRegistryClient({"url": address.url, "max.retries": 0})
-    headers = {"Accept-Encoding": "identity"}
-    auth = None
+def _object(content: Any) -> dict[str, Any]:
+    if not isinstance(content, dict):
+        raise BadAnswer("an answer that no schema registry gives")
+    return content
+
+
+def _authorization(address: Address, settings: RegistrySettings) -> dict[str, str]:
     if settings.bearer_token is not None:
-        headers["Authorization"] = f"Bearer {_token(settings.bearer_token)}"
-    elif address.credentials is not None:
-        auth = httpx2.BasicAuth(address.credentials[0], address.credentials[1].reveal())
-    seconds = settings.timeout_ms / 1000
-    client._rest_client.session.close()  # noqa: SLF001 -- the client has no other door for a transport
-    client._rest_client.session = httpx2.Client(  # noqa: SLF001
-        transport=_Transport(context, deadline),
-        auth=auth,
-        headers=headers,
-        timeout=httpx2.Timeout(seconds, connect=min(seconds, CONNECT_S)),
-        trust_env=False,
-        follow_redirects=False,
-    )
-    return client
+        return {"Authorization": f"Bearer {_token(settings.bearer_token)}"}
+    if address.credentials is not None:
+        return {"Authorization": f"Basic {basic(*address.credentials)}"}
+    return {}
+
+
+def basic(user: str, password: Secret) -> str:
+    """User and password as basic authentication has them."""
+    return base64.b64encode(f"{user}:{password.reveal()}".encode()).decode()
 
 
 def _token(token: Secret) -> str:
@@ -205,31 +178,10 @@ def tls_context(settings: RegistrySettings) -> ssl.SSLContext:
 
     Raises InvalidConfiguration when a file cannot be read.
     """
-    context = _trusting(settings.ca_file)
-    if settings.certificate_file is not None:
-        password = settings.key_password.reveal() if settings.key_password else ""
-        try:  # a password, be it empty: OpenSSL would ask for it on the terminal
-            context.load_cert_chain(settings.certificate_file, settings.key_file, password)
-        except (OSError, ValueError) as error:
-            files = " and ".join(filter(None, (settings.certificate_file, settings.key_file)))
-            raise _unreadable(
-                "schema.registry.ssl.keystore.location",
-                files,
-                pem.why(error, "a certificate with its key", locked=True),
-            ) from error
-    return context
-
-
-def _trusting(ca_file: str | None) -> ssl.SSLContext:
-    if ca_file is None:
-        return ssl.create_default_context()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    try:
-        context.load_verify_locations(ca_file)
-    except (OSError, ValueError) as error:
-        raise _unreadable("schema.registry.ssl.truststore.location", ca_file, pem.why(error, "certificates")) from error
-    return context
-
-
-def _unreadable(key: str, files: str, cause: str) -> InvalidConfiguration:
-    return InvalidConfiguration([f"Invalid [{key}]. {files} cannot be used: {cause}. Correct it."])
+    ca, own = settings.ca_file, settings.certificate_file
+    return verifying_context(
+        None if ca is None else Authorities(ca, "schema.registry.ssl.truststore.location"),
+        None
+        if own is None
+        else OwnCertificate(own, "schema.registry.ssl.keystore.location", settings.key_file, settings.key_password),
+    )

@@ -1,14 +1,13 @@
-"""Addresses, credentials, deadlines and certificates of a registry, before anything is sent."""
+"""Addresses, credentials and certificates of a registry, before anything is sent."""
 
 from collections.abc import Callable
 from pathlib import Path
 
-import httpcore2
 import pytest
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.convert.registry.client import Registry, registry_for, shown
-from parquet_sink.convert.registry.http import Address, Deadline, tls_context
+from parquet_sink.convert.registry.http import Address, tls_context
 from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import InvalidConfiguration
 
@@ -46,19 +45,6 @@ def test_what_is_no_url_is_refused(url: str) -> None:
     """A wrong address is a matter of configuration."""
     with pytest.raises(InvalidConfiguration, match="schema.registry.url"):
         Address.of(url, SETTINGS)
-
-
-def test_time_runs_out() -> None:
-    """A step has what is left, at most what it wants; then every step fails as a timeout."""
-    now = [0.0]
-    deadline = Deadline(lambda: now[0])
-    deadline.set(5)
-    assert (deadline.left(), deadline.left(2)) == (5, 2)
-    now[0] = 4
-    assert deadline.left(2) == 1
-    now[0] = 5
-    with pytest.raises(httpcore2.ReadTimeout):
-        deadline.left(2)
 
 
 @pytest.mark.parametrize("token", ["", "two words", "line\n", "schlüssel"])

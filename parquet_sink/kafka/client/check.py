@@ -1,0 +1,167 @@
+"""What the Kafka client would refuse, found before anything starts: all of it, by the names that operators wrote.
+
+Nothing connects: a client connects as soon as it is made, so these are told of no broker.
+"""
+
+import difflib
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from parquet_sink.config.secret import Secret
+from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.net import pem
+
+Problem = tuple[str, str]
+"""Name of a setting as the operator wrote it, without `consumer.`, and what is wrong with it; "" is no single one."""
+
+OUR_NUMBERS: Final = ("default.api.timeout.ms",)
+"""Settings that we read ourselves, in milliseconds."""
+AUTHORITIES: Final = {"ssl.truststore.location": "PEM", "ssl.ca.location": ""}
+READABLE: Final = {
+    "ssl.keystore.location": "PKCS12",
+    "ssl.certificate.location": "",
+    "ssl.key.location": "",
+    "ssl.crl.location": "",
+}
+"""Settings that name a file, with the type of store for which they are handed on."""
+PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+MECHANISMS: Final = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"
+KNOWN: Final = (
+    *client_options.NO_EFFECT, *client_options.RENAMED, *OUR_NUMBERS, *AUTHORITIES, *READABLE,
+    "allow.auto.create.topics", "check.crcs", "client.dns.lookup", "client.id", "client.rack", "fetch.max.bytes",
+    "fetch.min.bytes", "max.partition.fetch.bytes", "metadata.max.age.ms", "queued.max.messages.kbytes",
+    "queued.min.messages", "reconnect.backoff.max.ms", "reconnect.backoff.ms", "retry.backoff.ms",
+    "sasl.jaas.config", "sasl.mechanism", "security.protocol", "ssl.truststore.type", "ssl.truststore.certificates",
+    "ssl.keystore.type", "ssl.keystore.password", "ssl.keystore.key", "ssl.keystore.certificate.chain",
+)  # fmt: skip
+"""Names to suggest where a misspelt one stands."""
+_JAVA_NAMES: Final = {
+    "sasl.mechanisms": "sasl.mechanism",
+    "ssl.ca.pem": "ssl.truststore.certificates",
+    "ssl.key.pem": "ssl.keystore.key",
+    "ssl.certificate.pem": "ssl.keystore.certificate.chain",
+    **{theirs: java for java, theirs in client_options.RENAMED.items() if theirs},
+}
+_NAMED: Final = re.compile(r"\b(?:ssl|sasl|security)\.[a-z]+(?:\.[a-z]+)*")
+_PREFIX: Final = re.compile(r"Invalid \[consumer\.([^\]]*)\]\. ")
+_SILENT: Final = logging.getLogger(f"{__name__}.silent")
+_SILENT.disabled = True
+
+
+def problems(kafka: KafkaSettings) -> list[Problem]:
+    """Everything that the client would refuse; a value that is a secret is never shown."""
+    found = [*_untranslatable(kafka.client), *_files(kafka.client), *_single(kafka.client)]
+    return found or _together(kafka)
+
+
+def _untranslatable(client: Mapping[str, str | Secret]) -> Iterator[Problem]:
+    """Stores in Java's own form, and a login without a user."""
+    try:
+        client_options.translate(client)
+    except InvalidConfiguration as error:
+        found = [(named[1], text[named.end() :]) for text in error.problems if (named := _PREFIX.match(text))]
+        names = {name for name, _ in found}
+        yield from (
+            (n, why) for n, why in found if n != "ssl.keystore.password" or "ssl.keystore.location" not in names
+        )
+
+
+def _files(client: Mapping[str, str | Secret]) -> Iterator[Problem]:
+    for name, place in client.items():
+        if isinstance(place, Secret) or (name not in AUTHORITIES and name not in READABLE):
+            continue
+        kind = AUTHORITIES.get(name, READABLE.get(name))
+        if kind and str(client.get(f"{name.rpartition('.')[0]}.type", "JKS")).upper() != kind:
+            continue
+        if name == "ssl.ca.location" and place == "probe":
+            continue
+        reason = pem.not_authorities(place) if name in AUTHORITIES else pem.not_readable(place)
+        if reason is not None:
+            what = "a PEM file of certificates" if name in AUTHORITIES else "a file that can be read"
+            yield name, f"{place} cannot be used: {reason}. Name {what}."
+
+
+def _single(client: Mapping[str, str | Secret]) -> Iterator[Problem]:
+    """Settings that the client does not know, or whose value it does not take, whatever the others are."""
+    for name, value in client.items():
+        if name in OUR_NUMBERS and not str(value).isdecimal():
+            yield name, f"{value} is not a whole number of milliseconds; write digits only."
+        theirs = client_options.RENAMED.get(name, name)
+        if (
+            name in client_options.NO_EFFECT
+            or name == "bootstrap.servers"
+            or name.startswith(("ssl.truststore.", "ssl.key"))
+        ):
+            continue
+        if name == "sasl.jaas.config" or not theirs:
+            continue
+        text = value.reveal() if isinstance(value, Secret) else value
+        refusal = _refusal({theirs: text})
+        if refusal is not None and not refusal.startswith("Failed to create"):
+            yield name, _in_words(name, value, refusal)
+
+
+def _in_words(name: str, value: str | Secret, refusal: str) -> str:
+    if refusal.startswith("No such configuration property"):
+        near = difflib.get_close_matches(name, KNOWN, n=1, cutoff=0.85)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        return f"The Kafka client (librdkafka) has no setting of this name; remove it.{hint}"
+    if isinstance(value, Secret):
+        return "The Kafka client does not take its value; correct it."
+    if name == "security.protocol":
+        return f"{value} is no protocol; write one of {', '.join(PROTOCOLS)}."
+    if outside := re.search(r"allowed range (\S+)\.\.(\S+)", refusal):
+        return f"{value} is out of range; give {outside[1]} to {outside[2]}."
+    return f"The Kafka client does not take the value {value}; correct it."
+
+
+def _together(kafka: KafkaSettings) -> list[Problem]:
+    """What is wrong only when settings meet: a mechanism without a user, a store that does not open."""
+    offline = replace(
+        kafka, client={name: value for name, value in kafka.client.items() if name != "bootstrap.servers"}
+    )
+    for settings in (client_options.group_options(offline), client_options.reader_options(offline)):
+        if (refusal := _refusal(settings)) is not None:
+            return [_whole(kafka.client, refusal)]
+    try:
+        quiet: dict[str, Any] = {**client_options.admin_options(offline), "logger": _SILENT}
+        AdminClient(quiet)
+    except KafkaException as error:
+        return [_whole(kafka.client, error.args[0].str())]
+    return []
+
+
+def _whole(client: Mapping[str, str | Secret], refusal: str) -> Problem:
+    """The client's words without OpenSSL's, under the setting that they are about."""
+    if "SASL mechanism" in refusal:
+        given = client.get("sasl.mechanism")
+        what = f"{given} is no mechanism that is built in" if given else "It is missing, and its default is GSSAPI"
+        return "sasl.mechanism", f"{what}; write {MECHANISMS}."
+    if "sasl.username" in refusal:
+        mechanism = client.get("sasl.mechanism")
+        return "sasl.jaas.config", f"It is missing, but sasl.mechanism={mechanism} needs its username and password."
+    said = refusal.removeprefix("Failed to create consumer: ").partition(": error:")[0].strip()
+    found = _NAMED.search(said)
+    theirs = found[0] if found else ""
+    name = _JAVA_NAMES.get(theirs, theirs)
+    if theirs == "ssl.keystore.location":
+        place = client.get(name)
+        return name, f"{place} cannot be opened as a PKCS#12 store with consumer.ssl.keystore.password; correct them."
+    return name, f"The Kafka client says: {said}. Correct it."
+
+
+def _refusal(settings: Mapping[str, object]) -> str | None:
+    """What the client says when a consumer is made from these, in vain."""
+    try:
+        Consumer({"group.id": "verify", **settings, "logger": _SILENT}).close()
+    except KafkaException as error:
+        return str(error.args[0].str()).strip()
+    return None

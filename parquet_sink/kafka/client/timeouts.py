@@ -1,0 +1,40 @@
+"""Bounds calls of the Kafka client that have no bound of their own: a broker that hangs would hold them for ever."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def in_thread(call: Callable[[], T]) -> "Future[T]":
+    """Runs `call` in a thread that keeps no process alive; its result, or its exception, is the future's."""
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - whoever asks for the result gets it
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="kafka-call", daemon=True).start()
+    return future
+
+
+class TimeLimited:
+    """Runs calls one after the other, each for `limit_s` seconds at most. One that takes longer goes on alone."""
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self._before: Future[object] | None = None
+
+    def run(self, call: Callable[[], T]) -> T:
+        """What `call` returns or raises. TimeoutError when it, or the one before it, takes too long."""
+        if self._before is not None:
+            self._before.exception(self._limit_s)
+        future = in_thread(call)
+        self._before = future  # type: ignore[assignment]
+        found = future.result(self._limit_s)
+        self._before = None
+        return found

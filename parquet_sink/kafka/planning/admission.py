@@ -1,0 +1,159 @@
+"""Admission: which topic-partitions are due, up to which offset, and why. Pure.
+
+A topic-partition is due when its unflushed records, their estimated Parquet bytes or the age of the oldest of them
+passes a threshold. The range [start, end) then becomes work of the next micro-batch. A range is bounded, so that a
+backlog of any size is worked off in micro-batches of bounded length, and ends where files end if it can, so that a
+backlog makes full files.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from parquet_sink.files.rotation import Reason
+from parquet_sink.kafka.settings import FlushSettings
+
+RECORDS_PER_SECOND: Final = 75_000
+"""What one Spark slot gets done, cautiously: `make bench` on 2 cores with 4 slots shows about 125,000."""
+LEAST_BATCH_S: Final = 1.0
+MOST_BATCH_S: Final = 10.0
+"""How long a micro-batch may take, about: a longer one costs less per record, but makes everyone else wait."""
+LEAST_RANGE_RECORDS: Final = 100_000
+MOST_RANGE_RECORDS: Final = 1_000_000
+"""Shares of a micro-batch that a topic-partition gets, unless one file alone is larger."""
+MARKS: Final = 512
+"""Arrival marks kept for one topic-partition; older neighbours are merged, which only makes records seem older."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Offsets [start, end) of one topic-partition, and why they are due.
+
+    file_records: how many make a full file, about, and so where the range may be cut short; 0 for nowhere.
+    """
+
+    start: int
+    end: int
+    reason: Reason
+    file_records: int = field(default=0, compare=False)
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+    def cut(self, most: int) -> "Range":
+        """At most so many offsets, in whole files; one file at least."""
+        if len(self) <= most or not self.file_records:
+            return self
+        whole = max(most // self.file_records, 1) * self.file_records
+        return replace(self, end=min(self.start + whole, self.end))
+
+
+Candidate = tuple[str, int, Range]
+"""topic, partition, range"""
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """When offsets were first seen: (end offset exclusive, epoch milliseconds), both rising."""
+
+    marks: tuple[tuple[int, int], ...] = ()
+
+    def seen(self, high: int, now_ms: int) -> "Arrivals":
+        """With everything below `high` seen by `now_ms`."""
+        last = self.marks[-1][0] if self.marks else -1
+        if high <= last:
+            return self
+        marks = (*self.marks, (high, now_ms))
+        return Arrivals(marks if len(marks) <= MARKS else _merged(marks))
+
+    def after(self, start: int) -> "Arrivals":
+        """Without marks whose records are all below `start`, the first unflushed offset."""
+        if not self.marks or self.marks[0][0] > start:
+            return self
+        return replace(self, marks=tuple(m for m in self.marks if m[0] > start))
+
+    def oldest_ms(self, start: int) -> int | None:
+        """When the record at `start` was seen; None when nothing at or above it was."""
+        return next((ms for high, ms in self.marks if high > start), None)
+
+
+def _merged(marks: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Half as many marks; each pair keeps the earlier time, so ages never shrink."""
+    pairs = [marks[i : i + 2] for i in range(0, len(marks), 2)]
+    return tuple((pair[-1][0], pair[0][1]) for pair in pairs)
+
+
+def due_range(
+    start: int,
+    high: int,
+    oldest_ms: int | None,
+    bytes_per_record: float | None,
+    flush: FlushSettings,
+    now_ms: int,
+    *,
+    draining: bool = False,
+) -> Range | None:
+    """The range of one topic-partition that is due now, None when nothing is.
+
+    start: first unflushed offset. high: high watermark, or last stable offset (exclusive). bytes_per_record: Parquet
+    bytes that a record became lately, None when unknown (then size never makes a range due). draining: what is there
+    is due, whatever the thresholds say.
+    """
+    waiting = high - start
+    if waiting <= 0:
+        return None
+    whole = _records_per_file(bytes_per_record, flush)
+    reason = _reason(waiting, whole, oldest_ms, flush, now_ms, draining)
+    if reason is None:
+        return None
+    if reason in (Reason.RECORDS, Reason.SIZE):
+        waiting = min(max(waiting // whole, 1) * whole, waiting)
+    return Range(start, start + waiting, reason, whole if bytes_per_record else min(whole, MOST_RANGE_RECORDS))
+
+
+def _records_per_file(bytes_per_record: float | None, flush: FlushSettings) -> int:
+    if not bytes_per_record:
+        return flush.commit_records
+    return max(1, min(flush.commit_records, int(flush.commit_size_bytes / bytes_per_record)))
+
+
+def _reason(
+    waiting: int, whole: int, oldest_ms: int | None, flush: FlushSettings, now_ms: int, draining: bool
+) -> Reason | None:
+    if waiting >= flush.commit_records:
+        return Reason.RECORDS
+    if waiting >= whole:
+        return Reason.SIZE
+    if draining:
+        return Reason.END_OF_INPUT
+    if oldest_ms is not None and now_ms - oldest_ms >= flush.commit_interval_ms:
+        return Reason.INTERVAL
+    return None
+
+
+def batch_records(commit_interval_ms: int, slots: int) -> int:
+    """Offsets that one micro-batch takes, about: what `slots` Spark tasks get done in a quarter of the interval."""
+    seconds = min(max(commit_interval_ms / 4_000, LEAST_BATCH_S), MOST_BATCH_S)
+    return int(slots * RECORDS_PER_SECOND * seconds)
+
+
+def select_batch(due_now: Sequence[tuple[int, Candidate]], flush: FlushSettings, slots: int) -> list[Candidate]:
+    """Those that one micro-batch takes, cut to their shares of it; the rest waits for the next.
+
+    Each comes with the number of the micro-batch that took its topic-partition last (0: none yet); the longest ago
+    comes first, so that none starves behind a backlog of others. What short ranges leave goes to long ones.
+    """
+    budget = left = batch_records(flush.commit_interval_ms, slots)
+    chosen: list[Candidate] = []
+    for _, candidate in sorted(due_now, key=lambda item: (item[0], item[1][:2])):
+        if left <= 0:
+            break
+        chosen.append(candidate)
+        left -= min(len(candidate[2]), LEAST_RANGE_RECORDS)
+    taken: list[Candidate] = []
+    for count, (topic, partition, span) in enumerate(sorted(chosen, key=lambda c: (len(c[2]), c[:2]))):
+        share = min(max(budget // (len(chosen) - count), LEAST_RANGE_RECORDS), MOST_RANGE_RECORDS)
+        cut = span.cut(share)
+        taken.append((topic, partition, cut))
+        budget -= len(cut)
+    return taken

@@ -1,0 +1,50 @@
+"""Where each topic-partition of a connector stands, and what the parts of its planner share."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from parquet_sink.kafka.group.offsets import GroupOffsets, Key
+from parquet_sink.kafka.leader_epochs import LeaderEpochs
+from parquet_sink.kafka.planning.start_offsets import TopicIds
+from parquet_sink.kafka.planning.unavailable import UnavailablePartitions
+from parquet_sink.kafka.settings import PlanningSettings
+from parquet_sink.kafka.watermarks import Watermarks
+from parquet_sink.state.store import StateStore
+
+
+@dataclass
+class PartitionOffsets:
+    """Of each topic-partition. `starts`: the next offset; `ends`: where it ended when we looked last.
+
+    `removed`: those that were there, and are not any more.
+    """
+
+    starts: dict[Key, int] = field(default_factory=dict)
+    ends: dict[Key, int] = field(default_factory=dict)
+    removed: set[Key] = field(default_factory=set)
+
+    def remove(self, key: Key) -> range:
+        """This topic-partition is not there any more. Gives the offsets that were seen of it and not delivered."""
+        start = self.starts.pop(key)
+        self.removed.add(key)
+        return range(start, self.ends.pop(key, start))
+
+    def add(self, starts: Mapping[Key, int]) -> None:
+        """These topic-partitions are there, and start there."""
+        self.starts.update(starts)
+        self.removed.difference_update(starts)
+
+
+@dataclass(frozen=True)
+class PlanningContext:
+    """The connector's settings and state, both clients of Kafka, and a clock (epoch seconds that never jump)."""
+
+    settings: PlanningSettings
+    state: StateStore
+    cluster: Watermarks
+    group: GroupOffsets
+    ids: TopicIds
+    offsets: PartitionOffsets
+    epochs: LeaderEpochs
+    now: Callable[[], float]
+    unavailable: UnavailablePartitions

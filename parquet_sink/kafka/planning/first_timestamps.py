@@ -1,0 +1,92 @@
+"""How old what waits at a start is: the Kafka timestamp of the first record of each topic-partition that has a lag."""
+
+import logging
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaException, Message, TopicPartition
+
+from parquet_sink.kafka.client import errors as client_errors
+from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.client.timeouts import TimeLimited
+from parquet_sink.kafka.group.offsets import Key
+from parquet_sink.kafka.settings import KafkaSettings
+
+log = logging.getLogger(__name__)
+
+LIMIT_S: Final = 10.0
+"""For all topic-partitions together."""
+CLOSE_S: Final = 2.0
+POLL_S: Final = 0.2
+POLL_RECORDS: Final = 1_000
+SMALL: Final[Mapping[str, Any]] = {
+    "fetch.message.max.bytes": "1024",
+    "message.max.bytes": "1000000",
+    "fetch.max.bytes": "1000000",
+    "queued.min.messages": "1",
+    "queued.max.messages.kbytes": "1024",
+    "fetch.wait.max.ms": "100",
+    "fetch.min.bytes": "1",
+}
+"""One record of each is wanted; a broker gives a whole batch of records at least."""
+
+
+class FirstTimestamps:
+    """Reads the first record at or after some offsets, for its timestamp. Its consumer lives as long as that takes."""
+
+    def __init__(self, kafka: KafkaSettings, client_log: ClientLog, limit_s: float = LIMIT_S) -> None:
+        self._kafka, self._client_log, self._limit_s = kafka, client_log, limit_s
+
+    def read(self, starts: Mapping[Key, int], now_ms: int) -> dict[Key, int]:
+        """Epoch milliseconds, at most `now_ms`, which also stands for a record without a timestamp, and for none.
+
+        Absent: topic-partitions that gave no answer in time, or whose offset Kafka has no more.
+        """
+        consumer: Consumer = client_options.build(
+            Consumer, {**client_options.reader_options(self._kafka), **SMALL}, self._client_log
+        )
+        try:
+            return self._read(consumer, starts, now_ms)
+        except KafkaException as error:
+            log.warning("group %s: the age of what waits cannot be read. %s.", self._kafka.group, error.args[0].str())
+            return {}
+        finally:
+            with suppress(TimeoutError):
+                TimeLimited(CLOSE_S).run(consumer.close)
+
+    def _read(self, consumer: Consumer, starts: Mapping[Key, int], now_ms: int) -> dict[Key, int]:
+        found: dict[Key, int] = {}
+        left = set(starts)
+        consumer.assign([TopicPartition(*key, offset) for key, offset in starts.items()])
+        deadline = time.monotonic() + self._limit_s
+        while left and time.monotonic() < deadline:
+            answered: set[Key] = set()
+            for message in consumer.consume(POLL_RECORDS, POLL_S):
+                key = (message.topic() or "", -1 if (partition := message.partition()) is None else partition)
+                if key not in left or _passing(message):
+                    continue
+                left.discard(key)
+                answered.add(key)
+                if (at := _time(message, now_ms)) is not None:
+                    found[key] = at
+            if answered:
+                consumer.incremental_unassign([TopicPartition(*key) for key in answered])
+        return found
+
+
+def _passing(message: Message) -> bool:
+    """Whether this is an error that says nothing of the topic-partition's records."""
+    error = message.error()
+    return error is not None and (error.retriable() or error.code() in client_errors.PASSING)
+
+
+def _time(message: Message, now_ms: int) -> int | None:
+    """The time that a record, or the event in its place, stands for; None: it is not known."""
+    error = message.error()
+    if error is not None:
+        return now_ms if error.code() == client_options.END_OF_PARTITION else None
+    kind, at = message.timestamp()
+    return now_ms if kind == TIMESTAMP_NOT_AVAILABLE or at < 0 else min(at, now_ms)

@@ -1,0 +1,218 @@
+"""Which ranges are under way, owed or done: put down beside the group's offsets when taken, committed when accepted."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from parquet_sink.files.rotation import Reason
+from parquet_sink.kafka.group.offsets import Key, RangePlan
+from parquet_sink.kafka.planning.admission import Candidate, Range, select_batch
+from parquet_sink.kafka.planning.context import PlanningContext
+from parquet_sink.kafka.planning.recreated_topics import RecreatedTopics
+from parquet_sink.kafka.planning.start_offsets import topics_of
+from parquet_sink.model.events import OffsetCommitted, RangePlanned
+from parquet_sink.model.progress import Accepted
+from parquet_sink.model.ranges import Known, PlannedRange, Tries
+from parquet_sink.state.store import SLOTS
+
+
+@dataclass(frozen=True)
+class PendingRetry:
+    """A range whose rest is not accepted yet, and when (by the planner's clock) it may be tried again."""
+
+    planned: PlannedRange
+    tried_s: float
+    due_s: float
+
+    def now(self, seconds: float) -> PlannedRange:
+        """The work of the next attempt; the time since the first counts on."""
+        tries = self.planned.tries
+        elapsed_s = tries.elapsed_s + max(seconds - self.tried_s, 0.0)
+        return replace(self.planned, tries=Tries(tries.attempts, elapsed_s))
+
+
+class RangePlans:
+    """Takes ranges, so that after a crash or a failure the same ones come again as the same files.
+
+    A range is repeated as a whole, from what was known when it was taken first: a file depends on all rows before it
+    in its range. `in_flight`: the ranges of the last micro-batch. `retries`: those of them that must be tried again.
+    `restored`: those that an earlier run was flushing when it ended, by the offset that is committed.
+    """
+
+    def __init__(self, context: PlanningContext, recreated: RecreatedTopics) -> None:
+        self._context, self._recreated = context, recreated
+        self.restored: dict[Key, RangePlan] = {}
+        self.in_flight: dict[Key, PlannedRange] = {}
+        self.retries: dict[Key, PendingRetry] = {}
+        self._recipe = context.settings.fingerprint
+        self._recorded: dict[Key, PlannedRange] | None = None
+        self._last_batches: dict[Key, int] = {}
+        self._batches = 0
+        self._slots = context.state.get(SLOTS) or 1
+        self._removed: set[Key] = set()
+
+    def accept(self, finished: Mapping[Key, int]) -> dict[Key, int]:
+        """How far the ranges of the last micro-batch, which go to `finished` (exclusive), are accepted.
+
+        Not those of topics that went away since: Spark goes on naming that micro-batch until the next one, when a topic
+        of that name may be there again.
+        """
+        starts, settled = self._context.offsets.starts, self._settle(finished)
+        accepted = {key: offset for key, offset in settled.items() if key in starts and key not in self._removed}
+        for key, offset in accepted.items():
+            if offset > starts[key]:
+                self._context.epochs.on_accepted(key)
+        starts.update(accepted)
+        return accepted
+
+    def _settle(self, finished: Mapping[Key, int]) -> dict[Key, int]:
+        """A range that is owed is accepted in part; without a word from the sink one that was read is done."""
+        found = {(one.topic, one.partition): one for one in self._context.state.accepted()} if self.in_flight else {}
+        for key, planned in self.in_flight.items():
+            retry = _pending_retry(planned, found.get(key), self._context.now()) if key in finished else None
+            if retry is not None:
+                self.retries[key] = retry
+        self.in_flight = {}
+        return {
+            key: self.retries[key].planned.accepted if key in self.retries else end for key, end in finished.items()
+        }
+
+    def commit(self, accepted: Mapping[Key, int]) -> None:
+        """Everything below `accepted` was accepted. Raises OffsetsLost, AnotherInstance, KafkaFailed."""
+        group = self._context.group
+        committed = group.uncommitted(accepted)
+        self._recreated.check(topics_of(committed))
+        group.commit(accepted, self.plans())
+        name, now_s = self._context.settings.name, self._context.now()
+        self._context.state.append_events([OffsetCommitted(name, now_s, *key, at) for key, at in committed.items()])
+
+    def plans(self) -> dict[Key, RangePlan]:
+        """What stands beside the offsets of ranges that are not done."""
+        return {**self.restored, **{key: _plan(retry.planned) for key, retry in self.retries.items()}}
+
+    @property
+    def has_retries(self) -> bool:
+        """Whether uploads fail: a range is owed, or comes again because one failed."""
+        return bool(self.retries) or any(one.tries.attempts for one in self.in_flight.values())
+
+    def forget(self, key: Key) -> None:
+        """This topic-partition is not there any more."""
+        self.restored.pop(key, None)
+        self.retries.pop(key, None)
+        self._last_batches.pop(key, None)
+        self._removed.add(key)
+        self._context.epochs.forget(key)
+        self._context.group.forget(key)
+        self._context.state.forget_partition(*key)
+
+    def last_batch(self, key: Key) -> int:
+        """The number of the micro-batch that took a range of this topic-partition last; 0: none yet."""
+        return self._last_batches.get(key, 0)
+
+    def next_retry_s(self) -> float:
+        """Seconds until the next attempt at what is owed; infinite when nothing is."""
+        return min((retry.due_s for retry in self.retries.values()), default=math.inf) - self._context.now()
+
+    def is_retry_pending(self, key: Key) -> bool:
+        """Whether a range of this topic-partition is owed and its time has not come."""
+        return key in self.retries and self._context.now() < self.retries[key].due_s
+
+    def repeated(self, key: Key, position: int, end: int) -> Range | None:
+        """The range that was being flushed when it failed, or an earlier run ended: it is repeated from its start."""
+        if key in self.retries:
+            planned = self.retries[key].planned
+            return Range(planned.start, planned.end, Reason(planned.reason))
+        plan = self.restored.get(key)
+        if plan is None or not position < plan.end <= end:
+            return None
+        start = position if self._as_recorded(key, plan) is None else plan.start
+        return Range(start, plan.end, Reason(plan.reason))
+
+    def _as_recorded(self, key: Key, plan: RangePlan) -> PlannedRange | None:
+        """The range as an earlier run took it; None when its files cannot be made again.
+
+        That is so when the state file was lost, or the settings are others: then the rest is cut anew, where it begins.
+        """
+        if self._recorded is None:
+            self._recorded = self._context.state.planned(self._recipe)
+        recorded = self._recorded.get(key)
+        return recorded if recorded is not None and (recorded.start, recorded.end) == (plan.start, plan.end) else None
+
+    def take(self, found: list[tuple[int, Candidate]]) -> list[PlannedRange]:
+        """As much as fits into one micro-batch, put down beside the offsets before it begins."""
+        group, starts = self._context.group, self._context.offsets.starts
+        candidates = select_batch(found, self._context.settings.flush, self._slots)
+        if not candidates:
+            return []
+        self._batches += 1
+        self._removed = set()
+        self._last_batches.update({(topic, partition): self._batches for topic, partition, _ in candidates})
+        work, fresh = self._work(candidates)
+        for key in work.keys() - self.retries.keys():
+            self._context.epochs.on_planned(key)
+        plans = {key: _plan(planned) for key, planned in work.items()}
+        self._recreated.check(topics_of(plans))
+        self._context.state.record_planned(fresh, self._recipe)
+        group.recommit({key: starts[key] for key in plans}, plans)
+        self.restored = {key: plan for key, plan in self.restored.items() if key not in plans}
+        self.retries = {key: retry for key, retry in self.retries.items() if key not in plans}
+        self.in_flight = work
+        self._context.state.append_events([self._planned_event(one) for one in work.values()])
+        return list(work.values())
+
+    def _planned_event(self, planned: PlannedRange) -> RangePlanned:
+        about = (self._context.settings.name, self._context.now(), planned.topic, planned.partition)
+        return RangePlanned(*about, planned.start, planned.end, planned.reason, planned.tries.attempts)
+
+    def repeat(self, candidates: list[Candidate]) -> list[PlannedRange]:
+        """Ranges that an earlier run put down, and that Spark repeats before the first tick."""
+        self.in_flight, _ = self._work(candidates)
+        for key in self.in_flight:
+            self._context.epochs.on_planned(key)
+        return list(self.in_flight.values())
+
+    def _work(self, candidates: list[Candidate]) -> tuple[dict[Key, PlannedRange], list[PlannedRange]]:
+        """The ranges with all that a Spark task needs, and those that are taken for the first time.
+
+        One that comes again carries what was known at its first time.
+        """
+        state, now_s = self._context.state, self._context.now()
+        known = state.learned()
+        work: dict[Key, PlannedRange] = {}
+        fresh: list[PlannedRange] = []
+        for topic, partition, span in candidates:
+            key = (topic, partition)
+            if key in self.retries:
+                work[key] = self.retries[key].now(now_s)
+                continue
+            planned = self._planned_range(topic, partition, span)
+            plan = self.restored.get(key)
+            recorded = None if plan is None else self._as_recorded(key, plan)
+            if recorded is not None and (recorded.start, recorded.end) == (span.start, span.end):
+                work[key] = replace(planned, known=recorded.known)
+            else:
+                work[key] = replace(planned, known=known.get(topic, Known()))
+                fresh.append(work[key])
+        return work, fresh
+
+    def _planned_range(self, topic: str, partition: int, span: Range) -> PlannedRange:
+        return PlannedRange(
+            *(topic, partition, span.start, span.end, str(span.reason)),
+            accepted=self._context.offsets.starts[topic, partition],
+            topic_id=self._context.ids.by_topic.get(topic, ""),
+            epoch=self._context.epochs.to_verify((topic, partition)),
+        )
+
+
+def _plan(planned: PlannedRange) -> RangePlan:
+    return RangePlan(planned.start, planned.end, planned.reason)
+
+
+def _pending_retry(planned: PlannedRange, found: Accepted | None, now_s: float) -> PendingRetry | None:
+    """What is left of a range after a micro-batch; None when nothing is, or it is not ours to try again."""
+    if found is None or (found.start, found.end) != (planned.start, planned.end) or found.again is None:
+        return None
+    if found.next_offset >= planned.end:
+        return None
+    tried = replace(planned, accepted=found.next_offset, tries=found.again.tries)
+    return PendingRetry(tried, now_s, now_s + found.again.wait_s)

@@ -1,0 +1,60 @@
+"""Exceptions of the libraries as the ways in which an exchange fails."""
+
+import socket
+import ssl
+
+import pytest
+import socks
+from urllib3.exceptions import ProtocolError, ProxyError, ReadTimeoutError, SSLError
+
+from parquet_sink.net.exchange import FailureKind
+from parquet_sink.net.failures import failure_of
+
+
+def caused(error: Exception, *causes: BaseException) -> Exception:
+    """An error with a chain of causes."""
+    below: BaseException = error
+    for cause in causes:
+        below.__cause__ = cause
+        below = cause
+    return error
+
+
+VERIFICATION = ssl.SSLCertVerificationError(1, "certificate verify failed")
+VERIFICATION.verify_message = "self-signed certificate"
+
+
+@pytest.mark.parametrize(
+    ("error", "before", "within"),
+    [
+        (ProtocolError("aborted", ConnectionResetError(104, "reset")), FailureKind.BROKEN, FailureKind.BROKEN),
+        (ReadTimeoutError(None, "/", "slow"), FailureKind.CONNECT_TIMEOUT, FailureKind.NO_ANSWER),  # type: ignore[arg-type]
+        (TimeoutError(), FailureKind.CONNECT_TIMEOUT, FailureKind.NO_ANSWER),
+        (SSLError(VERIFICATION), FailureKind.TLS, FailureKind.TLS),
+        (SSLError(ssl.SSLError(1, "alert: certificate required")), FailureKind.TLS, FailureKind.BROKEN),
+        (caused(SSLError("cut"), OSError(), ssl.SSLEOFError(8, "EOF")), FailureKind.BROKEN, FailureKind.BROKEN),
+        (ProxyError("no", OSError("Tunnel connection failed: 407 No")), *[FailureKind.PROXY_REFUSED] * 2),
+        (ProxyError("no", OSError("Tunnel connection failed: 502 No")), *[FailureKind.PROXY] * 2),
+        (ProxyError("no", OSError("Tunnel connection failed: 429 No")), *[FailureKind.PROXY] * 2),
+        (ProxyError("no", ConnectionRefusedError(111, "refused")), *[FailureKind.PROXY] * 2),
+        (caused(OSError(), socks.SOCKS5AuthError("no")), *[FailureKind.PROXY_REFUSED] * 2),
+    ],
+)
+def test_kinds(error: Exception, before: FailureKind, within: FailureKind) -> None:
+    """What happened before any of the body was sent is told from what happened after."""
+    assert failure_of(error, request_started=False, body_started=False).kind is before
+    assert failure_of(error, request_started=True, body_started=True).kind is within
+
+
+@pytest.mark.parametrize(
+    ("error", "detail"),
+    [
+        (SSLError(VERIFICATION), "self-signed certificate"),
+        (caused(OSError("x"), socket.gaierror(-2, "Name or service not known")), "Name or service not known"),
+        (caused(OSError("x"), ConnectionRefusedError(111, "Connection refused")), "Connection refused"),
+        (ProtocolError("odd"), "ProtocolError"),
+    ],
+)
+def test_details_are_the_systems_words(error: Exception, detail: str) -> None:
+    """The innermost error that the system or TLS has words for is quoted."""
+    assert failure_of(error, request_started=False, body_started=False).detail == detail
