@@ -262,3 +262,16 @@ def test_files_are_checked_before_anything_heavy_is_loaded(module: str) -> None:
     libraries = [one for one in HEAVY if not one.startswith(NAME)]
     heavy = (*libraries, "pyarrow", "numpy", "pyspark", "importlib.metadata")
     assert {name for name in done.stdout.split() if within(name, heavy)} == set()
+
+
+def test_tests_import_no_tests() -> None:
+    """What several tests need is in a module of its own: `tests/factories.py`, or beside them."""
+    pages = [*Path(__file__).parent.rglob("test_*.py"), *(Path(__file__).parents[1] / "integration").glob("test_*.py")]
+    found = {
+        str(path): node.module
+        for path in pages
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").rpartition(".")[2].startswith("test_")
+    }
+    assert len(pages) > 100
+    assert found == {}
