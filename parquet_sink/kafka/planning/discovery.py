@@ -6,12 +6,12 @@ from typing import Final
 
 from parquet_sink.errors import BrokerAway, TopicGone
 from parquet_sink.kafka.client import options as client_options
-from parquet_sink.kafka.group.offsets import Key
 from parquet_sink.kafka.planning.context import PlanningContext
 from parquet_sink.kafka.planning.range_plans import RangePlans
 from parquet_sink.kafka.planning.record_ages import RecordAges
 from parquet_sink.kafka.planning.start_offsets import StartOffsets, topics_of
 from parquet_sink.kafka.planning.unavailable import BackgroundProbe
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.state.store import STARTED
 
 log = logging.getLogger(__name__)
@@ -29,10 +29,10 @@ class Discovery:
         self._resolver = StartOffsets(context.settings, context.cluster, context.group, context.ids, context.epochs)
         self._looked = self._reminded = 0.0
         self._probe = BackgroundProbe(context.cluster, context.now)
-        self._late: dict[Key, str] = {}
+        self._late: dict[PartitionKey, str] = {}
         """How those start that were away at the start of the query: not as new ones do."""
 
-    def start_offsets(self) -> dict[Key, int]:
+    def start_offsets(self) -> dict[PartitionKey, int]:
         """Where each topic-partition starts: at its committed offset, else where `auto.offset.reset` says.
 
         A topic that the connector names must be there at its first start. Raises OffsetsLost, KafkaFailed.
@@ -75,7 +75,7 @@ class Discovery:
         self._remove(gone)
         return bool(gone)
 
-    def _remove(self, gone: Collection[Key]) -> None:
+    def _remove(self, gone: Collection[PartitionKey]) -> None:
         """What was not delivered is lost with its topic; each time the log says so once, and no start of the query."""
         offsets = self._context.offsets
         for topic in sorted(topics_of(gone)):
@@ -84,7 +84,7 @@ class Discovery:
         self._context.unavailable.forget(gone)
         self._context.ids.forget(topics_of(offsets.removed) - topics_of(offsets.starts))
 
-    def _drop(self, keys: Sequence[Key]) -> dict[int, range]:
+    def _drop(self, keys: Sequence[PartitionKey]) -> dict[int, range]:
         for key in keys:
             self._plans.forget(key)
             self._ages.forget(key)
@@ -101,8 +101,8 @@ class Discovery:
                 *(self._context.settings.name, ", ".join(missing)),
             )
 
-    def _add(self, fresh: list[Key]) -> None:
-        joined: dict[Key, int] = {}
+    def _add(self, fresh: list[PartitionKey]) -> None:
+        joined: dict[PartitionKey, int] = {}
         for reset in sorted({self._late.get(key, "earliest") for key in fresh}):
             joined |= self._resolve([key for key in fresh if self._late.get(key, "earliest") == reset], reset)
         self._context.group.claim(joined, self._plans.restored)
@@ -110,7 +110,7 @@ class Discovery:
         if new := {key: offset for key, offset in joined.items() if self._late.pop(key, None) is None}:
             log.info("connector %s: new topic-partitions %s", self._context.settings.name, named(new))
 
-    def _resolve(self, keys: list[Key], reset: str) -> dict[Key, int]:
+    def _resolve(self, keys: list[PartitionKey], reset: str) -> dict[PartitionKey, int]:
         """The start of each: its committed offset if Kafka still has it, else by `reset`; absent: those unavailable."""
         offsets = self._context.offsets
         self._context.ids.refresh(topics_of(keys) - topics_of(offsets.starts))
@@ -123,7 +123,7 @@ class Discovery:
         return starts
 
 
-def named(keys: Mapping[Key, object]) -> str:
+def named(keys: Mapping[PartitionKey, object]) -> str:
     """Topic-partitions for a log line."""
     return ", ".join(f"{topic} {partition}" for topic, partition in sorted(keys))
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from parquet_sink.kafka.group.offsets import Key
-from parquet_sink.kafka.planning.admission import Arrivals
+from parquet_sink.kafka.planning.arrivals import Arrivals
 from parquet_sink.kafka.planning.context import PlanningContext
 from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.progress import PartitionProgress
 
 
@@ -15,10 +15,10 @@ class RecordAges:
 
     def __init__(self, context: PlanningContext, timestamps: FirstTimestamps) -> None:
         self._context, self._timestamps = context, timestamps
-        self._arrivals: dict[Key, Arrivals] = {}
-        self._published: dict[Key, PartitionProgress] = {}
+        self._arrivals: dict[PartitionKey, Arrivals] = {}
+        self._published: dict[PartitionKey, PartitionProgress] = {}
 
-    def load(self, ends: Mapping[Key, int], now_ms: int) -> None:
+    def load(self, ends: Mapping[PartitionKey, int], now_ms: int) -> None:
         """What waits in topic-partitions that were not looked at before is as old as its first record.
 
         It is old enough where that cannot be read in time: nothing that is old is held back.
@@ -30,22 +30,22 @@ class RecordAges:
         found = self._timestamps.read(waiting, now_ms)
         old_ms = now_ms - self._context.settings.flush.commit_interval_ms
         for key in waiting:
-            self._arrivals[key] = Arrivals().seen(ends[key], found.get(key, old_ms))
+            self._arrivals[key] = Arrivals().observed(ends[key], found.get(key, old_ms))
 
-    def oldest_ms(self, key: Key, start: int, end: int, now_ms: int) -> int | None:
+    def oldest_ms(self, key: PartitionKey, start: int, end: int, now_ms: int) -> int | None:
         """When the record at `start` arrived, epoch milliseconds; None when there is none. `end`: what is seen now."""
         arrivals = self._arrivals.get(key, Arrivals()).after(start)
         if end > start:
-            arrivals = arrivals.seen(end, now_ms)
+            arrivals = arrivals.observed(end, now_ms)
         self._arrivals[key] = arrivals
         return arrivals.oldest_ms(start)
 
-    def forget(self, key: Key) -> None:
+    def forget(self, key: PartitionKey) -> None:
         """This topic-partition is not there any more."""
         self._arrivals.pop(key, None)
         self._published.pop(key, None)
 
-    def publish(self, ends: Mapping[Key, int]) -> None:
+    def publish(self, ends: Mapping[PartitionKey, int]) -> None:
         """Tells the other processes how things stand, when that changed."""
         starts = self._context.offsets.starts
         progress = {

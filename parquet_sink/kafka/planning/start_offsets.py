@@ -5,27 +5,28 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 from parquet_sink.errors import RESET_TOOL, BrokerAway, ConnectorError, OffsetsLost, TopicGone
-from parquet_sink.kafka.group.offsets import Committed, Key, RangePlan
+from parquet_sink.kafka.group.committed import Committed, RangePlan
 from parquet_sink.kafka.leader_epochs import LeaderEpochs
 from parquet_sink.kafka.lost_offsets import offsets_deleted, topic_recreated
 from parquet_sink.kafka.settings import PlanningSettings
+from parquet_sink.model.partitions import PartitionKey
 
 log = logging.getLogger(__name__)
 
 
 class Cluster(Protocol):
-    """What is asked of `Watermarks`."""
+    """What is asked of `KafkaCluster`."""
 
     def topic_ids(self, topics: Sequence[str]) -> dict[str, str]: ...
-    def beginning_offsets(self, keys: Sequence[Key]) -> dict[Key, int]: ...
-    def end_offsets(self, keys: Sequence[Key]) -> dict[Key, int]: ...
-    def high_watermarks(self, keys: Sequence[Key]) -> dict[Key, int]: ...
+    def beginning_offsets(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]: ...
+    def end_offsets(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]: ...
+    def high_watermarks(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]: ...
 
 
 class Group(Protocol):
     """What is asked of `GroupOffsets`."""
 
-    def read(self, keys: Sequence[Key]) -> dict[Key, Committed]: ...
+    def read(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, Committed]: ...
 
 
 class TopicIds:
@@ -77,8 +78,8 @@ class StartOffsets:
         self._cluster, self._group, self._ids, self._epochs = cluster, group, ids, epochs
 
     def resolve(
-        self, keys: Sequence[Key], reset: str, reappeared: Collection[Key] = ()
-    ) -> tuple[dict[Key, int], dict[Key, RangePlan]]:
+        self, keys: Sequence[PartitionKey], reset: str, reappeared: Collection[PartitionKey] = ()
+    ) -> tuple[dict[PartitionKey, int], dict[PartitionKey, RangePlan]]:
         """The start of each, and the ranges that were being flushed from there when an earlier run ended.
 
         A start is the committed offset if it belongs to the topic as it is now and Kafka still has it, else what
@@ -89,8 +90,8 @@ class StartOffsets:
         """
         committed = self._group.read(keys)
         first, last = self._cluster.beginning_offsets(keys), self._cluster.end_offsets(keys)
-        starts: dict[Key, int] = {}
-        plans: dict[Key, RangePlan] = {}
+        starts: dict[PartitionKey, int] = {}
+        plans: dict[PartitionKey, RangePlan] = {}
         for key in keys:
             if key not in first or key not in last:
                 continue  # away
@@ -108,15 +109,15 @@ class StartOffsets:
                 starts[key] = self._lost(offsets_deleted(*key, found.offset, first[key], last[key]), first[key])
         return starts, plans
 
-    def _of_another(self, found: Committed, key: Key, reappeared: Collection[Key]) -> bool:
+    def _of_another(self, found: Committed, key: PartitionKey, reappeared: Collection[PartitionKey]) -> bool:
         now = self._ids.by_topic.get(key[0], "")
         return is_another_topic(found.topic_id, now) or (key in reappeared and not (found.topic_id and now))
 
-    def _high(self, key: Key, offset: int, last: int) -> int:
+    def _high(self, key: PartitionKey, offset: int, last: int) -> int:
         """Where the topic-partition ends, also beyond its last stable offset if `offset` lies there."""
         return last if offset <= last else self._cluster.high_watermarks([key]).get(key, last)
 
-    def _reset(self, key: Key, reset: str, first: int, last: int) -> int:
+    def _reset(self, key: PartitionKey, reset: str, first: int, last: int) -> int:
         if reset == "none":
             raise ConnectorError(
                 f"Topic {key[0]}, topic-partition {key[1]}: group {self._kafka.group} has no committed "
@@ -132,6 +133,6 @@ class StartOffsets:
         return first
 
 
-def topics_of(keys: Iterable[Key]) -> set[str]:
+def topics_of(keys: Iterable[PartitionKey]) -> set[str]:
     """Their topics. Pure."""
     return {topic for topic, _ in keys}

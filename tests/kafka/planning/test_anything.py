@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from parquet_sink.errors import AnotherInstance, KafkaFailed, OffsetsLost
 from parquet_sink.kafka.client import options as client_options
-from parquet_sink.kafka.group.offsets import commit_metadata
+from parquet_sink.kafka.group.committed import commit_metadata
 from parquet_sink.kafka.planning.discovery import METADATA_S
 from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps
 from parquet_sink.model.instance import Instance
 from parquet_sink.state.sqlite.store import SqliteStore
 from tests.factories import Clock
-from tests.kafka.test_start_offsets import KEY, WATCHFUL, Cluster, Query, done
+from tests.kafka.planning.broker import KEY, WATCHFUL, Cluster, Query, done
 
 YOUNGER = commit_metadata(Instance("younger", "host-b", 2, "later"))
 NO_ANSWER = KafkaError._TIMED_OUT

@@ -15,7 +15,7 @@ from parquet_sink.kafka.planning.unavailable import ASK_S, BackgroundProbe
 from parquet_sink.model.progress import PartitionProgress
 from parquet_sink.state.sqlite.store import SqliteStore
 from tests.factories import Clock
-from tests.kafka.test_planner import KEY, ME, SETTINGS, Cluster
+from tests.kafka.planning.cluster import KEY, ME, SETTINGS, Cluster
 
 OTHER = ("orders", 1)
 
@@ -53,7 +53,7 @@ def clock() -> Clock:
 @pytest.fixture
 def make(cluster: Cluster, clock: Clock, state: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Planner]:
     """Makes planners of the cluster, with other Kafka settings if given."""
-    monkeypatch.setattr(planner, "Watermarks", lambda *args: cluster)
+    monkeypatch.setattr(planner, "KafkaCluster", lambda *args: cluster)
     monkeypatch.setattr(planner, "GroupOffsets", lambda *args: cluster)
     monkeypatch.setattr(planner, "FirstTimestamps", lambda *args: cluster.times)
     for module in (planner, discovery):
