@@ -46,8 +46,8 @@ class TaskFlush:
     def __init__(self, settings: SinkSettings) -> None:
         configure_worker(settings.name)
         self._settings = settings
-        target = target_for(settings.push)
-        deliverer = Deliverer(settings.name, target, settings.push, keep_files=settings.files.keep_files)
+        target = target_for(settings.target)
+        deliverer = Deliverer(settings.name, target, settings.retry, keep_files=settings.files.keep_files)
         self._uploader = OrderedUploader(deliverer)
         self._flushes: dict[tuple[str, int], RangeFlush] = {}
 

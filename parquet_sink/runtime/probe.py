@@ -29,10 +29,11 @@ from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.targets.opening import open_target
-from parquet_sink.targets.push.settings import PushSettings
+from parquet_sink.targets.settings import TargetSettings
 
 CONNECT_S: Final = 5.0
 TIMEOUT_S: Final = 10.0
+TARGET_S: Final = 20.0
 TIMEOUT_KEY: Final = "default.api.timeout.ms"
 MOST_NAMED: Final = 8
 """Topic-partitions that a line names one by one."""
@@ -67,7 +68,7 @@ def probe(settings: SinkSettings) -> Iterator[Finding]:
     yield from probe_kafka(settings.kafka)
     yield from probe_registries(settings)
     yield probe_folder(settings.files)
-    yield probe_target(settings.push)
+    yield probe_target(settings.target)
 
 
 def probe_kafka(kafka: KafkaSettings) -> Iterator[Finding]:
@@ -116,14 +117,14 @@ def probe_folder(files: FileSettings) -> Finding:
     return Finding(Verdict.OK, "tmp.dir", f"{files.tmp_dir} can be written, {free_space(files.tmp_dir)}")
 
 
-def probe_target(push: PushSettings) -> Finding:
+def probe_target(settings: TargetSettings) -> Finding:
     """What the target itself finds when it is tried; nothing is stored there."""
     try:
-        target = open_target(push)
+        target = open_target(settings)
     except InvalidConfiguration as error:
         return Finding(Verdict.FAILED, "target", str(error))
     try:
-        result = target.probe(push.connect_timeout_ms / 1000 + TIMEOUT_S)
+        result = target.probe(TARGET_S)
     finally:
         target.close()
     return Finding(Verdict(result.health), f"target {target.name}", result.text)

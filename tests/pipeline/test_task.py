@@ -32,9 +32,10 @@ from parquet_sink.process import logs
 from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.targets.outcome import Outcome, Verdict
 from parquet_sink.targets.push.settings import PushSettings
+from parquet_sink.targets.settings import RetrySettings
 
 SPAN = PlannedRange("orders", 0, 100, 200, "interval", accepted=100)
-ONCE = PushSettings("http://localhost/", Secret("AppKey k"), "t", max_retries=1, retry_interval_ms=1)
+ONCE = RetrySettings(max_retries=1, retry_interval_ms=1)
 SLOW = replace(ONCE, max_retries=3, retry_interval_ms=10_000)
 ACCEPTED = Outcome(Verdict.ACCEPTED, "", "", 200)
 REFUSED = Outcome(Verdict.REFUSED, "the target answered 403", "Give the key the right", 403)
@@ -90,10 +91,10 @@ class FakeReader:
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs one task over ranges, each with its blocks, against a target; outcomes by topic-partition."""
 
-    def task(target: Target, *ranges: Feed, records: int = 1_000, push: PushSettings = ONCE) -> Any:
+    def task(target: Target, *ranges: Feed, records: int = 1_000, retry: RetrySettings = ONCE) -> Any:
         monkeypatch.setattr(module, "target_for", lambda settings: target)
         monkeypatch.setattr(module, "RangeReader", partial(FakeReader, dict(ranges)))
-        found = TaskFlush(made(tmp_path, records, push)).run([planned for planned, _ in ranges])
+        found = TaskFlush(made(tmp_path, records, retry)).run([planned for planned, _ in ranges])
         outcomes = {(one.planned.topic, one.planned.partition): one for one in found}
         assert len(outcomes) == len(found)
         return outcomes
@@ -101,7 +102,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return task
 
 
-def made(folder: Path, records: int, push: PushSettings = ONCE) -> SinkSettings:
+def made(folder: Path, records: int, retry: RetrySettings = ONCE) -> SinkSettings:
     """A connector whose files take so many records."""
     return SinkSettings(
         "sink",
@@ -109,7 +110,8 @@ def made(folder: Path, records: int, push: PushSettings = ONCE) -> SinkSettings:
         FlushSettings(10**9, records, 2_000),
         ShapeSettings(),
         FileSettings(str(folder)),
-        push,
+        PushSettings("http://localhost/", Secret("AppKey k"), "t"),
+        retry=retry,
     )
 
 
@@ -483,7 +485,7 @@ def test_a_long_wait_gives_the_slot_back(run: Run, tmp_path: Path) -> None:
     other = PlannedRange("orders", 1, 0, 10, "records")
     target = Target(ACCEPTED, UNKNOWN)
     feeds = (SPAN, [block(SPAN, 100, good(100))]), (other, [block(other, 0, good(10))])
-    found = run(target, *feeds, records=30, push=SLOW)
+    found = run(target, *feeds, records=30, retry=SLOW)
     one = found["orders", 0]
     assert (one.accepted_until, one.failure) == (130, None)
     assert one.again is not None
@@ -498,11 +500,11 @@ def test_attempts_count_on_from_task_to_task(run: Run) -> None:
     """The retry budget is that of the file, however many Spark tasks it took; the file after it begins anew."""
     again = replace(SPAN, accepted=130, tries=Tries(2, 20.0))
     feed = (again, [block(SPAN, 100, good(100))])
-    spent = run(Target(UNKNOWN), feed, records=30, push=SLOW)["orders", 0]
+    spent = run(Target(UNKNOWN), feed, records=30, retry=SLOW)["orders", 0]
     assert spent.failure is not None
     assert "after 3 attempts in 20." in spent.failure.message
     target = Target(ACCEPTED, UNKNOWN)
-    following = run(target, feed, records=30, push=SLOW)["orders", 0]
+    following = run(target, feed, records=30, retry=SLOW)["orders", 0]
     assert (following.accepted_until, following.failure) == (160, None)
     assert following.again is not None
     assert following.again.tries.attempts == 1
@@ -534,7 +536,7 @@ def test_an_attempt_that_was_given_up_sends_nothing_more(run: Run, tmp_path: Pat
 
     target = Successor(UNKNOWN)
     quick = replace(ONCE, max_retries=5)
-    outcome = run(target, (SPAN, [block(SPAN, 100, good(10))]), push=quick)["orders", 0]
+    outcome = run(target, (SPAN, [block(SPAN, 100, good(10))]), retry=quick)["orders", 0]
     assert target.files == []
     assert target.outcomes == []
     assert outcome.accepted_until == 100
