@@ -1,4 +1,4 @@
-"""Leader epochs: how a log that was cut back, and has grown again, is told from the one that was read.
+"""Leader epochs: how a log that was cut back, and has grown again, is distinguished from the one that was read.
 
 Each leader of a topic-partition has a number, its epoch, and each record that of the leader who took it. When a replica
 that lags is made leader (`unclean.leader.election.enable`), or one comes back with less than it had, the log ends
@@ -24,7 +24,7 @@ _ENDS: Final = re.compile(r"broker end offset is (\d+)")
 
 
 class LeaderEpochs:
-    """Of one connector's topic-partitions; none where the cluster tells none.
+    """Of one connector's topic-partitions; none where the cluster gives none.
 
     `current`: of the leaders when the ends were asked for last. `committed`: those that belong to the offsets where we
     stand.
@@ -62,12 +62,12 @@ class LeaderEpochs:
 
 
 def is_truncation(code: int, said: str) -> bool:
-    """Whether an event of the client is about a cut: it hides that behind the event of an offset out of range. Pure."""
+    """Whether an event of the client is a truncated log: some come as the event of an offset out of range."""
     return code == CUT_BACK or (code == RESET and "log truncation" in said)
 
 
 def truncation_offset(said: str, offset: int) -> int | None:
-    """Where the log was cut back below `offset`, by what the client says of it; None when it does not know. Pure."""
+    """Where the log was cut back below `offset`, by what the client says of it; None when it does not know."""
     found = _ENDS.search(said)
     return int(found[1]) if found and int(found[1]) < offset else None
 

@@ -48,7 +48,7 @@ def positions(given: Handoff, state: StateStore) -> Positions:
     group = GroupOffsets(given.settings.kafka, given.instance)
     try:
         found = group.read(list(seen))
-    except ConnectorError:  # a broker that is away; it will be told where it matters
+    except ConnectorError:  # no broker answers, which the next start of the query reports
         return Positions(seen)
     finally:
         group.close()

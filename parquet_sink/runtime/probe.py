@@ -202,7 +202,7 @@ def of_topics(
     firsts: Mapping[PartitionKey, int],
     lasts: Mapping[PartitionKey, int],
 ) -> Iterator[Finding]:
-    """A line for each topic: its topic-partitions with the offsets that Kafka holds. Pure."""
+    """A line for each topic: its topic-partitions with the offsets that Kafka holds."""
     topics = sorted({topic for topic, _ in keys})
     if not topics:
         yield Finding(Verdict.WARNING, f"topics matching {kafka.topics_regex}", "there are none yet")
@@ -218,7 +218,7 @@ def of_group(
     lasts: Mapping[PartitionKey, int],
     committed: Mapping[PartitionKey, Committed],
 ) -> Finding:
-    """Where the group stands, and whether Kafka still has what comes next. Pure."""
+    """Where the group stands, and whether Kafka still has what comes next."""
     item = f"group {kafka.group}"
     fresh = [key for key in lasts if key not in committed]
     if fresh and kafka.offset_reset == "none":

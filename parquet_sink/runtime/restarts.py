@@ -69,7 +69,7 @@ class RestartBudget:
 
 @dataclass
 class WaitBudget:
-    """How long something that is away is waited for; it begins anew when it was there for WINDOW_S."""
+    """How long something unavailable is waited for; it begins anew after WINDOW_S without a failure."""
 
     _failures_s: list[float] = field(default_factory=list)
 

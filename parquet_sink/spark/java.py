@@ -126,7 +126,7 @@ class Java:
             self._process.kill()
             self._process.wait()
         if self._tether is not None:
-            self._tether.let_go()
+            self._tether.release()
 
 
 def _connected(port: int, secret: str) -> Any:

@@ -1,1 +1,1 @@
-"""What the cluster tells through an admin client: topics, topic-partitions, first and last offsets."""
+"""What an admin client asks of the cluster: topics, topic-partitions, first and last offsets."""

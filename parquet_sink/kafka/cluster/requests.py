@@ -22,7 +22,7 @@ HEAR_S: Final = 0.25
 """How often what the client says is taken while a request waits."""
 SOON_S: Final = 2.0
 LATE_S: Final = 4.0
-"""When a request that waits is told of, with a cause and without one."""
+"""After how long `on_wait` is called, with a known cause and without one."""
 NOTHING_SAID: Final = "The connection stands, or is being made, and nothing comes"
 CHECK: Final = "Check [bootstrap.servers] and the broker"
 SILENT: Final = KafkaError(KafkaError._TIMED_OUT)  # noqa: SLF001 - the client's public name
@@ -32,7 +32,7 @@ T = TypeVar("T")
 class AdminRequests:
     """One admin client.
 
-    client_log: takes what it logs. on_wait: is told, once a request, when no broker answers soon.
+    client_log: takes what it logs. on_wait: called with the cause, once a request, when no broker answers soon.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class AdminRequests:
         self._admin.poll(0)
 
     def _answer(self, future: "Future[T]", *, tell: bool = True) -> T:
-        """What a request gets. Takes what the client logs meanwhile; tells `on_wait` when it takes long."""
+        """What a request gets. Takes what the client logs meanwhile; calls `on_wait` when it takes long."""
         asked, told = time.monotonic(), not tell
         while not future.done():
             self.poll()

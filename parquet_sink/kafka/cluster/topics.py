@@ -58,7 +58,7 @@ class Topics(AdminRequests):
     def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
         """The id of each topic, which no other topic ever has; those that do not exist are absent. One request.
 
-        "" where the cluster gives none, or does not tell us: the log says so once. Raises BrokerAway, KafkaFailed.
+        "" where the cluster gives none, or not to us, which is logged once. Raises BrokerAway, KafkaFailed.
         """
         if not topics:
             return {}
@@ -74,7 +74,7 @@ class Topics(AdminRequests):
         return {topic: found_id for topic, found_id in found.items() if found_id is not None}
 
     def _id(self, topic: str, about: "Future[TopicDescription]") -> str | None:
-        """None when there is no such topic; "" when it is not told."""
+        """None when there is no such topic; "" when it is not known."""
         try:
             found = str(self._answer(about).topic_id)
         except KafkaException as error:
@@ -90,7 +90,7 @@ class Topics(AdminRequests):
         """Asks for the topics by name, which never creates one.
 
         The client asks the broker that it knows as the controller, for minutes also one that is gone; a list of all
-        topics tells it another.
+        topics names the current one.
         """
         described = self._describe(topics, min(CONTROLLER_S, self._timeout_s))
         try:

@@ -31,7 +31,7 @@ class Watermarks(AdminRequests):
         self.epochs: dict[PartitionKey, int] = {}
 
     def end_offsets(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
-        """Where each topic-partition ends, exclusive; one request. Those that are away are absent.
+        """Where each topic-partition ends, exclusive; one request. Unavailable ones are absent.
 
         The last stable offset; the high watermark when uncommitted records are read. Raises BrokerAway when none
         answers, KafkaFailed.
@@ -41,7 +41,7 @@ class Watermarks(AdminRequests):
         return {key: offset for key, (offset, _) in found.items()}
 
     def end_offsets_if_available(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
-        """As `ends`, for topic-partitions that were away: nobody is told that it takes long, and none is no failure."""
+        """As `end_offsets`, for unavailable ones: `on_wait` is not called, and no answer is no failure."""
         try:
             found = self._list(keys, OffsetSpec.latest(), self._isolation, tell=False)  # type: ignore[no-untyped-call]
         except KafkaFailed:
@@ -49,12 +49,12 @@ class Watermarks(AdminRequests):
         return {key: offset for key, (offset, _) in found.items()}
 
     def high_watermarks(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
-        """The high watermarks, whatever is read; otherwise as `ends`."""
+        """The high watermarks, whatever is read; otherwise as `end_offsets`."""
         found = self._list(keys, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)  # type: ignore[no-untyped-call]
         return {key: offset for key, (offset, _) in found.items()}
 
     def beginning_offsets(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
-        """The first offset that Kafka still holds; otherwise as `ends`."""
+        """The first offset that Kafka still holds; otherwise as `end_offsets`."""
         found = self._list(keys, OffsetSpec.earliest(), self._isolation)  # type: ignore[no-untyped-call]
         return {key: offset for key, (offset, _) in found.items()}
 

@@ -130,8 +130,8 @@ class GroupOffsets:
     def verify(self, keys: Sequence[PartitionKey] | None = None) -> None:
         """Reads whether the offsets are still those that this instance committed. Raises AnotherInstance if not.
 
-        The signature tells, not the offset: a commit whose answer never came may have been made all the same. Offsets
-        that are gone went with their topic, and ours would pass over records of a new one: OffsetGone.
+        The instance in the metadata decides, not the offset: a commit whose answer never came may have been made.
+        Offsets that are gone went with their topic, and ours would pass over records of a new one: OffsetGone.
         """
         known = [key for key in (keys if keys is not None else list(self._ours)) if key in self._ours]
         committed = self.read(known)

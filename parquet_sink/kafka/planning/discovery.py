@@ -22,7 +22,7 @@ MISSING_LOG_S: Final = 600.0
 
 
 class Discovery:
-    """Takes in topic-partitions that are new, lets go of those that were deleted; the others go on."""
+    """Adds topic-partitions that are new, and removes those that were deleted; the others go on."""
 
     def __init__(self, context: PlanningContext, plans: RangePlans, ages: RecordAges) -> None:
         self._context, self._plans, self._ages = context, plans, ages
@@ -30,7 +30,7 @@ class Discovery:
         self._looked = self._reminded = 0.0
         self._probe = BackgroundProbe(context.cluster, context.now)
         self._late: dict[PartitionKey, str] = {}
-        """How those start that were away at the start of the query: not as new ones do."""
+        """The reset of those that were unavailable when the query started; new ones start at their first record."""
 
     def start_offsets(self) -> dict[PartitionKey, int]:
         """Where each topic-partition starts: at its committed offset, else where `auto.offset.reset` says.
@@ -53,7 +53,7 @@ class Discovery:
         return "earliest" if reset == "latest" and again else reset
 
     def refresh(self) -> None:
-        """Takes in topics and topic-partitions that are new, if it is time; reads them from their first record."""
+        """Adds topics and topic-partitions that are new, if it is time; they are read from their first record."""
         starts = self._context.offsets.starts
         if back := list(self._probe.end_offsets([key for key in self._context.unavailable if key not in starts])):
             self._add(back)
@@ -70,13 +70,13 @@ class Discovery:
         self._remind(topics_of(keys))
 
     def remove_deleted(self) -> bool:
-        """Lets go of what is not there any more, after a request failed for it. Whether there was any."""
+        """Removes topic-partitions that were deleted, after a request failed for one. Whether there were any."""
         gone = self._context.offsets.starts.keys() - set(self._context.cluster.topic_partitions(allow_missing=True))
         self._remove(gone)
         return bool(gone)
 
     def _remove(self, gone: Collection[PartitionKey]) -> None:
-        """What was not delivered is lost with its topic; each time the log says so once, and no start of the query."""
+        """What was not delivered of them is lost with their topic, which is logged; the query goes on."""
         offsets = self._context.offsets
         for topic in sorted(topics_of(gone)):
             keys = sorted(key for key in gone if key[0] == topic)
@@ -91,7 +91,7 @@ class Discovery:
         return {key[1]: self._context.offsets.remove(key) for key in keys}
 
     def _remind(self, there: Collection[str]) -> None:
-        """A topic that the connector names and that is not there is waited for, which nobody may overlook."""
+        """Warns, every ten minutes, of topics that the connector names and that do not exist: it waits for them."""
         missing = sorted(set(self._context.settings.kafka.topics) - set(there))
         if missing and self._context.now() - self._reminded >= MISSING_LOG_S:
             self._reminded = self._context.now()
@@ -129,7 +129,7 @@ def named(keys: Mapping[PartitionKey, object]) -> str:
 
 
 def removal_message(topic: str, undelivered: Mapping[int, range]) -> str:
-    """What is said of a topic, or of some of its topic-partitions, that is gone. Pure."""
+    """The warning for a topic that is gone, or some of its topic-partitions, with what was not delivered of each."""
     which = ", ".join(map(str, sorted(undelivered)))
     left = ", ".join(f"{p} offsets {r.start} to {r.stop - 1}" for p, r in sorted(undelivered.items()) if r)
     what = f"not delivered, and lost if it was deleted: {left}" if left else "all that was seen of it is delivered"

@@ -1,9 +1,9 @@
-"""The driver's side of the source: each tick decides what is due. One object per query, in a process of its own.
+"""The planner of one query, in a process of its own beside Spark's driver: each tick decides what is due.
 
 Order within a tick, all of it in `Planner.tick`: what lies below `start` has been accepted by the target, so it is
 committed first; then new topic-partitions are looked for; then one request tells where all of them end; then the pure
 decision; then the ranges taken are put down beside the group's offsets, so that after a crash the same ranges come
-again, as the same files. A broker that is away costs ticks, nothing else.
+again, as the same files. While no broker answers ticks are lost, nothing else.
 """
 
 import time
@@ -141,7 +141,7 @@ class Planner:
 
         finished: ends of the last micro-batch's ranges.
 
-        While the broker is away nothing is due; but who drains is told that nothing is left, so a drain waits for the
+        While the broker is away nothing is due; but an empty tick ends a drain, so a drain waits for the
         broker, for a bounded time, and for what must be tried again. Raises ConnectorError for what waiting does not
         cure.
         """

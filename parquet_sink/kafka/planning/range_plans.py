@@ -1,4 +1,4 @@
-"""Which ranges are under way, owed or done: put down beside the group's offsets when taken, committed when accepted."""
+"""Which ranges are in flight or pending: put down beside the group's offsets when taken, committed when accepted."""
 
 import math
 from collections.abc import Mapping
@@ -40,8 +40,8 @@ class RangePlans:
     def accept(self, finished: Mapping[PartitionKey, int]) -> dict[PartitionKey, int]:
         """How far the ranges of the last micro-batch, which go to `finished` (exclusive), are accepted.
 
-        Not those of topics that went away since: Spark goes on naming that micro-batch until the next one, when a topic
-        of that name may be there again.
+        Not those of topics that were deleted since: Spark goes on naming that micro-batch until the next one, when a
+        topic of that name may be there again.
         """
         starts, settled = self._context.offsets.starts, self._settle(finished)
         accepted = {key: offset for key, offset in settled.items() if key in starts and key not in self._removed}
@@ -52,7 +52,7 @@ class RangePlans:
         return accepted
 
     def _settle(self, finished: Mapping[PartitionKey, int]) -> dict[PartitionKey, int]:
-        """A range that is owed is accepted in part; without a word from the sink one that was read is done."""
+        """A range with a pending retry is accepted in part; one of which the sink reports no rest is done."""
         found = {(one.topic, one.partition): one for one in self._context.state.accepted()} if self.in_flight else {}
         for key, planned in self.in_flight.items():
             retry = pending_retry(planned, found.get(key), self._context.now()) if key in finished else None
@@ -78,7 +78,7 @@ class RangePlans:
 
     @property
     def has_retries(self) -> bool:
-        """Whether uploads fail: a range is owed, or comes again because one failed."""
+        """Whether uploads fail: a retry is pending or in flight."""
         return bool(self.retries) or any(one.tries.attempts for one in self.in_flight.values())
 
     def forget(self, key: PartitionKey) -> None:
@@ -96,11 +96,11 @@ class RangePlans:
         return self._last_batches.get(key, 0)
 
     def next_retry_s(self) -> float:
-        """Seconds until the next attempt at what is owed; infinite when nothing is."""
+        """Seconds until the next pending retry; infinite when there is none."""
         return min((retry.due_s for retry in self.retries.values()), default=math.inf) - self._context.now()
 
     def is_retry_pending(self, key: PartitionKey) -> bool:
-        """Whether a range of this topic-partition is owed and its time has not come."""
+        """Whether a range of this topic-partition has a pending retry that is not due yet."""
         return key in self.retries and self._context.now() < self.retries[key].due_s
 
     def repeated(self, key: PartitionKey, position: int, end: int) -> Range | None:

@@ -11,7 +11,7 @@ from parquet_sink.model.progress import PartitionProgress
 
 
 class RecordAges:
-    """Keeps the arrivals of each topic-partition. timestamps: tells how old what waits at the first look is."""
+    """Keeps the arrivals of each topic-partition. timestamps: reads those of first records, for the age at a start."""
 
     def __init__(self, context: PlanningContext, timestamps: FirstTimestamps) -> None:
         self._context, self._timestamps = context, timestamps
@@ -19,7 +19,7 @@ class RecordAges:
         self._published: dict[PartitionKey, PartitionProgress] = {}
 
     def load(self, ends: Mapping[PartitionKey, int], now_ms: int) -> None:
-        """What waits in topic-partitions that were not looked at before is as old as its first record.
+        """Sets the age of what waits in topic-partitions that are new here: that of their first record.
 
         It is old enough where that cannot be read in time: nothing that is old is held back.
         """
@@ -41,12 +41,12 @@ class RecordAges:
         return arrivals.oldest_ms(start)
 
     def forget(self, key: PartitionKey) -> None:
-        """This topic-partition is not there any more."""
+        """Forgets a topic-partition that was deleted."""
         self._arrivals.pop(key, None)
         self._published.pop(key, None)
 
     def publish(self, ends: Mapping[PartitionKey, int]) -> None:
-        """Tells the other processes how things stand, when that changed."""
+        """Records the progress of topic-partitions for the other processes, where it changed."""
         starts = self._context.offsets.starts
         progress = {
             key: PartitionProgress(*key, starts[key], end, self._arrivals[key].oldest_ms(starts[key]))

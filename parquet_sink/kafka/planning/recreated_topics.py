@@ -10,13 +10,13 @@ records of the new one. Each topic has an id that no other topic ever has; the r
   4. it is asked for again after the flush, before a commit, since the reader may have met the new topic
   5. and every few seconds, since a new topic that ends where the old one did has nothing due
   6. a reader forgets where it stood, and what it had fetched ahead, when a range belongs to another id
-  7. a topic-partition that was seen to be gone is let go of; when it is there again it starts as a new one, and an
+  7. a topic-partition that was seen to be gone is removed; when it is there again it starts as a new one, and an
      offset that Kafka kept for it is believed only if it names the topic that is there
 
 So asking costs one request when ranges are taken, one when they are committed, and one every five seconds; an idle
 tick asks nothing. What follows a change is said by `lost.offsets.policy`: STOP ends the connector, CONTINUE begins at
-the first record of the new topic. A broker that lags behind the others may tell an older id for a moment; by 2 and 5
-the change is found all the same, once they agree. Where the cluster tells no ids, an offset past the end of a
+the first record of the new topic. A broker that lags behind the others may give an older id for a moment; by 2 and 5
+the change is found all the same, once they agree. Where the cluster gives no ids, an offset past the end of a
 topic-partition, and 7, are what is left to notice it by.
 """
 
@@ -72,7 +72,7 @@ class RecreatedTopics:
         if self._context.cluster.high_watermarks([key]).get(key, start) >= start:
             return
         self.check([key[0]])
-        first = self._context.cluster.beginning_offsets([key])  # raises when it is away: it is alone
+        first = self._context.cluster.beginning_offsets([key])  # raises when it is unavailable: it is alone
         error = offsets_deleted(*key, start, first[key], end)
         if self._context.settings.kafka.lost_offsets == "STOP":
             raise error

@@ -30,14 +30,14 @@ class Group(Protocol):
 
 
 class TopicIds:
-    """The ids of the topics that our offsets belong to. `by_topic`: topic -> id, "" where the cluster tells none."""
+    """The ids of the topics that our offsets belong to. `by_topic`: topic -> id, "" where the cluster gives none."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.by_topic: dict[str, str] = {}
 
     def recreated(self, topics: Iterable[str]) -> list[str]:
-        """Those that by now are another topic than the one whose offsets we hold. One request, none for no topics.
+        """Those whose id is another one now: deleted and made anew. One request, none for no topics.
 
         Raises TopicGone when one of them is not there, BrokerAway, KafkaFailed.
         """
@@ -49,7 +49,7 @@ class TopicIds:
         return [topic for topic, found in now.items() if is_another_topic(self.by_topic.get(topic, ""), found)]
 
     def refresh(self, topics: Iterable[str]) -> None:
-        """From now on offsets of these topics belong to the topics as they are now. Raises BrokerAway, KafkaFailed."""
+        """Looks up the ids to which these topics' offsets belong from now on. Raises BrokerAway, KafkaFailed."""
         asked = sorted(set(topics))
         now = self._cluster.topic_ids(asked)
         missing = next((topic for topic in asked if topic not in now), None)
@@ -58,13 +58,13 @@ class TopicIds:
         self.by_topic.update(now)
 
     def forget(self, topics: Iterable[str]) -> None:
-        """No offset of these topics is held any more."""
+        """Forgets the ids of these topics."""
         for topic in topics:
             self.by_topic.pop(topic, None)
 
 
 def is_another_topic(before: str, now: str) -> bool:
-    """Whether two ids are those of two topics; not told is no difference. Pure."""
+    """Whether two ids are those of two topics; an unknown id ("") is no difference."""
     return bool(before and now and before != now)
 
 
@@ -83,7 +83,7 @@ class StartOffsets:
         """The start of each, and the ranges that were being flushed from there when an earlier run ended.
 
         A start is the committed offset if it belongs to the topic as it is now and Kafka still has it, else what
-        `reset` says; those that are away have none. The ids of the topics must have been asked for before.
+        `reset` says; unavailable ones have none. The ids of the topics must have been asked for before.
         reappeared: those
         that were gone meanwhile, so that an offset whose topic is not known is not believed. Raises OffsetsLost,
         KafkaFailed.
@@ -94,7 +94,7 @@ class StartOffsets:
         plans: dict[PartitionKey, RangePlan] = {}
         for key in keys:
             if key not in first or key not in last:
-                continue  # away
+                continue  # unavailable
             found = committed.get(key)
             self._epochs.set(key, None)
             if found is None:
@@ -134,5 +134,5 @@ class StartOffsets:
 
 
 def topics_of(keys: Iterable[PartitionKey]) -> set[str]:
-    """Their topics. Pure."""
+    """The topics of topic-partitions."""
     return {topic for topic, _ in keys}

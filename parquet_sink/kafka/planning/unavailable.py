@@ -1,4 +1,4 @@
-"""Topic-partitions that are away while others are there: without a leader, or led by a broker that does not answer."""
+"""Topic-partitions that are unavailable while others are not: no leader, or one on a broker that does not answer."""
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -14,7 +14,7 @@ from parquet_sink.state.store import EventLog
 log = logging.getLogger(__name__)
 
 ASK_S: Final = 5.0
-"""How often those that are away are asked for."""
+"""How often unavailable ones are asked for."""
 MOST_NAMED: Final = 10
 
 Spawn = Callable[[Callable[[], dict[PartitionKey, int]]], "Future[dict[PartitionKey, int]]"]
@@ -61,16 +61,16 @@ class UnavailablePartitions(Collection[PartitionKey]):
             log.warning("connector %s: back: %s", self._name, named(found))
 
     def describe(self) -> str:
-        """For a message."""
+        """Their names, for a message."""
         return named(sorted(self._keys))
 
     def forget(self, keys: Iterable[PartitionKey]) -> None:
-        """These are no longer ours to wait for."""
+        """These were deleted, and are not waited for."""
         self._keys.difference_update(keys)
 
 
 class BackgroundProbe:
-    """Asks for those that are away beside everything else, so that nothing waits for them."""
+    """Asks for unavailable ones in the background, so that nothing waits for them."""
 
     def __init__(self, cluster: KafkaCluster, now: Callable[[], float], spawn: Spawn = in_thread) -> None:
         self._cluster, self._now, self._spawn = cluster, now, spawn
@@ -78,7 +78,7 @@ class BackgroundProbe:
         self._answer: Future[dict[PartitionKey, int]] | None = None
 
     def end_offsets(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
-        """Where those end that are back, by an answer to an earlier question."""
+        """The ends of those that are available again, by the answer to an earlier request."""
         if keys and self._answer is None and self._now() - self._asked_at >= ASK_S:
             self._asked_at = self._now()
             self._answer = self._spawn(lambda: self._cluster.end_offsets_if_available(keys))
@@ -89,13 +89,13 @@ class BackgroundProbe:
 
 
 class EndOffsets:
-    """Where topic-partitions end. One that is away holds up the others once; from then on it is asked probe."""
+    """Where topic-partitions end. An unavailable one delays the others once; then a background probe asks for it."""
 
     def __init__(self, cluster: KafkaCluster, unavailable: UnavailablePartitions, probe: BackgroundProbe) -> None:
         self._cluster, self._unavailable, self._probe = cluster, unavailable, probe
 
     def fetch(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
-        """The end of each, exclusive; absent: those that are away. Raises BrokerAway when none answers, KafkaFailed."""
+        """The end of each, exclusive; absent: unavailable ones. Raises BrokerAway when none answers, KafkaFailed."""
         found = self._probe.end_offsets([key for key in keys if key in self._unavailable])
         asked = [key for key in keys if key not in self._unavailable] or list(keys)
         found |= self._cluster.end_offsets(asked)
