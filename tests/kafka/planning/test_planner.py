@@ -22,7 +22,7 @@ from parquet_sink.model.ranges import Again, Known, Tries
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import DRAINED, STOP
 from tests.factories import Clock
-from tests.kafka.planning.cluster import KEY, ME, SETTINGS, Cluster, spans
+from tests.kafka.planner_cluster import KEY, ME, SETTINGS, Cluster, spans
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from parquet_sink.model.instance import Instance
 from parquet_sink.model.progress import Accepted
 from parquet_sink.state.sqlite.store import SqliteStore
 from tests.factories import Clock
-from tests.kafka.planning.broker import KAFKA, KEY, ME, WATCHFUL, Cluster, Query, done, id_of
+from tests.kafka.simulation import KAFKA, KEY, ME, WATCHFUL, Cluster, Query, done, id_of
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ SETTINGS = SinkSettings(
 class Cluster:
     """A broker: topic-partitions from first to end offset, and the group. `away` counts calls that fail.
 
-    Topics made anew are in `tests.kafka.planning.broker`.
+    Topics made anew are in `tests.kafka.simulation`.
     """
 
     def __init__(self) -> None:
