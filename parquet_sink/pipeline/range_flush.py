@@ -19,6 +19,7 @@ from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import NO_TRIES, Again, Known, PlannedRange
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.model.rejected import Rejected
 from parquet_sink.pipeline.outcome import RangeOutcome
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.schema.change_monitor import SchemaChangeMonitor
@@ -42,7 +43,7 @@ class RangeFlush:
         planned: PlannedRange,
         settings: SinkSettings,
         uploader: OrderedUploader,
-        decoder: Decoder | None,
+        decoder: Decoder,
     ) -> None:
         self.planned, self.reached, self.ended = planned, planned.start, False
         self._uploader, self._commit_records = uploader, settings.flush.commit_records
@@ -88,6 +89,8 @@ class RangeFlush:
         oldest = pc.min(block.timestamps).as_py() if len(block) else None
         try:
             for run in self.shaper.shape(block):
+                if isinstance(run, Rejected):
+                    raise InvalidRecord(run.topic, run.partition, run.offset, run.reason)
                 for part in run.parts(self._commit_records):
                     files = self._accumulator.add(part, oldest)
                     self._schema_changes.added(part.rows.schema, (f.rows for f in files if f.reason is Reason.SCHEMA))

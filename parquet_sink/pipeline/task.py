@@ -92,10 +92,8 @@ class TaskFlush:
             self._flushes[key].begin()
         return self._flushes[key]
 
-    def _decoder(self) -> Decoder | None:
+    def _decoder(self) -> Decoder:
         """The value converter's; kept in this process from micro-batch to micro-batch."""
-        if self._settings.value.kind == "json":
-            return None
         from parquet_sink.convert.decoders import decoder_for  # loads only what this connector needs
 
         return decoder_for(self._settings.value)
