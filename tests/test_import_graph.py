@@ -191,7 +191,20 @@ def test_configuration_knows_nothing_of_what_it_configures() -> None:
 
 
 ROOMS = (
-    *("model", "process", "config", "net", "convert", "shape", "files", "targets", "state", "kafka", "pipeline"),
+    *(
+        "model",
+        "process",
+        "config",
+        "net",
+        "convert",
+        "transform",
+        "shape",
+        "files",
+        "targets",
+        "state",
+        "kafka",
+        "pipeline",
+    ),
     *("spark", "runtime", "devkit"),
 )
 """Packages in the order in which they may know each other: each imports only those before it, so there is no circle."""
