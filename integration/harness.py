@@ -13,15 +13,17 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from pyspark.sql import SparkSession
 
-from parquet_sink.config.connector import load
-from parquet_sink.config.worker import load_worker
+from parquet_sink.connectors.loading import load
+from parquet_sink.connectors.worker_file import load_worker
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.model.events import Event, FileAccepted, FileFailed
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.progress import PartitionProgress
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.runtime.connector import Connector, Status
+from parquet_sink.runtime.connector import Connector
+from parquet_sink.runtime.status import Status
 from parquet_sink.spark import session
 
 TIMEOUT_S: Final = 120.0
@@ -49,6 +51,7 @@ class Run:
         self._closed = False
         self.settings = settings
         self.receipts: list[Receipt] = []
+        self.events: list[Event] = []
         self._last = 0
 
     @property
@@ -73,11 +76,11 @@ class Run:
     @property
     def looked(self) -> bool:
         """Whether the connector has looked where its topic-partitions end: what comes now is new to it."""
-        return self._connector.state is not None and bool(self._connector.state.watches())
+        return self._connector.state is not None and bool(self._connector.state.progress())
 
-    def watches(self) -> list[PartitionProgress]:
+    def progress(self) -> list[PartitionProgress]:
         """How its topic-partitions stand."""
-        return [] if self._connector.state is None else self._connector.state.watches()
+        return [] if self._connector.state is None else self._connector.state.progress()
 
     def start(self) -> Self:
         self._connector.start(self._spark, slots=session.slots(self._spark))
@@ -110,23 +113,24 @@ class Run:
     def stop(self) -> Self:
         """What the first SIGTERM does; no harm when it was stopped before."""
         if not self._closed:
-            self._connector.ask_to_stop()
-            self._connector.finish(self._spark)
+            self._connector.request_stop()
+            self._connector.wait_until_stopped(self._spark)
             self._collect()
             self._connector.close()
             self._closed = True
         return self
 
     def look(self) -> None:
-        """One look after the connector, as the worker has one every quarter of a second."""
-        self._connector.look(self._spark)
+        """One poll of the connector, as the worker does it every quarter of a second."""
+        self._connector.poll(self._spark)
         self._collect()
 
     def _collect(self) -> None:
         if self._connector.state is not None:
-            for number, receipt in self._connector.state.receipts_after(self._last):
-                self._last = number
-                self.receipts.append(receipt)
+            batch = self._connector.state.events_after(self._last)
+            self._last = batch.position
+            self.events += batch.events
+            self.receipts += [one.receipt for one in batch.events if isinstance(one, FileAccepted | FileFailed)]
 
 
 class Sink:

@@ -19,8 +19,8 @@ from integration.bench.sampler import Graves
 from integration.bench.sizes import Sizes, from_environment
 from integration.bench.start import Seen
 from integration.registry import RegistryServer
-from parquet_sink.config.connector import load
-from parquet_sink.config.worker import load_worker
+from parquet_sink.connectors.loading import load
+from parquet_sink.connectors.worker_file import load_worker
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.model.records import RecordBatch

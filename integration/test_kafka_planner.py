@@ -89,7 +89,7 @@ def test_a_restart_makes_no_small_files(sink: Sink, topic: TopicFactory, produce
     first.until(lambda: first.looked)
     for partition in (0, 1):
         sink.broker.produce(name, [(None, b'{"id": 1}')] * 5, partition)
-    first.until(lambda: sum(watch.lag for watch in first.watches()) == 10)
+    first.until(lambda: sum(one.lag for one in first.progress()) == 10)
     first.stop()
     hour_ago = int(time.time() * 1000) - 3_600_000
     producer.produce(name, b'{"id": 2}', partition=2, timestamp=hour_ago)
@@ -98,7 +98,7 @@ def test_a_restart_makes_no_small_files(sink: Sink, topic: TopicFactory, produce
     ticks = time.monotonic() + 5
     again.until(lambda: time.monotonic() > ticks)
     assert [(receipt.partition, receipt.records) for receipt in [*first.accepted, *again.accepted]] == [(2, 1)]
-    assert sum(watch.lag for watch in again.watches()) == 10
+    assert sum(one.lag for one in again.progress()) == 10
 
 
 def beside(first: Broker, folder: Path) -> Broker:
@@ -137,16 +137,16 @@ def test_a_topic_partition_without_a_leader_holds_up_no_other(
         second.kill()
         strict.produce("halves", [(None, b'{"id": 3}')] * 5, 0)
         run.until_records(20)
-        run.until(lambda: any(watch.away for watch in run.watches()))
+        run.until(lambda: any(one.away for one in run.progress()))
         run.stop()
         again = sink.make(sink.properties("halves"), broker=strict).start()
         strict.produce("halves", [(None, b'{"id": 4}')] * 5, 0)
         again.until_records(5)
-        assert [(watch.partition, watch.away) for watch in again.watches()] == [(0, False), (1, True)]
+        assert [(one.partition, one.away) for one in again.progress()] == [(0, False), (1, True)]
         second.start()
         strict.produce("halves", [(None, b'{"id": 5}')] * 5, 1)
         again.until_records(10)
-        again.until(lambda: not any(watch.away for watch in again.watches()))
+        again.until(lambda: not any(one.away for one in again.progress()))
         again.stop()
         assert [(row["kafkaPartition"], row["kafkaOffset"]) for row in sink.rows()] == [
             (partition, offset) for partition in (0, 1) for offset in range(15)

@@ -18,7 +18,7 @@ from parquet_sink.errors import TopicGone
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.records import RecordParts
-from parquet_sink.runtime.connector import Status
+from parquet_sink.runtime.status import Status
 
 BOTH = RecordParts(keys=True, headers=True)
 

@@ -16,7 +16,7 @@ from integration.harness import Sink
 from parquet_sink.cli import main
 from parquet_sink.devkit.broker import Broker, free_port
 from parquet_sink.devkit.target.process import TargetProcess
-from parquet_sink.runtime.connector import Status
+from parquet_sink.runtime.status import Status
 
 DEEP: Final = b'{"a":' * 101 + b"1" + b"}" * 101
 BAD: Final = {

@@ -14,7 +14,7 @@ from integration.conftest import TopicFactory
 from integration.harness import Sink, ends
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
-from parquet_sink.runtime.connector import Status
+from parquet_sink.runtime.status import Status
 
 T0 = 1_700_000_000_000
 QUICK_METADATA = {"consumer.override.metadata.max.age.ms": "1000"}

@@ -14,8 +14,8 @@ from integration.harness import Sink
 from integration.registry import RegistryServer
 from integration.wire import encode_avro
 from parquet_sink.devkit.broker import Broker
-from parquet_sink.runtime.connector import Status
-from parquet_sink.runtime.lines import describe
+from parquet_sink.runtime.log_lines import describe_file
+from parquet_sink.runtime.status import Status
 
 COUNT: Final = 40
 Row = Mapping[str, Any]
@@ -135,8 +135,8 @@ def test_types_that_cannot_share_a_column_begin_a_file(
     run = sink.drain(name, FORMATS["avro"].properties(registry))
     found = [(receipt.first_offset, receipt.records, receipt.reason) for receipt in run.accepted]
     assert found == [(0, 3, "schema"), (3, 2, "schema"), (5, 3, "end_of_input")]
-    assert "(3 rows, " in describe(run.accepted[0])
-    assert ", rotated by schema, " in describe(run.accepted[0])
+    assert "(3 rows, " in describe_file(run.accepted[0])
+    assert ", rotated by schema, " in describe_file(run.accepted[0])
     assert [list(payload(file)[0]) for file in uploaded(sink, unfit=1)] == [
         ["code", "note"],
         ["code"],

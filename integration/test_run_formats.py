@@ -18,7 +18,7 @@ from integration.harness import Sink, ends
 from integration.registry import RegistryServer
 from integration.wire import encode_avro, widened
 from parquet_sink.devkit.broker import Broker
-from parquet_sink.runtime.connector import Status
+from parquet_sink.runtime.status import Status
 from parquet_sink.spark.session import slots
 
 DECIMAL: Final = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}

@@ -24,7 +24,7 @@ from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.runtime import restarts
-from parquet_sink.runtime.connector import Status
+from parquet_sink.runtime.status import Status
 from parquet_sink.shape.shaper import Shaper
 
 CHUNKED: Final = ("string", "long")

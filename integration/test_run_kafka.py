@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 from integration.conftest import TopicFactory
 from integration.harness import Sink, committed, ends
 from parquet_sink.devkit.broker import Broker, free_port
-from parquet_sink.runtime.connector import Status
+from parquet_sink.runtime.status import Status
 
 PATIENCE_S = 60.0
 """How long a busy machine may take for what usually takes a moment."""

@@ -12,7 +12,7 @@ from integration.harness import Sink, ends
 from integration.test_run_basic import numbered, numbers
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
-from parquet_sink.runtime.connector import Status
+from parquet_sink.runtime.status import Status
 
 
 def nested(depth: int) -> dict[str, Any]:

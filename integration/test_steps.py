@@ -51,7 +51,7 @@ PROCESS = {
     "before 6, outcome": Step("RangeFlush.outcome", "before"),
     "after 6": Step("PushWriter.write", "after"),
     "before 7, notes": Step("PushWriter.commit", "before"),
-    "after 7": Step("State.accept", "after"),
+    "after 7": Step("SqliteStore.record_accepted", "after"),
     "before 8, group offsets": Step("GroupOffsets._send", "before", "commit"),
     "after 8": Step("GroupOffsets._send", "after", "commit"),
 }

@@ -26,6 +26,9 @@ class Clock:
     def now(self) -> float:
         return self.seconds
 
+    def time(self) -> float:
+        return self.seconds
+
     def monotonic(self) -> float:
         return self.seconds
 

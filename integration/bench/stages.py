@@ -17,7 +17,7 @@ from confluent_kafka import Consumer  # noqa: F401 - imported before the clock r
 from integration.bench import figures, load
 from integration.bench.parts import Stand, Work, say
 from integration.bench.running import connector_file
-from parquet_sink.config.check import check_files
+from parquet_sink.connectors.check import check_files
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.cleanup import prepare

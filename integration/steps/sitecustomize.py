@@ -25,7 +25,7 @@ SEAMS = {
     "parquet_sink.targets.delivery": ("after_acceptance",),
     "parquet_sink.pipeline.range_flush": ("RangeFlush.outcome",),
     "parquet_sink.spark.sink": ("PushWriter.write", "PushWriter.commit"),
-    "parquet_sink.state.sqlite": ("State.accept",),
+    "parquet_sink.state.sqlite.store": ("SqliteStore.record_accepted",),
     "parquet_sink.kafka.group_offsets": ("GroupOffsets._send",),
 }
 

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from parquet_sink.config.machine import Machine
-from parquet_sink.config.parse import Parsed, parse_file
+from parquet_sink.config.properties import Parsed, parse_file
 from parquet_sink.config.report import printable
 from parquet_sink.errors import InvalidConfiguration
 

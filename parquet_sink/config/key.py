@@ -1,6 +1,6 @@
-"""What one line of the table of keys says: `Key`, and the parts it is made of."""
+"""What one line of a table of keys says: `Key`, and the parts it is made of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -21,34 +21,13 @@ class Type(Enum):
     PASSWORD = "secret"
 
 
-class Group(Enum):
-    """Sections of the documentation, in their order."""
-
-    CONNECTOR = "The connector"
-    READING = "Reading from Kafka"
-    CONVERT = "Converters"
-    CONVERT_SETTINGS = "Settings of converters"
-    TARGET = "The target"
-    FLUSH = "Flush: when a file is uploaded"
-    FILES = "Local Parquet files"
-    SHAPE = "From record to row"
-    ERRORS = "Errors and retries"
-    HTTP = "HTTP, TLS and proxy"
-    OBFUSCATION = "Obfuscation"
-    CONNECT = "Other keys of Kafka Connect"
-    REMOVED = "Removed keys"
-    WORKER = "Keys with a meaning"
-    WORKER_READING = "Reading from Kafka, for all connectors"
-    WORKER_NO_EFFECT = "Keys without effect"
-    WORKER_NOT_BUILT = "Keys that are refused"
-
-
 class Origin(Enum):
     """Who defined the key."""
 
     CONNECT = "Kafka Connect"
     EMS = "EMS connector"
     OWN = "new here"
+    PLUGIN = "the connector class"
 
 
 @dataclass(frozen=True)
@@ -75,6 +54,7 @@ class NotBuilt:
 class Key:
     """One key. A name ending in `.*` stands for every key with that prefix, which is not parsed here.
 
+    group: the title of its section in the documentation.
     missing: the cure when a required key is absent. default_text: a default that is computed, in words.
     other_choice: a value outside `choices` is warned about and read as this one, as the reference connector does.
     no_effect, deprecated: why setting the key changes nothing; it is accepted with a warning.
@@ -82,7 +62,7 @@ class Key:
     """
 
     name: str
-    group: Group
+    group: str
     type: Type
     doc: str
     default: Value = None
@@ -121,3 +101,9 @@ def ems(name: str) -> str:
 def is_set(value: Value) -> bool:
     """For `NotBuilt.when`: any value that is not absent, false or empty."""
     return bool(value)
+
+
+def find(table: Iterable[Key], name: str) -> Key | None:
+    """The key of that name: an exact one before the longest prefix; None when unknown."""
+    matching = [key for key in table if key.matches(name)]
+    return max(matching, key=lambda key: (not key.is_prefix, len(key.name)), default=None)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from parquet_sink.config.machine import Machine
-from parquet_sink.config.parse import parse_properties
+from parquet_sink.config.properties import parse_properties
 from parquet_sink.config.report import Report, printable
 from parquet_sink.errors import InvalidConfiguration
 

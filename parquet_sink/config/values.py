@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 
 from parquet_sink.config.key import Key, Type, Value
 from parquet_sink.config.providers import Resolved
@@ -15,12 +16,20 @@ _BITS = {Type.INT: 32, Type.LONG: 64}
 class Values:
     """Typed values by key; an absent or invalid key has its default.
 
-    given: the keys that the file sets to something, invalid ones included.
+    given: the keys that the file sets to something, invalid ones included. texts: all of the file, placeholders filled,
+    for keys that stand for a prefix; secrets are among them.
     """
 
-    def __init__(self, values: Mapping[str, Value], given: Collection[str], shown: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        values: Mapping[str, Value],
+        given: Collection[str],
+        shown: Mapping[str, str],
+        texts: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._values = values
         self._shown = shown
+        self.texts = texts
         self.given = frozenset(given)
 
     def quoted(self, name: str) -> str:
@@ -39,7 +48,7 @@ class Values:
         taken = {name for name in other.given if name.startswith(prefix) and name not in self.given}
         values = {**self._values, **{name: other.value(name) for name in taken if other.knows(name)}}
         shown = {**self._shown, **{name: other.shown(name) for name in taken}}
-        return Values(values, self.given | taken, shown)
+        return Values(values, self.given | taken, shown, self.texts)
 
     def knows(self, name: str) -> bool:
         """False for what is given under a prefix alone."""
@@ -91,7 +100,7 @@ def read(table: Iterable[Key], resolved: Resolved, report: Report) -> Values:
             values[key.name] = _read_key(key, resolved, report)
         elif key.required and key.name not in resolved.failed:
             report.problem(key.name, f"It is missing; {key.missing}")
-    return Values(values, given | resolved.failed, resolved.shown)
+    return Values(values, given | resolved.failed, resolved.shown, resolved.values)
 
 
 def _read_key(key: Key, resolved: Resolved, report: Report) -> Value:

@@ -83,14 +83,14 @@ def sweep(folder: str) -> int:
     return removed
 
 
-def after_acceptance(path: str, last_offset: int, keep: bool) -> None:
-    """Deletes an accepted file, or with `connect.ems.debug.keep.parquet.files` renames it to `<lastOffset>.parquet`.
+def after_acceptance(path: str, kept_name: str, keep: bool) -> None:
+    """Deletes an accepted file, or with `connect.ems.debug.keep.parquet.files` renames it to `kept_name`.
 
     Trouble is logged, not raised: the file has been accepted.
     """
     try:
         if keep:
-            os.replace(path, os.path.join(os.path.dirname(path), naming.kept_name(last_offset)))
+            os.replace(path, os.path.join(os.path.dirname(path), kept_name))
         else:
             os.unlink(path)
     except OSError as error:

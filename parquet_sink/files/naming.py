@@ -10,6 +10,8 @@ from pathlib import PurePath
 from typing import Final
 from urllib.parse import quote
 
+from parquet_sink.model.frames import FrameSlice
+
 LONGEST_COMPONENT: Final = 200  # characters, all ASCII; leaves room for what is added to a name
 MARKER_FILE: Final = ".parquet-sink"
 LOCK_FILE: Final = ".lock"
@@ -27,6 +29,20 @@ def file_name(topic: str, partition: int, first_offset: int, last_offset: int, s
     return (
         f"topic-{_encoded(topic)}_partition-{partition}_firstOffset-{first_offset}_lastOffset-{last_offset}"
         f"_bytes-{size_bytes}_rows-{records}.parquet"
+    )
+
+
+def frame_file_name(
+    connector: str, frame: FrameSlice, first_row: int, last_row: int, size_bytes: int, records: int
+) -> str:
+    """The name of a file with rows of a DataFrame: the same for the same rows. Rows count from 0 in each Spark task.
+
+    The run is part of it, because batches of another checkpoint count from 0, too.
+    """
+    batch = "" if frame.batch is None else f"_batch-{frame.batch}"
+    return (
+        f"connector-{_encoded(connector)}_{frame.label}{batch}_partition-{frame.partition}"
+        f"_firstRow-{first_row}_lastRow-{last_row}_bytes-{size_bytes}_rows-{records}.parquet"
     )
 
 

@@ -14,6 +14,7 @@ from parquet_sink.files.parquet import ParquetFile, footer_bytes, footer_rows
 from parquet_sink.files.rotation import Fill, Reason
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.files.storage import storage_trouble
+from parquet_sink.model.frames import FrameSlice
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class FinishedFile:
 
     records: Kafka records, which have one row each unless they were exploded. opened_at: epoch seconds. write_seconds:
     time spent encoding and writing. oldest_ms: oldest Kafka timestamp (epoch milliseconds) of the runs within, None
-    when not told.
+    when not told. frame: for rows of a DataFrame; then offsets count rows, from 0 in each Spark task.
     """
 
     path: str
@@ -38,16 +39,45 @@ class FinishedFile:
     opened_at: float
     write_seconds: float
     oldest_ms: int | None
+    frame: FrameSlice | None = None
+
+    @property
+    def origin(self) -> str:
+        """Which rows it has, as a message begins."""
+        if self.frame is not None:
+            return f"{self.frame.described}, rows {self.first_offset} to {self.last_offset}"
+        offsets = f"offsets {self.first_offset} to {self.last_offset}"
+        return f"Topic {self.topic}, topic-partition {self.partition}, {offsets}"
+
+    @property
+    def kept_name(self) -> str:
+        """Its local name when it is kept after it was accepted."""
+        return naming.kept_name(self.last_offset) if self.frame is None else self.name
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where the files of one range go. `attempt`: 32 hexadecimal digits, fresh for each attempt at a range."""
+    """Where the files of one range go. `attempt`: 32 hexadecimal digits, fresh for each attempt at a range.
+
+    frame: for rows of a DataFrame; topic and partition are its label and partition then.
+    """
 
     connector: str
     topic: str
     partition: int
     attempt: str
+    frame: FrameSlice | None = None
+
+    @property
+    def described(self) -> str:
+        """For messages."""
+        return f"topic {self.topic}, topic-partition {self.partition}" if self.frame is None else self.frame.described
+
+    def file_name(self, first: int, last: int, size_bytes: int, records: int) -> str:
+        """The name of a file with these rows."""
+        if self.frame is not None:
+            return naming.frame_file_name(self.connector, self.frame, first, last, size_bytes, records)
+        return naming.file_name(self.topic, self.partition, first, last, size_bytes, records)
 
 
 class OpenFile:
@@ -110,8 +140,8 @@ class OpenFile:
             found = footer_rows(self.path)
         if found != self._file.rows:
             raise StorageFailed(
-                f"File {self.path} of topic {self._place.topic}, topic-partition {self._place.partition} has "
-                f"{found} rows by its footer, {self._file.rows} were written; it is not sent. Check the disk."
+                f"File {self.path} of {self._place.described} has {found} rows by its footer, "
+                f"{self._file.rows} were written; it is not sent. Check the disk."
             )
         self._write_seconds += time.perf_counter() - started
         return self._described(size, reason)
@@ -125,7 +155,7 @@ class OpenFile:
         topic, partition, first, last = self._place.topic, self._place.partition, self._first_offset, self._last_offset
         return FinishedFile(
             path=self.path,
-            name=naming.file_name(topic, partition, first, last, size, self._records),
+            name=self._place.file_name(first, last, size, self._records),
             topic=topic,
             partition=partition,
             first_offset=first,
@@ -137,6 +167,7 @@ class OpenFile:
             opened_at=self._opened_at,
             write_seconds=self._write_seconds,
             oldest_ms=self._oldest_ms,
+            frame=self._place.frame,
         )
 
 

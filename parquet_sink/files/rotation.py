@@ -16,7 +16,10 @@ LEAST_SHARE_FOR_ROWS: Final = 0.25
 
 
 class Reason(StrEnum):
-    """Why a file was closed. The reasons below SCHEMA belong to the range that ended, and come from admission."""
+    """Why a file was closed. The reasons below SCHEMA belong to the range that ended, and come from admission.
+
+    BATCH is the end of what a Spark task writes of a DataFrame.
+    """
 
     RECORDS = "records"
     SIZE = "size"
@@ -25,6 +28,7 @@ class Reason(StrEnum):
     END_OF_INPUT = "end_of_input"
     STOP = "stop"
     END_OF_RANGE = "end_of_range"
+    BATCH = "batch"
 
 
 @dataclass(frozen=True)

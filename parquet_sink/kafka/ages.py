@@ -58,5 +58,5 @@ class Ages:
             watches[key] = replace(last, away=True)
         changed = [watch for key, watch in watches.items() if self._shown.get(key) != watch]
         if changed:
-            self._context.state.watch(changed)
+            self._context.state.record_progress(changed)
             self._shown.update(watches)

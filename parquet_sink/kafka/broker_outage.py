@@ -1,36 +1,36 @@
-"""Says that no broker answers: in the log every half minute, and to the program as long as it lasts."""
+"""No broker answers: it is logged every half minute, and told to the program as long as it lasts."""
 
 import logging
 from collections.abc import Callable
 from typing import Final
 
-from parquet_sink.state.sqlite import State
+from parquet_sink.model.events import ConnectorRunning, ConnectorWaiting
+from parquet_sink.state.store import STARTED, StateStore
 
 log = logging.getLogger(__name__)
 
-TELL_S: Final = 30.0
-AWAY: Final = "away"
-"""The word in the state file: why no broker answers, null while one does."""
+REPORT_S: Final = 30.0
 
 
-class Absence:
-    """Of the brokers of one connector. `now` gives seconds."""
+class BrokerOutage:
+    """Of the brokers of one connector. `now` gives epoch seconds."""
 
-    def __init__(self, name: str, state: State, now: Callable[[], float]) -> None:
+    def __init__(self, name: str, state: StateStore, now: Callable[[], float]) -> None:
         self._name, self._state, self._now = name, state, now
-        self._told: float | None = None
+        self._reported_s: float | None = None
 
-    def tell(self, why: object) -> None:
+    def report(self, why: object) -> None:
         """No broker answers, or none yet."""
         now = self._now()
-        if self._told is None or now - self._told >= TELL_S:
-            self._told = now
-            self._state.say(AWAY, str(why))
+        if self._reported_s is None or now - self._reported_s >= REPORT_S:
+            self._reported_s = now
+            self._state.append_events([ConnectorWaiting(self._name, now, str(why))])
             log.warning("connector %s: %s Nothing is lost; trying on.", self._name, why)
 
-    def over(self) -> None:
+    def end(self) -> None:
         """A broker answered."""
-        if self._told is not None:
-            self._told = None
-            self._state.say(AWAY, None)
+        if self._reported_s is not None:
+            self._reported_s = None
+            if self._state.get(STARTED):
+                self._state.append_events([ConnectorRunning(self._name, self._now())])
             log.info("connector %s: Kafka answers again.", self._name)

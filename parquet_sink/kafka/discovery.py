@@ -12,6 +12,7 @@ from parquet_sink.kafka.progress import Context
 from parquet_sink.kafka.range_plans import RangePlanner
 from parquet_sink.kafka.start_offsets import Starts, topics_of
 from parquet_sink.kafka.unavailable import Aside
+from parquet_sink.state.store import STARTED
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ class Discovery:
 
         A topic that the connector names must be there at its first start. Raises OffsetsLost, KafkaFailed.
         """
-        again = bool(self._context.state.said("begun"))
+        again = bool(self._context.state.get(STARTED))
         keys, reset = self._context.cluster.topic_partitions(missing_too=again), self._first_reset(again)
         try:
             starts = self._resolve(keys, reset)

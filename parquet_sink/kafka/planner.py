@@ -34,7 +34,7 @@ from parquet_sink.errors import BrokerAway, KafkaFailed, TopicGone
 from parquet_sink.kafka import client_options
 from parquet_sink.kafka.admission import Candidate, due
 from parquet_sink.kafka.ages import Ages
-from parquet_sink.kafka.broker_outage import Absence
+from parquet_sink.kafka.broker_outage import BrokerOutage
 from parquet_sink.kafka.client_log import Heard
 from parquet_sink.kafka.discovery import Discovery
 from parquet_sink.kafka.first_timestamps import FirstTimes
@@ -50,7 +50,7 @@ from parquet_sink.kafka.unavailable import Aside, Away, Ends
 from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.ranges import PlannedRange
-from parquet_sink.state.sqlite import State
+from parquet_sink.state.store import DRAINED, SLOTS, STOP, StateStore
 
 PATIENCE_S: Final = 60.0
 """How long the broker may stay away at the start, unless `default.api.timeout.ms` says otherwise."""
@@ -73,7 +73,7 @@ class Ticker:
     def __init__(
         self,
         settings: PlanningSettings,
-        state: State,
+        state: StateStore,
         instance: Instance,
         *,
         now: Callable[[], float] = steady_clock,
@@ -81,13 +81,13 @@ class Ticker:
     ) -> None:
         self._settings, self._state, self._now, self._sleep = settings, state, now, sleep
         heard = Heard(settings.kafka.group)
-        self._absence = Absence(settings.name, state, now)
-        self._watermarks = Watermarks(settings.kafka, heard, self._absence.tell)
+        self._outage = BrokerOutage(settings.name, state, now)
+        self._watermarks = Watermarks(settings.kafka, heard, self._outage.report)
         self._ids = TopicIds(self._watermarks)
         self._epochs = Epochs(self._watermarks.epochs)
         self._group = GroupOffsets(settings.kafka, instance, self._ids.known, self._epochs.held, heard)
         self._standing = Standing()
-        self._away = Away(settings.name)
+        self._away = Away(settings.name, state, now)
         clients_of = (self._watermarks, self._group, self._ids)
         context = Context(settings, state, *clients_of, self._standing, self._epochs, now, self._away)
         self._guard = TopicGuard(context)
@@ -113,9 +113,9 @@ class Ticker:
             except BrokerAway as error:
                 if self._now() >= deadline:
                     raise KafkaFailed(str(error)) from None
-                self._absence.tell(error)
+                self._outage.report(error)
                 self._sleep(1.0)
-        self._absence.over()
+        self._outage.end()
         self._standing.starts = starts
         self._vigil.begin()
         return dict(starts)
@@ -131,7 +131,7 @@ class Ticker:
         No more than the connector's share of Spark's slots. While uploads fail it is one: what waits for a dead target
         leaves the other slots to other connectors.
         """
-        bounds = [self._settings.kafka.tasks_max, self._state.said("slots"), 1 if self._planner.troubled else None]
+        bounds = [self._settings.kafka.tasks_max, self._state.get(SLOTS), 1 if self._planner.troubled else None]
         return min((bound for bound in bounds if bound is not None), default=None)
 
     def drain(self) -> None:
@@ -165,15 +165,15 @@ class Ticker:
         while True:
             try:
                 due = self._tick(read)
-                if due or not self._draining or not self._planner.owed or self._state.stopping():
+                if due or not self._draining or not self._planner.owed or self._state.get(STOP):
                     return due
                 self._sleep(min(max(self._planner.waiting_s(), 0.05), 1.0))
                 deadline = self._deadline()
             except BrokerAway as error:
-                self._absence.tell(error)
-                if self._state.stopping():
-                    self._state.say("drained", True)
-                if self._state.stopping() or not self._draining:
+                self._outage.report(error)
+                if self._state.get(STOP):
+                    self._state.set(DRAINED, True)
+                if self._state.get(STOP) or not self._draining:
                     return []
                 if self._now() >= deadline:
                     raise KafkaFailed(str(error)) from None
@@ -190,14 +190,14 @@ class Ticker:
                 if self._discovery.let_go():
                     continue
                 raise KafkaFailed(str(error)) if isinstance(error, OffsetGone) else BrokerAway(str(error)) from None
-            self._absence.over()
+            self._outage.end()
             return found
 
     def _ticked(self, read: Mapping[Key, int]) -> list[PlannedRange]:
         self._planner.commit(self._planner.accept(read))
         self._vigil.keep()
-        if self._state.stopping():
-            self._state.say("drained", True)
+        if self._state.get(STOP):
+            self._state.set(DRAINED, True)
             return []
         self._discovery.look()
         return self._due()

@@ -9,7 +9,7 @@ from parquet_sink.kafka.settings import PlanningSettings
 from parquet_sink.kafka.start_offsets import TopicIds
 from parquet_sink.kafka.unavailable import Away
 from parquet_sink.kafka.watermarks import Watermarks
-from parquet_sink.state.sqlite import State
+from parquet_sink.state.store import StateStore
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Context:
     """The connector's settings and state, both clients of Kafka, and a clock (epoch seconds that never jump)."""
 
     settings: PlanningSettings
-    state: State
+    state: StateStore
     cluster: Watermarks
     group: GroupOffsets
     ids: TopicIds

@@ -10,8 +10,10 @@ from parquet_sink.kafka.group_offsets import Key, Plan
 from parquet_sink.kafka.progress import Context
 from parquet_sink.kafka.recreated_topics import TopicGuard
 from parquet_sink.kafka.start_offsets import topics_of
+from parquet_sink.model.events import OffsetCommitted, RangePlanned
 from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import Known, PlannedRange, Tries
+from parquet_sink.state.store import SLOTS
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class RangePlanner:
         self._before: dict[Key, PlannedRange] | None = None
         self._taken: dict[Key, int] = {}
         self._batches = 0
-        self._slots = int(context.state.said("slots") or 1)
+        self._slots = context.state.get(SLOTS) or 1
         self._void: set[Key] = set()
 
     def accept(self, read: Mapping[Key, int]) -> dict[Key, int]:
@@ -76,8 +78,11 @@ class RangePlanner:
     def commit(self, accepted: Mapping[Key, int]) -> None:
         """Everything below `accepted` was accepted. Raises OffsetsLost, AnotherInstance, KafkaFailed."""
         group = self._context.group
-        self._guard.confirm(topics_of(group.ahead(accepted)))
+        committed = group.ahead(accepted)
+        self._guard.confirm(topics_of(committed))
         group.commit(accepted, self.plans())
+        name, now_s = self._context.settings.name, self._context.now()
+        self._context.state.append_events([OffsetCommitted(name, now_s, *key, at) for key, at in committed.items()])
 
     def plans(self) -> dict[Key, Plan]:
         """What stands beside the offsets of ranges that are not done."""
@@ -96,7 +101,7 @@ class RangePlanner:
         self._void.add(key)
         self._context.epochs.forget(key)
         self._context.group.forget(key)
-        self._context.state.forget(*key)
+        self._context.state.forget_partition(*key)
 
     def last_taken(self, key: Key) -> int:
         """The number of the micro-batch that took a range of this topic-partition last; 0: none yet."""
@@ -145,12 +150,17 @@ class RangePlanner:
             self._context.epochs.take(key)
         plans = {key: _plan(planned) for key, planned in work.items()}
         self._guard.confirm(topics_of(plans))
-        self._context.state.plan(fresh, self._recipe)
+        self._context.state.record_planned(fresh, self._recipe)
         group.renew({key: starts[key] for key in plans}, plans)
         self.planned = {key: plan for key, plan in self.planned.items() if key not in plans}
         self.owed = {key: owed for key, owed in self.owed.items() if key not in plans}
         self.under_way = work
+        self._context.state.append_events([self._planned_event(one) for one in work.values()])
         return list(work.values())
+
+    def _planned_event(self, planned: PlannedRange) -> RangePlanned:
+        about = (self._context.settings.name, self._context.now(), planned.topic, planned.partition)
+        return RangePlanned(*about, planned.start, planned.end, planned.reason, planned.tries.attempts)
 
     def repeat(self, candidates: list[Candidate]) -> list[PlannedRange]:
         """Ranges that an earlier run put down, and that Spark repeats before the first tick."""
@@ -165,7 +175,7 @@ class RangePlanner:
         One that comes again carries what was known at its first time.
         """
         state, now_s = self._context.state, self._context.now()
-        known = state.known()
+        known = state.learned()
         work: dict[Key, PlannedRange] = {}
         fresh: list[PlannedRange] = []
         for topic, partition, span in candidates:

@@ -40,7 +40,7 @@ class TopicGuard:
         topics = topics_of(starts)
         for topic, partition in self._context.standing.starts.keys() | starts.keys():
             if topic in topics:
-                self._context.state.forget(topic, partition)
+                self._context.state.forget_partition(topic, partition)
         raise KafkaFailed(why)
 
     def fell_back(self, key: Key, start: int, end: int) -> None:

@@ -8,6 +8,8 @@ from typing import Final
 from parquet_sink.kafka.call_timeouts import in_thread
 from parquet_sink.kafka.group_offsets import Key
 from parquet_sink.kafka.watermarks import Watermarks
+from parquet_sink.model.events import PartitionAvailable, PartitionUnavailable
+from parquet_sink.state.store import EventLog
 
 log = logging.getLogger(__name__)
 
@@ -19,10 +21,13 @@ Spawn = Callable[[Callable[[], dict[Key, int]]], "Future[dict[Key, int]]"]
 
 
 class Away(Collection[Key]):
-    """Those of one connector that are away. The log names them once, and again when they are back."""
+    """Those of one connector that are away. The log names them once, and again when they are back.
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    now: epoch seconds.
+    """
+
+    def __init__(self, name: str, events: EventLog, now: Callable[[], float]) -> None:
+        self._name, self._events, self._now = name, events, now
         self._keys: set[Key] = set()
 
     def __contains__(self, key: object) -> bool:
@@ -39,6 +44,8 @@ class Away(Collection[Key]):
         fresh = sorted(set(keys) - self._keys)
         self._keys.update(fresh)
         if fresh:
+            now_s = self._now()
+            self._events.append_events([PartitionUnavailable(self._name, now_s, *key, why(key)) for key in fresh])
             log.warning(
                 "connector %s: away: %s. %s. The others go on; nothing is lost.",
                 self._name, named(fresh), why(fresh[0]).rstrip("."),
@@ -49,6 +56,8 @@ class Away(Collection[Key]):
         found = sorted(self._keys.intersection(keys))
         self.forget(found)
         if found:
+            now_s = self._now()
+            self._events.append_events([PartitionAvailable(self._name, now_s, *key) for key in found])
             log.warning("connector %s: back: %s", self._name, named(found))
 
     def named(self) -> str:

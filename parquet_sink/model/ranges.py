@@ -17,6 +17,14 @@ class Known:
     bytes_per_row: float | None = None
     bytes_per_record: float | None = None
 
+    def updated(self, later: "Known") -> "Known":
+        """This, with what was learned later in place of it; what is None there stays."""
+        return Known(
+            self.schema if later.schema is None else later.schema,
+            self.bytes_per_row if later.bytes_per_row is None else later.bytes_per_row,
+            self.bytes_per_record if later.bytes_per_record is None else later.bytes_per_record,
+        )
+
 
 @dataclass(frozen=True)
 class Tries:

@@ -51,6 +51,10 @@ class Receipt:
     @classmethod
     def from_json(cls, text: str) -> "Receipt":
         """The inverse of `to_json`. Raises ValueError, KeyError or TypeError for anything else."""
-        fields: dict[str, Any] = json.loads(text)
-        failure = fields.pop("failure", None)
-        return cls(**fields, failure=None if failure is None else Failure.from_dict(failure))
+        return cls.from_dict(json.loads(text))
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "Receipt":
+        """The inverse of `dataclasses.asdict`. Raises ValueError, KeyError or TypeError for anything else."""
+        failure = fields.get("failure")
+        return cls(**{**fields, "failure": None if failure is None else Failure.from_dict(failure)})

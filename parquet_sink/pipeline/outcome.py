@@ -11,7 +11,7 @@ from parquet_sink.model.receipts import Receipt
 class RangeOutcome:
     """How far a range got. Everything of it below `accepted_until` (exclusive) is accepted or has no row.
 
-    again: set when the rest will be tried again; failure: why it will not. Never both.
+    again: set when the rest will be tried again; failure: why it will not. Never both. ended_at_s: epoch seconds.
     """
 
     planned: PlannedRange
@@ -20,3 +20,4 @@ class RangeOutcome:
     failure: Failure | None
     learned: Known
     again: Again | None = None
+    ended_at_s: float = 0.0

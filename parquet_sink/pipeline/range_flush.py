@@ -1,6 +1,7 @@
 """One range on its way: its records become rows, rows files, and files go to the uploader in order."""
 
 import logging
+import time
 import uuid
 from collections.abc import Sequence
 
@@ -160,7 +161,7 @@ class RangeFlush:
         """What became of the range. receipts: of its files, in offset order."""
         schema = None if self.shaper.known is None else self.shaper.known.serialize().to_pybytes()
         learned = Known(schema, self._accumulator.bytes_per_row, self._accumulator.bytes_per_record)
-        return self._progress.outcome(receipts, learned)
+        return self._progress.outcome(receipts, learned, time.time())
 
     def _send(self, files: Sequence[FinishedFile]) -> None:
         for file in files:

@@ -40,8 +40,8 @@ class RangeProgress:
         if self.set_aside_from is None:
             self.set_aside_from = offset
 
-    def outcome(self, receipts: Sequence[Receipt], learned: Known) -> RangeOutcome:
-        """What the driver is told. receipts: of the range's files, in offset order."""
+    def outcome(self, receipts: Sequence[Receipt], learned: Known, now: float) -> RangeOutcome:
+        """What the driver is told. receipts: of the range's files, in offset order. now: epoch seconds."""
         refused = next((one.failure for one in receipts if one.failure is not None), None)
         again = refused.again if refused is not None else self.again
         failure = self.failure
@@ -50,7 +50,7 @@ class RangeProgress:
         if self.not_kept is not None:
             failure, again = failure or self.not_kept, None
         done = tuple(one for one in receipts if one.failure is None or one.failure.again is None)
-        return RangeOutcome(self.planned, self._accepted_until(receipts), done, failure, learned, again)
+        return RangeOutcome(self.planned, self._accepted_until(receipts), done, failure, learned, again, now)
 
     def _accepted_until(self, receipts: Sequence[Receipt]) -> int:
         """What an earlier attempt reached is never taken back."""

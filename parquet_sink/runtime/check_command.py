@@ -3,7 +3,7 @@
 import argparse
 import os
 
-from parquet_sink.config.check import Checked, check_files, format_report
+from parquet_sink.connectors.check import Checked, check_files, format_report
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.runtime.command import add_files
 from parquet_sink.runtime.preflight import inspect

@@ -3,16 +3,16 @@
 import argparse
 import logging
 import sys
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
-from parquet_sink.config.check import check_files
-from parquet_sink.config.docs import help_text
+from parquet_sink.connectors.check import check_files
+from parquet_sink.connectors.documentation import help_text
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.runtime.preflight import inspect
 from parquet_sink.spark import options
 
 if TYPE_CHECKING:
-    from parquet_sink.runtime.worker import Observer
+    from parquet_sink.runtime.events import Listener
 
 log = logging.getLogger(__name__)
 
@@ -40,10 +40,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-live", action="store_true", help="log lines even on a terminal")
 
 
+_KEYS: Final = "all keys"
+
+
+class _HelpWithKeys(argparse.RawDescriptionHelpFormatter):
+    """Writes the help on keys only when help is asked for: installed packages may have some."""
+
+    def add_text(self, text: str | None) -> None:
+        super().add_text(help_text() if text is _KEYS else text)
+
+
 def add_files(parser: argparse.ArgumentParser) -> None:
     """The files, and what overrides them."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = help_text()
+    parser.formatter_class = _HelpWithKeys
+    parser.epilog = _KEYS
     parser.add_argument(
         "files",
         nargs="+",
@@ -69,22 +79,38 @@ def run(args: argparse.Namespace) -> int:
     if wrong:
         raise InvalidConfiguration([*wrong, *checked.problems])
     settings = checked.require()
-    from parquet_sink.runtime.guarded import Guarded  # after the files were found right: it takes a second
+    from parquet_sink.runtime.events import EventDispatcher  # after the files were found right: it takes a second
     from parquet_sink.runtime.worker import Worker
 
+    live = not args.no_live and draws(sys.stderr)
     worker = Worker(
         settings,
         master=args.master,
         spark_conf=dict(args.conf),
         until_caught_up=args.until_caught_up,
-        observer=Guarded(_live_view) if not args.no_live and draws(sys.stderr) else Guarded(),
+        observer=EventDispatcher([_live_view() if live else _log_lines()]),
         wish=args.wish,
     )
     return worker.run()
 
 
-def _live_view() -> "Observer":
-    from parquet_sink.runtime.live import LiveView
+def _log_lines() -> "Listener":
+    from parquet_sink.runtime.isolated import Isolated
+    from parquet_sink.runtime.log_lines import LogLines
+
+    return Isolated("log lines", LogLines)
+
+
+def _live_view() -> "Listener":
+    """The view on the terminal; log lines when it cannot be drawn."""
+    from parquet_sink.runtime.isolated import Isolated
+    from parquet_sink.runtime.log_lines import LogLines
+
+    return Isolated("the live view", _make_live_view, LogLines)
+
+
+def _make_live_view() -> "Listener":
+    from parquet_sink.runtime.live_view import LiveView
 
     return LiveView()
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from parquet_sink.config.check import Checked
-from parquet_sink.config.connector import Loaded
-from parquet_sink.config.worker import Worker
+from parquet_sink.connectors.check import Checked
+from parquet_sink.connectors.loading import Loaded
+from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files import folders

@@ -1,88 +1,125 @@
-"""How often a query that failed is started again: a bounded number of times without progress. Pure.
+"""Whether a query that failed is started again, and after how long.
 
 Progress is what counts, not time: a range that fails after minutes of work, again and again, is no better than one that
 fails at once. And it is the progress of what failed: other topic-partitions may well go on meanwhile.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-MOST: Final = 5
+from parquet_sink.model.failure import Failure, Restart
+
+MOST_RESTARTS: Final = 5
 """Times a query is started again without progress before its connector fails."""
 WINDOW_S: Final = 600.0
 """Failures with no range in flight count together when they come within so many seconds."""
 PAUSE_S: Final = 2.0
 """The first pause; the n-th is n times as long."""
+BUSY_MS: Final = 1_800_000
+BUSY_PAUSE_S: Final = 30.0
+"""A machine that is too busy to start a process is waited for half an hour, with pauses of half a minute at most."""
 _NAMED: Final = re.compile(r"[Tt]opic (\S+), topic-partition (\d+)")
 
 Key = tuple[str, int]
+"""topic, partition"""
 
 
 @dataclass(frozen=True)
-class Standing:
+class Positions:
     """Where a connector stood when its query failed.
 
-    positions: next offset to deliver, of each topic-partition. unfinished: those whose range was in flight.
+    next_offsets: of each topic-partition, the next offset to deliver. in_flight: those whose range was being flushed.
     """
 
-    positions: Mapping[Key, int] = field(default_factory=dict)
-    unfinished: Collection[Key] = ()
+    next_offsets: Mapping[Key, int] = field(default_factory=dict)
+    in_flight: Collection[Key] = ()
 
 
 @dataclass
-class Restarts:
-    """What failures have been, and whether one more start may help."""
+class RestartBudget:
+    """Counts failures without progress, of the topic-partitions to blame."""
 
-    _failed_at: dict[Key, tuple[int, int]] = field(default_factory=dict)
-    """Position at its last failure, and how many failures in a row were there."""
-    _idle: list[float] = field(default_factory=list)
-    _positions: dict[Key, int] = field(default_factory=dict)
+    _failures: dict[Key, tuple[int, int]] = field(default_factory=dict)
+    """Next offset at the last failure, and how many failures in a row were there."""
+    _idle_failures_s: list[float] = field(default_factory=list)
+    _next_offsets: dict[Key, int] = field(default_factory=dict)
 
-    def pause_s(self, now_s: float, message: str, standing: Standing) -> float | None:
-        """Seconds until the next start; None: no more of them."""
-        blamed = [key for key in _blamed(message, standing) if key in standing.positions]
-        failures = max((self._failed_again(key, standing.positions[key]) for key in blamed), default=0)
+    def pause_s(self, now_s: float, message: str, at: Positions) -> float | None:
+        """Notes a failure. Seconds until the next start; None: the budget is used up."""
+        blamed = [key for key in _blamed(message, at) if key in at.next_offsets]
+        failures = max((self._count(key, at.next_offsets[key]) for key in blamed), default=0)
         if not blamed:
-            failures = self._failed_idle(now_s, standing)
-        self._positions = dict(standing.positions)
-        return PAUSE_S * failures if failures <= MOST else None
+            failures = self._count_idle(now_s, at)
+        self._next_offsets = dict(at.next_offsets)
+        return PAUSE_S * failures if failures <= MOST_RESTARTS else None
 
-    def _failed_again(self, key: Key, position: int) -> int:
-        before, times = self._failed_at.get(key, (position, 0))
-        times = times + 1 if position == before else 1
-        self._failed_at[key] = (position, times)
-        return times
+    def _count(self, key: Key, next_offset: int) -> int:
+        before, count = self._failures.get(key, (next_offset, 0))
+        count = count + 1 if next_offset == before else 1
+        self._failures[key] = (next_offset, count)
+        return count
 
-    def _failed_idle(self, now_s: float, standing: Standing) -> int:
+    def _count_idle(self, now_s: float, at: Positions) -> int:
         """Nothing was in flight, as far as is known: any movement is progress, and so is a while without failure."""
-        moved = any(position != self._positions.get(key, position) for key, position in standing.positions.items())
-        recent = [] if moved else [at for at in self._idle if now_s - at < WINDOW_S]
-        self._idle = [*recent, now_s]
-        return len(self._idle)
+        moved = any(offset != self._next_offsets.get(key, offset) for key, offset in at.next_offsets.items())
+        recent = [] if moved else [then for then in self._idle_failures_s if now_s - then < WINDOW_S]
+        self._idle_failures_s = [*recent, now_s]
+        return len(self._idle_failures_s)
 
 
 @dataclass
-class Patience:
-    """How long the schema registry is waited for; it begins anew when the registry was there for a while."""
+class WaitBudget:
+    """How long something that is away is waited for; it begins anew when it was there for WINDOW_S."""
 
-    _failed_at: list[float] = field(default_factory=list)
+    _failures_s: list[float] = field(default_factory=list)
 
-    @property
-    def pause_s(self) -> float:
-        """Seconds until the next start; it grows as for other failures."""
-        return PAUSE_S * len(self._failed_at)
+    def pause_s(self, now_s: float, limit_ms: int, longest_s: float) -> float | None:
+        """Notes a failure. Seconds until the next start, growing up to `longest_s`; None: `limit_ms` are over.
 
-    def lasts(self, now_s: float, patience_ms: int) -> bool:
-        """Notes a failure; whether `patience_ms` (-1: without end) is not over."""
-        if self._failed_at and now_s - self._failed_at[-1] >= WINDOW_S:
-            self._failed_at.clear()
-        self._failed_at.append(now_s)
-        return patience_ms < 0 or 1000 * (now_s - self._failed_at[0]) < patience_ms
+        limit_ms: since the first failure; -1 is no limit.
+        """
+        if self._failures_s and now_s - self._failures_s[-1] >= WINDOW_S:
+            self._failures_s.clear()
+        self._failures_s.append(now_s)
+        if 0 <= limit_ms <= 1000 * (now_s - self._failures_s[0]):
+            return None
+        return min(PAUSE_S * len(self._failures_s), longest_s)
 
 
-def _blamed(message: str, standing: Standing) -> Collection[Key]:
+class RestartPolicy:
+    """Decides by the reaction of a failure. registry_wait_ms: how long the registry is waited for, -1 without end.
+
+    registry_pause_ms: the longest pause meanwhile.
+    """
+
+    def __init__(self, registry_wait_ms: int, registry_pause_ms: int) -> None:
+        self._registry_wait_ms, self._registry_pause_s = registry_wait_ms, registry_pause_ms / 1000
+        self._restarts = RestartBudget()
+        self._registry, self._machine = WaitBudget(), WaitBudget()
+
+    def pause_s(
+        self, failure: Failure, now_s: float, positions: Callable[[], Positions], *, started: bool
+    ) -> float | None:
+        """Seconds until the query is started again; None: the connector fails.
+
+        positions: asked for only where progress counts. started: whether the query had found out where its
+        topic-partitions start. Until then Kafka is waited for within the query, and another start knows no better.
+        """
+        reaction = failure.reaction
+        if reaction.restart is Restart.NEVER or not (started or reaction.at_start):
+            return None
+        if reaction.restart is Restart.MACHINE:
+            return self._machine.pause_s(now_s, BUSY_MS, BUSY_PAUSE_S)
+        if reaction.restart is Restart.REGISTRY:
+            pause_s = self._registry.pause_s(now_s, self._registry_wait_ms, self._registry_pause_s)
+            if pause_s is not None:
+                return pause_s
+        return self._restarts.pause_s(now_s, failure.message, positions())
+
+
+def _blamed(message: str, at: Positions) -> Collection[Key]:
     """The topic-partition that the failure names; else all that were in flight."""
     named = _NAMED.search(message)
-    return [(named[1], int(named[2]))] if named else standing.unfinished
+    return [(named[1], int(named[2]))] if named else at.in_flight

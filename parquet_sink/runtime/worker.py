@@ -13,10 +13,12 @@ from threading import Thread
 from typing import TYPE_CHECKING, Final, Protocol
 
 from parquet_sink.errors import ConnectorError, SetupError
+from parquet_sink.model.events import Event
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.process.java_home import find_java
 from parquet_sink.process.signals import StopWish
-from parquet_sink.runtime.connector import Connector, Status
+from parquet_sink.runtime.connector import Connector
+from parquet_sink.runtime.status import Status
 from parquet_sink.spark.causes import said
 from parquet_sink.spark.run_folder import RunFolder, run_folder
 
@@ -32,16 +34,17 @@ JAVA_ENDED: Final = (
     "Spark's Java process ended while connectors ran: it was killed, or ran out of memory. "
     "What was not committed is sent again at the next start."
 )
-LOOK_S: Final = 0.25
-BEGIN_S: Final = 10.0
+POLL_S: Final = 0.25
+START_S: Final = 10.0
 GIVE_UP_S: Final = 5.0
 """How long a start of Spark that is given up may take to notice."""
 
 
 class Observer(Protocol):
-    """Sees the connectors at each look: log lines, or the live view."""
+    """Is told what happens, and looks at the connectors several times a second: `runtime.events.EventDispatcher`."""
 
-    def look(self, connectors: Sequence[Connector]) -> None: ...
+    def emit(self, event: Event) -> None: ...
+    def poll(self, connectors: Sequence[Connector]) -> None: ...
     def close(self, connectors: Sequence[Connector]) -> None: ...
 
 
@@ -83,11 +86,16 @@ class Worker:
         """Locks first: a connector that runs already is told before Spark takes its time to start."""
         for index, settings in enumerate(self._settings):
             self._connectors.append(
-                Connector(settings, folder.path / str(index), until_caught_up=self._until_caught_up)
+                Connector(
+                    settings,
+                    folder.path / str(index),
+                    until_caught_up=self._until_caught_up,
+                    emit=self._observer.emit,
+                )
             )
         try:
             for connector in self._connectors:
-                self._guarded(connector, connector.prepare)
+                self._alone(connector, connector.prepare)
             if any(connector.status is Status.STARTING for connector in self._connectors):
                 self._run_on_spark(folder)
         finally:
@@ -124,13 +132,13 @@ class Worker:
         starter = Thread(target=start, name="spark-start", daemon=True)
         starter.start()
         while starter.is_alive() and not self._wish:
-            self._observer.look(self._connectors)
-            starter.join(LOOK_S)
+            self._observer.poll(self._connectors)
+            starter.join(POLL_S)
         if self._wish:
             session.java.kill()
             starter.join(GIVE_UP_S)
             for connector in self._connectors:
-                connector.ask_to_stop()
+                connector.request_stop()
             return None
         if errors:
             raise _not_started(session, errors[0]) from errors[0]
@@ -142,7 +150,7 @@ class Worker:
     def _start(self, spark: "SparkSession") -> None:
         """Starts one after the other; the first one warms Spark up for all.
 
-        Each has BEGIN_S to begin before the next: forty at once would keep each other from it.
+        Each has START_S to begin before the next: forty at once would keep each other from it.
         """
         from parquet_sink.spark.session import share, slots
 
@@ -150,43 +158,43 @@ class Worker:
         for index, connector in enumerate(c for c in self._connectors if c.status is Status.STARTING):
             if self._wish:
                 return
-            self._guarded(connector, partial(connector.start, spark, slots=found, warm_up=index == 0))
-            deadline = time.monotonic() + BEGIN_S
-            while connector.status is Status.RUNNING and not connector.has_begun() and not self._wish:
-                self._look(spark)
+            self._alone(connector, partial(connector.start, spark, slots=found, warm_up=index == 0))
+            deadline = time.monotonic() + START_S
+            while connector.status is Status.RUNNING and not connector.has_started() and not self._wish:
+                self._poll(spark)
                 if time.monotonic() > deadline:
                     break
-            self._look(spark)
+            self._poll(spark)
 
     def _supervise(self, spark: "SparkSession") -> None:
         while not self._wish and any(connector.active for connector in self._connectors):
-            self._look(spark)
+            self._poll(spark)
         if self._wish and self._session is not None:
             self._session.hush()
         for connector in self._connectors:
-            self._guarded(connector, partial(connector.ask_to_stop, self._wish.asked_at))
+            self._alone(connector, partial(connector.request_stop, self._wish.asked_at))
         while any(connector.active for connector in self._connectors):
-            self._look(spark)
+            self._poll(spark)
 
-    def _look(self, spark: "SparkSession") -> None:
-        """One look after all connectors, and a pause."""
+    def _poll(self, spark: "SparkSession") -> None:
+        """Polls all connectors once, and pauses."""
         if self._java_gone(0.0):
             raise ConnectorError(JAVA_ENDED)
         with suppress(OSError):  # who needs it will tell
             self._mend()
         for connector in self._connectors:
-            self._guarded(connector, partial(connector.look, spark))
-        self._observer.look(self._connectors)
-        time.sleep(LOOK_S)
+            self._alone(connector, partial(connector.poll, spark))
+        self._observer.poll(self._connectors)
+        time.sleep(POLL_S)
 
-    def _guarded(self, connector: Connector, act: Callable[[], None]) -> None:
+    def _alone(self, connector: Connector, act: Callable[[], None]) -> None:
         """What a connector did not foresee ends it alone, unless Java is gone. Raises ConnectorError then."""
         try:
             act()
         except Exception as error:
             if self._java_gone(2.0):
                 raise ConnectorError(JAVA_ENDED) from error
-            connector.crash(error)
+            connector.fail_unexpectedly(error)
 
     def _java_gone(self, patience_s: float) -> bool:
         return self._session is not None and self._session.java.gone(patience_s)

@@ -6,8 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.config.key import ems
-from parquet_sink.config.keys_push import MOST_VARCHAR_BYTES
-from parquet_sink.config.keys_shape import MOST_CHUNKS
+from parquet_sink.shape.settings import MOST_CHUNKS, MOST_VARCHAR_BYTES
 
 _CONTINUES, _CONTINUATION = 0xC0, 0x80
 """A byte of UTF-8 that is not the first of its character is 10xxxxxx."""

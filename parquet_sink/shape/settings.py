@@ -1,9 +1,14 @@
 """How a record becomes a row. Sizes are bytes."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from parquet_sink.config.secret import Secret
+
+MOST_CHUNKS: Final = 2_000
+"""Columns into which a record's JSON may be cut."""
+MOST_VARCHAR_BYTES: Final = 65_000
+"""The longest text that the target's columns take."""
 
 ObfuscationMethod = Literal["fix", "sha1", "sha512", "sha256", "hmac-sha256"]
 

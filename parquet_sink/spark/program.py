@@ -1,4 +1,4 @@
-"""For PySpark programs: both data sources by name.
+"""For PySpark programs: both data sources by name. DataFrames of your own: `spark.frame_program`.
 
     from parquet_sink import spark as parquet_sink
 
@@ -24,14 +24,15 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from parquet_sink.config.check import check_files
+from parquet_sink.connectors.check import check_files
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.spark import handoff
+from parquet_sink.spark.frame_program import dataframes
 from parquet_sink.spark.sink import PushSink
 from parquet_sink.spark.source import KafkaRanges
-from parquet_sink.state.sqlite import State
+from parquet_sink.state.sqlite.store import SqliteStore
 
-__all__ = ["connector", "register"]
+__all__ = ["connector", "dataframes", "register"]
 
 
 def register(spark: SparkSession) -> None:
@@ -53,5 +54,5 @@ def connector(
     lock = ConnectorLock(settings.files.tmp_dir, settings.name)
     with lock, tempfile.TemporaryDirectory(prefix="parquet-sink-") as folder:
         given = handoff.write(settings, Path(folder))
-        State.for_new_run(given.state_path).close()
+        SqliteStore.for_new_run(given.state_path).close()
         yield {handoff.RUN_FOLDER: folder}

@@ -1,5 +1,7 @@
 """The Spark data source `parquet_sink`: takes the ranges that are due, and reports to the driver what became of them.
 
+DataFrames with columns of the user's own are written by `spark.frame_sink`.
+
 What happens to a range, and in which order, is written in `pipeline.task`; here is its last but one step.
 """
 
@@ -14,9 +16,11 @@ from parquet_sink.model.failure import Failure
 from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import Known
 from parquet_sink.pipeline.outcome import RangeOutcome
+from parquet_sink.pipeline.outcome_events import events_of
 from parquet_sink.spark import handoff
+from parquet_sink.spark.frame_sink import FrameSaveWriter, FrameStreamWriter, is_frame
 from parquet_sink.spark.rows import ranges_in
-from parquet_sink.state.sqlite import State
+from parquet_sink.state.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,8 +46,13 @@ class PushSink(DataSource):
     def name(cls) -> str:
         return NAME
 
-    def streamWriter(self, schema: "StructType", overwrite: bool) -> "PushWriter":
+    def streamWriter(self, schema: "StructType", overwrite: bool) -> "PushWriter | FrameStreamWriter":
+        if is_frame(schema):
+            return FrameStreamWriter(self.handoff.settings, overwrite)
         return PushWriter(self.handoff)
+
+    def writer(self, schema: "StructType", overwrite: bool) -> FrameSaveWriter:
+        return FrameSaveWriter(self.handoff.settings, overwrite)
 
 
 class PushWriter(DataSourceStreamArrowWriter):
@@ -75,14 +84,14 @@ class PushWriter(DataSourceStreamArrowWriter):
     def _note(self, messages: Sequence[Any]) -> Failure | None:
         ranges = [one for message in messages if isinstance(message, Outcomes) for one in message.ranges]
         failures = [one.failure for one in ranges if one.failure is not None]
-        state = State(self._given.state_path)
+        state = SqliteStore(self._given.state_path)
         try:
-            state.add_receipts([receipt for one in ranges for receipt in one.receipts])
-            state.accept([_accepted(one) for one in ranges])
+            state.append_events([event for one in ranges for event in events_of(self._given.settings.name, one)])
+            state.record_accepted([_accepted(one) for one in ranges])
             for topic, learned in _together(ranges).items():
                 state.learn(topic, learned)
             for failure in failures:
-                state.fail(failure)
+                state.record_failure(failure)
         finally:
             state.close()
         return failures[0] if failures else None

@@ -5,6 +5,7 @@ Its options come from `parquet_sink.spark.handoff`; its rows are described in `s
 """
 
 import logging
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -16,12 +17,13 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, Suppor
 from parquet_sink.errors import SinkError
 from parquet_sink.kafka.group_offsets import Key
 from parquet_sink.kafka.task_assignment import by_task
+from parquet_sink.model.events import ConnectorRunning
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordParts
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.spark import handoff, rows, stream_offsets
-from parquet_sink.spark.rows import WARM_UP
-from parquet_sink.state.sqlite import State
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import SLOTS, STARTED, WARM_UP
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,7 +83,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, given: handoff.Handoff, form: "Form", parts: RecordParts) -> None:
         self._given, self._form, self._parts = given, form, parts
         self._ticker: Ticker | None = None
-        self._state: State | None = None
+        self._state: SqliteStore | None = None
         self._draining = self._planned = False
         self._offered: dict[str, Any] | None = None
         self._reading: dict[Key, int] = {}
@@ -101,7 +103,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Asked at each tick, and only when the micro-batch before is done."""
         state = self._opened()
-        if not self._draining and stream_offsets.is_first(start) and state.said("warm"):
+        if not self._draining and stream_offsets.is_first(start) and state.get(WARM_UP):
             return stream_offsets.warm_up(start)
         with _told(state):
             ticker = self._begun()
@@ -122,8 +124,10 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Asked when a micro-batch begins, and at once for one that an earlier run planned and did not end."""
         if stream_offsets.is_warm_up(end):
-            slots = int(self._opened().said("slots") or 1)
-            return [Work([PlannedRange("", index, 0, 0, WARM_UP)]) for index in range(slots)] if end != start else []
+            slots = int(self._opened().get(SLOTS) or 1)
+            return (
+                [Work([PlannedRange("", index, 0, 0, rows.WARM_UP)]) for index in range(slots)] if end != start else []
+            )
         due: Sequence[PlannedRange] = []
         with _told(self._opened()):
             ticker = self._begun()
@@ -139,7 +143,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for planned in partition.ranges:
             if self._form is Form.RANGES:
                 yield rows.of_range(planned)
-            elif planned.reason != WARM_UP:
+            elif planned.reason != rows.WARM_UP:
                 yield from map(rows.of_records, self._reader(planned).batches())
 
     def _reader(self, planned: PlannedRange) -> "RangeReader":
@@ -155,9 +159,9 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._ticker is not None:
             self._ticker.close()
 
-    def _opened(self) -> State:
+    def _opened(self) -> SqliteStore:
         if self._state is None:
-            self._state = State(self._given.state_path)
+            self._state = SqliteStore(self._given.state_path)
         return self._state
 
     def _begun(self) -> "Ticker":
@@ -169,7 +173,8 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
             ticker = Ticker(self._given.settings, self._opened(), self._given.instance)
             ticker.begin()
             self._ticker = ticker
-            self._opened().say("begun", True)
+            self._opened().set(STARTED, True)
+            self._opened().append_events([ConnectorRunning(self._given.settings.name, time.time())])
             log.debug("start: the topic-partitions are known")
         return self._ticker
 
@@ -188,10 +193,10 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 @contextmanager
-def _told(state: State) -> Iterator[None]:
+def _told(state: SqliteStore) -> Iterator[None]:
     """Leaves what goes wrong within where the program finds it, because Spark turns exceptions into text."""
     try:
         yield
     except SinkError as error:
-        state.fail(error.failure())
+        state.record_failure(error.failure())
         raise

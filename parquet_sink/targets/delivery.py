@@ -24,6 +24,7 @@ _FATES: Final = {
     Verdict.RETRIABLE: "was not taken",
     Verdict.UNKNOWN: "may or may not have been taken",
 }
+_NOT_COMMITTED: Final = "These offsets are not committed; they are sent again at the next start."
 
 
 class Deliverer:
@@ -65,7 +66,7 @@ class Deliverer:
         if sent.outcome.verdict is not Verdict.ACCEPTED:
             raise _error(file, sent, superseded=superseded())
         accepted_at = self._now()
-        after_acceptance(file.path, file.last_offset, self._keep_files)
+        after_acceptance(file.path, file.kept_name, self._keep_files)
         seconds = {"write": file.write_seconds, "upload": sent.tries.elapsed_s}
         return _receipt(self._connector, file, sent, accepted_at, seconds)
 
@@ -123,9 +124,8 @@ def _error(file: FinishedFile, sent: Sent, *, superseded: bool) -> UploadError:
     tries = f"after {attempts} attempt{'s' if attempts > 1 else ''} in {sent.tries.elapsed_s:.1f} s"
     ended = ", ended because another attempt at these offsets has begun" if superseded else ""
     message = (
-        f"Topic {file.topic}, topic-partition {file.partition}, offsets {file.first_offset} to {file.last_offset}: "
-        f"file {file.name} {_FATES[outcome.verdict]}: {outcome.cause} ({tries}{ended}). {outcome.cure}. "
-        f"These offsets are not committed; they are sent again at the next start."
+        f"{file.origin}: file {file.name} {_FATES[outcome.verdict]}: {outcome.cause} ({tries}{ended}). {outcome.cure}. "
+        f"{_NOT_COMMITTED if file.frame is None else file.frame.repeated}"
     )
     if sent.wait_s is not None:
         return UploadPostponed(message, outcome.status, Again(sent.tries, sent.wait_s))

@@ -4,14 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.config.docs import help_text, markdown
-from parquet_sink.config.key import Group, Key, Type
-from parquet_sink.config.keys import CONNECTOR_KEYS, WORKER_KEYS, find
-from parquet_sink.config.keys_convert import PREFIXES, SETTINGS
+from parquet_sink.config.key import Key, Type, find
+from parquet_sink.connectors.documentation import help_text, markdown
+from parquet_sink.connectors.ems.keys import EMS_KEYS
+from parquet_sink.connectors.worker_keys import WORKER_KEYS
+from parquet_sink.convert.converter_setting import CONVERT_SETTINGS
+from parquet_sink.convert.keys import PREFIXES, SETTINGS
 
 PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
 SETTING_KEYS = tuple(setting.key for setting in SETTINGS)
-TABLES = (CONNECTOR_KEYS, WORKER_KEYS, SETTING_KEYS)
+TABLES = (EMS_KEYS, WORKER_KEYS, SETTING_KEYS)
 ALL = [pytest.param(table, key, id=key.name) for table in TABLES for key in table]
 
 PAGE_TEXT, HELP_TEXT = markdown(), help_text()
@@ -27,7 +29,7 @@ def test_every_key_is_documented(table: tuple[Key, ...], key: Key) -> None:
     """On the page and in the help, with a sentence that ends; settings of converters once, under their own names."""
     prefix = next((prefix for prefix in PREFIXES if key.name.startswith(prefix)), "")
     name = key.name.removeprefix(prefix)
-    assert f"| `{name}` |" in PAGE_TEXT or (key.group is Group.CONVERT_SETTINGS and f"`{name}`" in PAGE_TEXT)
+    assert f"| `{name}` |" in PAGE_TEXT or (key.group == CONVERT_SETTINGS and f"`{name}`" in PAGE_TEXT)
     assert f"  {name} (" in HELP_TEXT
     assert key.doc.endswith(".")
 
@@ -60,9 +62,9 @@ def test_help_fits_a_terminal() -> None:
 def test_an_exact_key_is_found_before_the_longest_prefix() -> None:
     """consumer.override.isolation.level is a key of its own."""
     name = "consumer.override.isolation.level"
-    exact, general = find(CONNECTOR_KEYS, name), find(CONNECTOR_KEYS, "consumer.override.x")
+    exact, general = find(EMS_KEYS, name), find(EMS_KEYS, "consumer.override.x")
     assert exact is not None
     assert exact.name == name
     assert general is not None
     assert general.name == "consumer.override.*"
-    assert find(CONNECTOR_KEYS, "consumer.overrid") is None
+    assert find(EMS_KEYS, "consumer.overrid") is None

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from parquet_sink import cli
-from parquet_sink.config.keys import CONNECTOR_KEYS, WORKER_KEYS, find
+from parquet_sink.config.key import find
+from parquet_sink.connectors.ems.keys import EMS_KEYS
+from parquet_sink.connectors.worker_keys import WORKER_KEYS
 from parquet_sink.errors import SinkError
 from parquet_sink.process import logs
 
@@ -158,12 +160,12 @@ def keys_named(text: str) -> list[str]:
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "docs/configuration.md"])
 def test_keys_in_the_documentation_exist(name: str) -> None:
     """A key that a page names is in the table of keys."""
-    assert [key for key in keys_named(text_of(name)) if find(CONNECTOR_KEYS, key) is None and not _is_prefix(key)] == []
+    assert [key for key in keys_named(text_of(name)) if find(EMS_KEYS, key) is None and not _is_prefix(key)] == []
 
 
 def _is_prefix(name: str) -> bool:
     """`connect.ems.convert` of `connect.ems.convert.*`."""
-    return any(key.name.startswith(f"{name}.") for key in CONNECTOR_KEYS)
+    return any(key.name.startswith(f"{name}.") for key in EMS_KEYS)
 
 
 def test_consumer_settings_in_the_documentation_are_taken() -> None:

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pytest
 from google.protobuf import json_format, message_factory
 
-from parquet_sink.config.connector import load
-from parquet_sink.config.worker import Worker
+from parquet_sink.connectors.loading import load
+from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert.avro import decoder as avro_decoder
 from parquet_sink.convert.decoded import Decoder
 from parquet_sink.convert.decoders import decoder_for

@@ -72,11 +72,11 @@ SENTENCES = [
     ),
     (
         "schema-registry.md",
-        f"up to {restarts.MOST} times in a row without progress",
+        f"up to {restarts.MOST_RESTARTS} times in a row without progress",
     ),
     (
         "operations.md",
-        f"up to {restarts.MOST} times in a row without progress",
+        f"up to {restarts.MOST_RESTARTS} times in a row without progress",
     ),
     ("operations.md", f"count together within {restarts.WINDOW_S / 60:.0f} minutes"),
     ("upload.md", f"up to {accumulator.GROUP_MEMORY_BYTES // _MI} MiB of rows in memory"),

@@ -102,8 +102,8 @@ def test_an_accepted_file_is_deleted_or_kept(tmp_path: Path) -> None:
     """After acceptance the file goes, or is kept under its last offset, where the next start leaves it."""
     cleanup.prepare_connector(str(tmp_path), "sink")
     gone, kept = leave(tmp_path, OWN), leave(tmp_path, naming.attempt_name("cd" * 16, 2))
-    cleanup.after_acceptance(str(gone), 41, keep=False)
-    cleanup.after_acceptance(str(kept), 42, keep=True)
+    cleanup.after_acceptance(str(gone), "41.parquet", keep=False)
+    cleanup.after_acceptance(str(kept), "42.parquet", keep=True)
     cleanup.remove_leftovers(str(tmp_path), "sink")
     assert [p.name for p in gone.parent.iterdir()] == ["42.parquet"]
 
@@ -113,7 +113,7 @@ def test_trouble_after_acceptance_is_no_failure(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, keep: bool, what: str
 ) -> None:
     """A file that vanished after it was accepted is logged, not raised."""
-    cleanup.after_acceptance(str(tmp_path / OWN), 1, keep=keep)
+    cleanup.after_acceptance(str(tmp_path / OWN), "1.parquet", keep=keep)
     assert f"accepted file {tmp_path / OWN} could not be {what}: No such file or directory" in caplog.text
 
 

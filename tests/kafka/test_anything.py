@@ -19,7 +19,7 @@ from parquet_sink.kafka.discovery import METADATA_S
 from parquet_sink.kafka.first_timestamps import FirstTimes
 from parquet_sink.kafka.group_offsets import metadata
 from parquet_sink.model.instance import Instance
-from parquet_sink.state.sqlite import State
+from parquet_sink.state.sqlite.store import SqliteStore
 from tests.factories import Clock
 from tests.kafka.test_start_offsets import KEY, WATCHFUL, Cluster, Query, done
 
@@ -145,7 +145,7 @@ def test_whatever_happens_the_records_arrive(
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setattr(client_options, "build", lambda kind, settings, *more: cluster)
         patch.setattr(FirstTimes, "read", lambda self, starts, now_ms: {})
-        with closing(State(Path(folder) / "state.db")) as state:
+        with closing(SqliteStore(Path(folder) / "state.db")) as state:
             query = Query(cluster, state, clock, lost_offsets=policy, offset_reset=reset, **more)
             for records, call, action in steps:
                 if "orders" in cluster.topics:

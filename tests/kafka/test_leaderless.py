@@ -13,7 +13,7 @@ from parquet_sink.kafka import discovery, planner, unavailable
 from parquet_sink.kafka.planner import Ticker
 from parquet_sink.kafka.unavailable import ASK_S, Aside
 from parquet_sink.model.progress import PartitionProgress
-from parquet_sink.state.sqlite import State
+from parquet_sink.state.sqlite.store import SqliteStore
 from tests.factories import Clock
 from tests.kafka.test_planner import KEY, ME, SETTINGS, Cluster
 
@@ -37,9 +37,9 @@ def cluster() -> Cluster:
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> Iterator[State]:
+def state(tmp_path: Path) -> Iterator[SqliteStore]:
     """The connector's state."""
-    found = State(tmp_path / "state.db")
+    found = SqliteStore(tmp_path / "state.db")
     yield found
     found.close()
 
@@ -51,7 +51,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def make(cluster: Cluster, clock: Clock, state: State, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ticker]:
+def make(cluster: Cluster, clock: Clock, state: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ticker]:
     """Makes tickers of the cluster, with other Kafka settings if given."""
     monkeypatch.setattr(planner, "Watermarks", lambda *args: cluster)
     monkeypatch.setattr(planner, "GroupOffsets", lambda *args: cluster)
@@ -78,7 +78,7 @@ def taken(ticker: Ticker, accepted: dict[tuple[str, int], int], clock: Clock, ti
 
 
 def test_a_start_goes_on_without_those_that_are_away(
-    cluster: Cluster, make: Callable[..., Ticker], clock: Clock, state: State
+    cluster: Cluster, make: Callable[..., Ticker], clock: Clock, state: SqliteStore
 ) -> None:
     """What has a leader is delivered; the other one is shown as away, has no offset, and joins when it is back."""
     ticker = make()
@@ -86,11 +86,11 @@ def test_a_start_goes_on_without_those_that_are_away(
     assert start == {KEY: 0}
     assert taken(ticker, start, clock) == {KEY}
     assert OTHER not in cluster.group
-    assert [watch for watch in state.watches() if watch.away] == [PartitionProgress(*OTHER, 0, 0, None, away=True)]
+    assert [watch for watch in state.progress() if watch.away] == [PartitionProgress(*OTHER, 0, 0, None, away=True)]
     cluster.leaderless.clear()
     assert taken(ticker, start, clock) == {OTHER}
     assert cluster.group[OTHER] == 10
-    assert not any(watch.away for watch in state.watches())
+    assert not any(watch.away for watch in state.progress())
 
 
 @pytest.mark.parametrize(("reset", "expected"), [("earliest", 0), ("latest", 12)])
@@ -110,7 +110,7 @@ def test_one_that_joins_late_begins_as_it_would_have(
 
 
 def test_one_that_goes_away_later_keeps_its_place(
-    cluster: Cluster, make: Callable[..., Ticker], clock: Clock, state: State
+    cluster: Cluster, make: Callable[..., Ticker], clock: Clock, state: SqliteStore
 ) -> None:
     """Nothing of it is committed or taken while it is away, and no end of it is made up."""
     cluster.leaderless.clear()
@@ -121,14 +121,14 @@ def test_one_that_goes_away_later_keeps_its_place(
     cluster.logs = {KEY: (0, 20), OTHER: (0, 20)}
     assert taken(ticker, start, clock) == {KEY}
     assert cluster.group == {KEY: 20, OTHER: 10}
-    assert [(watch.partition, watch.away) for watch in state.watches()] == [(0, False), (1, True)]
+    assert [(watch.partition, watch.away) for watch in state.progress()] == [(0, False), (1, True)]
     cluster.leaderless.clear()
     assert taken(ticker, start, clock) == {OTHER}
     assert cluster.group == {KEY: 20, OTHER: 20}
 
 
 def test_a_deleted_one_is_waited_for_no_more(
-    cluster: Cluster, make: Callable[..., Ticker], clock: Clock, state: State
+    cluster: Cluster, make: Callable[..., Ticker], clock: Clock, state: SqliteStore
 ) -> None:
     """A topic-partition that was deleted while it was away is asked for no more."""
     ticker = make()

@@ -23,7 +23,8 @@ from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.settings import ShapeSettings
-from parquet_sink.state.sqlite import State
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import DRAINED, STOP
 from parquet_sink.targets.push.settings import PushSettings
 from tests.factories import Clock
 
@@ -178,15 +179,15 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> Iterator[State]:
+def state(tmp_path: Path) -> Iterator[SqliteStore]:
     """The connector's state."""
-    found = State(tmp_path / "state.db")
+    found = SqliteStore(tmp_path / "state.db")
     yield found
     found.close()
 
 
 @pytest.fixture
-def make(cluster: Cluster, clock: Clock, state: State, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ticker]:
+def make(cluster: Cluster, clock: Clock, state: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ticker]:
     """Makes tickers of the cluster, with other settings if given."""
     monkeypatch.setattr(planner, "Watermarks", lambda *args: cluster)
     monkeypatch.setattr(planner, "GroupOffsets", lambda *args: cluster)
@@ -380,7 +381,9 @@ def test_one_request_tells_all_ends(cluster: Cluster, make: Callable[..., Ticker
     assert len(cluster.calls) == 2
 
 
-def test_bytes_are_estimated_by_what_was_learned(cluster: Cluster, make: Callable[..., Ticker], state: State) -> None:
+def test_bytes_are_estimated_by_what_was_learned(
+    cluster: Cluster, make: Callable[..., Ticker], state: SqliteStore
+) -> None:
     """Receipts of a topic tell how large its records become, which makes a range due by size."""
     ticker = make()
     start = ticker.begin()
@@ -417,25 +420,27 @@ def test_a_drain_waits_for_the_broker(cluster: Cluster, make: Callable[..., Tick
         ticker.tick(start)
 
 
-def test_a_stop_admits_nothing_more(cluster: Cluster, make: Callable[..., Ticker], state: State) -> None:
+def test_a_stop_admits_nothing_more(cluster: Cluster, make: Callable[..., Ticker], state: SqliteStore) -> None:
     """Asked to stop, the ticker commits what was accepted, takes nothing new, and says that it is done."""
     cluster.logs[KEY] = (0, 200)
     ticker = make()
     ticker.begin()
-    state.stop()
+    state.set(STOP, True)
     assert ticker.tick({KEY: 100}) == []
     assert cluster.group == {KEY: 100}
-    assert state.said("drained") is True
+    assert state.get(DRAINED) is True
 
 
-def test_a_stop_while_the_broker_is_away_ends_too(cluster: Cluster, make: Callable[..., Ticker], state: State) -> None:
+def test_a_stop_while_the_broker_is_away_ends_too(
+    cluster: Cluster, make: Callable[..., Ticker], state: SqliteStore
+) -> None:
     """A stop does not wait for a broker that does not answer."""
     ticker = make()
     start = ticker.begin()
-    state.stop()
+    state.set(STOP, True)
     cluster.away = 1
     assert ticker.tick(start) == []
-    assert state.said("drained") is True
+    assert state.get(DRAINED) is True
 
 
 def test_new_topic_partitions_are_read_from_their_first_record(
@@ -552,16 +557,18 @@ def test_a_topic_made_anew_begins_again_if_loss_is_accepted(cluster: Cluster, ma
     assert make(lost_offsets="CONTINUE").begin() == {KEY: 0}
 
 
-def test_how_things_stand_is_told_when_it_changed(cluster: Cluster, make: Callable[..., Ticker], state: State) -> None:
+def test_how_things_stand_is_told_when_it_changed(
+    cluster: Cluster, make: Callable[..., Ticker], state: SqliteStore
+) -> None:
     """Lag and age of each topic-partition are left for the live view."""
     ticker = make()
     start = ticker.begin()
     ticker.tick(start)
-    (watch,) = state.watches()
+    (watch,) = state.progress()
     assert (watch.topic, watch.partition, watch.lag, watch.oldest_ms) == ("orders", 0, 0, None)
     cluster.logs[KEY] = (0, 30)
     ticker.tick(start)
-    (watch,) = state.watches()
+    (watch,) = state.progress()
     assert (watch.lag, watch.oldest_ms) == (30, 1_000_000_000)
 
 
@@ -576,13 +583,13 @@ def test_names_are_sorted() -> None:
     assert named({("b", 1): 0, ("a", 2): 0}) == "a 2, b 1"
 
 
-def owing(state: State, until: int, wait_s: float, attempts: int = 1) -> None:
+def owing(state: SqliteStore, until: int, wait_s: float, attempts: int = 1) -> None:
     """The sink's word on the range [0, 100): accepted in part, the rest to be tried again."""
-    state.accept([Accepted(*KEY, until, 0, 100, "records", Again(Tries(attempts, 5.0), wait_s))])
+    state.record_accepted([Accepted(*KEY, until, 0, 100, "records", Again(Tries(attempts, 5.0), wait_s))])
 
 
 def test_what_must_wait_is_tried_again_when_its_time_has_come(
-    cluster: Cluster, state: State, make: Callable[..., Ticker], clock: Clock
+    cluster: Cluster, state: SqliteStore, make: Callable[..., Ticker], clock: Clock
 ) -> None:
     """A range comes again as a whole, with what was accepted, the attempts so far and what was known at first."""
     state.learn("orders", Known(b"then", 1.0, 1.0))
@@ -604,13 +611,13 @@ def test_what_must_wait_is_tried_again_when_its_time_has_come(
     assert (second.start, second.end, second.accepted, second.known.schema) == (0, 100, 40, b"then")
     assert second.tries.attempts == 1
     assert second.tries.elapsed_s == pytest.approx(5.0 + 8.1)
-    state.accept([Accepted(*KEY, 100, 0, 100, "records")])
+    state.record_accepted([Accepted(*KEY, 100, 0, 100, "records")])
     assert ticker.tick({KEY: 100}) == []
     assert (cluster.group[KEY], ticker.tasks()) == (100, None)
 
 
 def test_other_topic_partitions_go_on_while_one_waits(
-    cluster: Cluster, state: State, make: Callable[..., Ticker]
+    cluster: Cluster, state: SqliteStore, make: Callable[..., Ticker]
 ) -> None:
     """A file that must wait holds up its own topic-partition and no other; it gets no newer files meanwhile."""
     other = ("orders", 1)
@@ -627,21 +634,23 @@ def test_other_topic_partitions_go_on_while_one_waits(
     assert (cluster.group[KEY], cluster.group[other]) == (0, 100)
 
 
-def test_a_stop_does_not_wait_for_what_is_owed(cluster: Cluster, state: State, make: Callable[..., Ticker]) -> None:
+def test_a_stop_does_not_wait_for_what_is_owed(
+    cluster: Cluster, state: SqliteStore, make: Callable[..., Ticker]
+) -> None:
     """Once told to stop nothing is tried again: what was accepted is committed, with the range beside it."""
     ticker = make()
     ticker.begin()
     cluster.logs[KEY] = (0, 100)
     ticker.tick({})
     owing(state, 40, 0.0)
-    state.stop()
+    state.set(STOP, True)
     assert ticker.tick({KEY: 100}) == []
-    assert state.said("drained")
+    assert state.get(DRAINED)
     assert (cluster.group[KEY], cluster.plans[KEY]) == (40, Plan(0, 100, "records"))
 
 
 def test_a_drain_waits_for_what_is_owed(
-    cluster: Cluster, state: State, make: Callable[..., Ticker], clock: Clock
+    cluster: Cluster, state: SqliteStore, make: Callable[..., Ticker], clock: Clock
 ) -> None:
     """`--until-caught-up` is not caught up while a file must be tried again."""
     cluster.logs[KEY] = (0, 100)
@@ -657,7 +666,7 @@ def test_a_drain_waits_for_what_is_owed(
 
 
 def test_a_range_that_was_cut_off_comes_again_at_the_next_start(
-    cluster: Cluster, state: State, make: Callable[..., Ticker]
+    cluster: Cluster, state: SqliteStore, make: Callable[..., Ticker]
 ) -> None:
     """After a crash the group says which range and how far, and the state file what was known then."""
     state.learn("orders", Known(b"then"))
@@ -668,14 +677,14 @@ def test_a_range_that_was_cut_off_comes_again_at_the_next_start(
     owing(state, 40, 60.0)
     ticker.tick({KEY: 100})
     state.learn("orders", Known(b"later"))
-    state.forgive()
+    state.clear_for_restart()
     following = make()
     following.begin()
     (again,) = following.tick({})
     assert (again.start, again.end, again.accepted, again.known) == (0, 100, 40, Known(b"then"))
 
 
-def test_other_settings_cut_the_rest_anew(cluster: Cluster, state: State, make: Callable[..., Ticker]) -> None:
+def test_other_settings_cut_the_rest_anew(cluster: Cluster, state: SqliteStore, make: Callable[..., Ticker]) -> None:
     """What was put down under other settings cannot be made again: only what is not accepted yet is sent."""
     ticker = make()
     ticker.begin()
@@ -683,7 +692,7 @@ def test_other_settings_cut_the_rest_anew(cluster: Cluster, state: State, make: 
     ticker.tick({})
     owing(state, 40, 60.0)
     ticker.tick({KEY: 100})
-    state.forgive()
+    state.clear_for_restart()
     following = make(FlushSettings(1_000_000, 50, 2_000))
     following.begin()
     (again,) = following.tick({})

@@ -32,7 +32,8 @@ from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import NO_TRIES, Again
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.settings import ShapeSettings
-from parquet_sink.state.sqlite import State
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import STARTED
 from parquet_sink.targets.push.settings import PushSettings
 from tests.factories import Clock
 
@@ -184,7 +185,7 @@ class Query:
     `delivered`: the records that reached the target, as (number of the topic, offset).
     """
 
-    def __init__(self, cluster: Cluster, state: State, clock: Clock, **kafka: Any) -> None:
+    def __init__(self, cluster: Cluster, state: SqliteStore, clock: Clock, **kafka: Any) -> None:
         self.cluster, self.state, self.clock = cluster, state, clock
         self.settings = replace(SETTINGS, kafka=replace(KAFKA, **kafka))
         self.delivered: set[tuple[int, int]] = set()
@@ -196,7 +197,7 @@ class Query:
         self.ticker = Ticker(self.settings, self.state, ME, now=self.clock.now, sleep=self.clock.sleep)
         self.start = self.ticker.begin()
         self.accepted: dict[Key, int] = {}
-        self.state.say("begun", True)
+        self.state.set(STARTED, True)
         self.starts += 1
 
     def tick(self) -> list[Key]:
@@ -215,7 +216,7 @@ class Query:
         topic = self.cluster.topics.get(name)
         if topic is None:
             owed = Accepted(name, partition, start, start, end, "interval", Again(NO_TRIES, 1.0))
-            self.state.accept([owed])
+            self.state.record_accepted([owed])
             return
         if topic.count < start:
             raise KafkaFailed(f"the range of {name} cannot be read")
@@ -227,7 +228,7 @@ class Query:
 
     def again(self) -> None:
         """What the program does after a failure that may pass."""
-        self.state.forgive()
+        self.state.clear_for_restart()
         self.begin()
 
 
@@ -242,15 +243,15 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> Iterator[State]:
+def state(tmp_path: Path) -> Iterator[SqliteStore]:
     """The connector's state."""
-    found = State(tmp_path / "state.db")
+    found = SqliteStore(tmp_path / "state.db")
     yield found
     found.close()
 
 
 @pytest.fixture
-def query(cluster: Cluster, state: State) -> Query:
+def query(cluster: Cluster, state: SqliteStore) -> Query:
     """A query that delivered what there is, and waits."""
     made = Query(cluster, state, Clock(1_000_000.0))
     made.tick()
@@ -259,7 +260,7 @@ def query(cluster: Cluster, state: State) -> Query:
 
 
 @pytest.fixture
-def accepting(cluster: Cluster, state: State) -> Query:
+def accepting(cluster: Cluster, state: SqliteStore) -> Query:
     """The same with lost.offsets.policy=CONTINUE."""
     made = Query(cluster, state, Clock(1_000_000.0), lost_offsets="CONTINUE")
     made.tick()
@@ -285,7 +286,7 @@ def test_every_commit_names_its_topic(cluster: Cluster, query: Query) -> None:
     assert query.ticker._ids.known == {"orders": "AAAAAAAAAAAAAAAAAAAAAQ"}
 
 
-def test_an_offset_of_another_topic_stops_the_start(cluster: Cluster, state: State) -> None:
+def test_an_offset_of_another_topic_stops_the_start(cluster: Cluster, state: SqliteStore) -> None:
     """A topic made anew while the connector was stopped, whose old offset Kafka kept, is named and not passed over."""
     cluster.stand(5, "another")
     with pytest.raises(
@@ -296,7 +297,7 @@ def test_an_offset_of_another_topic_stops_the_start(cluster: Cluster, state: Sta
 
 
 def test_an_offset_of_another_topic_is_passed_over_if_loss_is_accepted(
-    cluster: Cluster, state: State, caplog: pytest.LogCaptureFixture
+    cluster: Cluster, state: SqliteStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     """With CONTINUE reading begins at the new topic's first record, and what was being flushed is forgotten."""
     cluster.stand(5, "another", Plan(0, 9, "records"))
@@ -307,7 +308,7 @@ def test_an_offset_of_another_topic_is_passed_over_if_loss_is_accepted(
 
 
 @pytest.mark.parametrize("signed", ["", '{"by": "parquet-sink", "id": "a"}', metadata(ME)])
-def test_an_offset_that_names_no_topic_is_believed(cluster: Cluster, state: State, signed: str) -> None:
+def test_an_offset_that_names_no_topic_is_believed(cluster: Cluster, state: SqliteStore, signed: str) -> None:
     """An operator's reset, Kafka Connect and earlier versions write no id: the offset counts for the topic there is."""
     cluster.offsets[KEY] = (5, signed)
     assert Query(cluster, state, Clock(1_000_000.0)).start == {KEY: 5}
@@ -374,7 +375,7 @@ def test_made_anew_between_the_look_and_the_commit(cluster: Cluster, accepting: 
 @pytest.mark.parametrize("count", [3, 40])
 def test_what_was_accepted_of_the_old_topic_is_forgotten(cluster: Cluster, accepting: Query, count: int) -> None:
     """After a failure the program commits what was accepted; nothing of that may end up beside the new topic."""
-    accepting.state.accept([Accepted(*KEY, 10, 0, 10, "interval"), Accepted("items", 0, 7, 0, 9, "interval")])
+    accepting.state.record_accepted([Accepted(*KEY, 10, 0, 10, "interval"), Accepted("items", 0, 7, 0, 9, "interval")])
     cluster.remake(count)
     with pytest.raises(KafkaFailed, match="of a topic that was deleted and made anew.* Going on at the first record"):
         due(accepting)
@@ -411,7 +412,7 @@ def test_a_drain_looks_before_it_says_that_nothing_is_left(cluster: Cluster, que
 
 
 @pytest.mark.parametrize("reset", ["earliest", "latest"])
-def test_seen_gone_and_there_again(cluster: Cluster, state: State, reset: Any) -> None:
+def test_seen_gone_and_there_again(cluster: Cluster, state: SqliteStore, reset: Any) -> None:
     """A topic that comes back is read from its first record, without a new start of the query."""
     cluster.make("items", 0)
     query = Query(cluster, state, Clock(1_000_000.0), **WATCHFUL, offset_reset=reset)
@@ -425,7 +426,7 @@ def test_seen_gone_and_there_again(cluster: Cluster, state: State, reset: Any) -
     assert (cluster.stands().offset, cluster.stands().topic_id) == (20, cluster.id())
 
 
-def test_seen_gone_and_there_again_with_its_old_offset(cluster: Cluster, state: State) -> None:
+def test_seen_gone_and_there_again_with_its_old_offset(cluster: Cluster, state: SqliteStore) -> None:
     """When Kafka kept the old topic's offset the loss is named."""
     query = Query(cluster, state, Clock(1_000_000.0), **WATCHFUL)
     cluster.delete("orders", forget=False)
@@ -435,7 +436,9 @@ def test_seen_gone_and_there_again_with_its_old_offset(cluster: Cluster, state: 
         query.tick()
 
 
-def test_a_query_that_starts_again_reads_new_topics_from_their_first_record(cluster: Cluster, state: State) -> None:
+def test_a_query_that_starts_again_reads_new_topics_from_their_first_record(
+    cluster: Cluster, state: SqliteStore
+) -> None:
     """With auto.offset.reset=latest only what is there when the connector starts is passed over."""
     query = Query(cluster, state, Clock(1_000_000.0), offset_reset="latest")
     assert query.start == {KEY: 10}
@@ -444,7 +447,7 @@ def test_a_query_that_starts_again_reads_new_topics_from_their_first_record(clus
     assert query.start == {KEY: 0}
 
 
-def test_made_anew_while_the_start_is_looked_up(cluster: Cluster, state: State) -> None:
+def test_made_anew_while_the_start_is_looked_up(cluster: Cluster, state: SqliteStore) -> None:
     """The id is asked for first: a start of the new topic never counts as one of the old, only the other way round."""
     cluster.make("orders", 30, first=25)
     cluster.between["ends"] = lambda: cluster.remake(40)
@@ -453,7 +456,7 @@ def test_made_anew_while_the_start_is_looked_up(cluster: Cluster, state: State) 
         due(query)
 
 
-def test_a_topic_that_is_being_made_is_waited_for(cluster: Cluster, state: State) -> None:
+def test_a_topic_that_is_being_made_is_waited_for(cluster: Cluster, state: SqliteStore) -> None:
     """A topic that some broker lists and another does not know yet costs time at a start, and no failure."""
     clock = Clock(1_000_000.0)
     answers = [None, done(code=KafkaError.UNKNOWN_TOPIC_OR_PART)]
@@ -463,7 +466,7 @@ def test_a_topic_that_is_being_made_is_waited_for(cluster: Cluster, state: State
     assert clock.now() == before + 1
 
 
-def busy(cluster: Cluster, state: State, **kafka: Any) -> Query:
+def busy(cluster: Cluster, state: SqliteStore, **kafka: Any) -> Query:
     """A query of two topics, which just got 20 records each."""
     cluster.offsets.clear()
     for name in ("orders", "items"):
@@ -482,7 +485,7 @@ NAMED: dict[str, Any] = {"topics": ("orders", "items"), "topics_regex": None}
 @pytest.mark.parametrize("forget", [True, False])
 @pytest.mark.parametrize("kafka", [{}, NAMED])
 def test_a_topic_that_is_deleted_is_let_go(
-    cluster: Cluster, state: State, caplog: pytest.LogCaptureFixture, forget: bool, kafka: dict[str, Any]
+    cluster: Cluster, state: SqliteStore, caplog: pytest.LogCaptureFixture, forget: bool, kafka: dict[str, Any]
 ) -> None:
     """Before whichever request it goes, the others go on without a new start, and the log says once what went."""
     query = busy(cluster, state, **kafka)
@@ -500,7 +503,7 @@ def test_a_topic_that_is_deleted_is_let_go(
         assert query.starts == 1
 
 
-def test_what_goes_with_a_topic_is_said(cluster: Cluster, state: State, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_goes_with_a_topic_is_said(cluster: Cluster, state: SqliteStore, caplog: pytest.LogCaptureFixture) -> None:
     """Offsets that were seen and not delivered are named; of what is delivered nothing is."""
     query = busy(cluster, state)
     query.tick()
@@ -515,7 +518,7 @@ def test_what_goes_with_a_topic_is_said(cluster: Cluster, state: State, caplog: 
 
 
 def test_a_topic_that_the_connector_names_is_waited_for(
-    cluster: Cluster, state: State, caplog: pytest.LogCaptureFixture
+    cluster: Cluster, state: SqliteStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     """While it is away the log says so now and then, and a start of the query does not fail for it."""
     query = busy(cluster, state, **NAMED)
@@ -530,7 +533,7 @@ def test_a_topic_that_the_connector_names_is_waited_for(
     assert {(cluster.topics["items"].number, offset) for offset in range(7)} <= query.delivered
 
 
-def test_a_first_start_wants_all_topics_that_it_names(cluster: Cluster, state: State) -> None:
+def test_a_first_start_wants_all_topics_that_it_names(cluster: Cluster, state: SqliteStore) -> None:
     """A topic that never was there is an error in the configuration."""
     with pytest.raises(TopicGone, match=r"Topic items does not exist on localhost:9092. Create the topic, or correct"):
         Query(cluster, state, Clock(1_000_000.0), **NAMED)
@@ -544,7 +547,7 @@ def test_an_offset_that_is_gone_without_its_topic(cluster: Cluster, query: Query
     assert not isinstance(found.value, TopicGone)
 
 
-def test_back_where_no_ids_are_told(cluster: Cluster, state: State) -> None:
+def test_back_where_no_ids_are_told(cluster: Cluster, state: SqliteStore) -> None:
     """An offset that was there before its topic went away is not believed if nobody can say whose it is."""
     cluster.make("items", 0)
     cluster.answer = lambda name: done(code=KafkaError.TOPIC_AUTHORIZATION_FAILED)
@@ -578,7 +581,7 @@ def test_an_idle_tick_asks_for_no_id(cluster: Cluster, query: Query) -> None:
 
 @pytest.mark.parametrize("code", [None, KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError._UNSUPPORTED_FEATURE])
 def test_a_cluster_that_tells_no_ids(
-    cluster: Cluster, state: State, caplog: pytest.LogCaptureFixture, code: int | None
+    cluster: Cluster, state: SqliteStore, caplog: pytest.LogCaptureFixture, code: int | None
 ) -> None:
     """All goes on without, which the log says once."""
     cluster.stand(5, "another")
@@ -607,7 +610,7 @@ def test_ids_that_are_not_told_are_no_difference(before: str, now: str, expected
     assert other(before, now) is expected
 
 
-def test_offsets_are_committed_with_their_epoch(cluster: Cluster, state: State) -> None:
+def test_offsets_are_committed_with_their_epoch(cluster: Cluster, state: SqliteStore) -> None:
     """It is the one that was told with the end of the range: an offset keeps it when it is signed again."""
     cluster.topics["orders"].epoch = 3
     query = Query(cluster, state, Clock(1_000_000.0))
@@ -629,7 +632,7 @@ def test_offsets_are_committed_with_their_epoch(cluster: Cluster, state: State) 
     assert (cluster.epochs[KEY], again.ticker._epochs.held) == (5, {KEY: 5})
 
 
-def test_an_epoch_is_of_its_offset(cluster: Cluster, state: State) -> None:
+def test_an_epoch_is_of_its_offset(cluster: Cluster, state: SqliteStore) -> None:
     """What an operator sets has none; nor has the start of a topic made anew, nor one that begins after a loss."""
     cluster.topics["orders"].epoch = 3
     query = Query(cluster, state, Clock(1_000_000.0), lost_offsets="CONTINUE")
@@ -670,7 +673,7 @@ def before_each(calls: Sequence[str]) -> list[int]:
 
 
 @pytest.mark.parametrize("signed", [OPERATOR, YOUNGER])
-def test_a_start_does_not_write_over_another_hand(cluster: Cluster, state: State, signed: str) -> None:
+def test_a_start_does_not_write_over_another_hand(cluster: Cluster, state: SqliteStore, signed: str) -> None:
     """What an operator or another instance sets while a start is looked up is where it starts."""
     cluster.stand(8)
     calls = calls_of(cluster, lambda: Query(cluster, state, Clock(1_000_000.0)))
@@ -683,7 +686,7 @@ def test_a_start_does_not_write_over_another_hand(cluster: Cluster, state: State
 
 
 @pytest.mark.parametrize("signed", [OPERATOR, YOUNGER])
-def test_the_hourly_renewal_does_not_write_over_another_hand(cluster: Cluster, state: State, signed: str) -> None:
+def test_the_hourly_renewal_does_not_write_over_another_hand(cluster: Cluster, state: SqliteStore, signed: str) -> None:
     """It looks at once before it signs, whenever it looked last."""
 
     def hour() -> Query:
@@ -707,7 +710,7 @@ def test_the_hourly_renewal_does_not_write_over_another_hand(cluster: Cluster, s
 
 
 @pytest.mark.parametrize("signed", [OPERATOR, YOUNGER])
-def test_taking_in_does_not_write_over_another_hand(cluster: Cluster, state: State, signed: str) -> None:
+def test_taking_in_does_not_write_over_another_hand(cluster: Cluster, state: SqliteStore, signed: str) -> None:
     """The same for a topic that is found while the connector runs: what was set meanwhile is where it starts."""
 
     def found() -> Query:
@@ -733,7 +736,7 @@ def test_taking_in_does_not_write_over_another_hand(cluster: Cluster, state: Sta
 @pytest.mark.parametrize("signed", [OPERATOR, YOUNGER])
 @pytest.mark.parametrize("count", [3, 40])
 def test_going_on_after_a_loss_does_not_write_over_another_hand(
-    cluster: Cluster, state: State, signed: str, count: int
+    cluster: Cluster, state: SqliteStore, signed: str, count: int
 ) -> None:
     """With CONTINUE the group is set to the new topic's start, unless somebody else has set it since."""
 
@@ -834,7 +837,7 @@ def test_whatever_happens_to_a_topic_its_records_arrive(
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setattr(client_options, "build", lambda kind, settings, heard=None: cluster)
         patch.setattr(FirstTimes, "read", lambda self, starts, now_ms: {})
-        with closing(State(Path(folder) / "state.db")) as state:
+        with closing(SqliteStore(Path(folder) / "state.db")) as state:
             query = Query(cluster, state, clock, lost_offsets=policy, offset_reset=reset, **more)
             for ticks, call, action in steps:
                 live(query, ticks)

@@ -9,13 +9,16 @@ from typing import Any, cast
 import pytest
 
 from parquet_sink.errors import BrokerAway
-from parquet_sink.kafka.broker_outage import AWAY, TELL_S, Absence
+from parquet_sink.kafka.broker_outage import REPORT_S, BrokerOutage
 from parquet_sink.kafka.call_timeouts import Bounded, in_thread
 from parquet_sink.kafka.group_offsets import Key
 from parquet_sink.kafka.unavailable import ASK_S, Aside, Away, Ends
 from parquet_sink.kafka.watermarks import Watermarks
-from parquet_sink.state.sqlite import State
+from parquet_sink.model.events import ConnectorRunning, ConnectorWaiting, PartitionAvailable, PartitionUnavailable
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import STARTED
 from tests.factories import Clock
+from tests.state.memory import MemoryStore
 
 A, B, C = ("orders", 0), ("orders", 1), ("orders", 2)
 
@@ -66,9 +69,9 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> Iterator[State]:
+def state(tmp_path: Path) -> Iterator[SqliteStore]:
     """The connector's state."""
-    found = State(tmp_path / "state.db")
+    found = SqliteStore(tmp_path / "state.db")
     yield found
     found.close()
 
@@ -76,7 +79,7 @@ def state(tmp_path: Path) -> Iterator[State]:
 def test_one_that_is_away_holds_up_the_others_once(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     """The others are asked without it from then on; it is named when it goes, and when it is back."""
     caplog.set_level(logging.INFO)
-    cluster, away, later = Cluster(), Away("sink"), Later()
+    cluster, away, later = Cluster(), Away("sink", MemoryStore(), lambda: 0.0), Later()
     ends = Ends(cast(Watermarks, cluster), away, Aside(cast(Watermarks, cluster), clock, later))
     cluster.leaderless = {B}
     assert ends.ask([A, B, C]) == {A: 1, C: 3}
@@ -102,7 +105,7 @@ def test_one_that_is_away_holds_up_the_others_once(clock: Clock, caplog: pytest.
 
 def test_those_that_are_away_are_asked_for_every_few_seconds(clock: Clock) -> None:
     """One question at a time, and never more often than that."""
-    cluster, away, later = Cluster(), Away("sink"), Later()
+    cluster, away, later = Cluster(), Away("sink", MemoryStore(), lambda: 0.0), Later()
     aside = Aside(cast(Watermarks, cluster), clock, later)
     cluster.leaderless = {B}
     for _ in range(5):
@@ -118,7 +121,7 @@ def test_those_that_are_away_are_asked_for_every_few_seconds(clock: Clock) -> No
 
 def test_all_away_is_a_broker_that_is_away(clock: Clock) -> None:
     """When none answers the tick fails as it does without any broker, and the first to answer ends that."""
-    cluster, away = Cluster(), Away("sink")
+    cluster, away = Cluster(), Away("sink", MemoryStore(), lambda: 0.0)
     ends = Ends(cast(Watermarks, cluster), away, Aside(cast(Watermarks, cluster), clock, Later()))
     cluster.leaderless = {B}
     ends.ask([A, B])
@@ -136,27 +139,45 @@ def test_all_away_is_a_broker_that_is_away(clock: Clock) -> None:
 
 def test_many_that_go_away_together_have_one_line(caplog: pytest.LogCaptureFixture) -> None:
     """A broker that led a thousand topic-partitions is one line, with some names and a count."""
-    away = Away("sink")
+    away = Away("sink", MemoryStore(), lambda: 0.0)
     away.mark([("orders", number) for number in range(1_000)], lambda key: "no leader")
     (record,) = caplog.records
     assert "topic-partition 9 and 990 more. no leader." in record.message
 
 
+def test_those_that_come_and_go_are_events() -> None:
+    """Each topic-partition that does not answer, with the reason, and each that answers again; once."""
+    store = MemoryStore()
+    away = Away("sink", store, lambda: 5.0)
+    away.mark([A, B], lambda key: "no leader")
+    away.mark([A], lambda key: "no leader")
+    away.back([A, C])
+    assert store.events_after(0).events == (
+        PartitionUnavailable("sink", 5.0, *A, "no leader"),
+        PartitionUnavailable("sink", 5.0, *B, "no leader"),
+        PartitionAvailable("sink", 5.0, *A),
+    )
+
+
 def test_the_absence_of_brokers_is_told_every_half_minute(
-    clock: Clock, state: State, caplog: pytest.LogCaptureFixture
+    clock: Clock, state: SqliteStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Not at each tick; the program sees it as long as it lasts, and the log says when it is over."""
     caplog.set_level(logging.INFO)
-    absence = Absence("sink", state, clock)
-    absence.over()
+    outage = BrokerOutage("sink", state, clock)
+    outage.end()
     for _ in range(60):
-        absence.tell("b:9092: connection refused.")
+        outage.report("b:9092: connection refused.")
         clock.seconds += 1
-    assert state.said(AWAY) == "b:9092: connection refused."
-    absence.over()
-    absence.over()
-    assert state.said(AWAY) is None
-    assert TELL_S == 30
+    told = state.events_after(0)
+    assert told.events == tuple(
+        ConnectorWaiting("sink", clock.seconds - ago_s, "b:9092: connection refused.") for ago_s in (60, 30)
+    )
+    state.set(STARTED, True)
+    outage.end()
+    outage.end()
+    assert state.events_after(told.position).events == (ConnectorRunning("sink", clock.seconds),)
+    assert REPORT_S == 30
     assert [record.message for record in caplog.records] == [
         *["connector sink: b:9092: connection refused. Nothing is lost; trying on."] * 2,
         "connector sink: Kafka answers again.",

@@ -13,14 +13,17 @@ from parquet_sink.errors import AnotherInstance, failure_named
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.kafka.group_offsets import Committed, Plan, metadata
 from parquet_sink.kafka.settings import FlushSettings
+from parquet_sink.model.events import ConnectorFailed, ConnectorStarting, ConnectorStopped, ConnectorStopping, Event
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.progress import Accepted, PartitionProgress
 from parquet_sink.runtime import connector as module
-from parquet_sink.runtime import group
-from parquet_sink.runtime.connector import Connector, Status
-from parquet_sink.runtime.restarts import MOST, PAUSE_S, WINDOW_S
+from parquet_sink.runtime import group_commit
+from parquet_sink.runtime.connector import Connector
+from parquet_sink.runtime.restarts import MOST_RESTARTS, PAUSE_S, WINDOW_S, RestartPolicy
+from parquet_sink.runtime.status import Status
 from parquet_sink.spark import handoff
 from parquet_sink.spark.query import tick
+from parquet_sink.state.store import DRAINED, SLOTS, STARTED
 from tests.factories import Clock, settings
 
 SPARK: Any = None
@@ -94,8 +97,8 @@ def launched(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> list[Query]:
         queries.append(Query())
         return queries[-1]
 
-    monkeypatch.setattr(Connector, "_started", started)
-    monkeypatch.setattr(group, "GroupOffsets", Group)
+    monkeypatch.setattr(Connector, "_start_query", started)
+    monkeypatch.setattr(group_commit, "GroupOffsets", Group)
     monkeypatch.setattr(module, "Thread", AtOnce)
     Group.advanced, Group.committed, Group.error = [], {}, None
     return queries
@@ -141,9 +144,40 @@ def test_a_folder_that_is_of_no_use_fails_the_connector(tmp_path: Path, launched
     assert connector.failure.kind == "StorageFailed"
     assert "connect.ems.tmp.dir" in connector.failure.message
     assert launched == []
-    connector.ask_to_stop()
-    connector.finish(SPARK)
+    connector.request_stop()
+    connector.wait_until_stopped(SPARK)
     connector.close()
+
+
+def test_a_connector_s_life_is_events(tmp_path: Path, launched: list[Query], clock: Clock) -> None:
+    """Its beginning, the wish to stop and its end are told, each once, with the time."""
+    events: list[Event] = []
+    connector = Connector(settings(tmp_path / "tmp"), tmp_path / "run", emit=events.append)
+    connector.start(SPARK)
+    clock.sleep(5)
+    connector.request_stop()
+    connector.request_stop()
+    connector.wait_until_stopped(SPARK, clock.sleep)
+    connector.close()
+    assert [(type(event), event.connector) for event in events] == [
+        (ConnectorStarting, "orders"),
+        (ConnectorStopping, "orders"),
+        (ConnectorStopped, "orders"),
+    ]
+    assert [event.at_s for event in events][:2] == [0.0, 5.0]
+
+
+def test_a_failure_is_an_event(tmp_path: Path, launched: list[Query], clock: Clock) -> None:
+    """It carries the failure with its reaction, as the connector has it."""
+    events: list[Event] = []
+    connector = Connector(settings(tmp_path / "tmp"), tmp_path / "run", emit=events.append)
+    connector.start(SPARK)
+    assert connector.state is not None
+    connector.state.record_failure(failure_named("UploadRefused", "the target answered 403"))
+    launched[0].fail()
+    connector.poll(SPARK)
+    connector.close()
+    assert events[-1] == ConnectorFailed("orders", 0.0, failure_named("UploadRefused", "the target answered 403"))
 
 
 def test_two_connectors_of_one_name_and_folder_do_not_run(
@@ -159,9 +193,9 @@ def test_two_connectors_of_one_name_and_folder_do_not_run(
 def test_a_query_that_ends_well_is_done(running: Connector, launched: list[Query]) -> None:
     """After --until-caught-up the connector is done, and what was accepted is committed."""
     assert running.state is not None
-    running.state.accept([Accepted("orders", 0, 100, 0, 100, "records")])
+    running.state.record_accepted([Accepted("orders", 0, 100, 0, 100, "records")])
     launched[0].isActive = False
-    running.look(SPARK)
+    running.poll(SPARK)
     assert running.status is Status.DONE
     assert Group.advanced == [({("orders", 0): 100}, {})]
 
@@ -169,10 +203,10 @@ def test_a_query_that_ends_well_is_done(running: Connector, launched: list[Query
 def test_a_refusal_ends_the_connector(running: Connector, launched: list[Query]) -> None:
     """What a new start does not cure fails at once, in our words, and what was accepted before it is committed."""
     assert running.state is not None
-    running.state.accept([Accepted("orders", 0, 40, 0, 100, "records")])
-    running.state.fail(failure_named("UploadRefused", "the target answered 403"))
+    running.state.record_accepted([Accepted("orders", 0, 40, 0, 100, "records")])
+    running.state.record_failure(failure_named("UploadRefused", "the target answered 403"))
     launched[0].fail()
-    running.look(SPARK)
+    running.poll(SPARK)
     assert running.status is Status.FAILED
     assert running.failure == failure_named("UploadRefused", "the target answered 403")
     assert Group.advanced == [({("orders", 0): 40}, {("orders", 0): Plan(0, 100, "records")})]
@@ -182,9 +216,9 @@ def test_a_refusal_ends_the_connector(running: Connector, launched: list[Query])
 def test_kafka_that_never_answered_is_not_tried_again(running: Connector, launched: list[Query], kind: str) -> None:
     """The first start has waited as long as it may; an unknown topic or a wrong address ends the connector."""
     assert running.state is not None
-    running.state.fail(failure_named(kind, "no such topic"))
+    running.state.record_failure(failure_named(kind, "no such topic"))
     launched[0].fail()
-    running.look(SPARK)
+    running.poll(SPARK)
     assert running.status is Status.FAILED
 
 
@@ -194,37 +228,37 @@ def test_what_may_be_cured_is_started_again(
 ) -> None:
     """A lost worker or an absent broker ends the query, not the connector: after a pause it starts again."""
     assert running.state is not None
-    running.state.watch([PartitionProgress("orders", 0, 0, 1, None)])
+    running.state.record_progress([PartitionProgress("orders", 0, 0, 1, None)])
     if kind is not None:
-        running.state.fail(failure_named(kind, "away"))
+        running.state.record_failure(failure_named(kind, "away"))
     launched[0].fail()
-    running.look(SPARK)
+    running.poll(SPARK)
     assert (running.status, len(launched)) == (Status.RUNNING, 1)
     assert running.state.failure() is None
     clock.sleep(PAUSE_S - 0.1)
-    running.look(SPARK)
+    running.poll(SPARK)
     assert len(launched) == 1
     clock.sleep(0.1)
-    running.look(SPARK)
+    running.poll(SPARK)
     assert (running.status, len(launched)) == (Status.RUNNING, 2)
 
 
 def fail_again(connector: Connector, launched: list[Query], clock: Clock) -> None:
     """The query fails; time passes until it would be started again."""
     launched[-1].fail()
-    connector.look(SPARK)
-    clock.sleep(PAUSE_S * (MOST + 1))
-    connector.look(SPARK)
+    connector.poll(SPARK)
+    clock.sleep(PAUSE_S * (MOST_RESTARTS + 1))
+    connector.poll(SPARK)
 
 
 def test_restarts_are_bounded(running: Connector, launched: list[Query], clock: Clock) -> None:
     """A query that fails again and again fails its connector."""
-    for _ in range(MOST):
+    for _ in range(MOST_RESTARTS):
         fail_again(running, launched, clock)
         assert running.status is Status.RUNNING
     fail_again(running, launched, clock)
     assert running.status is Status.FAILED
-    assert len(launched) == MOST + 1
+    assert len(launched) == MOST_RESTARTS + 1
 
 
 @pytest.mark.parametrize("words", ["no record came for 120 s", "Python worker exited unexpectedly (crashed)"])
@@ -233,13 +267,15 @@ def test_a_slow_failure_does_not_go_on_for_ever(
 ) -> None:
     """A range that fails after minutes each time uses up the restarts, although another topic-partition goes on."""
     assert running.state is not None
-    running.state.watch([PartitionProgress("orders", 0, 7, 100, None), PartitionProgress("orders", 1, 0, 100, None)])
-    for times in range(MOST + 1):
+    running.state.record_progress(
+        [PartitionProgress("orders", 0, 7, 100, None), PartitionProgress("orders", 1, 0, 100, None)]
+    )
+    for times in range(MOST_RESTARTS + 1):
         assert running.status is Status.RUNNING
         Group.committed = {("orders", 0): (7, Plan(0, 50, "records")), ("orders", 1): (times * 10, None)}
         clock.sleep(WINDOW_S)
         named = f"Topic orders, topic-partition 0: {words}" if "record" in words else words
-        running.state.fail(failure_named("KafkaFailed", named))
+        running.state.record_failure(failure_named("KafkaFailed", named))
         fail_again(running, launched, clock)
     assert running.status is Status.FAILED
 
@@ -247,8 +283,8 @@ def test_a_slow_failure_does_not_go_on_for_ever(
 def test_progress_begins_the_count_anew(running: Connector, launched: list[Query], clock: Clock) -> None:
     """A range that gets on between two failures may fail as often as it likes."""
     assert running.state is not None
-    running.state.watch([PartitionProgress("orders", 0, 7, 100, None)])
-    for times in range(MOST * 3):
+    running.state.record_progress([PartitionProgress("orders", 0, 7, 100, None)])
+    for times in range(MOST_RESTARTS * 3):
         Group.committed = {("orders", 0): (7 + times // 2, Plan(0, 50, "records"))}
         fail_again(running, launched, clock)
     assert running.status is Status.RUNNING
@@ -259,17 +295,17 @@ def test_a_registry_is_waited_for_as_long_as_configured(
     running: Connector, launched: list[Query], clock: Clock, patience_ms: int, goes_on: bool
 ) -> None:
     """With errors.retry.timeout a registry that is away does not use up the restarts; the pauses stay short of it."""
-    running.settings = replace(running.settings, registry_patience_ms=patience_ms, registry_pause_ms=5_000)
+    running._restarts = RestartPolicy(patience_ms, registry_pause_ms=5_000)
     assert running.state is not None
-    running.state.watch([PartitionProgress("orders", 0, 0, 1, None)])
-    for _ in range(MOST * 6):
-        running.state.fail(failure_named("RegistryAway", "no answer"))
+    running.state.record_progress([PartitionProgress("orders", 0, 0, 1, None)])
+    for _ in range(MOST_RESTARTS * 6):
+        running.state.record_failure(failure_named("RegistryAway", "no answer"))
         launched[-1].fail()
-        running.look(SPARK)
+        running.poll(SPARK)
         clock.sleep(5.0)
-        running.look(SPARK)
+        running.poll(SPARK)
     assert (running.status is Status.RUNNING) == goes_on
-    assert (len(launched) == MOST * 6 + 1) == goes_on
+    assert (len(launched) == MOST_RESTARTS * 6 + 1) == goes_on
 
 
 @pytest.mark.parametrize(("pause_s", "goes_on"), [(30.0, True), (300.0, False)])
@@ -278,18 +314,18 @@ def test_a_busy_machine_is_waited_for(
 ) -> None:
     """Processes that start too slowly use up no restarts; after half an hour of nothing else the connector fails."""
     assert running.state is not None
-    for _ in range(MOST * 4):
-        running.state.fail(failure_named("MachineBusy", "too busy"))
+    for _ in range(MOST_RESTARTS * 4):
+        running.state.record_failure(failure_named("MachineBusy", "too busy"))
         launched[-1].fail()
-        running.look(SPARK)
+        running.poll(SPARK)
         clock.sleep(pause_s)
-        running.look(SPARK)
+        running.poll(SPARK)
     assert (running.status is Status.RUNNING) == goes_on
 
 
 def test_restarts_long_ago_do_not_count(running: Connector, launched: list[Query], clock: Clock) -> None:
     """A failure each hour over months is not a connector that cannot run."""
-    for _ in range(MOST * 3):
+    for _ in range(MOST_RESTARTS * 3):
         fail_again(running, launched, clock)
         clock.sleep(WINDOW_S)
     assert running.status is Status.RUNNING
@@ -300,10 +336,10 @@ def test_offsets_that_cannot_be_committed_are_told(
 ) -> None:
     """When the last commit fails the connector still ends, and the log says that files are sent again."""
     assert running.state is not None
-    running.state.accept([Accepted("orders", 0, 100, 0, 100, "records")])
+    running.state.record_accepted([Accepted("orders", 0, 100, 0, 100, "records")])
     Group.error = AnotherInstance("committed by another; it stays.")
     launched[0].isActive = False
-    running.look(SPARK)
+    running.poll(SPARK)
     assert running.status is Status.DONE
     assert "it stays. The files after it are sent again." in caplog.text
 
@@ -315,19 +351,21 @@ def stop(connector: Connector, clock: Clock, drained_s: float | None = None) -> 
         clock.sleep(seconds)
         if drained_s is not None and clock.seconds >= drained_s:
             assert connector.state is not None
-            connector.state.say("drained", True)
+            connector.state.set(DRAINED, True)
 
-    connector.ask_to_stop()
+    connector.request_stop()
     assert connector.status is not Status.RUNNING
-    connector.finish(SPARK, sleep)
+    connector.wait_until_stopped(SPARK, sleep)
 
 
 @pytest.fixture
 def begun(running: Connector) -> Connector:
     """A connector that knows where its topic-partitions start."""
     assert running.state is not None
-    running.state.say("begun", True)
-    running.state.watch([PartitionProgress("orders", 0, 7, 12, None), PartitionProgress("orders", 1, 3, 3, None)])
+    running.state.set(STARTED, True)
+    running.state.record_progress(
+        [PartitionProgress("orders", 0, 7, 12, None), PartitionProgress("orders", 1, 3, 3, None)]
+    )
     return running
 
 
@@ -351,7 +389,7 @@ def test_a_stop_is_bounded_and_tells_what_waits(
     """A flush that does not end is given up; what was accepted is committed, the rest is told, and nothing failed."""
     assert begun.state is not None
     begun.settings = replace(begun.settings, stop_timeout_ms=20_000)
-    begun.state.accept([Accepted("orders", 0, 9, 0, 12, "records")])
+    begun.state.record_accepted([Accepted("orders", 0, 9, 0, 12, "records")])
     stop(begun, clock)
     assert (begun.status, launched[0].stopped) == (Status.DONE, True)
     assert clock.seconds == pytest.approx(20, abs=0.5)
@@ -366,12 +404,12 @@ def test_connectors_stop_side_by_side(make: Callable[..., Connector], launched: 
     for connector in connectors:
         connector.start(SPARK)
         assert connector.state is not None
-        connector.state.watch([PartitionProgress("orders", 0, 7, 12, None)])
+        connector.state.record_progress([PartitionProgress("orders", 0, 7, 12, None)])
     for connector in connectors:
-        connector.ask_to_stop(clock.seconds)
+        connector.request_stop(clock.seconds)
     while any(connector.active for connector in connectors):
         for connector in connectors:
-            connector.look(SPARK)
+            connector.poll(SPARK)
         clock.sleep(0.25)
     assert clock.seconds == pytest.approx(connectors[0].settings.stop_timeout_ms / 1000, abs=1)
 
@@ -382,11 +420,11 @@ def test_trouble_that_passes_is_no_failure_of_a_stop(
 ) -> None:
     """A target or broker that is away while the connector stops is told, and the next start goes on."""
     assert begun.state is not None
-    begun.ask_to_stop()
+    begun.request_stop()
     if kind is not None:
-        begun.state.fail(failure_named(kind, "away"))
+        begun.state.record_failure(failure_named(kind, "away"))
     launched[0].fail("away")
-    begun.finish(SPARK, clock.sleep)
+    begun.wait_until_stopped(SPARK, clock.sleep)
     assert (begun.status, len(launched)) == (Status.DONE, 1)
     assert "the last flush did not end well: away" in caplog.text
     assert "lag 5 (orders 0 from offset 7)" in caplog.text
@@ -395,10 +433,10 @@ def test_trouble_that_passes_is_no_failure_of_a_stop(
 def test_what_needs_a_hand_is_a_failure_also_of_a_stop(begun: Connector, launched: list[Query], clock: Clock) -> None:
     """A refused file during the stop would be refused again, and the exit status tells."""
     assert begun.state is not None
-    begun.ask_to_stop()
-    begun.state.fail(failure_named("UploadRefused", "the target answered 403"))
+    begun.request_stop()
+    begun.state.record_failure(failure_named("UploadRefused", "the target answered 403"))
     launched[0].fail()
-    begun.finish(SPARK, clock.sleep)
+    begun.wait_until_stopped(SPARK, clock.sleep)
     assert (begun.status, len(launched)) == (Status.FAILED, 1)
 
 
@@ -407,7 +445,7 @@ def test_a_stop_before_the_next_start_of_the_query_is_done(
 ) -> None:
     """Nothing is in flight while a query waits to be started again, so there is nothing to fail."""
     launched[0].fail()
-    begun.look(SPARK)
+    begun.poll(SPARK)
     stop(begun, clock)
     assert (begun.status, len(launched)) == (Status.DONE, 1)
     assert clock.seconds < 1
@@ -421,12 +459,12 @@ def test_a_query_that_cannot_be_started_is_as_one_that_failed(
     def broken(self: Connector, spark: object) -> Query:
         raise ValueError("no such thing")
 
-    monkeypatch.setattr(Connector, "_started", broken)
+    monkeypatch.setattr(Connector, "_start_query", broken)
     connector = make()
     connector.start(SPARK)
-    for _ in range(MOST + 1):
-        clock.sleep(PAUSE_S * (MOST + 1))
-        connector.look(SPARK)
+    for _ in range(MOST_RESTARTS + 1):
+        clock.sleep(PAUSE_S * (MOST_RESTARTS + 1))
+        connector.poll(SPARK)
     assert connector.status is Status.FAILED
     assert connector.failure is not None
     assert "no such thing" in connector.failure.message
@@ -440,7 +478,7 @@ def test_a_java_that_is_gone_is_no_failure_of_one_connector(
     def gone(self: Connector, spark: object) -> Query:
         raise ConnectionRefusedError
 
-    monkeypatch.setattr(Connector, "_started", gone)
+    monkeypatch.setattr(Connector, "_start_query", gone)
     with pytest.raises(ConnectionRefusedError):
         make().start(SPARK)
 
@@ -455,14 +493,14 @@ def test_files_that_were_removed_are_made_anew(
         shutil.rmtree(running.folder)
     else:
         shutil.rmtree(running.settings.files.tmp_dir)
-    running.look(SPARK)
+    running.poll(SPARK)
     assert launched[0].stopped
     clock.sleep(PAUSE_S)
-    running.look(SPARK)
+    running.poll(SPARK)
     assert (running.status, len(launched)) == (Status.RUNNING, 2)
     assert handoff.read({handoff.RUN_FOLDER: str(running.folder)}).instance == instance
     assert running.state is not None
-    assert running.state.said("slots") == 4
+    assert running.state.get(SLOTS) == 4
     with pytest.raises(AnotherInstance):
         ConnectorLock(running.settings.files.tmp_dir, "orders").acquire()
     assert "was removed while it was in use" in caplog.text
@@ -478,7 +516,7 @@ def test_a_query_that_does_not_stop_keeps_nothing_from_being_committed(
 
     monkeypatch.setattr(launched[0], "stop", stuck)
     assert begun.state is not None
-    begun.state.accept([Accepted("orders", 0, 9, 0, 12, "records")])
+    begun.state.record_accepted([Accepted("orders", 0, 9, 0, 12, "records")])
     stop(begun, clock, drained_s=0)
     assert begun.status is Status.DONE
     assert Group.advanced == [({("orders", 0): 9}, {("orders", 0): Plan(0, 12, "records")})]
@@ -486,7 +524,7 @@ def test_a_query_that_does_not_stop_keeps_nothing_from_being_committed(
 
 def test_a_crash_ends_one_connector(running: Connector, launched: list[Query]) -> None:
     """What nobody foresaw fails the connector with its words, and ends its query."""
-    running.crash(OSError(28, "No space left on device"))
+    running.fail_unexpectedly(OSError(28, "No space left on device"))
     assert (running.status, launched[0].stopped) == (Status.FAILED, True)
     assert running.failure is not None
     assert "No space left on device" in running.failure.message
@@ -502,8 +540,8 @@ def test_failures_are_logged_once(running: Connector, launched: list[Query], cap
     """The log names the connector and the reason."""
     caplog.set_level(logging.INFO)
     assert running.state is not None
-    running.state.fail(failure_named("UploadRefused", "the target answered 403"))
+    running.state.record_failure(failure_named("UploadRefused", "the target answered 403"))
     launched[0].fail()
     for _ in range(3):
-        running.look(SPARK)
+        running.poll(SPARK)
     assert caplog.text.count("connector orders failed: the target answered 403") == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.cli import main
-from parquet_sink.config.check import Checked, check_files, format_report
+from parquet_sink.connectors.check import Checked, check_files, format_report
 from parquet_sink.runtime.preflight import inspect
 
 CONNECTOR = {

@@ -2,15 +2,15 @@
 
 import pytest
 
-from parquet_sink.runtime.restarts import MOST, PAUSE_S, WINDOW_S, Restarts, Standing
+from parquet_sink.runtime.restarts import MOST_RESTARTS, PAUSE_S, WINDOW_S, Positions, RestartBudget
 
 ONE, OTHER = ("orders", 0), ("orders", 1)
 NAMED = "Topic orders, topic-partition 0: no record came for 120 s"
 
 
-def fails(restarts: Restarts, times: int, standing: Standing, message: str = "crashed", every_s: float = 600.0) -> int:
+def fails(restarts: RestartBudget, times: int, at: Positions, message: str = "crashed", every_s: float = 600.0) -> int:
     """How many of so many failures one more start follows."""
-    pauses = [restarts.pause_s(number * every_s, message, standing) for number in range(times)]
+    pauses = [restarts.pause_s(number * every_s, message, at) for number in range(times)]
     return sum(pause is not None for pause in pauses)
 
 
@@ -18,59 +18,59 @@ def fails(restarts: Restarts, times: int, standing: Standing, message: str = "cr
 @pytest.mark.parametrize("message", [NAMED, "crashed"])
 def test_a_range_that_never_gets_on_ends_the_connector(every_s: float, message: str) -> None:
     """Whatever the time between its failures, named or only known to be in flight."""
-    assert fails(Restarts(), MOST + 3, Standing({ONE: 5}, [ONE]), message, every_s) == MOST
+    assert fails(RestartBudget(), MOST_RESTARTS + 3, Positions({ONE: 5}, [ONE]), message, every_s) == MOST_RESTARTS
 
 
 def test_pauses_grow() -> None:
     """The n-th is n times the first."""
-    restarts, standing = Restarts(), Standing({ONE: 5}, [ONE])
-    assert [restarts.pause_s(0, "", standing) for _ in range(3)] == [PAUSE_S, 2 * PAUSE_S, 3 * PAUSE_S]
+    restarts, at = RestartBudget(), Positions({ONE: 5}, [ONE])
+    assert [restarts.pause_s(0, "", at) for _ in range(3)] == [PAUSE_S, 2 * PAUSE_S, 3 * PAUSE_S]
 
 
 def test_progress_of_others_does_not_count() -> None:
     """One topic-partition that always fails is found, whatever the others deliver meanwhile."""
-    restarts = Restarts()
-    pauses = [restarts.pause_s(0, "", Standing({ONE: 5, OTHER: n}, [ONE])) for n in range(MOST + 1)]
+    restarts = RestartBudget()
+    pauses = [restarts.pause_s(0, "", Positions({ONE: 5, OTHER: n}, [ONE])) for n in range(MOST_RESTARTS + 1)]
     assert pauses[-1] is None
 
 
 def test_progress_begins_the_count_anew() -> None:
     """Also when it came only after some failures."""
-    restarts = Restarts()
-    assert fails(restarts, MOST, Standing({ONE: 5}, [ONE])) == MOST
-    assert restarts.pause_s(0, "", Standing({ONE: 6}, [ONE])) == PAUSE_S
+    restarts = RestartBudget()
+    assert fails(restarts, MOST_RESTARTS, Positions({ONE: 5}, [ONE])) == MOST_RESTARTS
+    assert restarts.pause_s(0, "", Positions({ONE: 6}, [ONE])) == PAUSE_S
 
 
 def test_topic_partitions_that_fail_in_turn_have_counts_of_their_own() -> None:
     """Two that each fail now and then with progress do not end the connector; without progress each is found."""
-    restarts = Restarts()
-    for number in range(MOST * 3):
-        assert restarts.pause_s(0, "", Standing({ONE: number, OTHER: 7}, [ONE])) is not None
-    pauses = [restarts.pause_s(0, "", Standing({ONE: n + 99, OTHER: 7}, [(ONE, OTHER)[n % 2]])) for n in range(12)]
+    restarts = RestartBudget()
+    for number in range(MOST_RESTARTS * 3):
+        assert restarts.pause_s(0, "", Positions({ONE: number, OTHER: 7}, [ONE])) is not None
+    pauses = [restarts.pause_s(0, "", Positions({ONE: n + 99, OTHER: 7}, [(ONE, OTHER)[n % 2]])) for n in range(12)]
     assert pauses[-1] is None
     assert pauses[-2] is not None
 
 
 def test_the_named_one_is_blamed_alone() -> None:
     """Others in flight with it are innocent."""
-    restarts = Restarts()
-    for number in range(MOST * 2):
-        assert restarts.pause_s(0, NAMED, Standing({ONE: number, OTHER: 7}, [ONE, OTHER])) == PAUSE_S
+    restarts = RestartBudget()
+    for number in range(MOST_RESTARTS * 2):
+        assert restarts.pause_s(0, NAMED, Positions({ONE: number, OTHER: 7}, [ONE, OTHER])) == PAUSE_S
 
 
 def test_failures_of_an_idle_connector_count_by_time() -> None:
     """With nothing in flight there is no progress to make: a lost process each month is no reason to end."""
-    assert fails(Restarts(), MOST * 3, Standing({ONE: 5}), every_s=WINDOW_S) == MOST * 3
-    assert fails(Restarts(), MOST * 3, Standing(), every_s=1.0) == MOST
+    assert fails(RestartBudget(), MOST_RESTARTS * 3, Positions({ONE: 5}), every_s=WINDOW_S) == MOST_RESTARTS * 3
+    assert fails(RestartBudget(), MOST_RESTARTS * 3, Positions(), every_s=1.0) == MOST_RESTARTS
 
 
 def test_movement_is_progress_where_nothing_is_known() -> None:
     """The broker was away when it was asked what is in flight."""
-    restarts = Restarts()
-    for number in range(MOST * 3):
-        assert restarts.pause_s(0, "", Standing({ONE: number})) is not None
+    restarts = RestartBudget()
+    for number in range(MOST_RESTARTS * 3):
+        assert restarts.pause_s(0, "", Positions({ONE: number})) is not None
 
 
 def test_a_topic_partition_that_is_not_known_is_not_blamed() -> None:
     """A message may name a topic-partition that is gone."""
-    assert fails(Restarts(), MOST + 1, Standing({OTHER: 1}), NAMED, 1.0) == MOST
+    assert fails(RestartBudget(), MOST_RESTARTS + 1, Positions({OTHER: 1}), NAMED, 1.0) == MOST_RESTARTS

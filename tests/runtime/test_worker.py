@@ -11,10 +11,12 @@ import pytest
 
 from parquet_sink.errors import ConnectorError, SetupError
 from parquet_sink.files.lock import ConnectorLock
+from parquet_sink.model.events import Event
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.process.signals import StopWish
 from parquet_sink.runtime import worker as module
-from parquet_sink.runtime.connector import Connector, Status
+from parquet_sink.runtime.connector import Connector
+from parquet_sink.runtime.status import Status
 from parquet_sink.runtime.worker import Worker
 from parquet_sink.spark import session as session_module
 from tests.factories import settings
@@ -57,16 +59,20 @@ class Spark:
 
 
 class Observer:
-    """Notes what it sees; does what a test asks for at a look."""
+    """Notes what it sees; does what a test asks for at a poll."""
 
     def __init__(self) -> None:
         self.seen: list[list[Status]] = []
-        self.at_look: Callable[[], None] = lambda: None
+        self.at_poll: Callable[[], None] = lambda: None
         self.closed = 0
+        self.events: list[Event] = []
 
-    def look(self, connectors: Sequence[Connector]) -> None:
+    def emit(self, event: Event) -> None:
+        self.events.append(event)
+
+    def poll(self, connectors: Sequence[Connector]) -> None:
         self.seen.append([connector.status for connector in connectors])
-        self.at_look()
+        self.at_poll()
 
     def close(self, connectors: Sequence[Connector]) -> None:
         self.closed += 1
@@ -81,7 +87,7 @@ def hosted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Wor
     def start(self: Connector, spark: object, *, slots: int = 1, warm_up: bool = False) -> None:
         self.status = Status.RUNNING
 
-    def look(self: Connector, spark: object) -> None:
+    def poll(self: Connector, spark: object) -> None:
         assert time.monotonic() < deadline
         if self.status is Status.STOPPING:
             self.status = Status.DONE
@@ -89,10 +95,10 @@ def hosted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Wor
     monkeypatch.setattr(session_module, "Session", Spark)
     monkeypatch.setattr(session_module, "slots", lambda spark: 4)
     monkeypatch.setattr(module, "find_java", lambda: "java")
-    monkeypatch.setattr(module, "LOOK_S", 0.001)
-    monkeypatch.setattr(module, "BEGIN_S", 0.0)
+    monkeypatch.setattr(module, "POLL_S", 0.001)
+    monkeypatch.setattr(module, "START_S", 0.0)
     monkeypatch.setattr(Connector, "start", start)
-    monkeypatch.setattr(Connector, "look", look)
+    monkeypatch.setattr(Connector, "poll", poll)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
     def make(*names: str, observer: Observer, wish: StopWish | None = None) -> Worker:
@@ -110,7 +116,7 @@ def test_a_signal_stops_in_order(hosted: Callable[..., Worker]) -> None:
         if not wish and observer.seen[-1] == [Status.RUNNING] * 2:
             signal.raise_signal(signal.SIGTERM)
 
-    observer.at_look = ask
+    observer.at_poll = ask
     assert hosted("one", "two", observer=observer, wish=wish).run() == 0
     assert observer.seen[-1] == [Status.DONE] * 2
     assert observer.closed == 1
@@ -155,13 +161,13 @@ def test_a_connector_that_runs_already_is_told_before_spark_starts(
 def test_one_that_cannot_run_keeps_nobody_from_it(hosted: Callable[..., Worker], tmp_path: Path) -> None:
     """The others start, and the exit status tells in the end."""
     observer, wish = Observer(), StopWish()
-    observer.at_look = lambda: wish.on_signal(15, None) if [Status.FAILED, Status.RUNNING] in observer.seen else None
+    observer.at_poll = lambda: wish.on_signal(15, None) if [Status.FAILED, Status.RUNNING] in observer.seen else None
     with ConnectorLock(str(tmp_path / "tmp"), "one"):
         assert hosted("one", "two", observer=observer, wish=wish).run() == 1
     assert observer.seen[-1] == [Status.FAILED, Status.DONE]
 
 
-@pytest.mark.parametrize("method", ["start", "look"])
+@pytest.mark.parametrize("method", ["start", "poll"])
 def test_an_exception_ends_one_connector(
     hosted: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
@@ -175,7 +181,7 @@ def test_an_exception_ends_one_connector(
         honest(self, *words, **named)
 
     monkeypatch.setattr(Connector, method, broken)
-    observer.at_look = lambda: wish.on_signal(15, None) if [Status.FAILED, Status.RUNNING] in observer.seen else None
+    observer.at_poll = lambda: wish.on_signal(15, None) if [Status.FAILED, Status.RUNNING] in observer.seen else None
     assert hosted("one", "two", observer=observer, wish=wish).run() == 1
     assert observer.seen[-1] == [Status.FAILED, Status.DONE]
 
@@ -188,7 +194,7 @@ def test_the_end_of_java_is_told_once(hosted: Callable[..., Worker], caplog: pyt
         if [Status.RUNNING] in observer.seen:
             Spark.made[0].java.dead = True
 
-    observer.at_look = kill
+    observer.at_poll = kill
     with pytest.raises(ConnectorError, match="Java process ended while connectors ran: it was killed"):
         hosted("one", observer=observer).run()
     assert "failed" not in caplog.text

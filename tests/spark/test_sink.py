@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import ConnectorError, failure_named
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
+from parquet_sink.model.events import FileAccepted, FileFailed
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries
@@ -22,10 +24,21 @@ from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.shape.shaper import Shaper
 from parquet_sink.spark import handoff
 from parquet_sink.spark.sink import NAME, Outcomes, PushSink, PushWriter
-from parquet_sink.state.sqlite import State
+from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.targets.push.settings import PushSettings
 
 CANARY = "canary-1c9e"
+RANGES = StructType(
+    [
+        *(
+            StructField("topic", StringType()),
+            StructField("partition", IntegerType()),
+            StructField("start", LongType()),
+        ),
+        *(StructField("end", LongType()), StructField("reason", StringType()), StructField("work", StringType())),
+    ]
+)
+"""The rows of the source."""
 
 
 def receipt(first: int) -> Receipt:
@@ -59,30 +72,35 @@ def given(tmp_path: Path) -> handoff.Handoff:
 @pytest.fixture
 def writer(given: handoff.Handoff) -> PushWriter:
     """As Spark makes it for a micro-batch."""
-    return PushSink({handoff.RUN_FOLDER: given.folder}).streamWriter(None, False)  # type: ignore[arg-type]
+    return PushSink({handoff.RUN_FOLDER: given.folder}).streamWriter(RANGES, False)
 
 
 @pytest.fixture
-def state(given: handoff.Handoff) -> Iterator[State]:
+def state(given: handoff.Handoff) -> Iterator[SqliteStore]:
     """What the program sees."""
-    found = State(given.state_path)
+    found = SqliteStore(given.state_path)
     yield found
     found.close()
 
 
-def test_a_commit_notes_everything(writer: PushWriter, state: State) -> None:
+def receipts(state: SqliteStore) -> list[Receipt]:
+    """Of the files that the event log tells of."""
+    return [one.receipt for one in state.events_after(0).events if isinstance(one, FileAccepted | FileFailed)]
+
+
+def test_a_commit_notes_everything(writer: PushWriter, state: SqliteStore) -> None:
     """Receipts, how far ranges got, and what topics taught are there for the program."""
     writer.commit([Outcomes((outcome(0, 100), outcome(1, 100, bytes_per_row=7.0)))], 3)
-    assert [one.file_name for _, one in state.receipts_after(0)] == ["f0", "f10"]
+    assert [one.file_name for one in receipts(state)] == ["f0", "f10"]
     assert state.accepted() == [
         Accepted("orders", 0, 100, 0, 100, "records"),
         Accepted("orders", 1, 100, 0, 100, "records"),
     ]
-    assert state.known() == {"orders": Known(None, 7.0)}
+    assert state.learned() == {"orders": Known(None, 7.0)}
     assert state.failure() is None
 
 
-def test_a_failure_ends_the_query_after_all_is_noted(writer: PushWriter, state: State) -> None:
+def test_a_failure_ends_the_query_after_all_is_noted(writer: PushWriter, state: SqliteStore) -> None:
     """What the other ranges got accepted counts all the same; the message is the operator's."""
     failed = outcome(0, 40, failure_named("UploadRefused", "the target answered 403"))
     with pytest.raises(ConnectorError, match="the target answered 403"):
@@ -91,7 +109,7 @@ def test_a_failure_ends_the_query_after_all_is_noted(writer: PushWriter, state: 
     assert {(one.partition, one.next_offset) for one in state.accepted()} == {(0, 40), (1, 100)}
 
 
-def test_what_is_tried_again_is_no_failure(writer: PushWriter, state: State) -> None:
+def test_what_is_tried_again_is_no_failure(writer: PushWriter, state: SqliteStore) -> None:
     """A range whose upload must wait is noted with its attempts; the query goes on."""
     again = Again(Tries(3, 12.5), 8.0)
     writer.commit([Outcomes((outcome(0, 40, again=again), outcome(1, 100)))], 3)
@@ -99,7 +117,7 @@ def test_what_is_tried_again_is_no_failure(writer: PushWriter, state: State) -> 
     assert state.accepted()[0] == Accepted("orders", 0, 40, 0, 100, "records", again)
 
 
-def test_the_first_of_several_failures_is_told(writer: PushWriter, state: State) -> None:
+def test_the_first_of_several_failures_is_told(writer: PushWriter, state: SqliteStore) -> None:
     """Two topic-partitions that are refused make one failure."""
     one, other = failure_named("UploadRefused", "first"), failure_named("InvalidRecord", "second")
     with pytest.raises(ConnectorError, match="first"):
@@ -107,29 +125,29 @@ def test_the_first_of_several_failures_is_told(writer: PushWriter, state: State)
     assert state.failure() == one
 
 
-def test_an_abort_notes_what_others_got_accepted(writer: PushWriter, state: State) -> None:
+def test_an_abort_notes_what_others_got_accepted(writer: PushWriter, state: SqliteStore) -> None:
     """When a Spark task failed for good, its message is missing; those of the others count."""
     writer.abort([None, Outcomes((outcome(1, 100),))], 3)
     assert state.accepted() == [Accepted("orders", 1, 100, 0, 100, "records")]
-    assert len(state.receipts_after(0)) == 1
+    assert len(receipts(state)) == 1
 
 
-def test_a_commit_that_failed_is_followed_by_an_abort(writer: PushWriter, state: State) -> None:
+def test_a_commit_that_failed_is_followed_by_an_abort(writer: PushWriter, state: SqliteStore) -> None:
     """Spark hands the same messages to both; each file is told once, each range counts once."""
     messages = [Outcomes((outcome(0, 10, failure_named("InvalidRecord", "bad")), outcome(1, 100)))]
     with pytest.raises(ConnectorError, match="bad"):
         writer.commit(messages, 0)
     writer.abort(messages, 0)
-    assert [found for _, found in state.receipts_after(0)] == [receipt(0), receipt(10)]
+    assert receipts(state) == [receipt(0), receipt(10)]
     assert sorted(one.next_offset for one in state.accepted()) == [10, 100]
     assert state.failure() == failure_named("InvalidRecord", "bad")
 
 
-def test_an_empty_micro_batch_changes_nothing(writer: PushWriter, state: State) -> None:
+def test_an_empty_micro_batch_changes_nothing(writer: PushWriter, state: SqliteStore) -> None:
     """The warm-up has no ranges to note."""
     writer.commit([Outcomes(())], 0)
     writer.commit([], 1)
-    assert (state.accepted(), state.receipts_after(0), state.known()) == ([], [], {})
+    assert (state.accepted(), receipts(state), state.learned()) == ([], [], {})
 
 
 def schema_of(*values: bytes) -> bytes:
@@ -141,11 +159,11 @@ def schema_of(*values: bytes) -> bytes:
     return serialized
 
 
-def test_two_tasks_of_one_topic_teach_together(writer: PushWriter, state: State) -> None:
+def test_two_tasks_of_one_topic_teach_together(writer: PushWriter, state: SqliteStore) -> None:
     """Columns that only one of two tasks saw are known to the next micro-batch, whichever reported last."""
     one, other = schema_of(b'{"a":1}'), schema_of(b'{"b":"x"}')
     writer.commit([Outcomes((outcome(0, 100, schema=one),)), Outcomes((outcome(1, 100, schema=other),))], 3)
-    schema = state.known()["orders"].schema
+    schema = state.learned()["orders"].schema
     assert schema is not None
     assert set(pa.ipc.read_schema(pa.py_buffer(schema)).names) == {"a", "b"}
 

@@ -24,7 +24,9 @@ from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.spark import handoff
 from parquet_sink.spark.rows import WARM_UP, ranges_in
 from parquet_sink.spark.source import KafkaRanges, RangeSource, Work
-from parquet_sink.state.sqlite import State
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import SLOTS
+from parquet_sink.state.store import WARM_UP as WARM_UP_FIRST
 from parquet_sink.targets.push.settings import PushSettings
 
 SETTINGS = SinkSettings(
@@ -226,7 +228,7 @@ def test_what_goes_wrong_is_left_for_the_program(source: RangeSource, ticker: Fa
     ticker.error = OffsetsLost("offsets 1 to 4")
     with pytest.raises(OffsetsLost):
         source.latestOffset(start, LIMIT)
-    state = State(source._given.state_path)
+    state = SqliteStore(source._given.state_path)
     assert state.failure() == failure_named("OffsetsLost", "offsets 1 to 4")
     state.close()
 
@@ -298,9 +300,9 @@ def test_records_are_rows_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_the_first_micro_batch_warms_up(source: RangeSource, ticker: FakeTicker) -> None:
     """Asked to warm up, the source first gives each slot an empty task, once, and reads nothing for it."""
-    state = State(source._given.state_path)
-    for word in ("warm", "slots"):
-        state.say(word, 3)
+    state = SqliteStore(source._given.state_path)
+    state.set(WARM_UP_FIRST, True)
+    state.set(SLOTS, 3)
     start = source.initialOffset()
     end = source.latestOffset(start, LIMIT)
     assert end != start

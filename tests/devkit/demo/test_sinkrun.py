@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.config.check import check_files
 from parquet_sink.config.machine import Machine
+from parquet_sink.connectors.check import check_files
 from parquet_sink.devkit.demo import shipped, stage
 from parquet_sink.devkit.demo.sinkrun import SinkRun, counted, rotation_reasons
 from parquet_sink.errors import SetupError
 from parquet_sink.files.naming import file_name
 from parquet_sink.model.receipts import Receipt
-from parquet_sink.runtime.lines import describe
+from parquet_sink.runtime.log_lines import describe_file
 
 CONFIG = Path(__file__).parents[3] / "config"
 
@@ -19,7 +19,7 @@ CONFIG = Path(__file__).parents[3] / "config"
 def test_reasons_are_read_from_the_lines_that_the_sink_writes() -> None:
     """The very line that `run` logs for a file gives its name and its reason; others are passed over."""
     name = file_name("orders", 2, 0, 99, 1_234, 100)
-    line = describe(Receipt("orders", "orders", 2, name, 0, 99, 100, 100, 100, 1_234, "interval", attempts=3))
+    line = describe_file(Receipt("orders", "orders", 2, name, 0, 99, 100, 100, 100, 1_234, "interval", attempts=3))
     lines = ["2026-01-01 10:00:00,000 INFO connector orders: running", f"2026-01-01 10:00:01,000 INFO {line}"]
     assert rotation_reasons(lines) == {name: "interval"}
 

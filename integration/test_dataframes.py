@@ -1,0 +1,163 @@
+"""The sink for any DataFrame: the program of docs/pyspark.md, twice over one checkpoint, and what ends a batch."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from integration.harness import Sink
+from parquet_sink import spark as parquet_sink
+from parquet_sink.devkit.broker import Broker
+
+WAIT_S = 120
+NAME = re.compile(
+    r"connector-[\w-]+_query-([0-9a-f]{32})_batch-(\d+)_partition-(\d+)_firstRow-(\d+)_lastRow-(\d+)_bytes-\d+_rows-(\d+)"
+    r"\.parquet"
+)
+
+
+def connector_file(sink: Sink, folder: Path, **ems: object) -> str:
+    """A connector file without any key of Kafka's."""
+    keys = sink.properties("", **{"commit_records": 4, **ems})
+    kept = {key: value for key, value in keys.items() if key != "topics" and not key.endswith("commit.interval.ms")}
+    path = folder / "frames.properties"
+    path.write_text("".join(f"{key}={value}\n" for key, value in kept.items()))
+    return str(path)
+
+
+def land(sink: Sink, folder: Path, ids: range) -> None:
+    """One more file of the table that a stream reads."""
+    frame = sink.spark.range(ids.start, ids.stop, 1, 1).selectExpr(
+        "id", "struct(id as n, concat('n', id) as text) as more", "timestamp_micros(id) as at"
+    )
+    frame.write.mode("append").parquet(str(folder / "table"))
+
+
+def stream(sink: Sink, folder: Path) -> DataFrame:
+    """The table as a stream: one file for each micro-batch."""
+    schema = "id long, more struct<n: long, text: string>, at timestamp"
+    return sink.spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "table"))
+
+
+def start(frame: DataFrame, options: Mapping[str, str], checkpoint: Path) -> StreamingQuery:
+    """The program of docs/pyspark.md, that ends when it has caught up."""
+    writer = frame.writeStream.format("parquet_sink").options(**options)
+    return writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+
+
+def once(sink: Sink, folder: Path, file: str) -> None:
+    """One run of the program to its end."""
+    with parquet_sink.dataframes(file) as options:
+        assert start(stream(sink, folder), options, folder / "checkpoint").awaitTermination(WAIT_S)
+
+
+def names(sink: Sink) -> list[str]:
+    """Names of all files that the target has accepted, in order."""
+    return [file["name"] for file in sink.target.client.files()]
+
+
+def test_a_table_arrives_batch_by_batch(sink: Sink, tmp_path: Path) -> None:
+    """Columns are the DataFrame's, flattened; files rotate; a second run over the checkpoint sends only what is new."""
+    parquet_sink.register(sink.spark)
+    file = connector_file(sink, tmp_path)
+    land(sink, tmp_path, range(10))
+    once(sink, tmp_path, file)
+    first = names(sink)
+    found = [NAME.fullmatch(name) for name in first]
+    assert all(found), first
+    assert [match.group(2, 3, 4, 5, 6) for match in found if match] == [
+        ("0", "0", "0", "3", "4"),
+        ("0", "0", "4", "7", "4"),
+        ("0", "0", "8", "9", "2"),
+    ]
+    rows = sorted(sink.rows(), key=lambda row: row["id"])
+    assert [row["id"] for row in rows] == list(range(10))
+    assert set(rows[0]) == {"id", "more_n", "more_text", "at"}
+    assert rows[3]["more_text"] == "n3"
+    assert rows[3]["at"].microsecond == 3
+    land(sink, tmp_path, range(10, 13))
+    once(sink, tmp_path, file)
+    (more,) = names(sink)[len(first) :]
+    match = NAME.fullmatch(more)
+    assert match is not None
+    assert match.group(2, 3, 4, 5, 6) == ("1", "0", "0", "2", "3")
+    assert match.group(1) == next(one.group(1) for one in found if one)
+    assert sorted(row["id"] for row in sink.rows()) == list(range(13))
+
+
+def test_a_batch_that_failed_comes_again_under_the_same_names(sink: Sink, tmp_path: Path) -> None:
+    """A refused file fails the batch with our words; the next run over the checkpoint sends the same files again."""
+    parquet_sink.register(sink.spark)
+    file = connector_file(sink, tmp_path, data_primary_key="id", order_field_name="at")
+    land(sink, tmp_path, range(10))
+    sink.target.client.order_faults({"status": 403, "match": "firstRow-4_", "next": 1})
+    with pytest.raises(StreamingQueryException, match=r"batch 0, Spark partition 0, rows 4 to 7: file \S+ was refused"):
+        once(sink, tmp_path, file)
+    (delivered,) = names(sink)
+    once(sink, tmp_path, file)
+    files = [(file["name"], file["repeated"], file["altered"]) for file in sink.target.client.files()]
+    assert files[0] == (delivered, 1, 0)
+    assert [match[4] for name, *_ in files if (match := NAME.fullmatch(name))] == ["0", "4", "8"]
+    assert sorted(row["id"] for row in sink.rows()) == list(range(10))
+
+
+def test_a_rate_source_and_several_partitions(sink: Sink, tmp_path: Path) -> None:
+    """Each Spark partition has its own files; all rows of all batches arrive once."""
+    parquet_sink.register(sink.spark)
+    with parquet_sink.dataframes(connector_file(sink, tmp_path, commit_records=1000)) as options:
+        frame = sink.spark.readStream.format("rate-micro-batch").options(rowsPerBatch=50, numPartitions=3).load()
+        writer = frame.writeStream.format("parquet_sink").options(**options, checkpointLocation=str(tmp_path / "c"))
+        query = writer.trigger(processingTime="200 milliseconds").start()
+        try:
+            while (query.lastProgress or {"batchId": 0})["batchId"] < 2:
+                assert query.exception() is None
+                query.awaitTermination(1)
+        finally:
+            query.stop()
+    values = sorted(row["value"] for row in sink.rows())
+    assert values == list(range(len(values)))
+    assert {match[3] for match in map(NAME.fullmatch, names(sink)) if match} == {"0", "1", "2"}
+
+
+def test_a_save_arrives(sink: Sink, tmp_path: Path) -> None:
+    """Batch mode appends; a row without a key fails the save and names the row; overwriting is refused."""
+    parquet_sink.register(sink.spark)
+    with parquet_sink.dataframes(
+        connector_file(sink, tmp_path, data_primary_key="id", order_field_name="v")
+    ) as options:
+
+        def save(sql: str, mode: str = "append") -> None:
+            sink.spark.sql(sql).write.format("parquet_sink").options(**options).mode(mode).save()
+
+        save("select id, id * 2 as v from range(0, 10, 1, 2)")
+        assert sorted(row["id"] for row in sink.rows()) == list(range(10))
+        assert all("_save-" in name for name in names(sink))
+        with pytest.raises(PySparkException, match=r"Spark partition 0, row 1: .*data.primary.key: column id is null"):
+            save("select if(id = 1, null, id) as id, 1 as v from range(0, 3, 1, 1)")
+        with pytest.raises(PySparkException, match=r"mode\('append'\)"):
+            save("select 1 as id, 1 as v", "overwrite")
+        with pytest.raises(PySparkException, match="column i holds .*cast it"):
+            save("select 1 as id, 1 as v, interval 3 days as i")
+        with pytest.raises(PySparkException, match="column i holds .*cast it"):
+            save("""select 1 as id, 1 as v, parse_json('{"a":1}') as i""")
+
+
+def test_records_of_the_source_become_columns(sink: Sink, broker: Broker, topic: Any, tmp_path: Path) -> None:
+    """The source's records, changed by the program, are a DataFrame like any other, with one connector's options."""
+    name = topic()
+    broker.produce(name, [(None, b'{"n":%d}' % number) for number in range(6)])
+    parquet_sink.register(sink.spark)
+    keys = sink.properties(name) | {"value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter"}
+    file = tmp_path / "records.properties"
+    file.write_text("".join(f"{key}={value}\n" for key, value in keys.items()))
+    with parquet_sink.connector(str(file), bootstrap_servers=broker.bootstrap_servers) as options:
+        records = sink.spark.readStream.format("parquet_sink_kafka").options(**options, rows="records").load()
+        frame = records.selectExpr("from_json(string(value), 'n int').n * 10 as tens", "offset")
+        assert start(frame, options, tmp_path / "c").awaitTermination(WAIT_S)
+    assert sorted((row["offset"], row["tens"]) for row in sink.rows()) == [(n, n * 10) for n in range(6)]
+    assert sink.offsets(name) == [6]

@@ -1,0 +1,102 @@
+"""All files of one process, read and validated together; what `run` starts from and `check` prints."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from parquet_sink.config.files import read_configuration, this_machine
+from parquet_sink.config.machine import Machine
+from parquet_sink.connectors.loading import Loaded, check_unique, load
+from parquet_sink.connectors.worker import Worker
+from parquet_sink.connectors.worker_file import LoadedWorker, load_worker
+from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.pipeline.settings import SinkSettings
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was found. shared: problems between connectors (two of one name)."""
+
+    worker: LoadedWorker
+    connectors: tuple[Loaded, ...]
+    shared: tuple[str, ...]
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Every problem of every file, each naming its file."""
+        files = [(self.worker.worker.source, self.worker.problems)]
+        files += [(one.source, one.problems) for one in self.connectors]
+        return tuple(f"{text} (in {source})" for source, texts in files for text in texts) + self.shared
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Every warning of every file, each naming its file."""
+        files = [(self.worker.worker.source, self.worker.warnings)]
+        files += [(one.source, one.warnings) for one in self.connectors]
+        return tuple(f"{text} (in {source})" for source, texts in files for text in texts)
+
+    def require(self) -> tuple[SinkSettings, ...]:
+        """Settings of all connectors. Raises InvalidConfiguration with every problem of every file."""
+        if self.problems:
+            raise InvalidConfiguration(self.problems)
+        return tuple(one.require() for one in self.connectors)
+
+
+def check_files(
+    paths: Sequence[str],
+    worker_path: str | None = None,
+    *,
+    bootstrap_servers: str | None = None,
+    machine: Machine | None = None,
+) -> Checked:
+    """Read and validate a worker file (None: defaults) and connector files. Raises nothing.
+
+    bootstrap_servers: value of --bootstrap-servers. machine: this one when None.
+    """
+    machine = machine or this_machine()
+    worker = _worker(worker_path, bootstrap_servers, machine)
+    connectors = tuple(_connector(path, worker.worker) for path in paths)
+    return Checked(worker, connectors, check_unique(connectors))
+
+
+def _worker(path: str | None, bootstrap_servers: str | None, machine: Machine) -> LoadedWorker:
+    if path is None:
+        return load_worker({}, source="no worker file", bootstrap_option=bootstrap_servers, machine=machine)
+    try:
+        parsed = read_configuration(path)
+    except InvalidConfiguration as error:
+        return LoadedWorker(Worker(source=path, machine=machine), error.problems)
+    loaded = load_worker(parsed.properties, source=path, bootstrap_option=bootstrap_servers, machine=machine)
+    return LoadedWorker(loaded.worker, loaded.problems, parsed.warnings + loaded.warnings)
+
+
+def _connector(path: str, worker: Worker) -> Loaded:
+    try:
+        parsed = read_configuration(path)
+    except InvalidConfiguration as error:
+        return Loaded(None, error.problems, (), path)
+    loaded = load(parsed.properties, worker, source=path)
+    return Loaded(loaded.settings, loaded.problems, parsed.warnings + loaded.warnings, path)
+
+
+def format_report(checked: Checked) -> str:
+    """The report of `check`: for each file OK or its problems, then its warnings, indented."""
+    worker = checked.worker
+    lines = []
+    if worker.problems or worker.warnings or worker.worker.source != "no worker file":
+        good = "defaults are taken" if worker.worker.source == "no worker file" else "OK (worker)"
+        lines += _section(worker.worker.source, good, worker.problems, worker.warnings)
+    for one in checked.connectors:
+        good = _summary(one.settings) if one.settings is not None else ""
+        lines += _section(one.source, good, one.problems, one.warnings)
+    return "\n".join([*lines, *checked.shared])
+
+
+def _section(source: str, good: str, problems: Sequence[str], warnings: Sequence[str]) -> list[str]:
+    count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
+    return [f"{source}: {count if problems else good}", *(f"  {text}" for text in (*problems, *warnings))]
+
+
+def _summary(settings: SinkSettings) -> str:
+    kafka = settings.kafka
+    topics = ", ".join(kafka.topics) or f"topics matching {kafka.topics_regex}"
+    return f"OK (connector {settings.name}: {topics} -> table {settings.push.target_table})"

@@ -1,0 +1,185 @@
+"""Kafka Connect's keys for any sink: its name and class, transforms, error handling."""
+
+from typing import Final
+
+from parquet_sink.config.key import Check, Key, NotBuilt, Origin, Type, Value, is_set
+from parquet_sink.config.report import quoted
+
+CONNECTOR: Final = "The connector"
+CONNECT: Final = "Other keys of Kafka Connect"
+_LONGEST_NAME: Final = 200
+_DEAD_LETTERS = (
+    "there is no dead-letter store yet; remove it: the connector then stops at an invalid record and names it."
+)
+_TRANSFORMS = "remove it, and transform records before they reach the topic or after they reached the target."
+
+
+def _name(value: Value) -> str | None:
+    text = str(value)
+    if not text.isprintable():
+        return f"{quoted(text)} holds control characters; remove them."
+    if len(text) > _LONGEST_NAME:
+        return f"It has {len(text)} characters; the name of a folder and a group may have {_LONGEST_NAME}."
+    return None
+
+
+NAME: Final = Check(f"1 to {_LONGEST_NAME} printable characters", _name)
+
+
+def _key(
+    name: str,
+    type_: Type,
+    doc: str,
+    default: Value = None,
+    *,
+    minimum: int | None = None,
+    needs: str = "",
+    no_effect: str = "",
+) -> Key:
+    return Key(
+        name,
+        CONNECT,
+        type_,
+        doc,
+        default=default,
+        minimum=minimum,
+        origin=Origin.CONNECT,
+        needs=needs,
+        no_effect=no_effect,
+    )
+
+
+CONNECTOR_KEYS: Final = (
+    Key(
+        "name",
+        CONNECTOR,
+        Type.STRING,
+        "Name of the connector. It names the consumer group (`connect-<name>`) and the folder of temporary files, so "
+        "two connectors may not share it. In the JSON form it may stand beside `config`.",
+        default="MissingSinkName",
+        check=NAME,
+        origin=Origin.CONNECT,
+    ),
+    Key(
+        "connector.class",
+        CONNECTOR,
+        Type.STRING,
+        "Which connector the file is for: the full name of a connector class, its last part with or without "
+        "`Connector`, or the name of an entry point of an installed Python package (see "
+        "[connector-classes.md](connector-classes.md)). Built in is one, `com.celonis.kafka.connect.ems.sink."
+        "EmsSinkConnector`, also called `parquet_sink.EmsSink`: files written for the EMS connector run unchanged.",
+        default="parquet_sink.EmsSink",
+        origin=Origin.CONNECT,
+    ),
+    Key(
+        "tasks.max",
+        CONNECTOR,
+        Type.INT,
+        "The most Spark tasks that one micro-batch of this connector may have at the same time. Kafka Connect's own "
+        "default is 1; here an absent key leaves the number to Spark.",
+        default_text="as many as Spark has slots",
+        minimum=1,
+        origin=Origin.CONNECT,
+    ),
+)
+
+CONNECT_KEYS: Final = (
+    Key(
+        "transforms",
+        CONNECT,
+        Type.LIST,
+        "Single message transforms.",
+        default=(),
+        not_built=NotBuilt("any", is_set, _TRANSFORMS),
+        origin=Origin.CONNECT,
+    ),
+    _key("transforms.*", Type.STRING, "Settings of transforms.", needs="transforms"),
+    Key(
+        "predicates",
+        CONNECT,
+        Type.LIST,
+        "Predicates of transforms.",
+        default=(),
+        not_built=NotBuilt("any", is_set, _TRANSFORMS),
+        origin=Origin.CONNECT,
+    ),
+    _key("predicates.*", Type.STRING, "Settings of predicates.", needs="predicates"),
+    Key(
+        "errors.tolerance",
+        CONNECT,
+        Type.STRING,
+        "`none`: the connector stops at a record that cannot be decoded, and names it.",
+        default="none",
+        choices=("none", "all"),
+        not_built=NotBuilt(
+            "`all`",
+            lambda value: value == "all",
+            "there is no dead-letter store yet to keep such records; set none: the connector then stops at an invalid "
+            "record and names it.",
+        ),
+        origin=Origin.CONNECT,
+    ),
+    Key(
+        "errors.deadletterqueue.topic.name",
+        CONNECT,
+        Type.STRING,
+        "Topic for records that cannot be decoded.",
+        not_built=NotBuilt("any", is_set, _DEAD_LETTERS),
+        origin=Origin.CONNECT,
+    ),
+    _key(
+        "errors.deadletterqueue.*",
+        Type.STRING,
+        "Settings of the dead-letter topic.",
+        needs="errors.deadletterqueue.topic.name",
+    ),
+    _key(
+        "errors.log.enable",
+        Type.BOOLEAN,
+        "Accepted with either value: an error that stops the connector is always logged.",
+        default=False,
+    ),
+    _key(
+        "errors.log.include.messages",
+        Type.BOOLEAN,
+        "Accepted with either value: the log always names the record's topic, topic-partition and offset, as Kafka "
+        "Connect does for sinks, and never its content.",
+        default=False,
+    ),
+    _key(
+        "errors.retry.timeout",
+        Type.LONG,
+        "How long decoding is tried again while the schema registry is away, in milliseconds; `-1` without end. With 0 "
+        "it is tried for about a minute. Nothing else is: the same bytes give the same error, and uploads are retried "
+        "by `connect.ems.error.policy`.",
+        default=0,
+        minimum=-1,
+    ),
+    _key(
+        "errors.retry.delay.max.ms",
+        Type.LONG,
+        "The longest pause between two such tries.",
+        default=60_000,
+        minimum=1_000,
+    ),
+    _key(
+        "config.action.reload",
+        Type.STRING,
+        "Restart when a config provider says that a secret changed.",
+        no_effect="providers are asked once, at the start.",
+    ),
+    _key(
+        "tasks.max.enforce",
+        Type.BOOLEAN,
+        "Whether a connector may have more tasks than `tasks.max`.",
+        default=True,
+        no_effect="tasks.max is always enforced.",
+    ),
+    _key("producer.override.*", Type.STRING, "Settings of producers.", no_effect="the sink has no producer."),
+    _key(
+        "admin.override.*",
+        Type.STRING,
+        "Settings of admin clients.",
+        no_effect="the sink asks brokers with the consumer's settings; use consumer.override.*.",
+    ),
+)

@@ -1,0 +1,104 @@
+"""docs/configuration.md and the help on keys: what a connector class and the worker file have."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from parquet_sink import plugins
+from parquet_sink.config import docs
+from parquet_sink.config.key import Key
+from parquet_sink.connectors.connector_class import CONNECTOR_CLASSES, DEFAULT_CLASS, find_class
+from parquet_sink.connectors.worker_keys import WORKER_KEYS
+from parquet_sink.convert import key_docs
+from parquet_sink.convert.converter_setting import CONVERT_SETTINGS
+from parquet_sink.convert.keys import SETTINGS
+from parquet_sink.plugins import PluginUnusable
+
+_INTRO: Final = """\
+<!-- Written by `python -m parquet_sink.config.docs > docs/configuration.md`; do not edit. -->
+# Configuration
+
+A connector is one file, in Java's properties form or as JSON (`{"name": ..., "config": {...}}` or one flat object), as
+Kafka Connect and the EMS connector have it. Files are UTF-8. What all connectors of a process share stands in the
+worker file (`--worker`). `parquet-sink check FILE...` validates files without connecting to anything.
+
+- A wrong value is told as `Invalid [key]. reason`, all of a file at once, and nothing starts.
+- A key that is unknown, removed or without effect is told as a warning, with the nearest known key.
+- A key or value whose feature is not built yet is refused by name, never ignored.
+- A blank value counts as absent. Choices may be written in any case.
+
+## Secrets
+Secrets are never printed, logged or put in an error. Better than in the file itself they stand elsewhere, and the file
+names the place, in any value:
+
+| Placeholder | Stands for |
+|---|---|
+| `${env:NAME}` | the environment variable `NAME` |
+| `${file:PATH:KEY}` | the value of `KEY` in the properties file `PATH` |
+| `${directory:PATH:FILE}` | the content of `FILE` in the folder `PATH` |
+
+These are Kafka's config providers by their usual names; the worker file need not declare them. A placeholder that
+cannot be filled is an error. Client settings are secret by their name: those with `password`, `jaas`, `secret`,
+`credential` or `token` in it, and those that end in `.key` or `.pem`.
+
+## Brokers
+`--bootstrap-servers` wins over the environment variable `PARQUET_SINK_BOOTSTRAP_SERVERS`, that over
+`consumer.bootstrap.servers` and `bootstrap.servers` of the worker file. A connector's
+`consumer.override.bootstrap.servers` wins over all of them, with a warning when the option or the variable is set.
+Every other `consumer.override.*` wins over the worker's `consumer.*`.
+
+# Keys of a connector file
+"""
+_WORKER_INTRO: Final = """
+# Keys of the worker file
+
+The file of Kafka Connect's standalone mode (`connect-standalone.properties`). It may be absent. Settings of its
+converters are those of a connector file.
+"""
+
+
+def markdown(connector_class: str = DEFAULT_CLASS) -> str:
+    """The whole page, with the keys of one connector class. Raises plugins.PluginUnusable."""
+    keys = find_class(connector_class).keys
+    parts = [_INTRO]
+    for group in docs.groups(keys):
+        if group == CONVERT_SETTINGS:
+            parts += [key_docs.converters(), key_docs.settings()]
+        else:
+            parts.append(docs.section(group, keys))
+    parts.append(_WORKER_INTRO)
+    parts += [docs.section(group, WORKER_KEYS) for group in docs.groups(WORKER_KEYS) if group != CONVERT_SETTINGS]
+    return "\n".join(parts)
+
+
+def help_text() -> str:
+    """All keys as plain text, for a terminal: of all connector classes, and of the worker file."""
+    return "\n".join(_help_lines())
+
+
+def _help_lines() -> Iterator[str]:
+    yield from _help("Connector file", find_class().keys)
+    for name in plugins.names(CONNECTOR_CLASSES):
+        if name not in plugins.BUILT_IN[plugins.CONNECTORS]:
+            yield from _help_of_installed(name)
+    yield from _help_settings()
+    yield from _help("Worker file", WORKER_KEYS)
+
+
+def _help_of_installed(name: str) -> Iterator[str]:
+    """A package that cannot be loaded does not cost the others their help."""
+    try:
+        yield from _help(f"Connector file with connector.class={name}", find_class(name).keys)
+    except PluginUnusable as error:
+        yield from (str(error), "")
+
+
+def _help(title: str, keys: Sequence[Key]) -> Iterator[str]:
+    for group in docs.groups(keys):
+        if group != CONVERT_SETTINGS:
+            yield from docs.help_section(f"{title}: {group}", [key for key in keys if key.group == group])
+
+
+def _help_settings() -> Iterator[str]:
+    meant = [key_docs.with_kinds(one) for one in SETTINGS if not one.unused]
+    yield from docs.help_section("Both files, after value.converter. or key.converter.", meant)
+    yield from docs.help_section("Accepted without effect there", [one.key for one in SETTINGS if one.unused])

@@ -1,0 +1,1 @@
+"""The EMS connector: its keys, its checks, its settings."""

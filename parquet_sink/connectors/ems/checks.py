@@ -1,0 +1,77 @@
+"""Checks that look at more than one key of a connector file."""
+
+import posixpath
+from urllib.parse import urlsplit
+
+from parquet_sink.config.key import ems
+from parquet_sink.config.report import Report
+from parquet_sink.config.values import Values
+from parquet_sink.connectors import reading
+from parquet_sink.connectors.ems import shape_checks
+from parquet_sink.connectors.worker import Worker
+from parquet_sink.convert import configuration
+from parquet_sink.net.loopback import is_loopback
+
+
+def check(values: Values, worker: Worker, report: Report) -> None:
+    """Every rule that needs two keys, or a key and the machine."""
+    reading.check(values, worker, report)
+    configuration.check(values, worker.converters, worker.source, worker.machine, report)
+    _http(values, report)
+    shape_checks.check(values, report)
+    _files(values, worker, report)
+    _row_group(values, report)
+    _proxy(values, report)
+    if "name" not in values.given:
+        report.warn("name", "It is missing, so MissingSinkName is taken; name the connector.")
+
+
+def _http(values: Values, report: Report) -> None:
+    endpoint = values.text(ems("endpoint"))
+    if endpoint is None or values.flag(ems("endpoint.allow.http")):
+        return
+    url = urlsplit(endpoint)
+    if url.scheme == "http" and not is_loopback(url):
+        report.problem(
+            ems("endpoint"),
+            f"{values.quoted(ems('endpoint'))} would carry the credential in clear; use https, or permit http with "
+            f"{ems('endpoint.allow.http')}=true.",
+        )
+
+
+def _files(values: Values, worker: Worker, report: Report) -> None:
+    machine = worker.machine
+    tmp_dir = values.text(ems("tmp.dir"))
+    if values.flag(ems("inmemfs.enable")):
+        if machine.memory_dir is None:
+            report.problem(
+                ems("inmemfs.enable"), "This machine has no writable memory-backed folder /dev/shm; set false."
+            )
+        if values.flag(ems("debug.keep.parquet.files")):
+            report.warn(ems("debug.keep.parquet.files"), f"It is off, because {ems('inmemfs.enable')} is true.")
+        if tmp_dir is not None:
+            report.warn(ems("tmp.dir"), f"It has no effect, because {ems('inmemfs.enable')} is true.")
+    elif tmp_dir is not None and machine.is_file(posixpath.join(machine.working_dir, tmp_dir)):
+        report.problem(ems("tmp.dir"), f"{values.quoted(ems('tmp.dir'))} is a file; name a folder.")
+    ca_file = values.text(ems("tls.ca.file"))
+    if ca_file is not None and not machine.is_file(posixpath.join(machine.working_dir, ca_file)):
+        report.problem(
+            ems("tls.ca.file"), f"There is no file {values.quoted(ems('tls.ca.file'))}; name an existing PEM file."
+        )
+
+
+def _row_group(values: Values, report: Report) -> None:
+    row_group, file = values.number(ems("parquet.row.group.size.bytes")), values.number(ems("commit.size.bytes"))
+    if row_group is not None and file is not None and row_group > file:
+        report.warn(
+            ems("parquet.row.group.size.bytes"),
+            f"{row_group} is more than {ems('commit.size.bytes')} and is lowered to {file}.",
+        )
+
+
+def _proxy(values: Values, report: Report) -> None:
+    if values.text(ems("proxy.auth.type")) != "BASIC":
+        return
+    for name in ("proxy.auth.username", "proxy.auth.password"):
+        if ems(name) not in values.given:
+            report.warn(ems(name), "It is missing, so nobody signs in at the proxy; set it, or remove the others.")

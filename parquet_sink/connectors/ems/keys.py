@@ -1,0 +1,46 @@
+"""The keys of the EMS connector: each room's, put together in the order of the documentation."""
+
+from typing import Final
+
+from parquet_sink.config.key import Key, Type, ems
+from parquet_sink.connectors.connect_keys import CONNECT_KEYS, CONNECTOR_KEYS
+from parquet_sink.convert.keys import CONVERTER_KEYS
+from parquet_sink.files.keys import FILE_KEYS, FLUSH_KEYS
+from parquet_sink.kafka.keys import OVERRIDE_KEYS, TOPIC_KEYS
+from parquet_sink.shape.keys import OBFUSCATION_KEYS, SHAPE_KEYS
+from parquet_sink.targets.push.keys import ERROR_KEYS, HTTP_KEYS, TARGET_KEYS
+
+REMOVED: Final = "Removed keys"
+
+REMOVED_KEYS: Final = (
+    Key(
+        ems("client.id"),
+        REMOVED,
+        Type.STRING,
+        "The client's name at the target, which is fixed today.",
+        deprecated="the client's name at the target is fixed; remove the key.",
+    ),
+    Key(
+        ems("parquet.write.flush.records"),
+        REMOVED,
+        Type.STRING,
+        "Old name of a row group's size.",
+        deprecated="use connect.ems.parquet.row.group.size.bytes (bytes, not records) or remove the key.",
+    ),
+)
+
+EMS_KEYS: Final[tuple[Key, ...]] = (
+    *CONNECTOR_KEYS,
+    *TOPIC_KEYS,
+    *OVERRIDE_KEYS,
+    *CONVERTER_KEYS,
+    *TARGET_KEYS,
+    *FLUSH_KEYS,
+    *FILE_KEYS,
+    *SHAPE_KEYS,
+    *ERROR_KEYS,
+    *HTTP_KEYS,
+    *OBFUSCATION_KEYS,
+    *CONNECT_KEYS,
+    *REMOVED_KEYS,
+)

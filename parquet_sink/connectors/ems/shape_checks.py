@@ -1,0 +1,91 @@
+"""Checks of the way from record to row that look at more than one key."""
+
+from parquet_sink.config.key import ems
+from parquet_sink.config.report import Report, quoted
+from parquet_sink.config.values import Values
+from parquet_sink.shape.settings import MOST_VARCHAR_BYTES
+from parquet_sink.shape.value_checks import SHORTEST_HMAC_KEY
+
+_FIELDS, _METHOD = ems("obfuscation.fields"), ems("obfuscation.method")
+_SALT, _RANDOM, _HMAC_KEY = (
+    ems("obfuscation.sha512.salt"),
+    ems("obfuscation.sha512.randomsalt"),
+    ems("obfuscation.hmac.key"),
+)
+_LOWERCASE = ems("convert.lowercase.fields")
+_METADATA = ("kafkaPartition", "kafkaOffset", "kafkaTimestamp", "kafkaPartitionOffset")
+
+
+def check(values: Values, report: Report) -> None:
+    """Flattening, lower case and obfuscation."""
+    _flattener(values, report)
+    _lowercase(values, report)
+    if values.is_blank(_FIELDS):
+        report.problem(_FIELDS, "It is empty; name the fields to obfuscate, or remove the key.")
+    if values.names(_FIELDS):
+        _obfuscation(values, report)
+
+
+def _flattener(values: Values, report: Report) -> None:
+    chunks = values.number(ems("flattener.jsonblob.chunks")) is not None
+    discard = values.flag(ems("flattener.collections.discard"))
+    if not values.flag(ems("flattener.enable")):
+        for wanted, name in ((discard, "flattener.collections.discard"), (chunks, "flattener.jsonblob.chunks")):
+            if wanted:
+                report.problem(ems("flattener.enable"), f"It is false, but {ems(name)} needs it; set true.")
+    length = ems("data.fallback.varchar.length")
+    if chunks and length not in values.given:
+        report.problem(
+            length, f"It is missing, but {ems('flattener.jsonblob.chunks')} needs it; give 1 to {MOST_VARCHAR_BYTES}."
+        )
+
+
+def _lowercase(values: Values, report: Report) -> None:
+    """A name that can match nothing would leave a field in clear, or every record without its key."""
+    if not values.flag(_LOWERCASE):
+        return
+    order = values.text(ems("order.field.name"))
+    named = {_FIELDS: values.names(_FIELDS), ems("data.primary.key"): values.names(ems("data.primary.key"))}
+    named[ems("order.field.name")] = () if order is None else (order,)
+    for key, names in named.items():
+        wrong = [name for name in names if name != name.lower() and name not in _METADATA]
+        if wrong:
+            report.problem(
+                key,
+                f"{quoted(wrong[0])} matches nothing, because {_LOWERCASE} turns names into lower case before; write "
+                f"{quoted(wrong[0].lower())}.",
+            )
+
+
+def _obfuscation(values: Values, report: Report) -> None:
+    _added(values, report)
+    method = values.text(_METHOD)
+    if method == "sha512" and _SALT not in values.given and not values.flag(_RANDOM):
+        report.problem(_SALT, f"It is missing, but {_METHOD}=sha512 needs it; give a salt, or set {_RANDOM}=true.")
+    if method == "hmac-sha256" and _HMAC_KEY not in values.given:
+        report.problem(
+            _HMAC_KEY,
+            f"It is missing, but {_METHOD}=hmac-sha256 needs it; give a secret of {SHORTEST_HMAC_KEY} bytes or more.",
+        )
+    if method != "sha512":
+        _without(values, (_SALT, _RANDOM), "sha512", report)
+    elif values.flag(_RANDOM) and _SALT in values.given:
+        report.warn(_RANDOM, f"It has no effect, because {_SALT} is set.")
+    if method != "hmac-sha256":
+        _without(values, (_HMAC_KEY,), "hmac-sha256", report)
+
+
+def _added(values: Values, report: Report) -> None:
+    """What is named and cannot be concealed would leave in clear."""
+    chunks = values.number(ems("flattener.jsonblob.chunks")) or 0
+    added = {f"payload_chunk{number}" for number in range(1, chunks + 1)}
+    added |= set(_METADATA) if values.flag(ems("embed.kafka.metadata")) else set()
+    for name in values.names(_FIELDS):
+        if name in added:
+            report.problem(_FIELDS, f"{quoted(name)} is a column that the sink adds; name fields of the record.")
+
+
+def _without(values: Values, keys: tuple[str, ...], method: str, report: Report) -> None:
+    for key in keys:
+        if key in values.given:
+            report.warn(key, f"It has no effect unless {_METHOD} is {method}.")

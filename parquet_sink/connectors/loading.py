@@ -1,0 +1,100 @@
+"""One connector file, validated: settings, or everything that is wrong with it."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from parquet_sink.config.key import find
+from parquet_sink.config.providers import Resolved, resolve
+from parquet_sink.config.report import Report, quoted
+from parquet_sink.config.values import read
+from parquet_sink.config.without_effect import suggest, warn_about
+from parquet_sink.connectors.connector_class import DEFAULT_CLASS, ConnectorClass, find_class
+from parquet_sink.connectors.worker import Worker
+from parquet_sink.connectors.worker_keys import WORKER_KEYS
+from parquet_sink.convert import configuration
+from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.plugins import PluginUnusable
+
+_CLASS: Final = "connector.class"
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """settings is None exactly when there are problems. Each problem reads `Invalid [key]. reason`."""
+
+    settings: SinkSettings | None
+    problems: tuple[str, ...]
+    warnings: tuple[str, ...]
+    source: str
+
+    def require(self) -> SinkSettings:
+        """The settings. Raises InvalidConfiguration with every problem, each naming the file."""
+        if self.settings is None:
+            raise InvalidConfiguration([f"{problem} (in {self.source})" for problem in self.problems])
+        return self.settings
+
+
+def load(properties: Mapping[str, str], worker: Worker, *, source: str) -> Loaded:
+    """Validate a connector's keys on top of the worker's defaults; everything wrong is found at once.
+
+    source: the file's name, for messages. Of a file whose connector class is not there only that can be told.
+    """
+    report = Report()
+    resolved = resolve(properties, worker.machine, report)
+    found = _connector_class(resolved, report)
+    settings = None if found is None else _settings(found, properties, resolved, worker, report)
+    return Loaded(settings, tuple(report.problems), tuple(report.warnings), source)
+
+
+def _connector_class(resolved: Resolved, report: Report) -> ConnectorClass | None:
+    name = resolved.values.get(_CLASS, "").strip() or DEFAULT_CLASS
+    if _CLASS in resolved.failed:
+        return None
+    try:
+        return find_class(name)
+    except PluginUnusable as error:
+        hidden = f"What {quoted(resolved.shown[_CLASS])} stands for is no connector class that can be used; correct it."
+        report.problem(_CLASS, hidden if _CLASS in resolved.provided else str(error))
+        return None
+
+
+def _settings(
+    connector: ConnectorClass, properties: Mapping[str, str], resolved: Resolved, worker: Worker, report: Report
+) -> SinkSettings | None:
+    values = read(connector.keys, resolved, report)
+    connector.check(values, worker, report)
+    remarks = configuration.remarks(values, worker.converters)
+    warn_about(connector.keys, values, properties, lambda name: _unknown(name, connector), report, **remarks)
+    return None if report.problems else connector.settings(values, worker)
+
+
+def _unknown(name: str, connector: ConnectorClass) -> str:
+    """What to tell about a key that no file of the class has."""
+    if name.startswith("consumer."):
+        return f"It is unknown in a connector file and has no effect. Did you mean consumer.override.{name[9:]}?"
+    if find(WORKER_KEYS, name) is not None:
+        return "It belongs in the worker file (--worker) and has no effect in a connector file."
+    return "It is unknown and has no effect." + suggest(name, connector.keys, connector.prefixes)
+
+
+def check_unique(loaded: Sequence[Loaded]) -> tuple[str, ...]:
+    """A problem for each name, and each consumer group, that several connectors of one process have."""
+    names: dict[str, list[str]] = defaultdict(list)
+    groups: dict[str, list[str]] = defaultdict(list)
+    for one in loaded:
+        if one.settings is not None:
+            names[one.settings.name].append(one.source)
+            groups[one.settings.kafka.group].append(one.source)
+    shared_names = {tuple(sources) for sources in names.values() if len(sources) > 1}
+    problems = [_shared("name", name, sources) for name, sources in names.items() if len(sources) > 1]
+    for group, sources in groups.items():
+        if len(sources) > 1 and tuple(sources) not in shared_names:
+            problems.append(_shared("consumer.override.group.id", group, sources))
+    return tuple(problems)
+
+
+def _shared(key: str, value: str, sources: list[str]) -> str:
+    return f"Invalid [{key}]. {quoted(value)} is used by {' and '.join(sources)}; give each connector its own."

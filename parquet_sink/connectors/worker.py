@@ -1,0 +1,32 @@
+"""What all connectors of one process start from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from parquet_sink.config.machine import Machine
+from parquet_sink.config.values import NOTHING, Values
+from parquet_sink.kafka.client_settings import ClientSetting
+
+BOOTSTRAP_OPTION = "--bootstrap-servers"
+BOOTSTRAP_VARIABLE = "PARQUET_SINK_BOOTSTRAP_SERVERS"
+DEFAULT_BOOTSTRAP = "localhost:9092"
+
+
+@dataclass(frozen=True)
+class Worker:
+    """The defaults that connectors start from.
+
+    bootstrap_origin: what named the servers, for messages. consumer: Java's names without the prefix `consumer.`.
+    converters: the file's values, of which connectors that name no converter take `value.converter*`, and likewise
+    `key.converter*`.
+    """
+
+    source: str = "no worker file"
+    bootstrap_servers: str = DEFAULT_BOOTSTRAP
+    bootstrap_origin: str = "default"
+    consumer: Mapping[str, ClientSetting] = field(default_factory=dict)
+    isolation_level: str | None = None
+    offset_reset: str | None = None
+    converters: Values = NOTHING
+    override_policy: str = "All"
+    machine: Machine = field(default_factory=Machine)

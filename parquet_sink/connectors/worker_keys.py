@@ -1,0 +1,157 @@
+"""Keys of the worker file (Kafka Connect's connect-standalone.properties)."""
+
+from dataclasses import replace
+from typing import Final
+
+from parquet_sink.config.checks import ABSENT
+from parquet_sink.config.key import Check, Key, NotBuilt, Origin, Type, Value, is_set
+from parquet_sink.convert.keys import CONVERT, CONVERTER_KEYS
+from parquet_sink.kafka.keys import SERVERS, consumer_keys
+
+WORKER: Final = "Keys with a meaning"
+WORKER_READING: Final = "Reading from Kafka, for all connectors"
+WORKER_NO_EFFECT: Final = "Keys without effect"
+WORKER_NOT_BUILT: Final = "Keys that are refused"
+
+_KNOWN_PROVIDERS = ("env", "file", "directory")
+_DISTRIBUTED = "it is a key of Kafka Connect's distributed mode; remove it: several connectors run in one process."
+_REST = "there is no REST API yet; remove it: connectors are given as files to `parquet-sink run`."
+_CLIENT = "it is for Kafka Connect's own clients and never reached a sink's consumer; write consumer.{} for that."
+
+
+def _providers(value: Value) -> str | None:
+    unknown = [name for name in value if name not in _KNOWN_PROVIDERS] if isinstance(value, tuple) else []
+    if not unknown:
+        return None
+    return f"{', '.join(unknown)} is not a provider known here; use {', '.join(_KNOWN_PROVIDERS)}."
+
+
+def _group_id(value: Value) -> str | None:
+    return "All connectors would share one group; set consumer.override.group.id in the connector that needs it."
+
+
+def _no_effect(name: str, reason: str) -> Key:
+    doc = reason[0].upper() + reason[1:]
+    return Key(name, WORKER_NO_EFFECT, Type.STRING, doc, no_effect=reason, origin=Origin.CONNECT)
+
+
+def _refused(name: str, cure: str) -> Key:
+    return Key(
+        name,
+        WORKER_NOT_BUILT,
+        Type.STRING,
+        cure[0].upper() + cure[1:],
+        not_built=NotBuilt("any", is_set, cure),
+        origin=Origin.CONNECT,
+    )
+
+
+def _default_converter(key: Key) -> Key:
+    """The worker's converter is only a default, so it is judged where a connector uses it."""
+    if key.group is not CONVERT:
+        return key
+    doc = key.doc.split(". ")[0].removesuffix(".") + ". Connectors may name their own."
+    return replace(key, group=WORKER, check=None, default_text="", doc=doc)
+
+
+WORKER_KEYS: Final[tuple[Key, ...]] = (
+    Key(
+        "bootstrap.servers",
+        WORKER,
+        Type.LIST,
+        "Brokers to start from. `--bootstrap-servers` wins over the environment variable "
+        "`PARQUET_SINK_BOOTSTRAP_SERVERS`, and that over the worker file.",
+        default_text="localhost:9092, with a warning",
+        check=SERVERS,
+        origin=Origin.CONNECT,
+    ),
+    *(_default_converter(key) for key in CONVERTER_KEYS),
+    Key(
+        "connector.client.config.override.policy",
+        WORKER,
+        Type.STRING,
+        "Which `consumer.override.*` keys connectors may set: all of them, none, or the three that name who signs in "
+        "(`security.protocol`, `sasl.mechanism`, `sasl.jaas.config`).",
+        default="All",
+        choices=("All", "None", "Principal"),
+        origin=Origin.CONNECT,
+    ),
+    Key(
+        "config.providers",
+        WORKER,
+        Type.LIST,
+        "The providers `env`, `file` and `directory` are there without being named.",
+        default=(),
+        check=Check("env, file, directory", _providers),
+        origin=Origin.CONNECT,
+    ),
+    Key(
+        "config.providers.*",
+        WORKER,
+        Type.STRING,
+        "Accepted: the providers are built in, whatever class is named.",
+        origin=Origin.CONNECT,
+    ),
+    Key(
+        "consumer.group.id",
+        WORKER_READING,
+        Type.STRING,
+        "Refused: every connector has a group of its own.",
+        check=Check(ABSENT, _group_id),
+        origin=Origin.CONNECT,
+    ),
+    Key(
+        "consumer.bootstrap.servers",
+        WORKER_READING,
+        Type.LIST,
+        "Wins over `bootstrap.servers` of the worker file, as in Kafka Connect.",
+        check=SERVERS,
+        origin=Origin.CONNECT,
+    ),
+    *consumer_keys("consumer.", WORKER_READING),
+    _no_effect("offset.storage.file.filename", "offsets are in Kafka, in each connector's consumer group."),
+    _no_effect("offset.flush.interval.ms", "offsets are committed after each accepted upload, not on a clock."),
+    _no_effect("offset.flush.timeout.ms", "offsets are committed after each accepted upload, not on a clock."),
+    _no_effect("task.shutdown.graceful.timeout.ms", "a stop waits for the flush in progress; a second signal ends it."),
+    _no_effect("plugin.path", "there are no Java plug-ins to load."),
+    _no_effect("plugin.discovery", "there are no Java plug-ins to load."),
+    _no_effect("internal.*", "there are no topics of the worker's own to encode."),
+    _no_effect("topic.creation.enable", "it is for source connectors."),
+    _no_effect("topic.tracking.*", "it is for Kafka Connect's REST API."),
+    _no_effect("producer.*", "the sink has no producer."),
+    _no_effect("admin.*", "the sink asks brokers with the consumer's settings; use consumer.* keys."),
+    _no_effect("metric.reporters", "there are no Java classes to load."),
+    _no_effect("metrics.*", "it is for Kafka Connect's JMX metrics."),
+    *(_no_effect(f"{name}.*", _CLIENT.format(f"{name}.*")) for name in ("security", "sasl", "ssl")),
+    *(
+        _no_effect(name, _CLIENT.format(name))
+        for name in ("client.id", "client.dns.lookup", "request.timeout.ms", "retry.backoff.ms", "metadata.max.age.ms")
+    ),
+    *(
+        _refused(name, _REST)
+        for name in (
+            "listeners",
+            "listeners.*",
+            "rest.*",
+            "admin.listeners",
+            "admin.listeners.*",
+            "access.control.*",
+            "response.http.headers.config",
+        )
+    ),
+    *(
+        _refused(name, _DISTRIBUTED)
+        for name in (
+            "group.id",
+            "config.storage.*",
+            "status.storage.*",
+            "offset.storage.topic",
+            "offset.storage.replication.factor",
+            "offset.storage.partitions",
+            "session.timeout.ms",
+            "heartbeat.interval.ms",
+            "rebalance.timeout.ms",
+            "exactly.once.source.support",
+        )
+    ),
+)

@@ -1,0 +1,86 @@
+"""Converters by name: Kafka Connect's class names and short names, to what we decode."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from parquet_sink.config.report import did_you_mean, quoted
+from parquet_sink.convert.settings import ConverterKind
+
+JSON_CONVERTER: Final = "org.apache.kafka.connect.json.JsonConverter"
+_CONNECT = "org.apache.kafka.connect.converters"
+_APICURIO = "io.apicurio.registry.utils.converter"
+_SUFFIX = "Converter"
+
+
+@dataclass(frozen=True)
+class Converter:
+    """One converter that we can stand in for.
+
+    kind: what it decodes; of JsonConverter without its envelope, which `schemas.enable` decides. apicurio: it talks
+    to a registry of Apicurio's under names of its own, and has no short name, because Confluent's has it.
+    """
+
+    class_name: str
+    kind: ConverterKind
+    apicurio: bool = False
+
+    @property
+    def simple_name(self) -> str:
+        return self.class_name.rpartition(".")[2]
+
+    @property
+    def short_names(self) -> tuple[str, ...]:
+        """Kafka Connect's aliases (the simple name, and that without `Converter`), then our own word."""
+        if self.apicurio:
+            return ()
+        pruned = self.simple_name.removesuffix(_SUFFIX)
+        return tuple(dict.fromkeys((self.simple_name, pruned, self.kind)))
+
+
+CONVERTERS: Final = (
+    Converter(JSON_CONVERTER, "json"),
+    Converter("io.confluent.connect.avro.AvroConverter", "avro"),
+    Converter("io.confluent.connect.protobuf.ProtobufConverter", "protobuf"),
+    Converter("io.confluent.connect.json.JsonSchemaConverter", "json_schema"),
+    Converter(f"{_APICURIO}.AvroConverter", "avro", apicurio=True),
+    Converter("com.celonis.kafka.connect.ems.converter.XmlConverter", "xml"),
+    Converter("org.apache.kafka.connect.storage.StringConverter", "string"),
+    Converter(f"{_CONNECT}.ByteArrayConverter", "bytes"),
+    Converter(f"{_CONNECT}.BooleanConverter", "boolean"),
+    Converter(f"{_CONNECT}.ShortConverter", "short"),
+    Converter(f"{_CONNECT}.IntegerConverter", "integer"),
+    Converter(f"{_CONNECT}.LongConverter", "long"),
+    Converter(f"{_CONNECT}.FloatConverter", "float"),
+    Converter(f"{_CONNECT}.DoubleConverter", "double"),
+)
+
+_UNREADABLE: Final = {
+    f"{_APICURIO}.ProtobufConverter": "Apicurio's ProtobufConverter puts the message's name into each record in a form "
+    "of its own, which is not read; let producers write Confluent's form, and name "
+    "io.confluent.connect.protobuf.ProtobufConverter.",
+    f"{_APICURIO}.ExtJsonConverter": "Apicurio's ExtJsonConverter wraps each record in a form of its own, which is not "
+    f"read; let producers write plain JSON or JSON with a schema, and name {JSON_CONVERTER}.",
+}
+
+_BY_CLASS = {one.class_name: one for one in CONVERTERS}
+_BY_SHORT_NAME = {name.lower(): one for one in CONVERTERS for name in one.short_names}
+
+
+def find(name: str) -> Converter | None:
+    """The converter of a full class name, or of a short name in any case; None when unknown."""
+    return _BY_CLASS.get(name) or _BY_SHORT_NAME.get(name.lower())
+
+
+def refusal(name: str, shown: str | None = None) -> str | None:
+    """Why a converter cannot be used, and what to write; None when it can.
+
+    shown: the name as messages may show it; None: the name itself.
+    """
+    if find(name) is not None:
+        return None
+    if name in _UNREADABLE:
+        return _UNREADABLE[name]
+    known = ", ".join(one.simple_name for one in CONVERTERS if not one.apicurio)
+    simple = {one.simple_name: one.class_name for one in CONVERTERS if not one.apicurio}
+    hint = did_you_mean(name.rpartition(".")[2], simple, cutoff=0.7) if shown is None else ""
+    return f"{shown or quoted(name)} is no converter known here; known are {known}.{hint}"

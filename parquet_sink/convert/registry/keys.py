@@ -1,0 +1,213 @@
+"""Settings of converters that concern the schema registry, under Confluent's names."""
+
+from parquet_sink.config.key import Origin, Type
+from parquet_sink.convert.converter_setting import (
+    NO_HEADERS,
+    NO_OAUTH,
+    REGISTRY,
+    TLS,
+    Setting,
+    refused_key,
+    setting_key,
+)
+from parquet_sink.convert.registry import addresses
+from parquet_sink.convert.registry import value_checks as checks
+
+_SIGNING_IN = (
+    setting_key(
+        "basic.auth.credentials.source",
+        Type.STRING,
+        "Where user and password come from: the address (`URL`) or `basic.auth.user.info` (`USER_INFO`).",
+        default_text="whichever is there",
+        check=checks.BASIC_SOURCE,
+    ),
+    setting_key(
+        "basic.auth.user.info",
+        Type.PASSWORD,
+        "User and password at the registry. Also taken when no source is set and the address has no user.",
+        check=checks.USER_INFO,
+    ),
+    setting_key(
+        "schema.registry.basic.auth.user.info",
+        Type.PASSWORD,
+        "Older name of `basic.auth.user.info`; it wins over that one, as in Confluent's client.",
+        check=checks.USER_INFO,
+    ),
+    setting_key(
+        "bearer.auth.credentials.source",
+        Type.STRING,
+        "Where the token comes from: `bearer.auth.token`.",
+        default_text="STATIC_TOKEN",
+        check=checks.BEARER_SOURCE,
+    ),
+    setting_key(
+        "bearer.auth.token",
+        Type.PASSWORD,
+        "Token that is sent as `Authorization: Bearer`; in place of user and password.",
+        check=checks.TOKEN,
+    ),
+    *(
+        refused_key(f"bearer.auth.{name}", type_, NO_OAUTH)
+        for name, type_ in (
+            ("issuer.endpoint.url", Type.STRING),
+            ("client.id", Type.STRING),
+            ("client.secret", Type.PASSWORD),
+            ("custom.provider.class", Type.STRING),
+        )
+    ),
+    *(
+        refused_key(
+            f"bearer.auth.{name}",
+            Type.STRING,
+            "It is never sent with a token; sign in at such a registry with basic.auth.user.info.",
+        )
+        for name in ("logical.cluster", "identity.pool.id")
+    ),
+    refused_key("request.header.*", Type.PASSWORD, NO_HEADERS),
+)
+
+_ENCRYPTION = (
+    setting_key(
+        f"{TLS}truststore.location",
+        Type.STRING,
+        f"PEM file with the certificate authorities that may vouch for the registry; `{TLS}truststore.type` must say "
+        "`PEM`. The certificate and the host's name in it are always verified.",
+        default_text="`SSL_CERT_FILE` or the system's",
+    ),
+    setting_key(f"{TLS}truststore.type", Type.STRING, "Kind of that file.", default_text="JKS", check=checks.PEM),
+    refused_key(
+        f"{TLS}truststore.certificates",
+        Type.STRING,
+        f"Certificates are read from a file alone; write them into one, and name it in {TLS}truststore.location.",
+    ),
+    setting_key(
+        f"{TLS}keystore.location",
+        Type.STRING,
+        "PEM file with the certificate that we show to the registry, and its private key; "
+        f"`{TLS}keystore.type` must say `PEM`.",
+    ),
+    setting_key(f"{TLS}keystore.type", Type.STRING, "Kind of that file.", default_text="JKS", check=checks.PEM),
+    setting_key(f"{TLS}key.password", Type.PASSWORD, f"Password of the private key in `{TLS}keystore.location`."),
+    *(
+        refused_key(
+            f"{TLS}keystore.{name}",
+            Type.PASSWORD,
+            f"Certificate and key are read from a file alone; write both into one, and name it in "
+            f"{TLS}keystore.location.",
+        )
+        for name in ("key", "certificate.chain")
+    ),
+    *(
+        setting_key(
+            f"{TLS}{name}.password",
+            Type.PASSWORD,
+            "Password of a Java key store.",
+            no_effect="a PEM file has none; that of a private key is ssl.key.password.",
+        )
+        for name in ("truststore", "keystore")
+    ),
+    setting_key(
+        f"{TLS}*",
+        Type.STRING,
+        "Finer settings of TLS.",
+        no_effect="the TLS library's own rules hold, and certificates are always verified.",
+    ),
+)
+
+_REACHING = (
+    setting_key(
+        "http.read.timeout.ms",
+        Type.INT,
+        "Time that one request to the registry may take, in milliseconds; all requests for one schema may take twice "
+        "as long. Confluent's default is 60000.",
+        default=30_000,
+        minimum=1,
+    ),
+    setting_key(
+        "max.retries",
+        Type.INT,
+        "Times that a request is tried again when the registry is away or answers that it is busy.",
+        default=3,
+        minimum=0,
+        maximum=100,
+    ),
+    setting_key(
+        "max.schemas.per.subject",
+        Type.INT,
+        "Schemas kept in the memory of a process, so that a registry is asked once for each.",
+        default=1_000,
+        minimum=1,
+        maximum=100_000,
+    ),
+    *(
+        setting_key(name, Type.STRING, doc, no_effect=why)
+        for name, doc, why in (
+            (
+                "http.connect.timeout.ms",
+                "Time to reach the registry.",
+                "http.read.timeout.ms bounds the whole request.",
+            ),
+            ("retries.wait.ms", "Pause between retries.", "pauses are the client's own; max.retries bounds how often."),
+            (
+                "retries.max.wait.ms",
+                "Longest pause between retries.",
+                "pauses are the client's own; max.retries bounds how often.",
+            ),
+            ("rule.executors", "Rules of data contracts.", "no rules are run; records are read as they are."),
+            ("rule.actions", "Rules of data contracts.", "no rules are run; records are read as they are."),
+            (
+                "rule.service.loader.enable",
+                "Rules of data contracts.",
+                "no rules are run; records are read as they are.",
+            ),
+            ("use.latest.with.metadata", "Migration of records.", "a record is read by the schema that it names."),
+            ("context.name.strategy", "Contexts of schemas.", "a schema is asked for by its id alone."),
+            ("ignore.modern.dialects", "Dialects of JSON Schema.", "one set of rules reads all of them."),
+        )
+    ),
+    *(
+        refused_key(
+            f"proxy.{name}",
+            Type.STRING,
+            "The registry is reached directly; remove it, and name an address that needs no proxy.",
+        )
+        for name in ("host", "port")
+    ),
+    *(
+        setting_key(
+            f"{side}.schema.id.deserializer",
+            Type.STRING,
+            "Where a schema's id stands: in the record itself, never in headers.",
+            default_text="DualSchemaIdDeserializer",
+            check=checks.ID_READER,
+        )
+        for side in ("key", "value")
+    ),
+    setting_key(
+        "schema.id.bytes",
+        Type.INT,
+        "How many bytes a schema's id has in a record. With Confluent's converters 4. With Apicurio's what "
+        "`apicurio.registry.as-confluent` and `apicurio.registry.id-handler` say; without them 8 when the address is "
+        "that of version 2, else 4.",
+        default_text="by the converter",
+        minimum=4,
+        maximum=8,
+        check=checks.FOUR_OR_EIGHT,
+        origin=Origin.OWN,
+    ),
+)
+
+REGISTRY_SETTINGS = (
+    Setting(
+        setting_key(
+            "schema.registry.url",
+            Type.LIST,
+            "Addresses of the schema registry, http or https, asked in their order. Needed, but for Apicurio's "
+            "converters with `apicurio.registry.url`, over which it wins. A user and password in it "
+            "(`https://user:password@host`) sign in, and are not part of the address that messages show.",
+            check=addresses.REGISTRY_URLS,
+        ),
+        REGISTRY,
+    ),
+    *(Setting(key, REGISTRY) for key in (*_SIGNING_IN, *_ENCRYPTION, *_REACHING)),
+)

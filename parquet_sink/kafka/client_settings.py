@@ -1,0 +1,61 @@
+"""Settings of the Kafka client: the worker's and the connector's together, secrets marked."""
+
+import re
+from collections.abc import Mapping
+
+from parquet_sink.config.report import Report
+from parquet_sink.config.secret import Secret
+
+ClientSetting = str | Secret
+
+_SECRET = re.compile(
+    r"password|passphrase|jaas|secret|credential|token|oauthbearer\.config|user\.info|\.key$|\.pem$", re.IGNORECASE
+)
+_PLAIN = re.compile(r"\.(?:url|id|location|type|alias|class|algorithm)$", re.IGNORECASE)
+# Read into fields of their own, or fixed by the way the sink works.
+_NOT_PASSED_ON = (
+    "bootstrap.servers",
+    "group.id",
+    "isolation.level",
+    "auto.offset.reset",
+    "enable.auto.commit",
+    "key.deserializer",
+    "value.deserializer",
+)
+_PRINCIPAL = ("security.protocol", "sasl.jaas.config", "sasl.mechanism")
+
+
+def is_secret_name(name: str) -> bool:
+    """True for a client setting whose value may not be shown, judged by its name."""
+    return _SECRET.search(name) is not None and _PLAIN.search(name) is None
+
+
+def under(prefix: str, values: Mapping[str, str]) -> dict[str, ClientSetting]:
+    """Settings of the keys with that prefix, trimmed, the prefix removed; blank ones are absent."""
+    found = {name[len(prefix) :]: text.strip() for name, text in values.items() if name.startswith(prefix)}
+    return {name: _marked(name, text) for name, text in found.items() if name and text}
+
+
+def _marked(name: str, text: str) -> ClientSetting:
+    return Secret(text) if is_secret_name(name) else text
+
+
+def merge(
+    bootstrap: str, worker: Mapping[str, ClientSetting], override: Mapping[str, ClientSetting]
+) -> dict[str, ClientSetting]:
+    """What every client of the connector is made with, under Java's names; the override wins."""
+    both = {**worker, **override}
+    passed_on = {name: setting for name, setting in both.items() if name not in _NOT_PASSED_ON}
+    return {"bootstrap.servers": bootstrap, **passed_on}
+
+
+def check_policy(policy: str, override: Mapping[str, ClientSetting], report: Report) -> None:
+    """Kafka Connect's connector.client.config.override.policy."""
+    allowed = {"None": (), "Principal": _PRINCIPAL}.get(policy)
+    for name in override if allowed is not None else ():
+        if name not in (allowed or ()):
+            report.problem(
+                f"consumer.override.{name}",
+                f"The worker file's connector.client.config.override.policy={policy} forbids it; remove the key, or "
+                "set the policy to All.",
+            )

@@ -1,0 +1,174 @@
+"""What happens to files, ranges, records, topic-partitions and connectors: frozen values for whoever listens.
+
+The process in which something happens appends the event to the connector's event log (`state.store.EventLog`); the
+program reads it from there and hands it to its listeners (`runtime.events`). One for each file or range at most, never
+one for each record. Offsets: ends are exclusive. `at_s`: epoch seconds.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from parquet_sink.model.failure import Failure
+from parquet_sink.model.receipts import Receipt
+
+
+@dataclass(frozen=True)
+class Event:
+    """connector: its name. at_s: when it happened, epoch seconds."""
+
+    connector: str
+    at_s: float
+
+    def to_json(self) -> str:
+        return json.dumps({"type": type(self).__name__, **asdict(self)}, separators=(",", ":"))
+
+
+@dataclass(frozen=True)
+class PartitionEvent(Event):
+    """Of one topic-partition."""
+
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True)
+class RangePlanned(PartitionEvent):
+    """A range [start, end) became work of a micro-batch. attempts: made before at its first file."""
+
+    start: int
+    end: int
+    reason: str
+    attempts: int = 0
+
+
+@dataclass(frozen=True)
+class FileAccepted(PartitionEvent):
+    """The target accepted a file."""
+
+    receipt: Receipt
+
+
+@dataclass(frozen=True)
+class FileFailed(PartitionEvent):
+    """The target refused a file, or did not accept it within the retry budget; `receipt.failure` says why."""
+
+    receipt: Receipt
+
+
+@dataclass(frozen=True)
+class RangeFlushed(PartitionEvent):
+    """All of a range [start, end) is accepted, or has no row. records, rows, size_bytes: sums over its files."""
+
+    start: int
+    end: int
+    files: int
+    records: int
+    rows: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class RangePostponed(PartitionEvent):
+    """A range is accepted up to `accepted_until`; the rest is tried again in `wait_s` seconds.
+
+    attempts: made so far at the first file that is not accepted, within `elapsed_s` seconds.
+    """
+
+    start: int
+    end: int
+    accepted_until: int
+    attempts: int
+    elapsed_s: float
+    wait_s: float
+
+
+@dataclass(frozen=True)
+class RangeFailed(PartitionEvent):
+    """A range is accepted up to `accepted_until`, and the connector's query ends because of `failure`."""
+
+    start: int
+    end: int
+    accepted_until: int
+    failure: Failure
+
+
+@dataclass(frozen=True)
+class OffsetCommitted(PartitionEvent):
+    """Everything below `next_offset` was delivered, and the consumer group says so."""
+
+    next_offset: int
+
+
+@dataclass(frozen=True)
+class PartitionUnavailable(PartitionEvent):
+    """It has no leader, or one that does not answer, while others do."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class PartitionAvailable(PartitionEvent):
+    """It answers again."""
+
+
+@dataclass(frozen=True)
+class ConnectorStarting(Event):
+    """Nothing is known yet of its topic-partitions."""
+
+
+@dataclass(frozen=True)
+class ConnectorRunning(Event):
+    """A broker answered, and it is known where its topic-partitions start."""
+
+
+@dataclass(frozen=True)
+class ConnectorWaiting(Event):
+    """No broker answers; it goes on by itself when one does."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class ConnectorStopping(Event):
+    """A stop was asked for; the flush in progress is finished first."""
+
+
+@dataclass(frozen=True)
+class ConnectorStopped(Event):
+    """It has ended as it should."""
+
+
+@dataclass(frozen=True)
+class ConnectorFailed(Event):
+    """It has ended, and its operator must do something."""
+
+    failure: Failure
+
+
+@dataclass(frozen=True)
+class EventsDropped(Event):
+    """The event log is bounded, and so many events were dropped from it before they were read."""
+
+    count: int
+
+
+TYPES: Final[dict[str, type[Event]]] = {
+    one.__name__: one
+    for one in (
+        *(RangePlanned, FileAccepted, FileFailed, RangeFlushed, RangePostponed, RangeFailed, OffsetCommitted),
+        *(PartitionUnavailable, PartitionAvailable, ConnectorStarting, ConnectorRunning, ConnectorWaiting),
+        *(ConnectorStopping, ConnectorStopped, ConnectorFailed, EventsDropped),
+    )
+}
+
+
+def event_from_json(text: str) -> Event:
+    """The inverse of `Event.to_json`. Raises ValueError, KeyError or TypeError for anything else."""
+    fields: dict[str, Any] = json.loads(text)
+    kind = TYPES[fields.pop("type")]
+    if "receipt" in fields:
+        fields["receipt"] = Receipt.from_dict(fields["receipt"])
+    if "failure" in fields:
+        fields["failure"] = Failure.from_dict(fields["failure"])
+    return kind(**fields)

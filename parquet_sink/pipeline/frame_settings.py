@@ -1,0 +1,23 @@
+"""Which settings hold for a DataFrame, whose rows have no offsets and are decoded already."""
+
+from dataclasses import replace
+
+from parquet_sink.config.key import ems
+from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.pipeline.settings import SinkSettings
+
+_NEWER = (
+    "Of a DataFrame's rows with the same key no offset tells which is the newest; name a column that does, for example "
+    "one made by withColumn('changed', current_timestamp())."
+)
+
+
+def for_frame(settings: SinkSettings) -> SinkSettings:
+    """The settings without Kafka's metadata columns, which rows of a DataFrame do not have.
+
+    Raises InvalidConfiguration when primary keys are named and no column that orders rows.
+    """
+    shape = settings.shape
+    if shape.primary_keys and shape.order_field is None:
+        raise InvalidConfiguration([f"Invalid [{ems('order.field.name')}]. {_NEWER}"])
+    return replace(settings, shape=replace(shape, embed_metadata=False))

@@ -1,0 +1,31 @@
+"""The events that the outcome of a range tells of."""
+
+from collections.abc import Iterator
+
+from parquet_sink.model.events import Event, FileAccepted, FileFailed, RangeFailed, RangeFlushed, RangePostponed
+from parquet_sink.model.receipts import Receipt
+from parquet_sink.pipeline.outcome import RangeOutcome
+
+
+def events_of(connector: str, outcome: RangeOutcome) -> Iterator[Event]:
+    """Its files in offset order, then the range. The same outcome always gives equal events."""
+    for receipt in outcome.receipts:
+        yield _of_file(connector, receipt, outcome.ended_at_s)
+    planned = outcome.planned
+    about = (connector, outcome.ended_at_s, planned.topic, planned.partition, planned.start, planned.end)
+    accepted = [receipt for receipt in outcome.receipts if receipt.accepted]
+    if outcome.failure is not None:
+        yield RangeFailed(*about, outcome.accepted_until, outcome.failure)
+    elif outcome.again is not None:
+        again = outcome.again
+        tries = again.tries
+        yield RangePostponed(*about, outcome.accepted_until, tries.attempts, tries.elapsed_s, again.wait_s)
+    else:
+        records, rows = sum(one.records for one in accepted), sum(one.rows for one in accepted)
+        yield RangeFlushed(*about, len(accepted), records, rows, sum(one.size_bytes for one in accepted))
+
+
+def _of_file(connector: str, receipt: Receipt, ended_at_s: float) -> Event:
+    at_s = ended_at_s if receipt.accepted_at is None else receipt.accepted_at
+    kind = FileAccepted if receipt.accepted else FileFailed
+    return kind(connector, at_s, receipt.topic, receipt.partition, receipt)

@@ -1,0 +1,117 @@
+"""Plug-ins by name: those built in, and those of any installed package that declares a Python entry point.
+
+Each room that has plug-ins says what one must have (a protocol) and makes a `Kind` of it. A plug-in is found by its
+full name, by a short name as Kafka Connect derives it (`EmsSinkConnector` and `EmsSink` of
+`com.celonis.kafka.connect.ems.sink.EmsSinkConnector`), or by whatever name its entry point has. Nothing is imported
+before it is asked for, and installed packages are looked through only for a name that is not built in.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, Final, Generic, TypeVar
+
+from parquet_sink.config.report import did_you_mean, printable, quoted
+
+T = TypeVar("T")
+
+CONNECTORS: Final = "parquet_sink.connectors"
+BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
+    CONNECTORS: {
+        "parquet_sink.EmsSink": "parquet_sink.connectors.ems.sink:EmsSink",
+        "com.celonis.kafka.connect.ems.sink.EmsSinkConnector": "parquet_sink.connectors.ems.sink:EmsSink",
+    }
+}
+"""By group and name, where the object is: what pyproject.toml declares, too; so a checkout works without installing."""
+
+
+class PluginUnusable(ValueError):
+    """No plug-in of that name can be used. The text says why and names the cure."""
+
+
+@dataclass(frozen=True)
+class Kind(Generic[T]):
+    """One kind of plug-in. group: of entry points. what: for messages. suffix: what a short name may leave out.
+
+    protocol: what a plug-in must have; a runtime-checkable protocol.
+    """
+
+    group: str
+    what: str
+    suffix: str
+    protocol: type[T]
+
+
+def find(kind: Kind[T], name: str) -> T:
+    """The plug-in of a full name, a short name or an entry point. Raises PluginUnusable."""
+    built_in = BUILT_IN.get(kind.group, {})
+    paths = _matching(kind, name, built_in) or _matching(kind, name, installed(kind))
+    if not paths:
+        raise PluginUnusable(_unknown(kind, name))
+    if len(set(paths.values())) > 1:
+        raise PluginUnusable(f"{quoted(name)} stands for {' and '.join(sorted(paths))}; write one of them in full.")
+    full_name, path = next(iter(paths.items()))
+    return _load(kind, full_name, path)
+
+
+def names(kind: Kind[Any]) -> tuple[str, ...]:
+    """The full names of all plug-ins that are there, built-in ones first."""
+    built_in = BUILT_IN.get(kind.group, {})
+    return (*built_in, *sorted(name for name in installed(kind) if name not in built_in))
+
+
+def installed(kind: Kind[Any]) -> dict[str, str]:
+    """By name, where the object of each entry point is."""
+    return {one.name: one.value for one in entry_points(group=kind.group)}
+
+
+def short_names(kind: Kind[Any], name: str) -> Iterator[str]:
+    """The names that Kafka Connect would take for a class, too: the last part, and that without its suffix."""
+    simple = name.rpartition(".")[2]
+    yield simple
+    if simple.removesuffix(kind.suffix):
+        yield simple.removesuffix(kind.suffix)
+
+
+def _matching(kind: Kind[Any], name: str, known: Mapping[str, str]) -> dict[str, str]:
+    """The known names that a name stands for: itself, or all that it is a short name of."""
+    if name in known:
+        return {name: known[name]}
+    return {full: path for full, path in known.items() if name in short_names(kind, full)}
+
+
+def _unknown(kind: Kind[Any], name: str) -> str:
+    known = names(kind)
+    near = {short: full for full in known for short in (full, *short_names(kind, full))}
+    hint = did_you_mean(name.rpartition(".")[2], near, cutoff=0.7)
+    return (
+        f"{quoted(name)} is no {kind.what} known here; known are {', '.join(map(printable, known))}. Write one of "
+        f"them, or install the Python package that has it.{hint}"
+    )
+
+
+def _load(kind: Kind[T], name: str, path: str) -> T:
+    """The object at `module:attribute`, made when it is a class. Raises PluginUnusable."""
+    module, _, attribute = path.partition(":")
+    try:
+        found: Any = import_module(module)
+        for step in attribute.split("."):
+            found = getattr(found, step)
+        made = found() if isinstance(found, type) else found
+    except Exception as error:  # whatever another's code raises, the file that names it is told
+        reason = f"{type(error).__name__}: {error}"
+        raise PluginUnusable(
+            f"{quoted(name)} cannot be loaded from {path} ({printable(reason)}); correct the package that has it."
+        ) from error
+    if not isinstance(made, kind.protocol):
+        raise PluginUnusable(
+            f"{quoted(name)} at {path} is no {kind.what}: it has no {_missing(kind, made)}; correct the package."
+        )
+    return made
+
+
+def _missing(kind: Kind[Any], made: object) -> str:
+    wanted = sorted(name for name in dir(kind.protocol) if not name.startswith("_"))
+    declared = sorted(name for name in kind.protocol.__annotations__ if name not in wanted)
+    return ", ".join(name for name in (*declared, *wanted) if not hasattr(made, name))

@@ -1,0 +1,80 @@
+"""What the program itself does with a connector's group after its query ended: commit what was accepted, and look."""
+
+import logging
+from collections.abc import Sequence
+
+from parquet_sink.errors import ConnectorError
+from parquet_sink.kafka.group_offsets import GroupOffsets, Key, Plan
+from parquet_sink.model.progress import Accepted
+from parquet_sink.runtime.restarts import Positions
+from parquet_sink.spark.handoff import Handoff
+from parquet_sink.state.store import StateStore
+
+log = logging.getLogger(__name__)
+
+
+def commit_accepted(given: Handoff, state: StateStore) -> None:
+    """Commits what the target accepted in the micro-batch that ended early, and nothing else. Failures are logged."""
+    accepted = state.accepted()
+    if not accepted:
+        return
+    group = GroupOffsets(given.settings.kafka, given.instance)
+    try:
+        _advance(group, accepted)
+    except ConnectorError as error:
+        log.warning("connector %s: %s The files after it are sent again.", given.settings.name, error)
+    finally:
+        group.close()
+
+
+def _advance(group: GroupOffsets, accepted: Sequence[Accepted]) -> None:
+    group.advance(
+        {(one.topic, one.partition): one.next_offset for one in accepted},
+        {
+            (one.topic, one.partition): Plan(one.start, one.end, one.reason)
+            for one in accepted
+            if one.next_offset < one.end
+        },
+    )
+
+
+def positions(given: Handoff, state: StateStore) -> Positions:
+    """Where the connector stands: as its group says, else as it was last seen."""
+    seen = next_offsets(state)
+    if not seen:
+        return Positions()
+    group = GroupOffsets(given.settings.kafka, given.instance)
+    try:
+        found = group.read(list(seen))
+    except ConnectorError:  # a broker that is away; it will be told where it matters
+        return Positions(seen)
+    finally:
+        group.close()
+    committed = {key: max(one.offset, seen[key]) for key, one in found.items()}
+    in_flight = [key for key, one in found.items() if one.plan is not None and committed[key] < one.plan.end]
+    return Positions({**seen, **committed}, in_flight)
+
+
+def next_offsets(state: StateStore) -> dict[Key, int]:
+    """The next offset to be delivered of each topic-partition, as last seen."""
+    accepted = {(one.topic, one.partition): one.next_offset for one in state.accepted()}
+    return {
+        (one.topic, one.partition): max(one.start, accepted.get((one.topic, one.partition), 0))
+        for one in state.progress()
+    }
+
+
+def undelivered(state: StateStore) -> dict[Key, tuple[int, int]]:
+    """Topic-partitions with records that are not delivered: the first of them, and how many, as last seen."""
+    reached = next_offsets(state)
+    ends = {(one.topic, one.partition): one.end for one in state.progress()}
+    return {key: (at, ends[key] - at) for key, at in reached.items() if ends[key] > at}
+
+
+def stopped_message(name: str, behind: dict[Key, tuple[int, int]], most: int = 10) -> str:
+    """What a connector leaves undelivered when it stops, for the log. behind: as `undelivered` gives it."""
+    records = sum(count for _, count in behind.values())
+    places = [f"{topic} {partition} from offset {at}" for (topic, partition), (at, _) in sorted(behind.items())]
+    rest = [f"and {len(places) - most} more"] if len(places) > most else []
+    where = ", ".join([*places[:most], *rest])
+    return f"connector {name}: stopped with lag {records:,} ({where}); the next start goes on there"

@@ -1,0 +1,67 @@
+"""One log line for each file, and for each connector that begins or ends: what there is without a terminal."""
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from parquet_sink.model.events import (
+    Event,
+    EventsDropped,
+    FileAccepted,
+    OffsetCommitted,
+    RangeFlushed,
+    RangePlanned,
+    RangePostponed,
+)
+from parquet_sink.model.receipts import Receipt
+from parquet_sink.runtime.status import Status, status_after
+
+log = logging.getLogger(__name__)
+
+STATUS_LINES: Final = {Status.STARTING: "starting; it waits for Java and Spark, which take 10 to 15 s to load"}
+"""Of a status that says too little by itself."""
+
+
+class LogLines:
+    """A `runtime.events.Listener`. Files and connectors at INFO, ranges and commits at DEBUG."""
+
+    def __init__(self) -> None:
+        self._status: dict[str, Status | None] = {}
+
+    def on_event(self, event: Event) -> None:
+        if isinstance(event, FileAccepted):
+            log.info("%s", describe_file(event.receipt))
+        elif isinstance(event, EventsDropped):
+            log.warning(
+                "connector %s: %d events were dropped before they were read, so log lines of files are missing. "
+                "No record is.",
+                *(event.connector, event.count),
+            )
+        elif isinstance(event, RangePlanned | RangeFlushed | RangePostponed | OffsetCommitted):
+            log.debug("%s", event)
+        else:
+            self._on_status(event)
+
+    def refresh(self, connectors: Sequence[object]) -> None:
+        """Everything was said when it happened."""
+
+    def close(self, connectors: Sequence[object]) -> None:
+        """Everything was said when it happened."""
+
+    def _on_status(self, event: Event) -> None:
+        before = self._status.get(event.connector)
+        after = status_after(event, before)
+        if after is not None and after is not before:
+            self._status[event.connector] = after
+            log.info("connector %s: %s", event.connector, STATUS_LINES.get(after, after))
+
+
+def describe_file(receipt: Receipt) -> str:
+    """One accepted file in one line."""
+    upload_s = receipt.seconds.get("upload", 0.0)
+    attempts = f", {receipt.attempts} attempts" if receipt.attempts > 1 else ""
+    return (
+        f"connector {receipt.connector}: accepted {receipt.file_name} "
+        f"({receipt.rows} rows, {receipt.size_bytes} bytes, rotated by {receipt.reason}, "
+        f"upload {upload_s:.2f} s{attempts})"
+    )

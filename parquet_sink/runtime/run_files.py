@@ -1,0 +1,58 @@
+"""What a running connector owns on this machine: its lock, its run folder, and its state store."""
+
+import shutil
+from pathlib import Path
+
+from parquet_sink.files.cleanup import prepare, remove_leftovers
+from parquet_sink.files.lock import ConnectorLock
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.spark import handoff
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import SLOTS, STARTED
+
+
+class RunFiles:
+    """From `prepare` to `close`. handoff and state are None until then."""
+
+    def __init__(self, settings: SinkSettings, folder: Path) -> None:
+        self._settings, self._folder = settings, folder
+        self._lock = ConnectorLock(settings.files.tmp_dir, settings.name)
+        self.handoff: handoff.Handoff | None = None
+        self.state: SqliteStore | None = None
+
+    def prepare(self) -> None:
+        """Takes the lock, removes what an earlier run left, and makes folder and store. Raises ConnectorError."""
+        tmp_dir = self._settings.files.tmp_dir
+        prepare(tmp_dir)
+        self._lock.acquire()
+        remove_leftovers(tmp_dir, self._settings.name)
+        self.handoff = handoff.write(self._settings, self._folder)
+        self.state = SqliteStore.for_new_run(self.handoff.state_path)
+
+    def missing(self) -> list[Path]:
+        """Of the files that the connector's processes share, those that somebody removed."""
+        assert self.handoff is not None
+        return [path for path in (*self.handoff.files, self.handoff.state_path) if not path.exists()]
+
+    def restore(self, slots: int) -> None:
+        """Makes what is missing anew, from what this process holds. Raises StorageFailed, OSError."""
+        assert self.handoff is not None
+        assert self.state is not None
+        if not self.missing():
+            return
+        self.handoff = handoff.write(self._settings, self._folder, self.handoff.instance)
+        if self.handoff.state_path.exists():
+            return
+        self._lock.release()  # it may be of a file that is gone as well
+        self._lock.acquire()
+        self.state.close()
+        self.state = SqliteStore.for_new_run(self.handoff.state_path)
+        self.state.set(SLOTS, slots)
+        self.state.set(STARTED, True)
+
+    def close(self) -> None:
+        """Releases the lock and removes the run folder; the store's file stays."""
+        if self.state is not None:
+            self.state.close()
+        self._lock.release()
+        shutil.rmtree(self._folder, ignore_errors=True)

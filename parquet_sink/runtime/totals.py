@@ -1,0 +1,89 @@
+"""Sums over the accepted files of one connector, and how each of its topic-partitions stands, for a view."""
+
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from parquet_sink.model.progress import PartitionProgress
+from parquet_sink.model.receipts import Receipt
+
+RATE_WINDOW_S: Final = 10.0
+Key = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class PartitionView:
+    """One topic-partition. lag: records. oldest_s: age of the oldest unflushed record. rate: accepted records/s.
+
+    away: it has no leader, or one that does not answer.
+    """
+
+    topic: str
+    partition: int
+    lag: int
+    oldest_s: float | None
+    last: Receipt | None
+    rate: float
+    away: bool = False
+
+
+@dataclass
+class FileTotals:
+    """Sums over accepted files since `since_s` (epoch seconds). last: the last file of each topic-partition."""
+
+    since_s: float
+    files: int = 0
+    rows: int = 0
+    size_bytes: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    last: dict[Key, Receipt] = field(default_factory=dict)
+    _recent: dict[Key, deque[tuple[float, int]]] = field(default_factory=dict)
+
+    def add(self, receipt: Receipt) -> None:
+        """Adds an accepted file."""
+        key = (receipt.topic, receipt.partition)
+        self.files += 1
+        self.rows += receipt.rows
+        self.size_bytes += receipt.size_bytes
+        self.reasons[receipt.reason] += 1
+        self.last[key] = receipt
+        self._recent.setdefault(key, deque()).append((receipt.accepted_at or 0.0, receipt.records))
+
+    def rate(self, key: Key, now_s: float) -> float:
+        """Records per second of a topic-partition that were accepted in the last RATE_WINDOW_S."""
+        recent = self._recent.get(key, deque())
+        while recent and recent[0][0] < now_s - RATE_WINDOW_S:
+            recent.popleft()
+        window_s = min(max(now_s - self.since_s, 1.0), RATE_WINDOW_S)
+        return sum(records for _, records in recent) / window_s
+
+    def partitions(
+        self, progress: Sequence[PartitionProgress], accepted: Mapping[Key, int], now_s: float
+    ) -> list[PartitionView]:
+        """How topic-partitions stand at `now_s`, epoch seconds. accepted: next offsets, where newer."""
+        return [self._partition(one, accepted.get((one.topic, one.partition), 0), now_s) for one in progress]
+
+    def _partition(self, progress: PartitionProgress, accepted: int, now_s: float) -> PartitionView:
+        key = (progress.topic, progress.partition)
+        lag = max(progress.end - max(progress.start, accepted), 0)
+        waits = lag > 0 and progress.oldest_ms is not None and accepted <= progress.start
+        oldest_s = max(now_s - progress.oldest_ms / 1000, 0.0) if waits and progress.oldest_ms is not None else None
+        return PartitionView(*key, lag, oldest_s, self.last.get(key), self.rate(key, now_s), progress.away)
+
+
+def describe_totals(totals: FileTotals) -> str:
+    """What was accepted so far, in words."""
+    if not totals.files:
+        return "no file yet"
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in totals.reasons.most_common())
+    plural = "" if totals.files == 1 else "s"
+    return f"{totals.files:,} file{plural} ({reasons}), {totals.rows:,} rows, {format_size(totals.size_bytes)}"
+
+
+def format_size(size_bytes: int) -> str:
+    """Bytes in a unit that fits, 1,000 by 1,000."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size_bytes >= scale:
+            return f"{size_bytes / scale:,.1f} {unit}"
+    return f"{size_bytes:,} bytes"

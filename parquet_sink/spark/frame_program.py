@@ -1,0 +1,89 @@
+"""For PySpark programs: the sink for any DataFrame.
+
+from parquet_sink import spark as parquet_sink
+
+parquet_sink.register(session)
+with parquet_sink.dataframes("events.properties") as options:
+frame.writeStream.format("parquet_sink").options(**options).option("checkpointLocation", folder).start()
+other.write.format("parquet_sink").options(**options).mode("append").save()
+"""
+
+import logging
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from parquet_sink.config.files import read_configuration, this_machine
+from parquet_sink.config.key import ems
+from parquet_sink.connectors.loading import load
+from parquet_sink.connectors.worker_file import load_worker
+from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.files.lock import ConnectorLock
+from parquet_sink.pipeline.frame_settings import for_frame
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.spark import handoff
+
+log = logging.getLogger(__name__)
+
+_STANDS_IN: Final = {
+    "topics": "none",
+    "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "value.converter.schemas.enable": "false",
+    ems("commit.interval.ms"): "1000",
+    "consumer.override.bootstrap.servers": "none:9092",
+}
+"""Keys without which no connector file is whole, and which mean nothing for a DataFrame."""
+_NO_EFFECT: Final = ("topics", "topics.regex", "value.converter", "key.converter", "consumer.override.", "tasks.max")
+_INTERVAL: Final = ems("commit.interval.ms")
+_METADATA: Final = ems("embed.kafka.metadata")
+
+
+@contextmanager
+def dataframes(file: str, *, worker: str | None = None) -> Iterator[dict[str, str]]:
+    """The options of the sink for DataFrames; keep it open as long as queries or saves run.
+
+    file: a connector file, whose keys about Kafka and converters may be left out. worker: a worker file, for the
+    providers of secrets in it. Warnings are logged. Raises InvalidConfiguration, StorageFailed, and AnotherInstance
+    when a connector of this name runs on this machine already.
+    """
+    settings = _settings(file, worker)
+    with (
+        ConnectorLock(settings.files.tmp_dir, settings.name),
+        tempfile.TemporaryDirectory(prefix="parquet-sink-") as folder,
+    ):
+        handoff.write(settings, Path(folder))
+        yield {handoff.RUN_FOLDER: folder}
+
+
+def _settings(file: str, worker: str | None) -> SinkSettings:
+    parsed = read_configuration(file)
+    if parsed.properties.get(_METADATA, "false").strip().lower() == "true":
+        raise InvalidConfiguration(
+            [
+                (
+                    f"Invalid [{_METADATA}]. Rows of a DataFrame have no Kafka metadata; leave it out, and select the "
+                    f"columns that you want. (in {file})"
+                )
+            ]
+        )
+    shared = {} if worker is None else read_configuration(worker).properties
+    defaults = load_worker(shared, source=worker or "no worker file", machine=this_machine()).require()
+    given = {name: value for name, value in parsed.properties.items() if not _is_about_kafka(name)}
+    loaded = load({**given, **_STANDS_IN}, defaults, source=file)
+    for warning in (*parsed.warnings, *loaded.warnings, *_without_effect(parsed.properties)):
+        log.warning("%s (in %s)", warning, file)
+    return for_frame(loaded.require())
+
+
+def _is_about_kafka(name: str) -> bool:
+    return name.startswith(_NO_EFFECT) or name == _INTERVAL
+
+
+def _without_effect(properties: Mapping[str, str]) -> Iterator[str]:
+    for name in properties:
+        if name == _INTERVAL:
+            yield f"Warning [{name}]. It has no effect for a DataFrame: the trigger of the query says when a batch is."
+        elif _is_about_kafka(name):
+            yield f"Warning [{name}]. It has no effect for a DataFrame, whose rows Spark has read and decoded."

@@ -1,0 +1,61 @@
+"""What topics taught, in SQLite. A row for each thing learned, so that planned ranges keep what was known then."""
+
+from collections.abc import Sequence
+
+from parquet_sink.model.ranges import Known, PlannedRange
+from parquet_sink.state.sqlite.database import Database
+
+
+class SqliteLearned(Database):
+    """Implements `state.store.LearnedState`."""
+
+    def learn(self, topic: str, known: Known) -> None:
+        with self._transaction() as db:
+            before = self.learned().get(topic)
+            after = known if before is None else before.updated(known)
+            if after == before:
+                return
+            db.execute(
+                "insert into knowledge (topic, schema, bytes_per_row, bytes_per_record) values (?, ?, ?, ?)",
+                (topic, after.schema, after.bytes_per_row, after.bytes_per_record),
+            )
+            db.execute(
+                "delete from knowledge where topic = ? "
+                "and id not in (select max(id) from knowledge group by topic) "
+                "and id not in (select knowledge from planned where knowledge is not null)",
+                (topic,),
+            )
+
+    def learned(self) -> dict[str, Known]:
+        rows = self._connection.execute(
+            "select topic, schema, bytes_per_row, bytes_per_record from knowledge "
+            "where id in (select max(id) from knowledge group by topic)"
+        )
+        return {topic: Known(*learned) for topic, *learned in rows}
+
+    def bytes_per_record(self) -> dict[str, float | None]:
+        return dict(
+            self._connection.execute(
+                "select topic, bytes_per_record from knowledge "
+                "where id in (select max(id) from knowledge group by topic)"
+            )
+        )
+
+    def record_planned(self, ranges: Sequence[PlannedRange], recipe: str) -> None:
+        with self._transaction() as db:
+            db.executemany(
+                "insert or replace into planned values (?1, ?2, ?3, ?4, ?5, ?6, "
+                "(select max(id) from knowledge where topic = ?1))",
+                [(r.topic, r.partition, r.start, r.end, r.reason, recipe) for r in ranges],
+            )
+
+    def planned(self, recipe: str) -> dict[tuple[str, int], PlannedRange]:
+        rows = self._connection.execute(
+            "select p.topic, partition, start, end, reason, schema, bytes_per_row, bytes_per_record "
+            "from planned p left join knowledge k on k.id = p.knowledge where recipe = ?",
+            (recipe,),
+        )
+        return {
+            (topic, partition): PlannedRange(topic, partition, start, end, reason, known=Known(*known))
+            for topic, partition, start, end, reason, *known in rows
+        }

@@ -1,0 +1,47 @@
+"""The state store in one SQLite file, and how a run begins with it."""
+
+import logging
+import sqlite3
+from pathlib import Path
+
+from parquet_sink.errors import StorageFailed
+from parquet_sink.state.sqlite.events import SqliteEvents
+from parquet_sink.state.sqlite.learned import SqliteLearned
+from parquet_sink.state.sqlite.run import SqliteRun
+
+log = logging.getLogger(__name__)
+
+
+class SqliteStore(SqliteRun, SqliteLearned, SqliteEvents):
+    """Implements `state.store.StateStore`. Opens the file at `path`, making it when absent; each process its own."""
+
+    @classmethod
+    def for_new_run(cls, path: Path) -> "SqliteStore":
+        """The store of a run that begins. A file that cannot be read is made anew. Raises StorageFailed."""
+        try:
+            store = cls(path)
+            store.begin_run()
+        except sqlite3.DatabaseError as error:
+            log.warning("state file %s cannot be used (%s); it is made anew", path, error)
+            for suffix in ("", "-wal", "-shm"):
+                path.with_name(path.name + suffix).unlink(missing_ok=True)
+            return cls._created(path)
+        return store
+
+    @classmethod
+    def _created(cls, path: Path) -> "SqliteStore":
+        try:
+            return cls(path)
+        except sqlite3.DatabaseError as error:
+            raise StorageFailed(
+                f"State file {path} cannot be made: {error}. "
+                f"Check the disk, or set connect.ems.tmp.dir to another folder."
+            ) from None
+
+    def begin_run(self) -> None:
+        """Forgets what belonged to an earlier run; what topics taught stays.
+
+        Raises sqlite3.DatabaseError for a file that another version of this program made.
+        """
+        self.learned()
+        self._drop_run_tables()

@@ -1,0 +1,115 @@
+"""Files of one process validated together, and the report an operator reads."""
+
+from pathlib import Path
+
+import pytest
+
+from parquet_sink.config.files import read_configuration, this_machine
+from parquet_sink.config.machine import Machine
+from parquet_sink.connectors.check import check_files, format_report
+from parquet_sink.errors import InvalidConfiguration
+
+GOOD = """\
+name=orders
+topics=orders
+value.converter=json
+value.converter.schemas.enable=false
+connect.ems.endpoint=https://h/x
+connect.ems.authorization.key=AppKey ${file:SECRETS:key}
+connect.ems.target.table=ORDERS
+connect.ems.commit.size.bytes=100000
+connect.ems.commit.records=10
+connect.ems.commit.interval.ms=1000
+"""
+
+
+def _write(folder: Path, name: str, text: str) -> str:
+    path = folder / name
+    path.write_text(text.replace("SECRETS", str(folder / "secrets")), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a file of secrets."""
+    (tmp_path / "secrets").write_text("key = canary\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_good_files_give_settings_and_a_short_report(folder: Path) -> None:
+    """Secrets come from their file; the report says what runs."""
+    worker = _write(folder, "w.properties", "bootstrap.servers=k:1")
+    path = _write(folder, "a.properties", GOOD)
+    checked = check_files([path], worker)
+    (settings,) = checked.require()
+    assert settings.push.authorization.reveal() == "AppKey canary"
+    assert format_report(checked) == (f"{worker}: OK (worker)\n{path}: OK (connector orders: orders -> table ORDERS)")
+
+
+def test_problems_of_all_files_are_told_together(folder: Path) -> None:
+    """Worker, connectors, unreadable files: one run names everything."""
+    worker = _write(folder, "w.properties", "bootstrap.servers=k:1\ngroup.id=g\nplugin.path=/p\n")
+    good = _write(folder, "a.properties", GOOD)
+    bad = _write(folder, "b.properties", GOOD.replace("records=10", "records=x") + "topics=orders\n")
+    twin = _write(folder, "c.properties", GOOD)
+    checked = check_files([good, bad, twin, str(folder / "none")], worker)
+    report = format_report(checked).splitlines()
+    assert report == [
+        f"{worker}: 1 problem",
+        (
+            "  Invalid [group.id]. Its feature is not built yet: it is a key of Kafka Connect's distributed "
+            "mode; remove it: "
+            "several connectors run in one process."
+        ),
+        "  Warning [plugin.path]. It has no effect here: there are no Java plug-ins to load.",
+        f"{good}: OK (connector orders: orders -> table ORDERS)",
+        f"{bad}: 1 problem",
+        '  Invalid [connect.ems.commit.records]. "x" is not a whole number; write digits only, 1 or more.',
+        "  Warning [topics]. It is set twice (in lines 2 and 11); the last one counts.",
+        f"{twin}: OK (connector orders: orders -> table ORDERS)",
+        f"{folder / 'none'}: 1 problem",
+        f"  Invalid file [{folder / 'none'}]. It cannot be read (No such file or directory); correct the path.",
+        f'Invalid [name]. "orders" is used by {good} and {twin}; give each connector its own.',
+    ]
+    with pytest.raises(InvalidConfiguration) as caught:
+        checked.require()
+    assert len(caught.value.problems) == 4
+    assert len(checked.warnings) == 2
+    assert "canary" not in repr(checked) + str(caught.value)
+
+
+def test_without_a_worker_file_connectors_are_judged_by_themselves(folder: Path) -> None:
+    """The servers' default is said once, not for each connector."""
+    checked = check_files([_write(folder, "a.properties", GOOD)])
+    assert checked.problems == ()
+    assert format_report(checked).count("Warning [bootstrap.servers]") == 1
+    assert check_files([], bootstrap_servers="k:1").warnings == ()
+
+
+def test_an_unreadable_worker_file_does_not_hide_the_connectors_problems(folder: Path) -> None:
+    """Both are told."""
+    checked = check_files([_write(folder, "a.properties", "topics=a/b")], str(folder / "none"), machine=Machine())
+    assert checked.problems[0].startswith(f"Invalid file [{folder / 'none'}]")
+    assert any(problem.startswith("Invalid [topics]") for problem in checked.problems)
+
+
+def test_a_file_of_unreasonable_size_is_refused(folder: Path) -> None:
+    """A configuration is small; reading is bounded."""
+    path = _write(folder, "big", "#" * (1024 * 1024 + 1))
+    with pytest.raises(InvalidConfiguration, match="larger than 1048576 bytes"):
+        read_configuration(path)
+    with pytest.raises(InvalidConfiguration, match="Is a directory"):
+        read_configuration(str(folder))
+
+
+def test_this_machine_reads_files_and_keeps_the_environment_out_of_its_repr(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The real machine knows its folders and never prints its environment."""
+    monkeypatch.setenv("CANARY_VARIABLE", "canary-9d")
+    machine = this_machine()
+    assert machine.environ["CANARY_VARIABLE"] == "canary-9d"
+    assert machine.read_text(str(folder / "secrets")) == "key = canary\n"
+    assert machine.is_file(str(folder / "secrets"))
+    assert not machine.is_file(str(folder))
+    assert "canary-9d" not in repr(machine)

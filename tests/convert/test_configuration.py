@@ -1,0 +1,354 @@
+"""Converters: their names, whose settings count, and what is said about settings of others."""
+
+import pytest
+
+from parquet_sink.config.machine import Machine
+from parquet_sink.connectors.ems.keys import EMS_KEYS
+from parquet_sink.connectors.loading import Loaded, load
+from parquet_sink.connectors.worker_file import LoadedWorker, load_worker
+from parquet_sink.convert.converter_setting import Setting
+from parquet_sink.convert.converters import CONVERTERS, JSON_CONVERTER
+from parquet_sink.convert.keys import SETTINGS
+from parquet_sink.convert.registry.settings import RegistrySettings
+from parquet_sink.convert.settings import ConverterKind, ConverterSettings
+
+E = "connect.ems."
+V, K = "value.converter", "key.converter"
+CONNECT = "org.apache.kafka.connect"
+AVRO = "io.confluent.connect.avro.AvroConverter"
+CANARY = "canary-77aa"
+MACHINE = Machine(environ={"SECRET": CANARY})
+BASE = {
+    "name": "orders",
+    "topics": "orders",
+    f"{E}endpoint": "https://h/x",
+    f"{E}authorization.key": "AppKey k",
+    f"{E}target.table": "ORDERS",
+    f"{E}commit.size.bytes": "10000000",
+    f"{E}commit.records": "1000",
+    f"{E}commit.interval.ms": "30000",
+}
+URL = {f"{V}.schema.registry.url": "https://r:8081"}
+
+
+def _worker(properties: dict[str, str] | None = None) -> LoadedWorker:
+    return load_worker({"bootstrap.servers": "k:1", **(properties or {})}, source="w.properties", machine=MACHINE)
+
+
+def _load(properties: dict[str, str], worker: dict[str, str] | None = None) -> Loaded:
+    return load({**BASE, **properties}, _worker(worker).require(), source="f.properties")
+
+
+def _value(properties: dict[str, str], worker: dict[str, str] | None = None) -> ConverterSettings:
+    return _load(properties, worker).require().value
+
+
+NAMES: list[tuple[str, ConverterKind]] = [
+    (JSON_CONVERTER, "json_envelope"),
+    (f"{CONNECT}.storage.StringConverter", "string"),
+    (f"{CONNECT}.converters.ByteArrayConverter", "bytes"),
+    (f"{CONNECT}.converters.BooleanConverter", "boolean"),
+    (f"{CONNECT}.converters.ShortConverter", "short"),
+    (f"{CONNECT}.converters.IntegerConverter", "integer"),
+    (f"{CONNECT}.converters.LongConverter", "long"),
+    (f"{CONNECT}.converters.FloatConverter", "float"),
+    (f"{CONNECT}.converters.DoubleConverter", "double"),
+    ("com.celonis.kafka.connect.ems.converter.XmlConverter", "xml"),
+    (AVRO, "avro"),
+    ("io.confluent.connect.protobuf.ProtobufConverter", "protobuf"),
+    ("io.confluent.connect.json.JsonSchemaConverter", "json_schema"),
+    ("io.apicurio.registry.utils.converter.AvroConverter", "avro"),
+    *(("JsonConverter", "json_envelope"), ("Json", "json_envelope"), ("json", "json_envelope")),
+    *(("avroconverter", "avro"), ("Avro", "avro"), ("avro", "avro"), ("AVRO", "avro")),
+    *(("ProtobufConverter", "protobuf"), ("protobuf", "protobuf")),
+    *(("JsonSchema", "json_schema"), ("json_schema", "json_schema"), ("jsonschema", "json_schema")),
+    *(("xml", "xml"), ("String", "string"), ("string", "string")),
+    *(("bytes", "bytes"), ("bytearray", "bytes"), ("ByteArray", "bytes")),
+    *(("boolean", "boolean"), ("short", "short"), ("integer", "integer")),
+    *(("long", "long"), ("float", "float"), ("double", "double")),
+]
+
+
+@pytest.mark.parametrize("place", ["connector file", "worker file"])
+@pytest.mark.parametrize("side", [V, K])
+@pytest.mark.parametrize(("name", "kind"), NAMES)
+def test_every_name_of_a_converter_is_understood(name: str, kind: ConverterKind, side: str, place: str) -> None:
+    """Full class names, Kafka Connect's aliases and our words; for values and keys, in either file."""
+    settings = {side: name}
+    if kind in ("avro", "protobuf", "json_schema"):
+        settings[f"{side}.schema.registry.url"] = "https://r:8081"
+    other = {} if side == V else {V: "bytes"}
+    loaded = _load({**settings, **other}) if place == "connector file" else _load(other, settings)
+    assert loaded.warnings == ()
+    found = loaded.require()
+    assert (found.value if side == V else found.key) is not None
+    assert (found.value if side == V else found.key or found.value).kind == kind
+
+
+def test_every_converter_is_tried_above() -> None:
+    """No converter is known that no test names."""
+    assert {one.class_name for one in CONVERTERS} <= {name for name, _ in NAMES}
+
+
+KNOWN = (
+    "known are JsonConverter, AvroConverter, ProtobufConverter, JsonSchemaConverter, XmlConverter, StringConverter, "
+    "ByteArrayConverter, BooleanConverter, ShortConverter, IntegerConverter, LongConverter, FloatConverter, "
+    "DoubleConverter."
+)
+UNKNOWN = [
+    ("x.AvroConverter", f'"x.AvroConverter" is no converter known here; {KNOWN} Did you mean {AVRO}?'),
+    ("io.debezium.Zzz", f'"io.debezium.Zzz" is no converter known here; {KNOWN}'),
+    (
+        "io.apicurio.registry.utils.converter.ProtobufConverter",
+        (
+            "Apicurio's ProtobufConverter puts the message's name into each record in a form of its own, which is not "
+            "read; let producers write Confluent's form, and name io.confluent.connect.protobuf.ProtobufConverter."
+        ),
+    ),
+    (
+        "io.apicurio.registry.utils.converter.ExtJsonConverter",
+        (
+            "Apicurio's ExtJsonConverter wraps each record in a form of its own, which is not read; let producers "
+            f"write plain JSON or JSON with a schema, and name {JSON_CONVERTER}."
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize("side", [V, K])
+@pytest.mark.parametrize(("name", "reason"), UNKNOWN)
+def test_an_unknown_converter_is_refused_by_name(name: str, reason: str, side: str) -> None:
+    """With what is known, and nothing said about its settings; a worker's converter is judged where it is used."""
+    more = {side: name, f"{side}.some.setting": "x"}
+    loaded = _load({V: "bytes", **more})
+    assert loaded.problems == (f"Invalid [{side}]. {reason}",)
+    assert loaded.warnings == ()
+    assert (_worker(more).problems, _worker(more).warnings) == ((), ())
+    other = {} if side == V else {V: "bytes"}
+    inherited = _load(other, more)
+    assert inherited.problems == (f"Invalid [{side}]. {reason} It is set in w.properties.",)
+    assert _load({V: "bytes", K: "bytes"}, more).problems == ()
+
+
+def test_a_converter_from_a_provider_is_not_shown() -> None:
+    """The placeholder is named, not what it stands for."""
+    for loaded in (_load({V: "${env:SECRET}"}), _load({}, {V: "${env:SECRET}"})):
+        (problem,) = loaded.problems
+        assert "${env:SECRET}" in problem
+        assert CANARY not in problem
+
+
+def test_a_value_converter_is_needed_and_a_key_converter_is_not() -> None:
+    """Nothing is guessed about values; keys stay bytes."""
+    (problem,) = _load({}).problems
+    assert problem == (
+        "Invalid [value.converter]. It is set neither here nor in the worker file; name the records' converter, for "
+        f"plain JSON objects {JSON_CONVERTER} with value.converter.schemas.enable=false."
+    )
+    assert _load({V: "bytes"}).require().key is None
+
+
+def test_json_has_an_envelope_unless_told_otherwise() -> None:
+    """Kafka Connect's default of schemas.enable is true."""
+    assert _value({V: "json"}).kind == "json_envelope"
+    assert _value({V: "json", f"{V}.schemas.enable": "true"}).kind == "json_envelope"
+    assert _value({V: "json", f"{V}.schemas.enable": "false"}).kind == "json"
+    assert _value({V: "json", f"{V}.schemas.enable": " "}).kind == "json_envelope"
+
+
+def test_a_converter_named_in_the_connector_file_takes_nothing_from_the_worker() -> None:
+    """As in Kafka Connect, also when it is the same converter."""
+    worker = {V: "json", f"{V}.schemas.enable": "false", f"{V}.replace.null.with.default": "false"}
+    assert _value({}, worker) == ConverterSettings("json", replace_null_with_default=False)
+    assert _value({V: "json"}, worker) == ConverterSettings("json_envelope")
+    avro = {V: "avro", f"{V}.schema.registry.url": "https://w", f"{V}.enhanced.avro.schema.support": "true"}
+    (problem,) = _load({V: "avro"}, avro).problems
+    assert problem.startswith(f"Invalid [{V}.schema.registry.url]. It is missing; {AVRO} needs the address")
+
+
+def test_settings_alone_add_to_the_workers_converter() -> None:
+    """One by one, the connector's before the worker's; keys and values do not mix."""
+    worker = {
+        V: "avro",
+        f"{V}.schema.registry.url": "https://w",
+        f"{V}.enhanced.avro.schema.support": "true",
+        f"{V}.flatten.singleton.unions": "false",
+        K: "string",
+        f"{K}.converter.encoding": "latin-1",
+    }
+    changes = {
+        f"{V}.enhanced.avro.schema.support": "false",
+        f"{V}.max.retries": "9",
+        f"{K}.converter.encoding": "cp1252",
+    }
+    settings = _load(changes, worker).require()
+    assert settings.value == ConverterSettings(
+        "avro", RegistrySettings(("https://w",), max_retries=9), flatten_singleton_unions=False
+    )
+    assert settings.key == ConverterSettings("string", encoding="cp1252")
+
+
+def test_a_wrong_setting_of_the_worker_is_told_where_it_is_used() -> None:
+    """The worker's converter is a default: only a connector that takes it has to be able to use it."""
+    worker = {V: "string", f"{V}.converter.encoding": "klingon"}
+    assert _worker(worker).problems == ()
+    assert _load({V: "bytes"}, worker).problems == ()
+    (problem,) = _load({}, worker).problems
+    assert problem == (
+        f"Invalid [{V}.converter.encoding]. It is no character set known here; write UTF-8, ISO-8859-1, windows-1252, "
+        "UTF-16 or the like."
+    )
+
+
+OPTIONS = [(setting, kind) for setting in SETTINGS if setting.fills for kind in sorted(setting.kinds)]
+
+
+@pytest.mark.parametrize(("setting", "kind"), OPTIONS, ids=lambda one: one if isinstance(one, str) else one.key.name)
+@pytest.mark.parametrize("side", [V, K])
+def test_every_option_of_a_converter_arrives(setting: Setting, kind: ConverterKind, side: str) -> None:
+    """Each in its field, for each converter that has it; its documented default is the field's."""
+    default = getattr(ConverterSettings(), setting.fills)
+    assert setting.key.default == default
+    wanted = "UTF-16" if isinstance(default, str) else not default
+    properties = {V: "bytes", side: "json" if kind == "json_envelope" else kind}
+    properties[f"{side}.{setting.key.name}"] = str(wanted)
+    if kind == "json":
+        properties[f"{side}.schemas.enable"] = "false"
+    if kind in ("avro", "protobuf", "json_schema"):
+        properties[f"{side}.schema.registry.url"] = "https://r"
+    loaded = _load(properties)
+    assert loaded.warnings == ()
+    found = loaded.require().value if side == V else loaded.require().key
+    assert found is not None
+    assert (found.kind, getattr(found, setting.fills)) == (kind, wanted)
+
+
+@pytest.mark.parametrize("encoding", ["UTF-8", "utf8", "ISO-8859-1", "US-ASCII", "windows-1252", "UTF-16LE"])
+def test_encodings_that_python_knows_are_accepted(encoding: str) -> None:
+    """Under Java's usual names."""
+    assert _value({V: "string", f"{V}.converter.encoding": encoding}).encoding == encoding
+
+
+@pytest.mark.parametrize(
+    "encoding", ["klingon", "base64", "rot13", "idna", "unicode_escape", "undefined", "a\x00b", "é"]
+)
+def test_what_is_no_character_set_is_refused(encoding: str) -> None:
+    """Python's codecs that are no character sets, too."""
+    assert len(_load({V: "string", f"{V}.converter.encoding": encoding}).problems) == 1
+
+
+FOREIGN = [
+    ("json", "schema.registry.url", "https://r", JSON_CONVERTER),
+    ("json", "enhanced.avro.schema.support", "true", JSON_CONVERTER),
+    ("json", "converter.encoding", "klingon", JSON_CONVERTER),
+    ("string", "schemas.enable", "false", f"{CONNECT}.storage.StringConverter"),
+    ("string", "request.header.X", CANARY, f"{CONNECT}.storage.StringConverter"),
+    ("bytes", "decimal.format", "NUMERIC", f"{CONNECT}.converters.ByteArrayConverter"),
+    ("avro", "flatten.unions", "true", AVRO),
+    ("avro", "json.fail.invalid.schema", "true", AVRO),
+    ("avro", "apicurio.registry.url", "http://r/apis/registry/v2", AVRO),
+    ("avro", "apicurio.registry.auto-register", "true", AVRO),
+]
+
+
+@pytest.mark.parametrize("side", [V, K])
+@pytest.mark.parametrize(("converter", "name", "value", "class_name"), FOREIGN)
+def test_settings_of_another_converter_are_warned_about(
+    converter: str, name: str, value: str, class_name: str, side: str
+) -> None:
+    """They have no effect, right or wrong; in the connector file and in the worker file."""
+    properties = {side: converter, f"{side}.{name}": value}
+    if converter == "avro":
+        properties[f"{side}.schema.registry.url"] = "https://r"
+    warning = f"Warning [{side}.{name}]. It has no effect with {class_name}."
+    loaded = _load({V: "bytes", **properties})
+    assert (loaded.problems, loaded.warnings) == ((), (warning,))
+    worker = _worker(properties)
+    assert (worker.problems, worker.warnings) == ((), (warning,))
+    assert _load({} if side == V else {V: "bytes"}, properties).warnings == ()
+
+
+def test_unknown_settings_are_warned_about_with_the_nearest_one() -> None:
+    """Under either prefix, compared without it."""
+    loaded = _load(
+        {V: "json", f"{V}.schema.enable": "false", K: "string", f"{K}.convertr.encoding": "x", f"{V}.zz": "1"}
+    )
+    unknown = "It is unknown and has no effect."
+    assert loaded.warnings == (
+        f"Warning [{V}.schema.enable]. {unknown} Did you mean {V}.schemas.enable?",
+        f"Warning [{K}.convertr.encoding]. {unknown} Did you mean {K}.converter.encoding?",
+        f"Warning [{V}.zz]. {unknown}",
+    )
+
+
+def test_a_file_of_connect_standalone_is_accepted() -> None:
+    """Settings of JsonConverter for both sides, internal converters, settings without a converter."""
+    worker = _worker(
+        {
+            K: JSON_CONVERTER,
+            V: JSON_CONVERTER,
+            f"{K}.schemas.enable": "true",
+            f"{V}.schemas.enable": "false",
+            "internal.key.converter": JSON_CONVERTER,
+            "internal.value.converter": JSON_CONVERTER,
+            "internal.key.converter.schemas.enable": "false",
+        }
+    )
+    assert worker.problems == ()
+    assert {text.split(". ")[0] for text in worker.warnings} == {
+        "Warning [internal.key.converter]",
+        "Warning [internal.value.converter]",
+        "Warning [internal.key.converter.schemas.enable]",
+    }
+    settings = load({**BASE}, worker.require(), source="f").require()
+    assert (settings.value.kind, settings.key and settings.key.kind) == ("json", "json_envelope")
+    assert _worker({f"{K}.schemas.enable": "true"}).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "reason"),
+    [
+        (
+            "protobuf",
+            "generate.struct.for.nulls",
+            "It is true, but an absent message is read as null; set false or remove the key.",
+        ),
+        (
+            "json_schema",
+            "json.fail.invalid.schema",
+            (
+                "It is true, but values are read by their schema's types and not checked against its other rules; set "
+                "false or remove the key."
+            ),
+        ),
+        (
+            "json_schema",
+            "preserve.additional.properties",
+            ("It is true, but properties that the schema does not name are left out; set false or remove the key."),
+        ),
+    ],
+)
+def test_an_option_that_is_not_honoured_is_refused(kind: str, name: str, reason: str) -> None:
+    """Not ignored: it would change what is read."""
+    assert _load({V: kind, **URL, f"{V}.{name}": "true"}).problems == (f"Invalid [{V}.{name}]. {reason}",)
+    assert _load({V: kind, **URL, f"{V}.{name}": "false"}).warnings == ()
+
+
+def test_settings_that_concern_writing_are_accepted_silently() -> None:
+    """Each, for each converter that may have it, without a word."""
+    silent = [setting for setting in SETTINGS if setting.unused and not setting.apicurio]
+    assert silent
+    for setting in silent:
+        assert setting.kinds
+        for kind in sorted(setting.kinds):
+            properties = {V: "json" if kind == "json_envelope" else kind, f"{V}.{setting.key.name}": "x"}
+            loaded = _load(properties | (URL if kind in ("avro", "protobuf", "json_schema") else {}))
+            assert (loaded.problems, loaded.warnings) == ((), ()), setting.key.name
+
+
+def test_both_sides_and_both_files_have_the_same_settings() -> None:
+    """One table makes them all."""
+    names = [key.name for key in EMS_KEYS]
+    for setting in SETTINGS:
+        assert f"{V}.{setting.key.name}" in names
+        assert f"{K}.{setting.key.name}" in names

@@ -1,0 +1,43 @@
+"""Events cross processes as JSON."""
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from parquet_sink.errors import failure_named
+from parquet_sink.model.events import TYPES, Event, PartitionEvent, event_from_json
+from parquet_sink.model.receipts import Receipt
+
+RECEIPT = Receipt(
+    "orders", "orders", 3, "f.parquet", 7, 9, 10, 3, 3, 1_234, "records", seconds={"write": 0.5}, accepted_at=1.5
+)
+VALUES: dict[str, Any] = {
+    "str": 'words, "quotes" and a\nline',
+    "int": 7,
+    "float": 1.25,
+    "Receipt": RECEIPT,
+    "Failure": failure_named("RegistryAway", "no answer"),
+}
+
+
+def of(kind: type[Event]) -> Event:
+    """An event of this class, each field filled by its type."""
+    return kind(*(VALUES[str(getattr(field.type, "__name__", field.type))] for field in fields(kind)))
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, id=name) for name, kind in TYPES.items()])
+def test_every_event_comes_back_from_json(kind: type[Event]) -> None:
+    """Another process reads the same class with the same values."""
+    assert event_from_json(of(kind).to_json()) == of(kind)
+
+
+def test_every_event_class_is_listed() -> None:
+    """A class that is not in the list would be written and could not be read."""
+
+    def leaves(base: type[Event]) -> set[type[Event]]:
+        below = [one for one in base.__subclasses__() if one.__module__ == base.__module__]
+        return set().union(*map(leaves, below)) if below else {base}
+
+    assert set(TYPES.values()) == leaves(Event)
+    assert PartitionEvent not in TYPES.values()

@@ -1,0 +1,52 @@
+"""What the outcome of a range tells: its files in order, then the range itself."""
+
+from parquet_sink.errors import failure_named
+from parquet_sink.model.events import FileAccepted, FileFailed, RangeFailed, RangeFlushed, RangePostponed
+from parquet_sink.model.failure import Failure
+from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries
+from parquet_sink.model.receipts import Receipt
+from parquet_sink.pipeline.outcome import RangeOutcome
+from parquet_sink.pipeline.outcome_events import events_of
+
+PLANNED = PlannedRange("orders", 3, 0, 100, "records")
+REFUSED = failure_named("UploadRefused", "no")
+
+
+def receipt(first: int, failure: Failure | None = None) -> Receipt:
+    """Of a file with 10 records and 20 rows."""
+    accepted_at = None if failure else first + 0.5
+    about = ("sink", "orders", 3, f"f{first}", first, first + 9, first + 10)
+    return Receipt(*about, 20, 10, 1_000, "records", accepted_at=accepted_at, failure=failure)
+
+
+def test_a_whole_range_is_its_files_and_their_sums() -> None:
+    """Each file at the time of its acceptance, the range when it ended."""
+    outcome = RangeOutcome(PLANNED, 100, (receipt(0), receipt(10)), None, Known(), ended_at_s=99.0)
+    assert list(events_of("sink", outcome)) == [
+        FileAccepted("sink", 0.5, "orders", 3, receipt(0)),
+        FileAccepted("sink", 10.5, "orders", 3, receipt(10)),
+        RangeFlushed("sink", 99.0, "orders", 3, 0, 100, files=2, records=20, rows=40, size_bytes=2_000),
+    ]
+
+
+def test_a_range_without_a_row_is_flushed_all_the_same() -> None:
+    """Tombstones make no file, and the range is done."""
+    outcome = RangeOutcome(PLANNED, 100, (), None, Known(), ended_at_s=99.0)
+    assert list(events_of("sink", outcome)) == [RangeFlushed("sink", 99.0, "orders", 3, 0, 100, 0, 0, 0, 0)]
+
+
+def test_a_range_that_is_tried_again_says_when() -> None:
+    """With the attempts so far, and how far it got."""
+    outcome = RangeOutcome(PLANNED, 10, (receipt(0),), None, Known(), Again(Tries(3, 12.5), 8.0), 99.0)
+    assert list(events_of("sink", outcome))[1:] == [
+        RangePostponed("sink", 99.0, "orders", 3, 0, 100, 10, attempts=3, elapsed_s=12.5, wait_s=8.0)
+    ]
+
+
+def test_a_range_that_failed_says_why() -> None:
+    """The file that was refused, and the failure that ends the query."""
+    outcome = RangeOutcome(PLANNED, 0, (receipt(0, REFUSED),), REFUSED, Known(), ended_at_s=99.0)
+    assert list(events_of("sink", outcome)) == [
+        FileFailed("sink", 99.0, "orders", 3, receipt(0, REFUSED)),
+        RangeFailed("sink", 99.0, "orders", 3, 0, 100, 0, REFUSED),
+    ]

@@ -1,0 +1,88 @@
+"""Log lines: one for each file, and for each connector that begins or ends."""
+
+import logging
+from dataclasses import replace
+
+import pytest
+
+from parquet_sink.errors import failure_named
+from parquet_sink.model.events import (
+    ConnectorFailed,
+    ConnectorRunning,
+    ConnectorStarting,
+    ConnectorStopped,
+    ConnectorStopping,
+    ConnectorWaiting,
+    EventsDropped,
+    FileAccepted,
+    FileFailed,
+    OffsetCommitted,
+)
+from parquet_sink.model.receipts import Receipt
+from parquet_sink.runtime.log_lines import LogLines, describe_file
+
+RECEIPT = Receipt(
+    "orders", "orders", 0, "topic-orders_partition-0.parquet", 0, 9, 10, 10, 10, 1_234, "interval",
+    attempts=1, seconds={"write": 0.1, "upload": 0.257}, status=200, accepted_at=1.0,
+)  # fmt: skip
+
+
+@pytest.fixture
+def lines(caplog: pytest.LogCaptureFixture) -> LogLines:
+    """Log lines, at the level that operators see."""
+    caplog.set_level(logging.INFO)
+    return LogLines()
+
+
+def test_a_file_is_one_line() -> None:
+    """Name, rows, bytes, reason and time of an accepted file, in one line."""
+    assert describe_file(RECEIPT) == (
+        "connector orders: accepted topic-orders_partition-0.parquet "
+        "(10 rows, 1234 bytes, rotated by interval, upload 0.26 s)"
+    )
+    assert describe_file(replace(RECEIPT, attempts=3)).endswith("upload 0.26 s, 3 attempts)")
+
+
+def test_each_accepted_file_has_a_line(lines: LogLines, caplog: pytest.LogCaptureFixture) -> None:
+    """One that failed has its own error elsewhere; commits have lines for DEBUG only."""
+    failed = replace(RECEIPT, failure=failure_named("UploadRefused", "no"))
+    lines.on_event(FileAccepted("orders", 1.0, "orders", 0, RECEIPT))
+    lines.on_event(FileFailed("orders", 2.0, "orders", 0, failed))
+    lines.on_event(OffsetCommitted("orders", 2.5, "orders", 0, 10))
+    lines.on_event(FileAccepted("orders", 3.0, "orders", 0, replace(RECEIPT, file_name="second")))
+    lines.close([])
+    assert [record.message.split()[2:4] for record in caplog.records] == [
+        ["accepted", "topic-orders_partition-0.parquet"],
+        ["accepted", "second"],
+    ]
+
+
+def test_each_change_of_a_connector_has_a_line(lines: LogLines, caplog: pytest.LogCaptureFixture) -> None:
+    """Begin and end of each connector are told once, however often its query starts again meanwhile."""
+    for event in (
+        ConnectorStarting("a", 1.0),
+        ConnectorStarting("b", 1.0),
+        ConnectorWaiting("a", 2.0, "No answer from host:1 yet."),
+        ConnectorRunning("a", 3.0),
+        ConnectorFailed("b", 3.5, failure_named("TopicGone", "no such topic")),
+        ConnectorRunning("a", 4.0),
+        ConnectorStopping("a", 5.0),
+        ConnectorRunning("a", 4.9),
+        ConnectorStopped("a", 6.0),
+    ):
+        lines.on_event(event)
+    assert [record.message for record in caplog.records] == [
+        "connector a: starting; it waits for Java and Spark, which take 10 to 15 s to load",
+        "connector b: starting; it waits for Java and Spark, which take 10 to 15 s to load",
+        "connector a: running",
+        "connector b: failed",
+        "connector a: stopping",
+        "connector a: done",
+    ]
+
+
+def test_missing_lines_are_told(lines: LogLines, caplog: pytest.LogCaptureFixture) -> None:
+    """When the event log dropped events the reader of the log knows that lines are missing, and that no record is."""
+    lines.on_event(EventsDropped("orders", 1.0, 12))
+    assert "connector orders: 12 events were dropped before they were read" in caplog.text
+    assert "No record is." in caplog.text

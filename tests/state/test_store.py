@@ -1,0 +1,193 @@
+"""What every state store promises, whatever it is made of."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from parquet_sink.errors import failure_named
+from parquet_sink.model.events import ConnectorRunning, Event, FileAccepted, FileFailed, OffsetCommitted
+from parquet_sink.model.failure import Failure
+from parquet_sink.model.progress import Accepted, PartitionProgress
+from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries
+from parquet_sink.model.receipts import Receipt
+from parquet_sink.state.sqlite import events as sqlite_events
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import DRAINED, FIELDS, SLOTS, STARTED, STOP, EventBatch, StateStore
+from tests.state.memory import MemoryStore
+
+Make = Callable[[int], StateStore]
+
+
+@pytest.fixture(params=["sqlite", "memory"])
+def make(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+    """Makes empty stores whose event log keeps so many events."""
+    made: list[StateStore] = []
+
+    def store(kept_events: int) -> StateStore:
+        if request.param == "memory":
+            made.append(MemoryStore(kept_events))
+        else:
+            monkeypatch.setattr(sqlite_events, "KEPT_EVENTS", kept_events)
+            made.append(SqliteStore(tmp_path / f"state-{len(made)}.db"))
+        return made[-1]
+
+    yield store
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def store(make: Make) -> StateStore:
+    """An empty store."""
+    return make(1_000)
+
+
+def receipt(number: int, failure: Failure | None = None) -> Receipt:
+    """Of the `number`-th file."""
+    return Receipt("sink", "orders", 0, f"f{number}", number, number, number + 1, 1, 1, 10, "records", failure=failure)
+
+
+def committed(number: int, partition: int = 0) -> Event:
+    """The `number`-th commit of a topic-partition."""
+    return OffsetCommitted("sink", float(number), "orders", partition, number)
+
+
+def test_a_field_is_its_default_until_it_is_set(store: StateStore) -> None:
+    """Each field has a value of its own type from the beginning, and then the last one set."""
+    assert [store.get(field) for field in FIELDS] == [field.default for field in FIELDS]
+    store.set(SLOTS, 4)
+    store.set(SLOTS, 7)
+    store.set(STOP, True)
+    assert (store.get(SLOTS), store.get(STOP), store.get(STARTED), store.get(DRAINED)) == (7, True, False, False)
+
+
+def test_field_names_are_different() -> None:
+    """Two fields of one name would be one."""
+    assert len({field.name for field in FIELDS}) == len(FIELDS)
+
+
+def test_of_each_topic_partition_the_last_range_counts(store: StateStore) -> None:
+    """How far the last range got replaces what stood there, of its topic-partition alone, with the next attempt."""
+    again = Again(Tries(3, 12.5), 8.0)
+    store.record_accepted([Accepted("orders", 0, 7, 0, 9, "records"), Accepted("orders", 1, 3, 0, 5, "size", again)])
+    store.record_accepted([Accepted("orders", 0, 9, 0, 9, "records")])
+    assert store.accepted() == [
+        Accepted("orders", 0, 9, 0, 9, "records"),
+        Accepted("orders", 1, 3, 0, 5, "size", again),
+    ]
+
+
+def test_progress_replaces_what_was_before(store: StateStore) -> None:
+    """Of each topic-partition only the latest is kept, in order."""
+    store.record_progress([PartitionProgress("orders", 1, 0, 5, None), PartitionProgress("orders", 0, 0, 5, 99)])
+    store.record_progress([PartitionProgress("orders", 1, 5, 5, None)])
+    assert store.progress() == [PartitionProgress("orders", 0, 0, 5, 99), PartitionProgress("orders", 1, 5, 5, None)]
+
+
+def test_a_deleted_topic_partition_is_forgotten_alone(store: StateStore) -> None:
+    """Neither its progress nor what was accepted of it stays; those of others do."""
+    for partition in (0, 1):
+        store.record_progress([PartitionProgress("orders", partition, 0, 5, None)])
+        store.record_accepted([Accepted("orders", partition, 5, 0, 5, "size")])
+    store.forget_partition("orders", 0)
+    store.forget_partition("never", 0)
+    assert [one.partition for one in store.progress()] == [1]
+    assert [one.partition for one in store.accepted()] == [1]
+
+
+def test_the_first_failure_stays(store: StateStore) -> None:
+    """Later failures follow from the first one, so that is what the operator is told, with its reaction."""
+    assert store.failure() is None
+    store.record_failure(failure_named("RegistryAway", "first"))
+    store.record_failure(failure_named("KafkaFailed", "second"))
+    assert store.failure() == failure_named("RegistryAway", "first")
+
+
+def test_a_restart_clears_failure_and_acceptance(store: StateStore) -> None:
+    """A query that starts again counts from the group's offsets, even if those were set back; fields stay."""
+    store.record_failure(failure_named("KafkaFailed", "away"))
+    store.record_accepted([Accepted("orders", 0, 100, 0, 100, "size")])
+    store.set(STARTED, True)
+    store.clear_for_restart()
+    assert (store.failure(), store.accepted(), store.get(STARTED)) == (None, [], True)
+    store.record_failure(failure_named("KafkaFailed", "again"))
+    assert store.failure() == failure_named("KafkaFailed", "again")
+
+
+def test_what_is_known_of_a_topic_is_completed(store: StateStore) -> None:
+    """A later file may teach less; what it does not say stays."""
+    store.learn("orders", Known(b"schema", 12.5, 25.0))
+    store.learn("orders", Known(None, 13.0))
+    store.learn("items", Known(b"other", None))
+    assert store.learned() == {"orders": Known(b"schema", 13.0, 25.0), "items": Known(b"other", None)}
+    store.learn("orders", Known(b"newer", None))
+    assert store.learned()["orders"] == Known(b"newer", 13.0, 25.0)
+    assert store.bytes_per_record() == {"orders": 25.0, "items": None}
+
+
+def test_a_planned_range_keeps_what_was_known_then(store: StateStore) -> None:
+    """A range that comes again has the knowledge of its first time, however much was learned since."""
+    store.learn("orders", Known(b"then", 1.0))
+    store.record_planned([PlannedRange("orders", 0, 0, 10, "size"), PlannedRange("new", 0, 0, 5, "size")], "recipe")
+    for number in range(5):
+        store.learn("orders", Known(b"later", float(number)))
+    then = PlannedRange("orders", 0, 0, 10, "size", known=Known(b"then", 1.0))
+    assert store.planned("recipe") == {("orders", 0): then, ("new", 0): PlannedRange("new", 0, 0, 5, "size")}
+    assert store.planned("other") == {}, "other settings make other files"
+    store.record_planned([PlannedRange("orders", 0, 10, 20, "size")], "recipe")
+    assert store.planned("recipe")["orders", 0].known == Known(b"later", 4.0)
+
+
+def test_events_come_back_in_order_and_once(store: StateStore) -> None:
+    """Who keeps a position reads what is new since then, whatever kinds of events it is."""
+    failed = receipt(2, failure_named("UploadRefused", "no"))
+    first: list[Event] = [
+        FileAccepted("sink", 1.5, "orders", 0, receipt(1)),
+        FileFailed("sink", 2.5, "orders", 0, failed),
+    ]
+    store.append_events(first)
+    batch = store.events_after(0)
+    assert batch == EventBatch(tuple(first), batch.position)
+    assert store.events_after(batch.position) == EventBatch((), batch.position)
+    store.append_events([ConnectorRunning("sink", 3.0)])
+    assert store.events_after(batch.position).events == (ConnectorRunning("sink", 3.0),)
+    store.append_events([])
+
+
+def test_an_equal_event_is_the_same_event(store: StateStore) -> None:
+    """Spark hands the same outcomes to a commit that failed and to the abort after it; each event is told once."""
+    store.append_events([committed(1), committed(2)])
+    position = store.events_after(0).position
+    store.append_events([committed(1), committed(3), committed(2)])
+    assert store.events_after(position).events == (committed(3),)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@given(
+    kept=st.integers(1, 12),
+    writes=st.lists(st.tuples(st.integers(0, 15), st.booleans()), max_size=12),
+)
+def test_no_event_is_missed_or_told_twice(make: Make, kept: int, writes: list[tuple[int, bool]]) -> None:
+    """However writing and reading alternate: each event is read once and in order, or counted as dropped."""
+    store = make(kept)
+    position = number = 0
+    told: list[int] = []
+    for count, reads in [*writes, (0, True)]:
+        store.append_events([committed(number + index) for index in range(count)])
+        number += count
+        if reads:
+            batch = store.events_after(position)
+            assert batch.dropped == 0 or batch.dropped + len(batch.events) > kept
+            told += [-1] * batch.dropped
+            told += [event.next_offset for event in batch.events if isinstance(event, OffsetCommitted)]
+            position = batch.position
+    assert [expected if found < 0 else found for expected, found in enumerate(told)] == list(range(number))
+
+
+def test_readers_do_not_take_from_each_other(store: StateStore) -> None:
+    """Each has its own position: a second reader sees all of it, too."""
+    store.append_events([committed(1)])
+    assert store.events_after(0) == store.events_after(0)
