@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.convert.decoded import Decoder
+from parquet_sink.convert.decoded import Decoder, Piece
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
 from parquet_sink.model.rejected import Stage
 from parquet_sink.transform.protocol import Predicate, Transform
-from parquet_sink.transform.records import DecodedRecords, Piece, merged
+from parquet_sink.transform.records import DecodedRecords, merged
 
 _UNREADABLE = "a header's name is not UTF-8, and a transform asks for the headers"
 

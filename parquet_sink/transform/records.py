@@ -7,12 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.convert.decoded import Trees, Typed
+from parquet_sink.convert.decoded import Inferred, Piece, Trees, Typed
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Stage
 
-Piece = Typed | Trees
-"""Decoded keys or values: columns of one schema, or trees without one."""
 Reason = tuple[Stage, str]
 """Why a record is rejected: the stage, and one sentence for the operator, without the content of any field."""
 
@@ -28,6 +26,10 @@ class DecodedRecords:
     each record of `batch`, header values as bytes; None when no transform asks for headers. topics: likewise, the names
     that routing has given, for later transforms and predicates alone; None while every record has its own topic's.
     rejected: by position, records that cannot be decoded or transformed; they are not among `positions` any more.
+
+    An `Inferred` piece has each record twice, as a row and by `tree`: who changes one changes both in the same way, or
+    takes `as_trees`. Its rows lack lists that are discarded, and with `has_lists` a text may stand for a list, as it
+    will be written; so only who needs no more than scalar fields found there works on them.
     """
 
     batch: RecordBatch
@@ -89,6 +91,13 @@ def _chosen(pieces: tuple[Piece, ...], chosen: np.ndarray) -> tuple[Piece, ...]:
     return tuple(piece for piece in (_of(one, chosen) for one in pieces) if len(piece.positions))
 
 
+def as_trees(piece: Trees | Inferred) -> Trees:
+    """The records one by one, with all that they hold: the form that defines what becomes of them."""
+    if isinstance(piece, Trees):
+        return piece
+    return Trees(piece.positions, [piece.tree(row) for row in range(len(piece.positions))])
+
+
 def _of(piece: Piece, chosen: np.ndarray) -> Piece:
     kept = _at(chosen, piece.positions)
     if kept.true_count == len(kept):
@@ -96,7 +105,10 @@ def _of(piece: Piece, chosen: np.ndarray) -> Piece:
     positions = piece.positions.filter(kept)
     if isinstance(piece, Typed):
         return Typed(positions, piece.rows.filter(kept))
-    return Trees(positions, [tree for tree, keep in zip(piece.trees, kept.to_pylist(), strict=True) if keep])
+    if isinstance(piece, Trees):
+        return Trees(positions, [tree for tree, keep in zip(piece.trees, kept.to_pylist(), strict=True) if keep])
+    which = np.flatnonzero(kept.to_numpy(zero_copy_only=False))
+    return replace(piece, positions=positions, rows=piece.rows.filter(kept), tree=lambda row: piece.tree(which[row]))
 
 
 def _at(mask: np.ndarray, positions: pa.Int64Array) -> pa.BooleanArray:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from parquet_sink.convert.decoded import Tree, Trees
+from parquet_sink.convert.decoded import Piece, Tree, Trees, Typed
 from parquet_sink.model.records import VALUES_ONLY, RecordParts
-from parquet_sink.transform.records import DecodedRecords
+from parquet_sink.transform.records import DecodedRecords, as_trees
 
 
 @dataclass
@@ -35,9 +35,9 @@ class EachTree:
         dropped: list[int] = []
         rejected: dict[int, str] = {}
         for piece in records.values:
-            assert isinstance(piece, Trees)
+            assert not isinstance(piece, Typed)
             kept = []
-            for at, tree in zip(piece.positions.to_pylist(), piece.trees, strict=True):
+            for at, tree in zip(piece.positions.to_pylist(), as_trees(piece).trees, strict=True):
                 changed = self.change(tree, records, at)
                 if changed is None:
                     dropped.append(at)
@@ -47,6 +47,28 @@ class EachTree:
                     kept.append((at, changed))
             pieces.append(Trees(pa.array([at for at, _ in kept], pa.int64()), [tree for _, tree in kept]))
         return replace(records, values=tuple(pieces)).without(dropped).reject(rejected)
+
+
+@dataclass
+class Stamp:
+    """Connect's InsertField, with the record's offset, on columns where records are columns."""
+
+    name: str
+    needs: RecordParts = VALUES_ONLY
+
+    def apply(self, records: DecodedRecords) -> DecodedRecords:
+        return replace(records, values=tuple(self._piece(records, piece) for piece in records.values))
+
+    def _piece(self, records: DecodedRecords, piece: Piece) -> Piece:
+        stamps = records.batch.offsets.take(piece.positions)
+        if isinstance(piece, Trees):
+            trees = zip(piece.trees, stamps.to_pylist(), strict=True)
+            return replace(piece, trees=[{**tree, self.name: stamp} for tree, stamp in trees])
+        fields, arrays = list(piece.rows.type), piece.rows.flatten()
+        rows = pa.StructArray.from_arrays([*arrays, stamps], fields=[*fields, pa.field(self.name, pa.int64())])
+        if isinstance(piece, Typed):
+            return replace(piece, rows=rows)
+        return replace(piece, rows=rows, tree=lambda row: {**piece.tree(row), self.name: stamps[row].as_py()})
 
 
 @dataclass
