@@ -107,11 +107,12 @@ class _State:
 
 
 class ScriptedTarget(Server):
-    """Behaves by its script, one entry for each request; accepts every file once the script is at its end."""
+    """Behaves by its script, one entry for each request, then always as `then`: it accepts every file."""
 
-    def __init__(self, *script: Behaviour, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, *script: Behaviour, tls: ssl.SSLContext | None = None, then: Behaviour | None = None) -> None:
         super().__init__()
         self._script, self._tls, self._lock = list(script), tls, threading.Lock()
+        self._then = then or accept
         self.state = _State()
 
     @property
@@ -130,7 +131,7 @@ class ScriptedTarget(Server):
             while (head := read_head(accepted)) is not None:
                 request, rest = head
                 with self._lock:
-                    behaviour = self._script.pop(0) if self._script else accept
+                    behaviour = self._script.pop(0) if self._script else self._then
                     self.state.requests.append(request)
                 behaviour(Connection(accepted, self, request, rest))
                 if accepted.fileno() < 0 or request.headers.get("connection", "").lower() == "close":

@@ -1,4 +1,4 @@
-"""What the planner asks of a real broker: commits of many offsets, topic-partitions that are away."""
+"""What the planner asks of a real broker: commits of many offsets, topic-partitions that are unavailable."""
 
 import re
 import time
@@ -13,9 +13,9 @@ from confluent_kafka.cimpl import NewTopic
 from integration.conftest import TopicFactory
 from integration.harness import Sink
 from parquet_sink.devkit.broker import Broker, free_port
-from parquet_sink.kafka.client_log import Heard
-from parquet_sink.kafka.first_timestamps import FirstTimes
-from parquet_sink.kafka.group_offsets import GroupOffsets
+from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.group.offsets import GroupOffsets
+from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.instance import Instance
 
@@ -38,7 +38,7 @@ def test_a_thousand_offsets_are_committed_whatever_the_brokers_limit(strict: Bro
     wanted = {("many", partition): 0 for partition in range(1_000)}
     group = GroupOffsets(kafka(strict, "many"), Instance.new())
     try:
-        group.take_over(wanted)
+        group.claim(wanted)
         assert {key: found.offset for key, found in group.read(list(wanted)).items()} == wanted
     finally:
         group.close()
@@ -65,7 +65,7 @@ def test_what_waits_is_as_old_as_its_first_record(broker: Broker, topic: TopicFa
     transactional.produce(name, b"committed", partition=0, timestamp=3_000_000)
     transactional.produce(name, b"future", partition=1, timestamp=9_000_000)
     transactional.commit_transaction(30)
-    times = FirstTimes(kafka(broker, name), Heard())
+    times = FirstTimestamps(kafka(broker, name), ClientLog())
     starts = {(name, partition): 0 for partition in range(200)}
     first = times.read(starts, 5_000_000)
     assert first == {(name, partition): 1_000_000 + partition for partition in range(200)}
@@ -75,8 +75,8 @@ def test_what_waits_is_as_old_as_its_first_record(broker: Broker, topic: TopicFa
 
 def test_a_broker_that_is_away_tells_no_ages() -> None:
     """The read ends in time, and nothing counts as young."""
-    times = FirstTimes(
-        KafkaSettings(("t",), None, "g", {"bootstrap.servers": f"127.0.0.1:{free_port()}"}), Heard(), 1.0
+    times = FirstTimestamps(
+        KafkaSettings(("t",), None, "g", {"bootstrap.servers": f"127.0.0.1:{free_port()}"}), ClientLog(), 1.0
     )
     assert times.read({("t", 0): 0}, 1) == {}
 

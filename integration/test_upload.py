@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -26,6 +26,7 @@ from parquet_sink.targets.delivery import Deliverer
 from parquet_sink.targets.outcome import Verdict
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.target import PushTarget
+from parquet_sink.targets.settings import RetrySettings
 
 KEY = "AppKey canary-0123456789"
 NAME = "topic-orders_partition-0_firstOffset-0_lastOffset-9_bytes-7_rows-10.parquet"
@@ -45,19 +46,25 @@ def make_file(folder: Path, content: bytes) -> FinishedFile:
     return FinishedFile(str(path), NAME, "orders", 0, 0, 9, 10, 10, len(content), Reason.RECORDS, 0.0, 0.0, None)
 
 
+PATIENCE = {field.name for field in fields(RetrySettings)}
+
+
+def retry_for(**more: object) -> RetrySettings:
+    """Three attempts in eight seconds; what is no matter of patience is passed over."""
+    quick = RetrySettings(max_retries=3, retry_interval_ms=1, put_timeout_ms=8_000)
+    return replace(quick, **{name: value for name, value in more.items() if name in PATIENCE})  # type: ignore[arg-type]
+
+
 def settings_for(endpoint: str, **more: object) -> PushSettings:
-    """Impatient settings."""
+    """Impatient settings; what is a matter of retries is passed over."""
     quick = PushSettings(
         endpoint,
         Secret(KEY),
         "a+b",
-        max_retries=3,
-        retry_interval_ms=1,
-        put_timeout_ms=8_000,
         connect_timeout_ms=2_000,
         response_timeout_ms=400,
     )
-    return replace(quick, **more)  # type: ignore[arg-type]
+    return replace(quick, **{name: value for name, value in more.items() if name not in PATIENCE})  # type: ignore[arg-type]
 
 
 def deliver(endpoint: str, file: FinishedFile, **more: object) -> Receipt:
@@ -65,7 +72,7 @@ def deliver(endpoint: str, file: FinishedFile, **more: object) -> Receipt:
     settings = settings_for(endpoint, **more)
     client = PushTarget(settings, "1.2.3", environment={})
     try:
-        return Deliverer("sink", client, settings).deliver(file)
+        return Deliverer("sink", client, retry_for(**more)).deliver(file)
     finally:
         client.close()
 

@@ -9,7 +9,6 @@ before it is asked for, and installed packages are looked through only for a nam
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any, Final, Generic, TypeVar
 
 from parquet_sink.config.report import did_you_mean, printable, quoted
@@ -63,6 +62,8 @@ def names(kind: Kind[Any]) -> tuple[str, ...]:
 
 def installed(kind: Kind[Any]) -> dict[str, str]:
     """By name, where the object of each entry point is."""
+    from importlib.metadata import entry_points  # a tenth of what the command line loads, for those who need it
+
     return {one.name: one.value for one in entry_points(group=kind.group)}
 
 

@@ -16,9 +16,9 @@ NAME = "parquet_sink"
 
 PURE_MODULES = (
     "parquet_sink.errors",
-    "parquet_sink.kafka.admission",
+    "parquet_sink.kafka.planning.admission",
     "parquet_sink.spark.stream_offsets",
-    "parquet_sink.kafka.task_assignment",
+    "parquet_sink.kafka.planning.task_assignment",
     "parquet_sink.files.rotation",
     "parquet_sink.files.naming",
     "parquet_sink.files.schemas",
@@ -244,7 +244,7 @@ PARENTS = frozenset({"parquet_sink.convert", "parquet_sink.convert.registry", "p
 
 
 @pytest.mark.parametrize(
-    "module", ["parquet_sink.spark.source", "parquet_sink.kafka.planner", "parquet_sink.spark.sink"]
+    "module", ["parquet_sink.spark.source", "parquet_sink.kafka.planning.planner", "parquet_sink.spark.sink"]
 )
 def test_planning_processes_stay_light(module: str) -> None:
     """The processes beside the driver, one or two for each connector, do not load what only workers and views need."""

@@ -27,7 +27,8 @@ from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.run import Run
 from parquet_sink.shape.shaper import Shaper
-from parquet_sink.targets.push.target import PushTarget
+from parquet_sink.targets.opening import open_target
+from parquet_sink.targets.target import Target
 
 ROUNDS: Final = 4
 SEND_S: Final = 60.0
@@ -75,9 +76,9 @@ def _measure(settings: SinkSettings, topic: str, count: int, folder: Path) -> di
     if (decoder := decoder_for(settings.value)) is not None:
         timed(DECODED, lambda: [decoder.decode(block.values) for block in blocks])
     files: list[FinishedFile] = timed("write and verify Parquet", lambda: _write(settings, topic, runs))
-    client = PushTarget(settings.push)
-    timed("read and send files", lambda: _send(client, files))
-    client.close()
+    target = open_target(settings.target)
+    timed("read and send files", lambda: _send(target, files))
+    target.close()
     return _without_overlap(found, build)
 
 
@@ -106,7 +107,7 @@ def _learned(settings: SinkSettings, blocks: list[RecordBatch]) -> pa.Schema | N
 
 def _shape(settings: SinkSettings, known: pa.Schema | None, blocks: list[RecordBatch]) -> list[Run]:
     shaper = Shaper(settings.shape, known, decoder_for(settings.value))
-    return [one for block in blocks for one in shaper.shape(block)]
+    return [one for block in blocks for one in shaper.shape(block) if isinstance(one, Run)]
 
 
 def _write(settings: SinkSettings, topic: str, runs: list[Run]) -> list[FinishedFile]:
@@ -119,7 +120,7 @@ def _write(settings: SinkSettings, topic: str, runs: list[Run]) -> list[Finished
     return files if last is None else [*files, last]
 
 
-def _send(client: PushTarget, files: list[FinishedFile]) -> None:
+def _send(target: Target, files: list[FinishedFile]) -> None:
     for file in files:
-        outcome = client.push(replace(file, name=f"{time.time_ns()}.parquet"), SEND_S)
+        outcome = target.push(replace(file, name=f"{time.time_ns()}.parquet"), SEND_S)
         assert outcome.status == 200, outcome

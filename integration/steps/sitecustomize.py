@@ -26,7 +26,7 @@ SEAMS = {
     "parquet_sink.pipeline.range_flush": ("RangeFlush.acknowledge", "RangeFlush.outcome"),
     "parquet_sink.spark.sink": ("PushWriter.write", "PushWriter.commit"),
     "parquet_sink.state.sqlite.store": ("SqliteStore.record_accepted",),
-    "parquet_sink.kafka.group_offsets": ("GroupOffsets._send",),
+    "parquet_sink.kafka.group.offsets": ("GroupOffsets._send",),
 }
 
 

@@ -5,8 +5,9 @@ import os
 import tempfile
 from pathlib import Path
 
+from parquet_sink.config.file_syntax import parse_file
 from parquet_sink.config.machine import Machine
-from parquet_sink.config.properties import Parsed, parse_file
+from parquet_sink.config.properties import Parsed
 from parquet_sink.config.report import printable
 from parquet_sink.errors import InvalidConfiguration
 

@@ -99,4 +99,4 @@ def _section(source: str, good: str, problems: Sequence[str], warnings: Sequence
 def _summary(settings: SinkSettings) -> str:
     kafka = settings.kafka
     topics = ", ".join(kafka.topics) or f"topics matching {kafka.topics_regex}"
-    return f"OK (connector {settings.name}: {topics} -> table {settings.push.target_table})"
+    return f"OK (connector {settings.name}: {topics} -> table {settings.target.target_table})"

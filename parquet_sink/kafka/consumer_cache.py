@@ -13,7 +13,7 @@ from typing import Final
 
 from confluent_kafka import Consumer
 
-from parquet_sink.kafka import client_options
+from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.settings import KafkaSettings
 
 MOST_IDLE: Final = 4
@@ -54,7 +54,7 @@ class ConsumerCache:
 
     def take(self, kafka: KafkaSettings, *, fresh: bool = False) -> CachedConsumer:
         """The consumer for these settings, or a new one. fresh: a new one, whatever waits."""
-        settings = client_options.reading(kafka)
+        settings = client_options.reader_options(kafka)
         key = client_options.fingerprint(settings)
         found = self._waiting.pop(key, None)
         if found is not None and not fresh:

@@ -23,55 +23,56 @@ RESET: Final = KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001
 _ENDS: Final = re.compile(r"broker end offset is (\d+)")
 
 
-class Epochs:
+class LeaderEpochs:
     """Of one connector's topic-partitions; none where the cluster tells none.
 
-    `seen`: at the last look at the ends. `held`: those that belong to the offsets where we stand.
+    `current`: of the leaders when the ends were asked for last. `committed`: those that belong to the offsets where we
+    stand.
     """
 
-    def __init__(self, seen: dict[Key, int] | None = None) -> None:
-        self.seen = {} if seen is None else seen
-        self.held: dict[Key, int] = {}
-        self._taken: dict[Key, int | None] = {}
+    def __init__(self, current: dict[Key, int] | None = None) -> None:
+        self.current = {} if current is None else current
+        self.committed: dict[Key, int] = {}
+        self._planned: dict[Key, int | None] = {}
 
-    def take(self, key: Key) -> None:
+    def on_planned(self, key: Key) -> None:
         """A range was planned by the last look. One that comes again keeps the epoch that it was planned with."""
-        self._taken[key] = self.seen.get(key)
+        self._planned[key] = self.current.get(key)
 
-    def accept(self, key: Key) -> None:
+    def on_accepted(self, key: Key) -> None:
         """The range that was taken, or a part of it, is accepted, and that is where we stand."""
-        if key in self._taken:
-            self.hold(key, self._taken[key])
+        if key in self._planned:
+            self.set(key, self._planned[key])
 
-    def hold(self, key: Key, epoch: int | None) -> None:
+    def set(self, key: Key, epoch: int | None) -> None:
         """We stand at an offset of this epoch; None when it is not known."""
-        self.held.pop(key, None)
+        self.committed.pop(key, None)
         if epoch is not None:
-            self.held[key] = epoch
+            self.committed[key] = epoch
 
-    def doubtful(self, key: Key) -> int:
+    def to_verify(self, key: Key) -> int:
         """The epoch that we stand at if another leader came since, so that the log may be another one; else -1."""
-        held = self.held.get(key)
-        return -1 if held is None or held == self.seen.get(key) else held
+        committed = self.committed.get(key)
+        return -1 if committed is None or committed == self.current.get(key) else committed
 
     def forget(self, key: Key) -> None:
         """The topic-partition is gone."""
-        for known in (self.seen, self.held, self._taken):
+        for known in (self.current, self.committed, self._planned):
             known.pop(key, None)
 
 
-def says_cut(code: int, said: str) -> bool:
+def is_truncation(code: int, said: str) -> bool:
     """Whether an event of the client is about a cut: it hides that behind the event of an offset out of range. Pure."""
     return code == CUT_BACK or (code == RESET and "log truncation" in said)
 
 
-def cut_at(said: str, offset: int) -> int | None:
+def truncation_offset(said: str, offset: int) -> int | None:
     """Where the log was cut back below `offset`, by what the client says of it; None when it does not know. Pure."""
     found = _ENDS.search(said)
     return int(found[1]) if found and int(found[1]) < offset else None
 
 
-def cut_back(topic: str, partition: int, start: int, cut: int) -> OffsetsLost:
+def log_truncated(topic: str, partition: int, start: int, cut: int) -> OffsetsLost:
     """The error that says: what was read up to `start` is not what is there now."""
     return OffsetsLost(
         f"Topic {topic}, topic-partition {partition}: the group stands at offset {start}, but the log was cut back to "

@@ -12,10 +12,11 @@ from typing import Final
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from parquet_sink.errors import KafkaFailed
-from parquet_sink.kafka import client_errors, client_options
 from parquet_sink.kafka.batch_builder import BatchBuilder, message_offset, next_poll
+from parquet_sink.kafka.client import errors as client_errors
+from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.consumer_cache import CachedConsumer, Position, consumers
-from parquet_sink.kafka.leader_epochs import says_cut
+from parquet_sink.kafka.leader_epochs import is_truncation
 from parquet_sink.kafka.lost_offsets import offsets_deleted
 from parquet_sink.kafka.reader_checks import ReaderChecks
 from parquet_sink.kafka.settings import KafkaSettings
@@ -135,7 +136,7 @@ class RangeReader:
         if code == client_options.END_OF_PARTITION:
             self._beyond |= offset > self.end  # the next range, which goes up to there, gets no such event
             return offset >= self.end
-        if says_cut(code, error.str()):
+        if is_truncation(code, error.str()):
             self._checks.on_truncation(error.str(), self._received)
             self._assign(consumer)
             return False

@@ -6,7 +6,8 @@ from typing import Final
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from parquet_sink.errors import KafkaFailed, TopicGone
-from parquet_sink.kafka import client_errors, leader_epochs
+from parquet_sink.kafka import leader_epochs
+from parquet_sink.kafka.client import errors as client_errors
 
 log = logging.getLogger(__name__)
 
@@ -42,14 +43,14 @@ class ReaderChecks:
         Raises OffsetsLost if what was delivered differs and that is not accepted, and KafkaFailed if only what was read
         of this range does: then it is read again from its start.
         """
-        cut = leader_epochs.cut_at(message, received)
+        cut = leader_epochs.truncation_offset(message, received)
         if cut is None:
             log.warning(
                 "Topic %s, topic-partition %d: whether the log was cut back below %d cannot be told. %s Going on.",
                 self._topic, self._partition, received, message,
             )  # fmt: skip
             return
-        error = leader_epochs.cut_back(self._topic, self._partition, min(received, self._start), cut)
+        error = leader_epochs.log_truncated(self._topic, self._partition, min(received, self._start), cut)
         if cut >= self._start:
             raise KafkaFailed(
                 f"Topic {self._topic}, topic-partition {self._partition}: the log was cut back to {cut} while it was "

@@ -18,10 +18,11 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from parquet_sink.errors import KafkaFailed, TopicGone
-from parquet_sink.kafka import client_errors, client_options
-from parquet_sink.kafka.call_timeouts import in_thread
-from parquet_sink.kafka.client_log import Heard
-from parquet_sink.kafka.group_offsets import Key
+from parquet_sink.kafka.client import errors as client_errors
+from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.client.timeouts import in_thread
+from parquet_sink.kafka.group.offsets import Key
 from parquet_sink.kafka.settings import KafkaSettings
 
 log = logging.getLogger(__name__)
@@ -47,18 +48,23 @@ NO_ID: Final = "A" * 22
 class Watermarks:
     """Asks the cluster for topic-partitions, and for their first and last offsets, through one admin client.
 
-    heard: takes what the client says of itself. waiting: is told, once a request, when no broker answers soon.
+    client_log: takes what the client says of itself. waiting: is told, once a request, when no broker answers soon.
     `epochs`: of the leaders, as they were told with the ends that were asked for last.
     """
 
     def __init__(
-        self, kafka: KafkaSettings, heard: Heard | None = None, waiting: Callable[[str], None] = lambda why: None
+        self,
+        kafka: KafkaSettings,
+        client_log: ClientLog | None = None,
+        waiting: Callable[[str], None] = lambda why: None,
     ) -> None:
         self._kafka, self._waiting = kafka, waiting
-        self._heard = heard or Heard(kafka.group)
+        self._client_log = client_log or ClientLog(kafka.group)
         self._servers = str(kafka.client.get("bootstrap.servers", ""))
         self._pattern = re.compile(kafka.topics_regex) if kafka.topics_regex else None
-        self._admin: AdminClient = client_options.build(AdminClient, client_options.administering(kafka), self._heard)
+        self._admin: AdminClient = client_options.build(
+            AdminClient, client_options.admin_options(kafka), self._client_log
+        )
         self._timeout_s = min(TIMEOUT_S, client_options.seconds(kafka, "default.api.timeout.ms", TIMEOUT_S))
         committed = kafka.isolation_level == "read_committed"
         self._isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
@@ -66,14 +72,14 @@ class Watermarks:
         self._why: dict[Key, str] = {}
         self.epochs: dict[Key, int] = {}
 
-    def topic_partitions(self, *, missing_too: bool = False) -> list[Key]:
+    def topic_partitions(self, *, allow_missing: bool = False) -> list[Key]:
         """All topic-partitions of the connector's topics, in order; of topics that are not there it has none.
 
-        Raises TopicGone when a topic that the connector names is not there, unless `missing_too` may be; KafkaFailed.
+        Raises TopicGone when a topic that the connector names is not there, unless `allow_missing` may be; KafkaFailed.
         """
         if self._pattern is None:
             named = self._described(self._kafka.topics).items()
-            return sorted(key for topic, about in named for key in self._of(topic, about, missing_too))
+            return sorted(key for topic, about in named for key in self._of(topic, about, allow_missing))
         pattern = self._pattern
         return sorted(
             (topic, partition)
@@ -82,7 +88,7 @@ class Watermarks:
             for partition in about.partitions
         )
 
-    def ids(self, topics: Sequence[str]) -> dict[str, str]:
+    def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
         """The id of each topic, which no other topic ever has; those that do not exist are absent. One request.
 
         "" where the cluster gives none, or does not tell us: the log says so once. Raises BrokerAway, KafkaFailed.
@@ -134,11 +140,11 @@ class Watermarks:
         )
         return described
 
-    def _of(self, topic: str, about: "Future[TopicDescription]", missing_too: bool) -> list[Key]:
+    def _of(self, topic: str, about: "Future[TopicDescription]", allow_missing: bool) -> list[Key]:
         try:
             return [(topic, info.id) for info in self._answer(about).partitions]
         except KafkaException as error:
-            if missing_too and error.args[0].code() in client_errors.UNKNOWN:
+            if allow_missing and error.args[0].code() in client_errors.UNKNOWN:
                 return []
             raise self._failed(error.args[0], f"Topic {topic}") from None
 
@@ -152,7 +158,7 @@ class Watermarks:
         """Takes what the client says of itself."""
         self._admin.poll(0)
 
-    def ends(self, keys: Sequence[Key]) -> dict[Key, int]:
+    def end_offsets(self, keys: Sequence[Key]) -> dict[Key, int]:
         """Where each topic-partition ends, exclusive; one request. Those that are away are absent.
 
         The last stable offset; the high watermark when uncommitted records are read. Raises BrokerAway when none
@@ -162,7 +168,7 @@ class Watermarks:
         self.epochs.update({key: epoch for key, (_, epoch) in found.items() if epoch is not None})
         return {key: offset for key, (offset, _) in found.items()}
 
-    def back(self, keys: Sequence[Key]) -> dict[Key, int]:
+    def end_offsets_if_available(self, keys: Sequence[Key]) -> dict[Key, int]:
         """As `ends`, for topic-partitions that were away: nobody is told that it takes long, and none is no failure."""
         try:
             found = self._list(keys, OffsetSpec.latest(), self._isolation, tell=False)  # type: ignore[no-untyped-call]
@@ -170,24 +176,24 @@ class Watermarks:
             return {}
         return {key: offset for key, (offset, _) in found.items()}
 
-    def highs(self, keys: Sequence[Key]) -> dict[Key, int]:
+    def high_watermarks(self, keys: Sequence[Key]) -> dict[Key, int]:
         """The high watermarks, whatever is read; otherwise as `ends`."""
         found = self._list(keys, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)  # type: ignore[no-untyped-call]
         return {key: offset for key, (offset, _) in found.items()}
 
-    def starts(self, keys: Sequence[Key]) -> dict[Key, int]:
+    def beginning_offsets(self, keys: Sequence[Key]) -> dict[Key, int]:
         """The first offset that Kafka still holds; otherwise as `ends`."""
         found = self._list(keys, OffsetSpec.earliest(), self._isolation)  # type: ignore[no-untyped-call]
         return {key: offset for key, (offset, _) in found.items()}
 
-    def why_away(self, key: Key) -> str:
+    def unavailable_reason(self, key: Key) -> str:
         """Why the last request got no answer for a topic-partition."""
         return self._why.get(key, "its leader does not answer")
 
     def _list(
         self, keys: Sequence[Key], spec: Any, isolation: IsolationLevel, *, tell: bool = True
     ) -> dict[Key, tuple[int, int | None]]:
-        """Offset and leader epoch of each; absent: those that are away."""
+        """Offset and leader epoch of each; absent: those that are unavailable."""
         if not keys:
             return {}
         asked = {TopicPartition(t, p): spec for t, p in keys}
@@ -229,19 +235,19 @@ class Watermarks:
             waited = time.monotonic() - asked
             if waited >= self._timeout_s + GRACE_S:
                 raise KafkaException(_SILENT)
-            why, cure = self._heard.why()
+            why, cure = self._client_log.cause()
             if not told and waited >= (SOON_S if why else LATE_S):
                 told = True
                 self._waiting(f"No answer from {self._servers} yet. {why or NOTHING_SAID}. {cure or CHECK}.")
         found = future.result()
-        self._heard.answered()
+        self._client_log.clear()
         return found
 
     def _failed(self, error: Any, what: str) -> KafkaFailed:
         code = error.code()
         if code in client_errors.UNKNOWN:
             return TopicGone(f"{what} does not exist on {self._servers}. Create the topic, or correct [topics].")
-        why, cure = self._heard.why()
+        why, cure = self._client_log.cause()
         return client_errors.failure(error, what, asked=self._servers, why=why, away=cure or CHECK)
 
 

@@ -75,8 +75,8 @@ class FrameFlush:
     def __init__(self, settings: SinkSettings, frame: FrameSlice) -> None:
         configure_worker(settings.name)
         self._settings, self._frame = for_frame(settings), frame
-        target = target_for(settings.push)
-        deliverer = Deliverer(settings.name, target, settings.push, keep_files=self._files.keep_files)
+        target = target_for(settings.target)
+        deliverer = Deliverer(settings.name, target, settings.retry, keep_files=self._files.keep_files)
         self._uploader = OrderedUploader(PatientDeliverer(deliverer))
         place = Place(settings.name, frame.label, frame.partition, uuid.uuid4().hex, frame)
         limits = Limits(settings.flush.commit_size_bytes, settings.flush.commit_records)

@@ -8,7 +8,7 @@ from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.shape.settings import ShapeSettings
-from parquet_sink.targets.push.settings import PushSettings
+from parquet_sink.targets.settings import RetrySettings, TargetSettings
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,10 @@ class SinkSettings:
     flush: FlushSettings
     shape: ShapeSettings
     files: FileSettings
-    push: PushSettings
+    target: TargetSettings
     value: ConverterSettings = field(default_factory=ConverterSettings)
     key: ConverterSettings | None = None
+    retry: RetrySettings = field(default_factory=RetrySettings)
     registry_patience_ms: int = 0
     registry_pause_ms: int = 60_000
     stop_timeout_ms: int = 30_000

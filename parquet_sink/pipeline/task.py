@@ -11,7 +11,7 @@ For each range [start, end):
   6. what was set aside is acknowledged                                  (`RejectPolicy.flush`)
   7. what the range taught and how far it got goes to the driver         (`RangeOutcome`)
   8. the driver notes receipts and accepted offsets, then any failure    (`PushWriter.commit`)
-  9. the next tick commits the accepted offsets to the group             (`kafka.range_plans`)
+  9. the next tick commits the accepted offsets to the group             (`kafka.planning.range_plans`)
 
 A crash before 4 leaves nothing behind but local files, which the next attempt or start removes, and perhaps records
 that were set aside. A crash between 4 and 9 sends the same files again, under the same names, with the same rows, and
@@ -54,8 +54,8 @@ class TaskFlush:
         configure_worker(settings.name)
         collect_garbage_rarely()
         self._settings, self._given = settings, steps
-        target = target_for(settings.push)
-        deliverer = Deliverer(settings.name, target, settings.push, keep_files=settings.files.keep_files)
+        target = target_for(settings.target)
+        deliverer = Deliverer(settings.name, target, settings.retry, keep_files=settings.files.keep_files)
         self._uploader = OrderedUploader(deliverer)
         self._flushes: dict[tuple[str, int], RangeFlush] = {}
 
@@ -108,8 +108,6 @@ class TaskFlush:
         """The value converter's decoder is kept in this process from micro-batch to micro-batch."""
         if self._given is not None:
             return self._given
-        if self._settings.value.kind == "json":
-            return RecordSteps()
         from parquet_sink.convert.decoders import decoder_for  # loads only what this connector needs
 
         return RecordSteps(decoder_for(self._settings.value))

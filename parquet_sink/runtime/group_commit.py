@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 
 from parquet_sink.errors import ConnectorError
-from parquet_sink.kafka.group_offsets import GroupOffsets, Key, Plan
+from parquet_sink.kafka.group.offsets import GroupOffsets, Key, RangePlan
 from parquet_sink.model.progress import Accepted
 from parquet_sink.runtime.restarts import Positions
 from parquet_sink.spark.handoff import Handoff
@@ -31,7 +31,7 @@ def _advance(group: GroupOffsets, accepted: Sequence[Accepted]) -> None:
     group.advance(
         {(one.topic, one.partition): one.next_offset for one in accepted},
         {
-            (one.topic, one.partition): Plan(one.start, one.end, one.reason)
+            (one.topic, one.partition): RangePlan(one.start, one.end, one.reason)
             for one in accepted
             if one.next_offset < one.end
         },

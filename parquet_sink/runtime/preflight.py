@@ -16,11 +16,14 @@ from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files import folders
-from parquet_sink.kafka.client_check import problems as client_problems
+from parquet_sink.kafka.client.check import problems as client_problems
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.net.tls import tls_context
 from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.targets.directory.target import ENDPOINT_KEY, unusable
+from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.trust import authorities
+from parquet_sink.targets.settings import TargetSettings
 
 _TLS = "schema.registry.ssl."
 
@@ -52,7 +55,7 @@ def inspect(checked: Checked, environment: Mapping[str, str] = os.environ) -> Ch
 
 def _inspect(settings: SinkSettings, worker: Worker, environment: Mapping[str, str], found: _Found) -> None:
     _kafka(settings.kafka, worker, found)
-    _authorities(settings.push.ca_file, environment, found)
+    _target(settings.target, environment, found)
     for side, converter in (("value", settings.value), ("key", settings.key)):
         if converter is not None and converter.registry is not None:
             _registry(side, converter.registry, worker, found)
@@ -69,8 +72,15 @@ def _kafka(kafka: KafkaSettings, worker: Worker, found: _Found) -> None:
         (found.worker if shared else found.connector)[f"Invalid [{prefix}{name or '*'}]. {reason}"] = None
 
 
+def _target(settings: TargetSettings, environment: Mapping[str, str], found: _Found) -> None:
+    if isinstance(settings, PushSettings):
+        _authorities(settings.ca_file, environment, found)
+    elif (reason := unusable(settings)) is not None:
+        found.connector[f"Invalid [{ENDPOINT_KEY}]. {reason}"] = None
+
+
 def _authorities(ca_file: str | None, environment: Mapping[str, str], found: _Found) -> None:
-    """Of the target: also when its address is http now, because what is named is meant to be used."""
+    """Of a push API: also when its address is http now, because what is named is meant to be used."""
     for text in _problems(lambda: tls_context(authorities(ca_file, environment))):
         (found.connector if ca_file else found.machine)[text] = None
 

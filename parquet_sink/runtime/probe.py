@@ -20,17 +20,18 @@ from parquet_sink.errors import RESET_TOOL, InvalidConfiguration, KafkaFailed, R
 from parquet_sink.files.cleanup import prepare
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.files.storage import free_space
-from parquet_sink.kafka import client_options
-from parquet_sink.kafka.group_offsets import Committed, GroupOffsets, Key
+from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.group.offsets import Committed, GroupOffsets, Key
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.model.instance import Instance
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.targets.opening import open_target
-from parquet_sink.targets.push.settings import PushSettings
+from parquet_sink.targets.settings import TargetSettings
 
 CONNECT_S: Final = 5.0
 TIMEOUT_S: Final = 10.0
+TARGET_S: Final = 20.0
 TIMEOUT_KEY: Final = "default.api.timeout.ms"
 MOST_NAMED: Final = 8
 """Topic-partitions that a line names one by one."""
@@ -65,7 +66,7 @@ def probe(settings: SinkSettings) -> Iterator[Finding]:
     yield from probe_kafka(settings.kafka)
     yield from probe_registries(settings)
     yield probe_folder(settings.files)
-    yield probe_target(settings.push)
+    yield probe_target(settings.target)
 
 
 def probe_kafka(kafka: KafkaSettings) -> Iterator[Finding]:
@@ -114,14 +115,14 @@ def probe_folder(files: FileSettings) -> Finding:
     return Finding(Verdict.OK, "tmp.dir", f"{files.tmp_dir} can be written, {free_space(files.tmp_dir)}")
 
 
-def probe_target(push: PushSettings) -> Finding:
+def probe_target(settings: TargetSettings) -> Finding:
     """What the target itself finds when it is tried; nothing is stored there."""
     try:
-        target = open_target(push)
+        target = open_target(settings)
     except InvalidConfiguration as error:
         return Finding(Verdict.FAILED, "target", str(error))
     try:
-        result = target.probe(push.connect_timeout_ms / 1000 + TIMEOUT_S)
+        result = target.probe(TARGET_S)
     finally:
         target.close()
     return Finding(Verdict(result.health), f"target {target.name}", result.text)
@@ -134,8 +135,10 @@ def _consumer(kafka: KafkaSettings) -> tuple[Consumer, list[str]]:
     def make(settings: dict[str, Any]) -> Consumer:
         return Consumer({**settings, "error_cb": lambda error: heard.append(_timeless(error.str())), "logger": SILENT})
 
-    client_options.build(Consumer, client_options.reading(kafka)).close()  # fetch settings are the reader's alone
-    return client_options.build(make, client_options.coordinating(kafka)), heard
+    client_options.build(
+        Consumer, client_options.reader_options(kafka)
+    ).close()  # fetch settings are the reader's alone
+    return client_options.build(make, client_options.group_options(kafka)), heard
 
 
 def _brokers(consumer: Consumer, heard: list[str], kafka: KafkaSettings) -> Finding:
@@ -177,7 +180,7 @@ def _topics_and_group(kafka: KafkaSettings) -> Iterator[Finding]:
     try:
         watermarks = Watermarks(kafka)
         keys = watermarks.topic_partitions()
-        firsts, lasts = watermarks.starts(keys), watermarks.ends(keys)
+        firsts, lasts = watermarks.beginning_offsets(keys), watermarks.end_offsets(keys)
     except KafkaFailed as error:
         yield Finding(Verdict.FAILED, "topics", str(error))
         return
@@ -224,7 +227,7 @@ def of_group(
     lags = {key: lasts[key] - found.offset for key, found in committed.items()}
     stands = _listed(f"{_named(key)} at {committed[key].offset} (lag {lag})" for key, lag in sorted(lags.items()))
     begins = f"; {len(fresh)} without offset begin at the {kafka.offset_reset} record" if fresh else ""
-    by = _listed(dict.fromkeys(found.by() for found in committed.values()))
+    by = _listed(dict.fromkeys(found.committer() for found in committed.values()))
     return Finding(Verdict.OK, item, f"lag {sum(lags.values())}: {stands}{begins}; last committed by {by}")
 
 

@@ -15,8 +15,8 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
 from parquet_sink.errors import SinkError
-from parquet_sink.kafka.group_offsets import Key
-from parquet_sink.kafka.task_assignment import by_task
+from parquet_sink.kafka.group.offsets import Key
+from parquet_sink.kafka.planning.task_assignment import by_task
 from parquet_sink.model.events import ConnectorRunning
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordParts
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from parquet_sink.kafka.planner import Ticker
+    from parquet_sink.kafka.planning.planner import Planner
     from parquet_sink.kafka.range_reader import RangeReader
 
 log = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, given: handoff.Handoff, form: "Form", parts: RecordParts) -> None:
         self._given, self._form, self._parts = given, form, parts
-        self._ticker: Ticker | None = None
+        self._planner: Planner | None = None
         self._state: SqliteStore | None = None
         self._draining = self._planned = False
         self._offered: dict[str, Any] | None = None
@@ -106,10 +106,10 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not self._draining and stream_offsets.is_first(start) and state.get(WARM_UP):
             return stream_offsets.warm_up(start)
         with _told(state):
-            ticker = self._begun()
+            planner = self._begun()
             if self._draining:
-                ticker.drain()
-            due = ticker.tick(self._done(start))
+                planner.drain()
+            due = planner.tick(self._done(start))
         if due and not self._planned:
             self._planned = True
             log.debug("start: the first ranges are planned")
@@ -130,13 +130,13 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
         due: Sequence[PlannedRange] = []
         with _told(self._opened()):
-            ticker = self._begun()
+            planner = self._begun()
             if end == self._offered:
-                due = ticker.under_way
+                due = planner.in_flight
             elif end != start:
-                due = ticker.repeated(stream_offsets.ranges(end))
+                due = planner.repeated(stream_offsets.ranges(end))
         self._reading = {(one.topic, one.partition): one.end for one in due}
-        return [Work(pile) for pile in by_task(due, ticker.tasks())]
+        return [Work(pile) for pile in by_task(due, planner.tasks())]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         assert isinstance(partition, Work)
@@ -156,34 +156,34 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return RangeReader(kafka, topic, partition, start, end, topic_id, epoch=epoch, parts=self._parts)
 
     def stop(self) -> None:
-        if self._ticker is not None:
-            self._ticker.close()
+        if self._planner is not None:
+            self._planner.close()
 
     def _opened(self) -> SqliteStore:
         if self._state is None:
             self._state = SqliteStore(self._given.state_path)
         return self._state
 
-    def _begun(self) -> "Ticker":
+    def _begun(self) -> "Planner":
         """Begins where the group's offsets say, once for each query: Spark's checkpoint is no position."""
-        if self._ticker is None:
-            from parquet_sink.kafka.planner import Ticker  # only in the planner's process
+        if self._planner is None:
+            from parquet_sink.kafka.planning.planner import Planner  # only in the planner's process
 
             configure_worker(self._given.settings.name)
-            ticker = Ticker(self._given.settings, self._opened(), self._given.instance)
-            ticker.begin()
-            self._ticker = ticker
+            planner = Planner(self._given.settings, self._opened(), self._given.instance)
+            planner.begin()
+            self._planner = planner
             self._opened().set(STARTED, True)
             self._opened().append_events([ConnectorRunning(self._given.settings.name, time.time())])
             log.debug("start: the topic-partitions are known")
-        return self._ticker
+        return self._planner
 
     def __getstate__(self) -> dict[str, Any]:
         return {
             "_given": self._given,
             "_form": self._form,
             "_parts": self._parts,
-            "_ticker": None,
+            "_planner": None,
             "_state": None,
             "_draining": self._draining,
             "_planned": False,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from parquet_sink.files.rotation import Reason
-from parquet_sink.kafka.admission import Candidate, Range
+from parquet_sink.kafka.planning.admission import Candidate, Range
 from parquet_sink.model.ranges import PlannedRange
 
 NUMBER: Final = "batch"

@@ -13,8 +13,8 @@ from parquet_sink.files.cleanup import after_acceptance
 from parquet_sink.model.ranges import NO_TRIES, Again, Tries
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.targets.outcome import Outcome, Verdict
-from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.retry import RetryPolicy, Sent, Surroundings, send_with_retries
+from parquet_sink.targets.settings import RetrySettings
 from parquet_sink.targets.target import Target
 
 logger = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ class Deliverer:
         self,
         connector: str,
         target: Target,
-        settings: PushSettings,
+        settings: RetrySettings,
         *,
         keep_files: bool = False,
         monotonic: Callable[[], float] = time.monotonic,

@@ -5,23 +5,28 @@ import threading
 from collections import OrderedDict
 from typing import Final
 
-from parquet_sink.targets.push.settings import PushSettings
+from parquet_sink.targets.directory.settings import DirectorySettings
+from parquet_sink.targets.settings import TargetSettings
 from parquet_sink.targets.target import Target
 
 MOST_TARGETS: Final = 16
 
-_targets: OrderedDict[tuple[int, PushSettings], Target] = OrderedDict()
+_targets: OrderedDict[tuple[int, TargetSettings], Target] = OrderedDict()
 _lock = threading.Lock()
 
 
-def open_target(settings: PushSettings) -> Target:
+def open_target(settings: TargetSettings) -> Target:
     """A target of its own for the caller, who closes it. Raises InvalidConfiguration for files that cannot be used."""
-    from parquet_sink.targets.push.target import PushTarget  # loads only what this connector needs
+    if isinstance(settings, DirectorySettings):  # each loads only what it needs
+        from parquet_sink.targets.directory.target import DirectoryTarget
+
+        return DirectoryTarget(settings)
+    from parquet_sink.targets.push.target import PushTarget
 
     return PushTarget(settings)
 
 
-def target_for(settings: PushSettings) -> Target:
+def target_for(settings: TargetSettings) -> Target:
     """The process's target for these settings: opened when there is none, and kept. Raises as `open_target`.
 
     The process id is part of the key, because connections must not be shared with a forked process.

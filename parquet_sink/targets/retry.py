@@ -14,7 +14,7 @@ import tenacity
 
 from parquet_sink.model.ranges import NO_TRIES, Tries
 from parquet_sink.targets.outcome import Outcome, Verdict
-from parquet_sink.targets.push.settings import PushSettings
+from parquet_sink.targets.settings import RetrySettings
 
 LONGEST_WAIT_SECONDS: Final = 300.0
 LEAST_SHARE: Final = 0.5
@@ -32,7 +32,7 @@ class RetryPolicy:
     retry_refused: bool
 
     @classmethod
-    def of(cls, settings: PushSettings) -> "RetryPolicy":
+    def of(cls, settings: RetrySettings) -> "RetryPolicy":
         return cls(
             attempts=max(1, settings.max_retries),
             interval_seconds=settings.retry_interval_ms / 1000,

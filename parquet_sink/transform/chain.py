@@ -67,7 +67,8 @@ class TransformChain:
         return records
 
     def _decoded(self, batch: RecordBatch, decoder: Decoder) -> DecodedRecords:
-        keys, bad_keys = None, {}
+        keys: tuple[Piece, ...] | None = None
+        bad_keys: Mapping[int, str] = {}
         if self.needs.keys and self._key_decoder is not None and batch.keys is not None:
             keys, bad_keys = _decode(self._key_decoder, batch.keys)
         values, bad_values = _decode(decoder, batch.values)

@@ -45,7 +45,7 @@ shapes = st.builds(ShapeSettings, obfuscation=st.none() | obfuscations, chunks=s
 all_settings = st.builds(
     SinkSettings,
     kafka=kafkas,
-    push=pushes,
+    target=pushes,
     files=st.builds(FileSettings),
     shape=shapes,
     value=converters,
@@ -57,7 +57,7 @@ ONE = SinkSettings(
     flush=FlushSettings(1, 2, 3),
     shape=ShapeSettings(primary_keys=("a", "b"), obfuscation=ObfuscationSettings(("c",), key=Secret(CANARY))),
     files=FileSettings("/tmp"),
-    push=PushSettings("https://h", Secret(CANARY), "T", proxy=ProxySettings("h", 1, password=Secret(CANARY))),
+    target=PushSettings("https://h", Secret(CANARY), "T", proxy=ProxySettings("h", 1, password=Secret(CANARY))),
     value=ConverterSettings("avro", RegistrySettings(("https://r",), "u", Secret(CANARY))),
     key=ConverterSettings("avro", RegistrySettings(("https://r",), bearer_token=Secret(CANARY))),
 )
@@ -69,7 +69,7 @@ def test_settings_survive_the_way_through_json(settings: SinkSettings) -> None:
     loaded = load_with_secrets(dump_with_secrets(settings))
     assert loaded == settings
     assert type(loaded.kafka.topics) is tuple
-    assert isinstance(loaded.push.authorization, Secret)
+    assert isinstance(loaded.target.authorization, Secret)
     assert type(loaded.value) is ConverterSettings
 
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.config.properties import parse_file, parse_json, parse_properties
+from parquet_sink.config.file_syntax import parse_file, parse_json
+from parquet_sink.config.properties import parse_properties
 from parquet_sink.errors import InvalidConfiguration
 
 CASES = [

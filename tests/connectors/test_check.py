@@ -42,7 +42,7 @@ def test_good_files_give_settings_and_a_short_report(folder: Path) -> None:
     path = _write(folder, "a.properties", GOOD)
     checked = check_files([path], worker)
     (settings,) = checked.require()
-    assert settings.push.authorization.reveal() == "AppKey canary"
+    assert settings.target.authorization.reveal() == "AppKey canary"
     assert format_report(checked) == (f"{worker}: OK (worker)\n{path}: OK (connector orders: orders -> table ORDERS)")
 
 

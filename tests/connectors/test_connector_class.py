@@ -207,5 +207,5 @@ def test_installed_packages_are_not_looked_through_for_a_built_in_class(monkeypa
     def forbidden(**_: str) -> None:
         raise AssertionError("looked through")
 
-    monkeypatch.setattr(plugins, "entry_points", forbidden)
+    monkeypatch.setattr("importlib.metadata.entry_points", forbidden)
     assert isinstance(find_class(), EmsSink)

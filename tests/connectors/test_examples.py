@@ -19,9 +19,9 @@ def test_the_shipped_files_run_together_without_a_warning() -> None:
     assert (checked.problems, checked.warnings) == ((), ())
     orders, with_keys = checked.require()
     assert orders.kafka.topics == with_keys.kafka.topics == ("orders",)
-    assert orders.push.primary_keys == with_keys.push.primary_keys == ("order_id",)
-    assert (orders.push.order_column, with_keys.push.order_column) == ("__celonis_order", "updated_at")
-    assert orders.push.authorization == with_keys.push.authorization
+    assert orders.target.primary_keys == with_keys.target.primary_keys == ("order_id",)
+    assert (orders.target.order_column, with_keys.target.order_column) == ("__celonis_order", "updated_at")
+    assert orders.target.authorization == with_keys.target.authorization
 
 
 @pytest.mark.parametrize("path", sorted(CONFIG.glob("orders*")), ids=lambda path: path.name)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_sink.files.rotation import Reason
-from parquet_sink.kafka.admission import (
+from parquet_sink.kafka.planning.admission import (
     LEAST_BATCH_S,
     LEAST_RANGE_RECORDS,
     MARKS,
@@ -16,8 +16,8 @@ from parquet_sink.kafka.admission import (
     Candidate,
     Range,
     batch_records,
-    due,
-    together,
+    due_range,
+    select_batch,
 )
 from parquet_sink.kafka.settings import FlushSettings
 
@@ -30,48 +30,48 @@ per_record = st.none() | st.floats(0.01, 1e6)
 
 def test_nothing_waiting_is_never_due() -> None:
     """Without a record above the start nothing is due, however old, and not while draining either."""
-    assert due(10, 10, 0, None, FLUSH, NOW) is None
-    assert due(10, 9, 0, None, FLUSH, NOW) is None
-    assert due(10, 10, 0, None, FLUSH, NOW, draining=True) is None
+    assert due_range(10, 10, 0, None, FLUSH, NOW) is None
+    assert due_range(10, 9, 0, None, FLUSH, NOW) is None
+    assert due_range(10, 10, 0, None, FLUSH, NOW, draining=True) is None
 
 
 def test_records_make_a_range_due() -> None:
     """As many records as a file takes are due at once, and one less is not."""
-    assert due(5, 1_005, NOW, None, FLUSH, NOW) == Range(5, 1_005, Reason.RECORDS)
-    assert due(5, 1_004, NOW, None, FLUSH, NOW) is None
+    assert due_range(5, 1_005, NOW, None, FLUSH, NOW) == Range(5, 1_005, Reason.RECORDS)
+    assert due_range(5, 1_004, NOW, None, FLUSH, NOW) is None
 
 
 def test_bytes_make_a_range_due() -> None:
     """What earlier files taught of a record's size decides when a file's worth of bytes waits."""
-    assert due(0, 100, NOW, 10_000.0, FLUSH, NOW) == Range(0, 100, Reason.SIZE)
-    assert due(0, 99, NOW, 10_000.0, FLUSH, NOW) is None
+    assert due_range(0, 100, NOW, 10_000.0, FLUSH, NOW) == Range(0, 100, Reason.SIZE)
+    assert due_range(0, 99, NOW, 10_000.0, FLUSH, NOW) is None
 
 
 def test_without_an_estimate_size_is_never_the_reason() -> None:
     """A topic of which nothing is known is due by records or age alone."""
-    assert due(0, 999, NOW, None, FLUSH, NOW) is None
-    assert due(0, 999, NOW, 0.0, FLUSH, NOW) is None
+    assert due_range(0, 999, NOW, None, FLUSH, NOW) is None
+    assert due_range(0, 999, NOW, 0.0, FLUSH, NOW) is None
 
 
 def test_a_record_larger_than_a_file_is_a_file() -> None:
     """One record is due when it alone fills a file."""
-    assert due(0, 3, NOW, 5e6, FLUSH, NOW) == Range(0, 3, Reason.SIZE)
+    assert due_range(0, 3, NOW, 5e6, FLUSH, NOW) == Range(0, 3, Reason.SIZE)
 
 
 def test_age_makes_a_range_due() -> None:
     """The oldest unflushed record may be as old as the interval, and no older."""
-    assert due(0, 1, NOW - 5_000, None, FLUSH, NOW) == Range(0, 1, Reason.INTERVAL)
-    assert due(0, 1, NOW - 4_999, None, FLUSH, NOW) is None
+    assert due_range(0, 1, NOW - 5_000, None, FLUSH, NOW) == Range(0, 1, Reason.INTERVAL)
+    assert due_range(0, 1, NOW - 4_999, None, FLUSH, NOW) is None
 
 
 def test_draining_takes_what_is_there() -> None:
     """While draining a single fresh record is due, and says so."""
-    assert due(0, 1, NOW, None, FLUSH, NOW, draining=True) == Range(0, 1, Reason.END_OF_INPUT)
+    assert due_range(0, 1, NOW, None, FLUSH, NOW, draining=True) == Range(0, 1, Reason.END_OF_INPUT)
 
 
 def test_a_backlog_is_taken_in_whole_files() -> None:
     """With many files' worth waiting, a range ends where a file ends, so that the rest is not a small file."""
-    assert due(0, 3_700, NOW, None, FLUSH, NOW) == Range(0, 3_000, Reason.RECORDS)
+    assert due_range(0, 3_700, NOW, None, FLUSH, NOW) == Range(0, 3_000, Reason.RECORDS)
 
 
 def test_the_interval_fires_on_a_busy_topic_too() -> None:
@@ -80,7 +80,7 @@ def test_the_interval_fires_on_a_busy_topic_too() -> None:
     for tick in range(100):
         now, high = NOW + tick * 500, tick + 1
         arrivals = arrivals.after(start).seen(high, now)
-        span = due(start, high, arrivals.oldest_ms(start), None, FLUSH, now)
+        span = due_range(start, high, arrivals.oldest_ms(start), None, FLUSH, now)
         if span is not None:
             flushed.append((now, span.reason))
             start = span.end
@@ -92,7 +92,9 @@ def test_the_interval_fires_on_a_busy_topic_too() -> None:
 def test_the_interval_fires_on_an_idle_topic() -> None:
     """One record and then silence: it is due when it is as old as the interval, at whatever tick comes next."""
     arrivals = Arrivals().seen(1, NOW)
-    found = [due(0, 1, arrivals.seen(1, now).oldest_ms(0), None, FLUSH, now) for now in range(NOW, NOW + 6_000, 1_000)]
+    found = [
+        due_range(0, 1, arrivals.seen(1, now).oldest_ms(0), None, FLUSH, now) for now in range(NOW, NOW + 6_000, 1_000)
+    ]
     assert found == [None] * 5 + [Range(0, 1, Reason.INTERVAL)]
 
 
@@ -103,7 +105,7 @@ def test_a_range_is_bounded_and_within_what_waits(
     flush: FlushSettings, size: float | None, start: int, waiting: int, oldest: int | None, draining: bool
 ) -> None:
     """A range begins at the start and ends within what is there."""
-    span = due(start, start + waiting, oldest, size, flush, NOW, draining=draining)
+    span = due_range(start, start + waiting, oldest, size, flush, NOW, draining=draining)
     if span is None:
         assert not (draining and waiting)
         return
@@ -114,7 +116,7 @@ def test_a_range_is_bounded_and_within_what_waits(
 @given(flushes, st.floats(0.01, 1e6), st.integers(1, 10**8))
 def test_a_backlog_makes_full_files_only(flush: FlushSettings, size: float, waiting: int) -> None:
     """A range that is due by records or size holds whole files of what is known to fill one."""
-    span = due(0, waiting, NOW, size, flush, NOW)
+    span = due_range(0, waiting, NOW, size, flush, NOW)
     if span is not None and span.reason in (Reason.RECORDS, Reason.SIZE):
         whole = max(1, min(flush.commit_records, int(flush.commit_size_bytes / size)))
         assert span.end % whole == 0
@@ -149,11 +151,11 @@ def test_every_offset_is_admitted_exactly_once(
     for more, later, accepted in steps:
         high, now = high + more, now + later
         arrivals = arrivals.after(start).seen(high, now) if high > start else arrivals.after(start)
-        span = due(start, high, arrivals.oldest_ms(start), size, flush, now)
+        span = due_range(start, high, arrivals.oldest_ms(start), size, flush, now)
         if span is not None:
             assert span.start == start
             start = span.end if accepted else start  # a range that failed is admitted again
-    while (rest := due(start, high, None, size, flush, now, draining=True)) is not None:
+    while (rest := due_range(start, high, None, size, flush, now, draining=True)) is not None:
         assert rest.start == start < rest.end
         start = rest.end
     assert start == high
@@ -169,7 +171,7 @@ def test_nothing_waits_longer_than_the_interval(flush: FlushSettings, steps: lis
         if more:
             seen[high] = now
         arrivals = arrivals.after(start).seen(high, now) if high > start else arrivals.after(start)
-        span = due(start, high, arrivals.oldest_ms(start), None, flush, now)
+        span = due_range(start, high, arrivals.oldest_ms(start), None, flush, now)
         oldest = next((at for end, at in seen.items() if end > start), None)
         if oldest is not None and now - oldest >= flush.commit_interval_ms:
             assert span is not None
@@ -213,32 +215,32 @@ def candidate(partition: int, records: int) -> Candidate:
 def test_one_micro_batch_takes_who_waited_longest_for_a_turn() -> None:
     """Beyond its budget a micro-batch leaves the topic-partitions that had a turn last for the next."""
     turns = [9 - partition for partition in range(10)]
-    taken = together([(turn, candidate(p, 10**6)) for p, turn in enumerate(turns)], FLUSH, 4)
+    taken = select_batch([(turn, candidate(p, 10**6)) for p, turn in enumerate(turns)], FLUSH, 4)
     assert {partition for _, partition, _ in taken} == {9, 8, 7, 6}
 
 
 def test_what_short_ranges_leave_goes_to_long_ones() -> None:
     """Beside a short range a long one gets more than half of the micro-batch, in whole files."""
-    taken = together([(0, candidate(0, 10**7)), (0, candidate(1, 500))], FLUSH, 4)
+    taken = select_batch([(0, candidate(0, 10**7)), (0, candidate(1, 500))], FLUSH, 4)
     assert {partition: len(span) for _, partition, span in taken} == {1: 500, 0: 374_000}
 
 
 def test_a_range_put_down_earlier_is_never_cut() -> None:
     """A range without a place to cut comes whole, so that its files come out the same."""
     again = ("orders", 0, Range(0, 10**7, Reason.RECORDS))
-    assert together([(0, again)], FLUSH, 1) == [again]
+    assert select_batch([(0, again)], FLUSH, 1) == [again]
 
 
 def test_small_ranges_all_fit() -> None:
     """Forty small topic-partitions go in one micro-batch."""
-    assert len(together([(0, candidate(p, 10)) for p in range(40)], FLUSH, 4)) == 40
+    assert len(select_batch([(0, candidate(p, 10)) for p in range(40)], FLUSH, 4)) == 40
 
 
 def test_no_topic_partition_starves() -> None:
     """With endless backlogs everywhere, all topic-partitions have had their turn before one has a second."""
     turns = dict.fromkeys(range(10), 0)
     for number in range(1, 6):
-        taken = together([(turn, candidate(p, 10**6)) for p, turn in turns.items()], FLUSH, 2)
+        taken = select_batch([(turn, candidate(p, 10**6)) for p, turn in turns.items()], FLUSH, 2)
         turns.update({partition: number for _, partition, _ in taken})
     assert sorted(turns.values()) == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
 
@@ -246,7 +248,7 @@ def test_no_topic_partition_starves() -> None:
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 2_000_000)), max_size=30), st.integers(1, 8))
 def test_a_micro_batch_is_bounded_and_never_empty_handed(waiting: list[tuple[int, int]], slots: int) -> None:
     """The budget is passed by the least share at most; what is due is taken, each at most once."""
-    taken = together([(turn, candidate(p, records)) for p, (turn, records) in enumerate(waiting)], FLUSH, slots)
+    taken = select_batch([(turn, candidate(p, records)) for p, (turn, records) in enumerate(waiting)], FLUSH, slots)
     assert bool(taken) == bool(waiting)
     assert sum(len(span) for _, _, span in taken) < batch_records(FLUSH.commit_interval_ms, slots) + LEAST_RANGE_RECORDS
     assert len({partition for _, partition, _ in taken}) == len(taken)

@@ -1,4 +1,4 @@
-"""Anything before any request: topics go and come back, other hands set offsets, brokers are away."""
+"""Anything before any request: topics go and come back, other hands set offsets, brokers are unavailable."""
 
 import tempfile
 from collections.abc import Sequence
@@ -14,16 +14,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.errors import AnotherInstance, KafkaFailed, OffsetsLost
-from parquet_sink.kafka import client_options
-from parquet_sink.kafka.discovery import METADATA_S
-from parquet_sink.kafka.first_timestamps import FirstTimes
-from parquet_sink.kafka.group_offsets import metadata
+from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.group.offsets import commit_metadata
+from parquet_sink.kafka.planning.discovery import METADATA_S
+from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps
 from parquet_sink.model.instance import Instance
 from parquet_sink.state.sqlite.store import SqliteStore
 from tests.factories import Clock
 from tests.kafka.test_start_offsets import KEY, WATCHFUL, Cluster, Query, done
 
-YOUNGER = metadata(Instance("younger", "host-b", 2, "later"))
+YOUNGER = commit_metadata(Instance("younger", "host-b", 2, "later"))
 NO_ANSWER = KafkaError._TIMED_OUT
 
 
@@ -109,12 +109,12 @@ def live(query: Query, ticks: int) -> None:
             query.tick()
         except OffsetsLost:
             query.cluster.forget("orders")
-            start_again(query)
+            restart_at(query)
         except (KafkaFailed, AnotherInstance):
-            start_again(query)
+            restart_at(query)
 
 
-def start_again(query: Query) -> None:
+def restart_at(query: Query) -> None:
     """Until it starts: the topic may be away, or be made anew meanwhile."""
     for _ in range(9):
         try:
@@ -144,7 +144,7 @@ def test_whatever_happens_the_records_arrive(
     cluster.make("orders", 0)
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setattr(client_options, "build", lambda kind, settings, *more: cluster)
-        patch.setattr(FirstTimes, "read", lambda self, starts, now_ms: {})
+        patch.setattr(FirstTimestamps, "read", lambda self, starts, now_ms: {})
         with closing(SqliteStore(Path(folder) / "state.db")) as state:
             query = Query(cluster, state, clock, lost_offsets=policy, offset_reset=reset, **more)
             for records, call, action in steps:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.kafka.client_check import problems
+from parquet_sink.kafka.client.check import problems
 from parquet_sink.kafka.settings import KafkaSettings
 
 

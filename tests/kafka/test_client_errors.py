@@ -4,7 +4,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from parquet_sink.errors import BrokerAway, KafkaFailed, KafkaRefused
-from parquet_sink.kafka.client_errors import MEMBERS_ONLY, PASSING, REFUSALS, UNKNOWN, failure
+from parquet_sink.kafka.client.errors import MEMBERS_ONLY, PASSING, REFUSALS, UNKNOWN, failure
 from parquet_sink.model.failure import Restart
 
 

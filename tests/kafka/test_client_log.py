@@ -7,9 +7,10 @@ import time
 import pytest
 from confluent_kafka import Consumer, KafkaError
 
-from parquet_sink.kafka import client_log, client_options
-from parquet_sink.kafka.client_log import RECENT_S, SAME_LINE_S, Heard, trouble
-from parquet_sink.kafka.group_offsets import GroupOffsets
+from parquet_sink.kafka.client import log as client_log
+from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.client.log import RECENT_S, SAME_LINE_S, ClientLog, explain
+from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.model.instance import Instance
@@ -24,7 +25,7 @@ def clock() -> Clock:
     return Clock(1_000.0)
 
 
-def say(to: Heard, words: str, level: int = logging.ERROR, client: str = "rdkafka#consumer-1") -> None:
+def say(to: ClientLog, words: str, level: int = logging.ERROR, client: str = "rdkafka#consumer-1") -> None:
     """As the client hands its lines over."""
     to.log(level, "%s [%s] %s", "FAIL", client, words)
 
@@ -45,7 +46,7 @@ def kafka(servers: str, **client: str) -> KafkaSettings:
 def test_a_line_passes_now_and_then(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     """A broker that is away is told at the first attempt, not at each, whichever thread and client says it."""
     caplog.set_level(logging.INFO)
-    one = Heard("connect-orders", clock)
+    one = ClientLog("connect-orders", clock)
     for number in range(50):
         say(one, f"{REFUSED} (after {number}ms in state CONNECT)", client=f"rdkafka#consumer-{number}")
     say(one, "[thrd:main]: something else", logging.INFO)
@@ -62,7 +63,7 @@ def test_a_line_passes_now_and_then(clock: Clock, caplog: pytest.LogCaptureFixtu
 def test_what_is_remembered_is_bounded(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that says something new each time does not fill the memory."""
     monkeypatch.setattr(client_log, "MOST_LINES", 10)
-    one = Heard("g", clock)
+    one = ClientLog("g", clock)
     for number in range(1_000):
         say(one, f"[thrd:x]: b{number}:9092/bootstrap: no {number}")
     assert len(one._told) <= 10
@@ -92,21 +93,21 @@ def test_what_is_remembered_is_bounded(clock: Clock, monkeypatch: pytest.MonkeyP
 )
 def test_a_cause_is_told_with_its_cure(words: str, expected: str, cure: str) -> None:
     """Refused, unknown name, TLS, authentication and strangers at the address are told apart."""
-    found = trouble(words)
+    found = explain(words)
     assert found.words.startswith(expected)
     assert cure in found.cure
 
 
 def test_troubles_are_told_by_address(clock: Clock) -> None:
     """Each address has its last trouble; addresses with the same cure share it."""
-    one = Heard("g", clock)
-    assert one.why() == ("", "")
+    one = ClientLog("g", clock)
+    assert one.cause() == ("", "")
     say(one, REFUSED)
     say(one, "[thrd:c]: ssl://c:9093/2: Failed to resolve 'c:9093': no such name (after 3ms in state CONNECT)")
     one.error(
         KafkaError(KafkaError._TRANSPORT, "d:1/3: Connect to ipv6#[::1]:1 failed: Connection refused (after 0ms in x)")
     )
-    why, cure = one.why()
+    why, cure = one.cause()
     assert why == (
         "b:9092: connection refused (10.0.0.1:9092); c:9093: the name is unknown (no such name); "
         "d:1: connection refused ([::1]:1)"
@@ -116,34 +117,34 @@ def test_troubles_are_told_by_address(clock: Clock) -> None:
 
 def test_troubles_pass(clock: Clock) -> None:
     """What was wrong is no cause any more when a broker answered since, or nothing was said for long."""
-    one = Heard("g", clock)
+    one = ClientLog("g", clock)
     say(one, REFUSED)
-    one.answered()
-    assert one.why() == ("", "")
+    one.clear()
+    assert one.cause() == ("", "")
     say(one, REFUSED)
     clock.seconds += RECENT_S + 1
-    assert one.why() == ("", "")
+    assert one.cause() == ("", "")
 
 
 def test_many_addresses_are_counted() -> None:
     """Of a large cluster some addresses are named, and the rest counted."""
-    one = Heard("g")
+    one = ClientLog("g")
     for number in range(9):
         say(one, f"b{number}:9092/bootstrap: Failed to resolve 'b': no")
-    assert one.why()[0].endswith("; and 6 more")
+    assert one.cause()[0].endswith("; and 6 more")
 
 
 def test_a_real_client_says_why_when_it_is_polled(caplog: pytest.LogCaptureFixture) -> None:
     """Both clients of a planner hand over what they hoarded: nothing is left, and the cause is known."""
-    address, one = closed_port(), Heard("connect-orders")
+    address, one = closed_port(), ClientLog("connect-orders")
     watermarks = Watermarks(kafka(address), one)
-    group = GroupOffsets(kafka(address), Instance.new(), heard=one)
+    group = GroupOffsets(kafka(address), Instance.new(), client_log=one)
     deadline = time.monotonic() + 20
-    while not one.why()[0] and time.monotonic() < deadline:
+    while not one.cause()[0] and time.monotonic() < deadline:
         watermarks.poll()
         group.poll()
     group.close()
-    why, cure = one.why()
+    why, cure = one.cause()
     assert why == f"{address}: connection refused ({address})"
     assert "that the broker runs" in cure
     assert f"{address}/bootstrap: Connect to ipv4#{address} failed" in caplog.text
@@ -161,6 +162,6 @@ def test_a_request_that_waits_is_told_with_its_cause() -> None:
 
 def test_a_client_made_for_a_moment_says_by_its_group() -> None:
     """Clients that nobody gave an ear have one of their own."""
-    consumer = client_options.build(Consumer, client_options.coordinating(kafka(closed_port())))
+    consumer = client_options.build(Consumer, client_options.group_options(kafka(closed_port())))
     assert consumer.poll(0) is None
     consumer.close()

@@ -8,8 +8,8 @@ from confluent_kafka.admin import AdminClient
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.kafka import client_options
-from parquet_sink.kafka.client_options import administering, coordinating, fingerprint, reading, translate
+from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.client.options import admin_options, fingerprint, group_options, reader_options, translate
 from parquet_sink.kafka.settings import KafkaSettings
 
 SERVERS = {"bootstrap.servers": "localhost:9092"}
@@ -163,7 +163,9 @@ def test_the_password_of_a_trust_store_is_no_problem_of_its_own() -> None:
 
 def test_the_reader_never_commits_and_never_resets() -> None:
     """Whatever a configuration says, reading neither commits nor jumps over lost offsets."""
-    settings = reading(kafka(enable_auto_commit="true", auto_offset_reset="latest", isolation_level="read_uncommitted"))
+    settings = reader_options(
+        kafka(enable_auto_commit="true", auto_offset_reset="latest", isolation_level="read_uncommitted")
+    )
     assert settings["enable.auto.commit"] is False
     assert settings["enable.auto.offset.store"] is False
     assert settings["auto.offset.reset"] == "error"
@@ -174,12 +176,12 @@ def test_the_reader_never_commits_and_never_resets() -> None:
 
 def test_an_operator_may_tune_the_reader() -> None:
     """What a configuration says of fetching wins over our values."""
-    settings = reading(kafka(fetch_max_wait_ms="3", client_id="mine"))
+    settings = reader_options(kafka(fetch_max_wait_ms="3", client_id="mine"))
     assert (settings["fetch.wait.max.ms"], settings["client.id"]) == ("3", "mine")
 
 
 @pytest.mark.parametrize(
-    ("make", "settings"), [(Consumer, reading), (Consumer, coordinating), (AdminClient, administering)]
+    ("make", "settings"), [(Consumer, reader_options), (Consumer, group_options), (AdminClient, admin_options)]
 )
 def test_java_s_defaults_are_accepted(make: type, settings: object) -> None:
     """A client can be made from the settings that Kafka's documentation lists with their defaults."""
@@ -190,19 +192,19 @@ def test_java_s_defaults_are_accepted(make: type, settings: object) -> None:
 
 def test_the_admin_client_gets_nothing_of_a_consumer() -> None:
     """Settings of fetching are not handed to the client that asks for offsets."""
-    settings = administering(kafka(fetch_min_bytes="1", max_partition_fetch_bytes="9", check_crcs="true"))
+    settings = admin_options(kafka(fetch_min_bytes="1", max_partition_fetch_bytes="9", check_crcs="true"))
     assert settings == {"client.id": "parquet-sink-connect-orders", "log.connection.close": "false", **SERVERS}
 
 
 def test_what_the_client_refuses_is_an_invalid_configuration() -> None:
     """An unknown setting or a wrong value is told as a key to correct, in the client's words."""
     with pytest.raises(InvalidConfiguration, match="Invalid \\[consumer.override.\\*\\].*no.such.setting"):
-        client_options.build(Consumer, coordinating(kafka(no_such_setting="1")))
+        client_options.build(Consumer, group_options(kafka(no_such_setting="1")))
 
 
 def test_settings_that_differ_have_fingerprints_that_differ() -> None:
     """Clients are shared by equal settings alone, however those are ordered."""
-    one, other = reading(kafka()), reading(kafka(client_rack="b"))
+    one, other = reader_options(kafka()), reader_options(kafka(client_rack="b"))
     assert fingerprint(one) == fingerprint(dict(reversed(one.items())))
     assert fingerprint(one) != fingerprint(other)
 
@@ -212,7 +214,7 @@ def test_a_secret_is_in_no_message(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     jaas = Secret('x.PlainLoginModule required username="me" password="canary";')
     with pytest.raises(InvalidConfiguration) as found:
-        client_options.build(Consumer, coordinating(kafka(sasl_jaas_config=jaas, no_such="1")))
+        client_options.build(Consumer, group_options(kafka(sasl_jaas_config=jaas, no_such="1")))
     assert "canary" not in f"{found.value!r} {found.value} {caplog.text}"
 
 

@@ -7,9 +7,9 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from parquet_sink.errors import AnotherInstance, BrokerAway, KafkaFailed, KafkaRefused
-from parquet_sink.kafka import group_offsets
-from parquet_sink.kafka.commit_chunks import TOO_LARGE
-from parquet_sink.kafka.group_offsets import NO_IDS, Committed, GroupOffsets, Key, Plan, metadata
+from parquet_sink.kafka.group import offsets as group_offsets
+from parquet_sink.kafka.group.commit_chunks import TOO_LARGE
+from parquet_sink.kafka.group.offsets import NO_IDS, Committed, GroupOffsets, Key, RangePlan, commit_metadata
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.instance import Instance
 
@@ -65,7 +65,7 @@ def group() -> Group:
 @pytest.fixture
 def make(group: Group, monkeypatch: pytest.MonkeyPatch) -> Callable[..., GroupOffsets]:
     """Makes the offsets of the group as an instance sees them."""
-    monkeypatch.setattr(group_offsets.client_options, "build", lambda kind, settings, heard=None: group)
+    monkeypatch.setattr(group_offsets.client_options, "build", lambda kind, settings, client_log=None: group)
     return lambda instance=ME, ids=NO_IDS: GroupOffsets(KAFKA, instance, ids)
 
 
@@ -85,8 +85,11 @@ def test_a_commit_is_signed(group: Group, make: Callable[..., GroupOffsets]) -> 
         "by": "parquet-sink", "id": "me", "host": "host-a", "pid": 1, "started": "2026-01-01T00:00:00Z",
         "plan": None, "topic_id": None,
     }  # fmt: skip
-    instance, plan = Instance("x" * 12, "h" * 253, 2**31, "2026-01-01T00:00:00Z"), Plan(2**62, 2**63, "end_of_range")
-    longest = metadata(instance, plan, "A" * 22)
+    instance, plan = (
+        Instance("x" * 12, "h" * 253, 2**31, "2026-01-01T00:00:00Z"),
+        RangePlan(2**62, 2**63, "end_of_range"),
+    )
+    longest = commit_metadata(instance, plan, "A" * 22)
     assert len(longest) < 4_096
 
 
@@ -94,7 +97,7 @@ def test_a_commit_names_its_topic(group: Group, make: Callable[..., GroupOffsets
     """Beside each offset stands the id of its topic, as it is known when the offset is sent."""
     ids = {"orders": "first"}
     mine = make(ids=ids)
-    mine.take_over({("orders", 0): 7, ("items", 0): 3})
+    mine.claim({("orders", 0): 7, ("items", 0): 3})
     ids["items"] = "late"
     mine.commit({("items", 0): 4})
     found = mine.read([("orders", 0), ("items", 0)])
@@ -113,7 +116,7 @@ def test_what_is_ahead_is_what_a_commit_would_send(make: Callable[..., GroupOffs
     """Who asks first knows for which topics a commit counts."""
     mine = make()
     mine.commit({("orders", 0): 7})
-    assert mine.ahead({("orders", 0): 7, ("orders", 1): 0}) == {("orders", 1): 0}
+    assert mine.uncommitted({("orders", 0): 7, ("orders", 1): 0}) == {("orders", 1): 0}
 
 
 def test_commits_never_go_backwards(group: Group, make: Callable[..., GroupOffsets]) -> None:
@@ -131,7 +134,7 @@ def test_another_instance_is_named(group: Group, make: Callable[..., GroupOffset
     mine.commit({("orders", 0): 7})
     other = make(OTHER)
     other.read([("orders", 0)])
-    other.take_over({("orders", 0): 7}, {})
+    other.claim({("orders", 0): 7}, {})
     with pytest.raises(AnotherInstance) as found:
         mine.commit({("orders", 0): 9})
     for words in (
@@ -143,37 +146,37 @@ def test_another_instance_is_named(group: Group, make: Callable[..., GroupOffset
         "Run each connector once",
     ):
         assert words in str(found.value)
-    assert group.committed_offsets["orders", 0] == (7, metadata(OTHER))
+    assert group.committed_offsets["orders", 0] == (7, commit_metadata(OTHER))
 
 
 def test_what_changed_since_it_was_read_is_not_taken_over(group: Group, make: Callable[..., GroupOffsets]) -> None:
     """Offsets that another hand set, or that vanished, while a start was looked up must be looked up again."""
     mine = make()
-    for before, now in [(None, (3, "")), ((7, ""), (3, "")), ((7, ""), (7, metadata(OTHER))), ((7, ""), None)]:
+    for before, now in [(None, (3, "")), ((7, ""), (3, "")), ((7, ""), (7, commit_metadata(OTHER))), ((7, ""), None)]:
         group.committed_offsets = {} if before is None else {("orders", 0): before}
         mine.read([("orders", 0)])
         group.committed_offsets = {} if now is None else {("orders", 0): now}
         with pytest.raises(BrokerAway, match="topic orders, topic-partition 0 was set by another hand"):
-            mine.take_over({("orders", 0): 7})
+            mine.claim({("orders", 0): 7})
         assert group.commits == []
         mine.read([("orders", 0)])
-        mine.take_over({("orders", 0): 7})
+        mine.claim({("orders", 0): 7})
         group.commits.clear()
 
 
-def test_offsets_of_others_are_neither_renewed_nor_set_back(group: Group, make: Callable[..., GroupOffsets]) -> None:
+def test_offsets_of_others_are_neither_recommitted_nor_reset(group: Group, make: Callable[..., GroupOffsets]) -> None:
     """Only what still carries our signature is written again; what is gone may be set anew, not renewed."""
     mine = make()
     mine.commit({("orders", 0): 7})
     group.committed_offsets["orders", 0] = (3, "")
-    for act in (mine.renew, mine.set_back):
+    for act in (mine.recommit, mine.reset):
         with pytest.raises(AnotherInstance, match="was 7 and is now 3"):
             act({("orders", 0): 7})
     del group.committed_offsets["orders", 0]
     with pytest.raises(KafkaFailed, match="is gone"):
-        mine.renew({("orders", 0): 7})
-    mine.set_back({("orders", 0): 0})
-    assert group.committed_offsets["orders", 0] == (0, metadata(ME))
+        mine.recommit({("orders", 0): 7})
+    mine.reset({("orders", 0): 0})
+    assert group.committed_offsets["orders", 0] == (0, commit_metadata(ME))
 
 
 def test_an_offset_that_stays_where_it_was_is_not_told_as_moved(
@@ -181,10 +184,10 @@ def test_an_offset_that_stays_where_it_was_is_not_told_as_moved(
 ) -> None:
     """A reset to where the group stands, or a newer instance, changes whose offset it is and not the offset."""
     mine = make()
-    mine.take_over({("orders", 0): 7}, {})
+    mine.claim({("orders", 0): 7}, {})
     group.committed_offsets["orders", 0] = (7, "")
     with pytest.raises(AnotherInstance, match="is still 7, but committed by an operator or another program"):
-        mine.check()
+        mine.verify()
 
 
 def test_the_newer_hand_wins(group: Group, make: Callable[..., GroupOffsets]) -> None:
@@ -192,20 +195,20 @@ def test_the_newer_hand_wins(group: Group, make: Callable[..., GroupOffsets]) ->
     older, newer = make(), make(OTHER)
     older.commit({("orders", 0): 7})
     newer.read([("orders", 0)])
-    newer.take_over({("orders", 0): 7}, {})
+    newer.claim({("orders", 0): 7}, {})
     newer.commit({("orders", 0): 9})
     with pytest.raises(AnotherInstance):
-        older.check()
+        older.verify()
     assert group.committed_offsets["orders", 0][0] == 9
 
 
 def test_offsets_reset_by_an_operator_are_noticed(group: Group, make: Callable[..., GroupOffsets]) -> None:
     """A reset while the connector runs is not fought: the connector stops and says so."""
     mine = make()
-    mine.take_over({("orders", 0): 7}, {})
+    mine.claim({("orders", 0): 7}, {})
     group.committed_offsets["orders", 0] = (0, "")
     with pytest.raises(AnotherInstance, match="was 7 and is now 0, committed by an operator or another program"):
-        mine.check()
+        mine.verify()
 
 
 def test_a_commit_whose_answer_was_lost_is_not_another_instance(
@@ -218,18 +221,21 @@ def test_a_commit_whose_answer_was_lost_is_not_another_instance(
     with pytest.raises(BrokerAway):
         mine.commit({("orders", 0): 9})
     group.answer_lost = False
-    mine.check()
+    mine.verify()
     mine.commit({("orders", 0): 9})
-    assert group.committed_offsets["orders", 0] == (9, metadata(ME))
+    assert group.committed_offsets["orders", 0] == (9, commit_metadata(ME))
 
 
 def test_a_range_under_way_is_put_down(group: Group, make: Callable[..., GroupOffsets]) -> None:
     """Beside the offset stands the range that begins there, and once that is done it is gone."""
     mine = make()
-    mine.take_over({("orders", 0): 7, ("orders", 1): 3}, {("orders", 0): Plan(0, 20, "records")})
+    mine.claim({("orders", 0): 7, ("orders", 1): 3}, {("orders", 0): RangePlan(0, 20, "records")})
     found = mine.read([("orders", 0), ("orders", 1)])
-    assert {key: one.plan for key, one in found.items()} == {("orders", 0): Plan(0, 20, "records"), ("orders", 1): None}
-    mine.check()
+    assert {key: one.plan for key, one in found.items()} == {
+        ("orders", 0): RangePlan(0, 20, "records"),
+        ("orders", 1): None,
+    }
+    mine.verify()
     mine.commit({("orders", 0): 20})
     assert mine.read([("orders", 0)])[("orders", 0)].plan is None
 
@@ -240,16 +246,16 @@ def test_a_range_under_way_is_put_down(group: Group, make: Callable[..., GroupOf
 )
 def test_odd_metadata_is_another_program(signed: str) -> None:
     """Whatever stands beside an offset, naming its author and looking for a range does not fail."""
-    assert Committed(1, signed).by() == "an operator or another program"
+    assert Committed(1, signed).committer() == "an operator or another program"
     assert Committed(1, signed).plan is None
     assert Committed(1, signed).topic_id == ""
-    assert not Committed(1, signed).is_by(ME)
+    assert not Committed(1, signed).is_from(ME)
 
 
 def test_a_range_that_ends_before_the_offset_is_none() -> None:
     """A plan that an offset has passed already is not flushed again."""
-    assert Committed(20, metadata(ME, Plan(0, 20, "size"))).plan is None
-    assert Committed(19, metadata(ME, Plan(0, 20, "size"))).plan == Plan(0, 20, "size")
+    assert Committed(20, commit_metadata(ME, RangePlan(0, 20, "size"))).plan is None
+    assert Committed(19, commit_metadata(ME, RangePlan(0, 20, "size"))).plan == RangePlan(0, 20, "size")
 
 
 def test_advance_commits_for_another_process_of_the_instance(group: Group, make: Callable[..., GroupOffsets]) -> None:
@@ -262,10 +268,13 @@ def test_advance_commits_for_another_process_of_the_instance(group: Group, make:
 def test_advance_puts_down_what_is_left_of_a_range(group: Group, make: Callable[..., GroupOffsets]) -> None:
     """After a failure the rest of the range stands beside the offset, so that the same files come again."""
     make().commit({("orders", 0): 7, ("orders", 1): 9})
-    rest = {("orders", 0): Plan(0, 30, "records"), ("orders", 1): Plan(0, 30, "records")}
+    rest = {("orders", 0): RangePlan(0, 30, "records"), ("orders", 1): RangePlan(0, 30, "records")}
     make().advance({("orders", 0): 8, ("orders", 1): 9}, rest)
     found = make().read([("orders", 0), ("orders", 1)])
-    assert {key: one.plan for key, one in found.items()} == {("orders", 0): Plan(0, 30, "records"), ("orders", 1): None}
+    assert {key: one.plan for key, one in found.items()} == {
+        ("orders", 0): RangePlan(0, 30, "records"),
+        ("orders", 1): None,
+    }
 
 
 def test_advance_leaves_the_offsets_of_others_alone(group: Group, make: Callable[..., GroupOffsets]) -> None:
@@ -282,7 +291,7 @@ def test_advance_leaves_the_offsets_of_others_alone(group: Group, make: Callable
 def test_refusals_are_final(group: Group, make: Callable[..., GroupOffsets], code: int) -> None:
     """What waiting does not cure is not taken for a broker that is away, and names the cure."""
     group.error = KafkaError(code)
-    for act in (lambda: make().read([("orders", 0)]), lambda: make().take_over({("orders", 0): 1}, {})):
+    for act in (lambda: make().read([("orders", 0)]), lambda: make().claim({("orders", 0): 1}, {})):
         with pytest.raises(KafkaRefused, match="connect-orders.*Check") as found:
             act()
         assert not isinstance(found.value, BrokerAway)
@@ -310,7 +319,7 @@ def test_an_error_of_one_topic_partition_is_an_error(group: Group, make: Callabl
 
     group.commit = lambda offsets, asynchronous: [Bad()]  # type: ignore[method-assign,assignment,misc,return-value,list-item]
     with pytest.raises(KafkaFailed, match="cannot be committed"):
-        make().take_over({("orders", 0): 7}, {})
+        make().claim({("orders", 0): 7}, {})
     group.committed = lambda asked, timeout: [Bad()]  # type: ignore[method-assign,assignment,misc,return-value,list-item]
     with pytest.raises(KafkaFailed, match="cannot be read"):
         make().read([("orders", 0)])
@@ -322,7 +331,7 @@ MANY = {("orders", partition): partition for partition in range(3_000)}
 def test_many_offsets_are_committed_in_pieces(group: Group, make: Callable[..., GroupOffsets]) -> None:
     """One commit stays well below a broker's limit of a message, and all offsets arrive, each once."""
     group.most_bytes = 1_000_000
-    make(ids={"orders": "A" * 22}).take_over(MANY)
+    make(ids={"orders": "A" * 22}).claim(MANY)
     assert {key: offset for key, (offset, _) in group.committed_offsets.items()} == MANY
     assert sum(map(len, group.commits)) == len(MANY)
     assert len(group.commits) == 3
@@ -334,7 +343,7 @@ def test_a_broker_with_a_smaller_limit_gets_smaller_pieces(
 ) -> None:
     """A commit that the broker finds too large is sent again in halves, whatever it calls that."""
     group.most_bytes, group.too_large = 10_000, too_large
-    make().take_over(MANY)
+    make().claim(MANY)
     assert {key: offset for key, (offset, _) in group.committed_offsets.items()} == MANY
 
 
@@ -342,7 +351,7 @@ def test_an_offset_that_alone_is_too_large_is_a_failure(group: Group, make: Call
     """Halving ends with a single offset; then the broker's answer is told."""
     group.most_bytes = 10
     with pytest.raises(KafkaFailed, match="offsets cannot be committed"):
-        make().take_over(MANY)
+        make().claim(MANY)
     assert group.commits == []
 
 
@@ -359,7 +368,7 @@ def test_pieces_before_a_failure_are_ours(group: Group, make: Callable[..., Grou
     with pytest.raises(BrokerAway):
         mine.commit(MANY)
     group.error = None
-    mine.check()
+    mine.verify()
     group.commit = send  # type: ignore[method-assign]
     mine.commit(MANY)
     assert {key: offset for key, (offset, _) in group.committed_offsets.items()} == MANY

@@ -1,4 +1,4 @@
-"""The ticker: commits what was accepted, looks around, and says what is due; with a fake broker and clock."""
+"""The planner: commits what was accepted, looks around, and says what is due; with a fake broker and clock."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,12 +11,12 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.errors import AnotherInstance, BrokerAway, ConnectorError, KafkaFailed, OffsetsLost
 from parquet_sink.files.rotation import Reason
 from parquet_sink.files.settings import FileSettings
-from parquet_sink.kafka import planner
-from parquet_sink.kafka.admission import Candidate, Range
-from parquet_sink.kafka.discovery import METADATA_S, named
-from parquet_sink.kafka.group_offsets import NO_PLANS, Committed, Key, Plan, metadata
-from parquet_sink.kafka.group_watch import CHECK_S, SIGN_S
-from parquet_sink.kafka.planner import PATIENCE_S, Ticker
+from parquet_sink.kafka.group.offsets import NO_PLANS, Committed, Key, RangePlan, commit_metadata
+from parquet_sink.kafka.planning import planner
+from parquet_sink.kafka.planning.admission import Candidate, Range
+from parquet_sink.kafka.planning.discovery import METADATA_S, named
+from parquet_sink.kafka.planning.group_monitor import CHECK_S, RECOMMIT_S
+from parquet_sink.kafka.planning.planner import PATIENCE_S, Planner
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.progress import Accepted
@@ -50,7 +50,7 @@ class Cluster:
         self.logs: dict[Key, tuple[int, int]] = {KEY: (0, 0)}
         self.highest: dict[Key, int] = {}
         self.group: dict[Key, int] = {}
-        self.plans: dict[Key, Plan] = {}
+        self.plans: dict[Key, RangePlan] = {}
         self.calls: list[str] = []
         self.polls = 0
         self.times = Times()
@@ -66,23 +66,23 @@ class Cluster:
             raise BrokerAway("no answer.")
 
     # Watermarks
-    def topic_partitions(self, *, missing_too: bool = False) -> list[Key]:
+    def topic_partitions(self, *, allow_missing: bool = False) -> list[Key]:
         self._called("topic_partitions")
         return sorted(self.logs)
 
-    def starts(self, keys: Sequence[Key]) -> dict[Key, int]:
+    def beginning_offsets(self, keys: Sequence[Key]) -> dict[Key, int]:
         self._called("starts")
         return self._led({key: self.logs[key][0] for key in keys})
 
-    def ends(self, keys: Sequence[Key]) -> dict[Key, int]:
+    def end_offsets(self, keys: Sequence[Key]) -> dict[Key, int]:
         self._called("ends")
         return self._led({key: self.logs[key][1] for key in keys})
 
-    def back(self, keys: Sequence[Key]) -> dict[Key, int]:
+    def end_offsets_if_available(self, keys: Sequence[Key]) -> dict[Key, int]:
         self._called("back")
         return {key: self.logs[key][1] for key in keys if key not in self.leaderless}
 
-    def why_away(self, key: Key) -> str:
+    def unavailable_reason(self, key: Key) -> str:
         return "no leader"
 
     def _led(self, found: dict[Key, int]) -> dict[Key, int]:
@@ -94,11 +94,11 @@ class Cluster:
     def poll(self) -> None:
         self.polls += 1
 
-    def highs(self, keys: Sequence[Key]) -> dict[Key, int]:
+    def high_watermarks(self, keys: Sequence[Key]) -> dict[Key, int]:
         self._called("highs")
         return {key: self.highest.get(key, self.logs[key][1]) for key in keys}
 
-    def ids(self, topics: Sequence[str]) -> dict[str, str]:
+    def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
         if topics:
             self._called("ids")
         there = {topic for topic, _ in self.logs}
@@ -107,38 +107,38 @@ class Cluster:
     # GroupOffsets
     def read(self, keys: Sequence[Key]) -> dict[Key, Committed]:
         self._called("read")
-        signed = {key: metadata(ME, self.plans.get(key)) for key in keys}
+        signed = {key: commit_metadata(ME, self.plans.get(key)) for key in keys}
         return {key: Committed(self.group[key], signed[key]) for key in keys if key in self.group}
 
-    def take_over(self, offsets: Mapping[Key, int], plans: Mapping[Key, Plan] = NO_PLANS) -> None:
-        self._signed("take_over", offsets, plans)
+    def claim(self, offsets: Mapping[Key, int], plans: Mapping[Key, RangePlan] = NO_PLANS) -> None:
+        self._signed("claim", offsets, plans)
 
-    def renew(self, offsets: Mapping[Key, int], plans: Mapping[Key, Plan] = NO_PLANS) -> None:
-        self.check(list(offsets))
-        self._signed("renew", offsets, plans)
+    def recommit(self, offsets: Mapping[Key, int], plans: Mapping[Key, RangePlan] = NO_PLANS) -> None:
+        self.verify(list(offsets))
+        self._signed("recommit", offsets, plans)
 
-    def set_back(self, offsets: Mapping[Key, int]) -> None:
-        self._signed("set_back", offsets, NO_PLANS)
+    def reset(self, offsets: Mapping[Key, int]) -> None:
+        self._signed("reset", offsets, NO_PLANS)
 
-    def _signed(self, name: str, offsets: Mapping[Key, int], plans: Mapping[Key, Plan]) -> None:
+    def _signed(self, name: str, offsets: Mapping[Key, int], plans: Mapping[Key, RangePlan]) -> None:
         if offsets:
             self._called(name)
         self.group |= offsets
         self.plans = {key: plan for key, plan in self.plans.items() if key not in offsets}
         self.plans |= {key: plan for key, plan in plans.items() if key in offsets}
 
-    def ahead(self, offsets: Mapping[Key, int]) -> dict[Key, int]:
+    def uncommitted(self, offsets: Mapping[Key, int]) -> dict[Key, int]:
         return {key: offset for key, offset in offsets.items() if offset > self.group.get(key, -1)}
 
-    def commit(self, offsets: dict[Key, int], plans: Mapping[Key, Plan] = NO_PLANS) -> None:
+    def commit(self, offsets: dict[Key, int], plans: Mapping[Key, RangePlan] = NO_PLANS) -> None:
         self._called("commit")
-        higher = self.ahead(offsets)
+        higher = self.uncommitted(offsets)
         self.group |= higher
         self.plans |= {key: plan for key, plan in plans.items() if key in higher}
 
-    def check(self, keys: Sequence[Key] | None = None) -> None:
+    def verify(self, keys: Sequence[Key] | None = None) -> None:
         if keys is None or keys:
-            self._called("check")
+            self._called("verify")
         if self.foreign and keys != []:
             raise AnotherInstance("another")
 
@@ -187,29 +187,29 @@ def state(tmp_path: Path) -> Iterator[SqliteStore]:
 
 
 @pytest.fixture
-def make(cluster: Cluster, clock: Clock, state: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ticker]:
-    """Makes tickers of the cluster, with other settings if given."""
+def make(cluster: Cluster, clock: Clock, state: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Planner]:
+    """Makes planners of the cluster, with other settings if given."""
     monkeypatch.setattr(planner, "Watermarks", lambda *args: cluster)
     monkeypatch.setattr(planner, "GroupOffsets", lambda *args: cluster)
-    monkeypatch.setattr(planner, "FirstTimes", lambda *args: cluster.times)
+    monkeypatch.setattr(planner, "FirstTimestamps", lambda *args: cluster.times)
 
-    def made(flush: FlushSettings = SETTINGS.flush, **kafka: object) -> Ticker:
+    def made(flush: FlushSettings = SETTINGS.flush, **kafka: object) -> Planner:
         settings = replace(SETTINGS, flush=flush, kafka=replace(SETTINGS.kafka, **kafka))
-        return Ticker(settings, state, ME, now=clock.now, sleep=clock.sleep)
+        return Planner(settings, state, ME, now=clock.now, sleep=clock.sleep)
 
     return made
 
 
-def test_it_begins_at_the_committed_offset(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+def test_it_begins_at_the_committed_offset(cluster: Cluster, make: Callable[..., Planner]) -> None:
     """The group's offset is where reading goes on, and it is signed at the start."""
     cluster.logs[KEY], cluster.group[KEY] = (0, 90), 40
     assert make().begin() == {KEY: 40}
-    assert "take_over" in cluster.calls
+    assert "claim" in cluster.calls
 
 
 @pytest.mark.parametrize(("reset", "start"), [("earliest", 5), ("latest", 90)])
 def test_without_an_offset_the_reset_decides(
-    cluster: Cluster, make: Callable[..., Ticker], reset: str, start: int
+    cluster: Cluster, make: Callable[..., Planner], reset: str, start: int
 ) -> None:
     """A topic-partition without a commit begins where auto.offset.reset says, and that is committed."""
     cluster.logs[KEY] = (5, 90)
@@ -217,7 +217,7 @@ def test_without_an_offset_the_reset_decides(
     assert cluster.group == {KEY: start}
 
 
-def test_a_reset_of_none_fails(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+def test_a_reset_of_none_fails(cluster: Cluster, make: Callable[..., Planner]) -> None:
     """With auto.offset.reset=none a missing offset is an error that names topic-partition, group and cure."""
     with pytest.raises(ConnectorError, match="Topic orders, topic-partition 0: group connect-orders has no committed"):
         make(offset_reset="none").begin()
@@ -225,7 +225,7 @@ def test_a_reset_of_none_fails(cluster: Cluster, make: Callable[..., Ticker]) ->
 
 @pytest.mark.parametrize("committed", [3, 95])
 def test_a_committed_offset_that_kafka_has_no_more_stops(
-    cluster: Cluster, make: Callable[..., Ticker], committed: int
+    cluster: Cluster, make: Callable[..., Planner], committed: int
 ) -> None:
     """An offset below the first or past the last one is a loss that is told, not passed over."""
     cluster.logs[KEY], cluster.group[KEY] = (10, 90), committed
@@ -235,7 +235,7 @@ def test_a_committed_offset_that_kafka_has_no_more_stops(
 
 
 def test_accepted_loss_goes_on_at_the_first_offset(
-    cluster: Cluster, make: Callable[..., Ticker], caplog: pytest.LogCaptureFixture
+    cluster: Cluster, make: Callable[..., Planner], caplog: pytest.LogCaptureFixture
 ) -> None:
     """With CONTINUE the log names the lost offsets, and reading begins with what is left."""
     cluster.logs[KEY], cluster.group[KEY] = (10, 90), 3
@@ -243,7 +243,7 @@ def test_accepted_loss_goes_on_at_the_first_offset(
     assert "offsets 3 to 9" in caplog.text
 
 
-def test_a_broker_that_is_late_is_waited_for(cluster: Cluster, make: Callable[..., Ticker], clock: Clock) -> None:
+def test_a_broker_that_is_late_is_waited_for(cluster: Cluster, make: Callable[..., Planner], clock: Clock) -> None:
     """The broker may come up after the connector."""
     cluster.away = 5
     begun = clock.seconds
@@ -251,7 +251,7 @@ def test_a_broker_that_is_late_is_waited_for(cluster: Cluster, make: Callable[..
     assert clock.seconds - begun == 5
 
 
-def test_waiting_for_the_broker_has_an_end(cluster: Cluster, make: Callable[..., Ticker], clock: Clock) -> None:
+def test_waiting_for_the_broker_has_an_end(cluster: Cluster, make: Callable[..., Planner], clock: Clock) -> None:
     """A broker that never answers is an error after a minute, or after what the configuration says."""
     begun, cluster.away = clock.seconds, 1_000
     with pytest.raises(KafkaFailed, match="no answer") as found:
@@ -263,74 +263,74 @@ def test_waiting_for_the_broker_has_an_end(cluster: Cluster, make: Callable[...,
     assert clock.seconds - begun == PATIENCE_S + 3
 
 
-def test_what_waited_before_the_start_is_due_at_once(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+def test_what_waited_before_the_start_is_due_at_once(cluster: Cluster, make: Callable[..., Planner]) -> None:
     """Records that were there before we looked count as old enough where their age cannot be read in time."""
     cluster.logs[KEY] = (0, 7)
-    ticker = make()
-    assert spans(ticker.tick(ticker.begin())) == [(*KEY, Range(0, 7, Reason.INTERVAL))]
+    planner = make()
+    assert spans(planner.tick(planner.begin())) == [(*KEY, Range(0, 7, Reason.INTERVAL))]
 
 
 def test_what_waits_at_the_start_is_as_old_as_its_record(
-    cluster: Cluster, make: Callable[..., Ticker], clock: Clock
+    cluster: Cluster, make: Callable[..., Planner], clock: Clock
 ) -> None:
     """A start makes no small files of what is young, and holds back nothing that is old; it asks once."""
     now_ms = int(clock.now() * 1000)
     other = ("orders", 1)
     cluster.logs = {KEY: (0, 7), other: (0, 5), ("orders", 2): (0, 0)}
     cluster.times.of = {KEY: now_ms - 500, other: now_ms - 3_600_000}
-    ticker = make()
-    start = ticker.begin()
-    assert spans(ticker.tick(start)) == [(*other, Range(0, 5, Reason.INTERVAL))]
+    planner = make()
+    start = planner.begin()
+    assert spans(planner.tick(start)) == [(*other, Range(0, 5, Reason.INTERVAL))]
     clock.sleep(1)
-    assert ticker.tick({other: 5}) == []
+    assert planner.tick({other: 5}) == []
     clock.sleep(0.5)
-    assert spans(ticker.tick({})) == [(*KEY, Range(0, 7, Reason.INTERVAL))]
+    assert spans(planner.tick({})) == [(*KEY, Range(0, 7, Reason.INTERVAL))]
     cluster.logs = {KEY: (0, 9), other: (0, 5), ("orders", 2): (0, 3)}
-    assert ticker.tick({KEY: 7}) == []
+    assert planner.tick({KEY: 7}) == []
     assert cluster.times.asked == [{KEY: 0, other: 0}]
 
 
-def test_a_tick_commits_what_was_accepted(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+def test_a_tick_commits_what_was_accepted(cluster: Cluster, make: Callable[..., Planner]) -> None:
     """Everything below the start of a tick was accepted, so it is committed before anything else is asked."""
     cluster.logs[KEY] = (0, 7)
-    ticker = make()
-    ticker.begin()
+    planner = make()
+    planner.begin()
     cluster.calls.clear()
-    ticker.tick({KEY: 7})
+    planner.tick({KEY: 7})
     assert cluster.group == {KEY: 7}
     assert cluster.calls == ["ids", "commit", "ends"]
 
 
-def test_age_counts_from_arrival(cluster: Cluster, make: Callable[..., Ticker], clock: Clock) -> None:
+def test_age_counts_from_arrival(cluster: Cluster, make: Callable[..., Planner], clock: Clock) -> None:
     """A record that came while we looked is due when it is as old as the interval, on an idle topic too."""
-    ticker = make()
-    start = ticker.begin()
-    assert ticker.tick(start) == []
+    planner = make()
+    start = planner.begin()
+    assert planner.tick(start) == []
     cluster.logs[KEY] = (0, 3)
     found = []
     for _ in range(4):
         clock.sleep(1)
-        found.append(spans(ticker.tick(start)))
+        found.append(spans(planner.tick(start)))
     assert found == [[], [], [(*KEY, Range(0, 3, Reason.INTERVAL))], [(*KEY, Range(0, 3, Reason.INTERVAL))]]
 
 
-def test_a_range_is_put_down_before_its_flush(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+def test_a_range_is_put_down_before_its_flush(cluster: Cluster, make: Callable[..., Planner]) -> None:
     """What is taken stands beside the group's offset, and a start after a crash takes the same range again."""
     cluster.logs[KEY] = (0, 150)
-    ticker = make()
-    assert spans(ticker.tick(ticker.begin())) == [(*KEY, Range(0, 100, Reason.RECORDS))]
-    assert cluster.plans == {KEY: Plan(0, 100, "records")}
+    planner = make()
+    assert spans(planner.tick(planner.begin())) == [(*KEY, Range(0, 100, Reason.RECORDS))]
+    assert cluster.plans == {KEY: RangePlan(0, 100, "records")}
     cluster.logs[KEY] = (0, 900)
     again = make()
     assert spans(again.tick(again.begin())) == [(*KEY, Range(0, 100, Reason.RECORDS))]
     assert spans(again.tick({KEY: 100})) == [(*KEY, Range(100, 900, Reason.RECORDS))]
 
 
-def test_a_range_that_kafka_has_no_more_is_not_taken_again(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+def test_a_range_that_kafka_has_no_more_is_not_taken_again(cluster: Cluster, make: Callable[..., Planner]) -> None:
     """When the topic-partition ends before the range that was put down, what is there is decided anew."""
-    cluster.logs[KEY], cluster.group[KEY], cluster.plans[KEY] = (0, 50), 0, Plan(0, 100, "records")
-    ticker = make()
-    assert spans(ticker.tick(ticker.begin())) == [(*KEY, Range(0, 50, Reason.INTERVAL))]
+    cluster.logs[KEY], cluster.group[KEY], cluster.plans[KEY] = (0, 50), 0, RangePlan(0, 100, "records")
+    planner = make()
+    assert spans(planner.tick(planner.begin())) == [(*KEY, Range(0, 50, Reason.INTERVAL))]
 
 
 REPEATED = [(*KEY, Range(0, 100, Reason.RECORDS)), ("items", 0, Range(0, 9, Reason.RECORDS))]
@@ -339,240 +339,245 @@ REPEATED = [(*KEY, Range(0, 100, Reason.RECORDS)), ("items", 0, Range(0, 9, Reas
 @pytest.mark.parametrize(
     ("offset", "plan", "end", "expected"),
     [
-        (0, Plan(0, 100, "records"), 150, REPEATED[:1]),
+        (0, RangePlan(0, 100, "records"), 150, REPEATED[:1]),
         (0, None, 150, []),
-        (0, Plan(0, 99, "records"), 150, []),
-        (5, Plan(0, 100, "records"), 150, []),
-        (5, Plan(5, 100, "records"), 150, []),
-        (0, Plan(0, 100, "records"), 99, []),
+        (0, RangePlan(0, 99, "records"), 150, []),
+        (5, RangePlan(0, 100, "records"), 150, []),
+        (5, RangePlan(5, 100, "records"), 150, []),
+        (0, RangePlan(0, 100, "records"), 99, []),
     ],
 )
 def test_a_range_is_repeated_if_the_group_has_it_put_down(
-    cluster: Cluster, make: Callable[..., Ticker], offset: int, plan: Plan | None, end: int, expected: list[object]
+    cluster: Cluster,
+    make: Callable[..., Planner],
+    offset: int,
+    plan: RangePlan | None,
+    end: int,
+    expected: list[object],
 ) -> None:
     """Of what an earlier run planned counts what stands beside the offset and is there; a reset leaves nothing."""
     cluster.logs[KEY], cluster.group[KEY] = (0, end), offset
     cluster.plans = {} if plan is None else {KEY: plan}
-    ticker = make()
-    ticker.begin()
-    assert spans(ticker.repeated(REPEATED)) == expected
+    planner = make()
+    planner.begin()
+    assert spans(planner.repeated(REPEATED)) == expected
 
 
-def test_another_instance_is_noticed_before_a_range_is_put_down(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+def test_another_instance_is_noticed_before_a_range_is_put_down(cluster: Cluster, make: Callable[..., Planner]) -> None:
     """An older instance whose range falls due right after a newer one started does not write over its offsets."""
-    ticker = make()
-    start = ticker.begin()
-    ticker.tick(start)
+    planner = make()
+    start = planner.begin()
+    planner.tick(start)
     cluster.logs[KEY], cluster.foreign = (0, 200), True
     cluster.calls.clear()
     with pytest.raises(AnotherInstance):
-        ticker.tick(start)
-    assert "renew" not in cluster.calls
+        planner.tick(start)
+    assert "recommit" not in cluster.calls
 
 
-def test_one_request_tells_all_ends(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+def test_one_request_tells_all_ends(cluster: Cluster, make: Callable[..., Planner]) -> None:
     """However many topic-partitions there are, a tick asks once where they end."""
     cluster.logs = {("orders", p): (0, 0) for p in range(100)}
-    ticker = make()
-    start = ticker.begin()
+    planner = make()
+    start = planner.begin()
     cluster.calls.clear()
-    ticker.tick(start)
+    planner.tick(start)
     assert cluster.calls.count("ends") == 1
     assert len(cluster.calls) == 2
 
 
 def test_bytes_are_estimated_by_what_was_learned(
-    cluster: Cluster, make: Callable[..., Ticker], state: SqliteStore
+    cluster: Cluster, make: Callable[..., Planner], state: SqliteStore
 ) -> None:
     """Receipts of a topic tell how large its records become, which makes a range due by size."""
-    ticker = make()
-    start = ticker.begin()
-    ticker.tick(start)
+    planner = make()
+    start = planner.begin()
+    planner.tick(start)
     cluster.logs[KEY] = (0, 50)
-    assert ticker.tick(start) == []
+    assert planner.tick(start) == []
     state.learn("orders", Known(None, bytes_per_record=20_000.0))
-    assert spans(ticker.tick(start)) == [(*KEY, Range(0, 50, Reason.SIZE))]
+    assert spans(planner.tick(start)) == [(*KEY, Range(0, 50, Reason.SIZE))]
 
 
 def test_a_broker_that_goes_away_costs_ticks_only(
-    cluster: Cluster, make: Callable[..., Ticker], clock: Clock, caplog: pytest.LogCaptureFixture
+    cluster: Cluster, make: Callable[..., Planner], clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     """While no broker answers nothing is due, the log says so once in a while, and then all goes on."""
-    ticker = make()
-    start = ticker.begin()
+    planner = make()
+    start = planner.begin()
     cluster.logs[KEY], cluster.away = (0, 200), 20
     for _ in range(20):
-        assert ticker.tick(start) == []
+        assert planner.tick(start) == []
         clock.sleep(1)
     assert caplog.text.count("Nothing is lost; trying on.") == 1
-    assert spans(ticker.tick(start)) == [(*KEY, Range(0, 200, Reason.RECORDS))]
+    assert spans(planner.tick(start)) == [(*KEY, Range(0, 200, Reason.RECORDS))]
 
 
-def test_a_drain_waits_for_the_broker(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+def test_a_drain_waits_for_the_broker(cluster: Cluster, make: Callable[..., Planner]) -> None:
     """Who drains must not be told that nothing is left while no broker answers; it waits, and fails in the end."""
-    ticker = make()
-    start = ticker.begin()
-    ticker.drain()
+    planner = make()
+    start = planner.begin()
+    planner.drain()
     cluster.logs[KEY], cluster.away = (0, 50), 20
-    assert spans(ticker.tick(start)) == [(*KEY, Range(0, 50, Reason.END_OF_INPUT))]
+    assert spans(planner.tick(start)) == [(*KEY, Range(0, 50, Reason.END_OF_INPUT))]
     cluster.away = 10_000
     with pytest.raises(KafkaFailed, match="no answer"):
-        ticker.tick(start)
+        planner.tick(start)
 
 
-def test_a_stop_admits_nothing_more(cluster: Cluster, make: Callable[..., Ticker], state: SqliteStore) -> None:
-    """Asked to stop, the ticker commits what was accepted, takes nothing new, and says that it is done."""
+def test_a_stop_admits_nothing_more(cluster: Cluster, make: Callable[..., Planner], state: SqliteStore) -> None:
+    """Asked to stop, the planner commits what was accepted, takes nothing new, and says that it is done."""
     cluster.logs[KEY] = (0, 200)
-    ticker = make()
-    ticker.begin()
+    planner = make()
+    planner.begin()
     state.set(STOP, True)
-    assert ticker.tick({KEY: 100}) == []
+    assert planner.tick({KEY: 100}) == []
     assert cluster.group == {KEY: 100}
     assert state.get(DRAINED) is True
 
 
 def test_a_stop_while_the_broker_is_away_ends_too(
-    cluster: Cluster, make: Callable[..., Ticker], state: SqliteStore
+    cluster: Cluster, make: Callable[..., Planner], state: SqliteStore
 ) -> None:
     """A stop does not wait for a broker that does not answer."""
-    ticker = make()
-    start = ticker.begin()
+    planner = make()
+    start = planner.begin()
     state.set(STOP, True)
     cluster.away = 1
-    assert ticker.tick(start) == []
+    assert planner.tick(start) == []
     assert state.get(DRAINED) is True
 
 
 def test_new_topic_partitions_are_read_from_their_first_record(
-    cluster: Cluster, make: Callable[..., Ticker], clock: Clock, caplog: pytest.LogCaptureFixture
+    cluster: Cluster, make: Callable[..., Planner], clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What is added while running is found within seconds, and nothing of it is missed even with reset=latest."""
     caplog.set_level(logging.INFO)
-    ticker = make(offset_reset="latest")
-    start = ticker.begin()
+    planner = make(offset_reset="latest")
+    start = planner.begin()
     cluster.logs["orders", 1] = (0, 5)
-    assert ticker.tick(start) == []
+    assert planner.tick(start) == []
     clock.sleep(METADATA_S)
-    assert spans(ticker.tick(start)) == [("orders", 1, Range(0, 5, Reason.INTERVAL))]
+    assert spans(planner.tick(start)) == [("orders", 1, Range(0, 5, Reason.INTERVAL))]
     assert cluster.group["orders", 1] == 0
     assert "new topic-partitions orders 1" in caplog.text
 
 
-def test_how_often_is_looked_is_a_setting(cluster: Cluster, make: Callable[..., Ticker], clock: Clock) -> None:
+def test_how_often_is_looked_is_a_setting(cluster: Cluster, make: Callable[..., Planner], clock: Clock) -> None:
     """`metadata.max.age.ms` says how soon a new topic-partition is found."""
-    ticker = make(client={"metadata.max.age.ms": "1000"})
-    start = ticker.begin()
+    planner = make(client={"metadata.max.age.ms": "1000"})
+    start = planner.begin()
     cluster.calls.clear()
     clock.sleep(1)
-    ticker.tick(start)
+    planner.tick(start)
     assert "topic_partitions" in cluster.calls
 
 
 def test_a_deleted_topic_partition_is_let_go(
-    cluster: Cluster, make: Callable[..., Ticker], clock: Clock, caplog: pytest.LogCaptureFixture
+    cluster: Cluster, make: Callable[..., Planner], clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What is gone is named once and neither asked for nor committed again, though a range of it was flushed."""
     cluster.logs["items", 0] = (0, 0)
-    ticker = make()
-    start = ticker.begin()
+    planner = make()
+    start = planner.begin()
     del cluster.logs["items", 0]
     clock.sleep(METADATA_S)
     for _ in range(3):
-        assert ticker.tick(start) == []
+        assert planner.tick(start) == []
         clock.sleep(METADATA_S)
-    ticker.tick({**start, ("items", 0): 9})
+    planner.tick({**start, ("items", 0): 9})
     assert cluster.group == {KEY: 0, ("items", 0): 0}
     assert caplog.text.count("is gone") == 1
 
 
 def test_another_instance_is_looked_for_on_idle_topics_too(
-    cluster: Cluster, make: Callable[..., Ticker], clock: Clock
+    cluster: Cluster, make: Callable[..., Planner], clock: Clock
 ) -> None:
     """Without anything to commit the group is still checked every few seconds, not at each tick."""
-    ticker = make()
-    start = ticker.begin()
+    planner = make()
+    start = planner.begin()
     cluster.calls.clear()
     for _ in range(4):
         clock.sleep(CHECK_S / 4)
-        ticker.tick(start)
-    assert cluster.calls.count("check") == 1
+        planner.tick(start)
+    assert cluster.calls.count("verify") == 1
     cluster.foreign = True
     clock.sleep(CHECK_S)
     with pytest.raises(AnotherInstance):
-        ticker.tick(start)
+        planner.tick(start)
 
 
-def test_offsets_of_idle_topics_are_kept_alive(cluster: Cluster, make: Callable[..., Ticker], clock: Clock) -> None:
+def test_offsets_of_idle_topics_are_kept_alive(cluster: Cluster, make: Callable[..., Planner], clock: Clock) -> None:
     """Each hour all offsets are signed again, because Kafka forgets those of a group without members."""
-    ticker = make()
-    start = ticker.begin()
+    planner = make()
+    start = planner.begin()
     cluster.calls.clear()
     for _ in range(8):
-        clock.sleep(SIGN_S / 4)
-        ticker.tick(start)
-    assert cluster.calls.count("renew") == 2
+        clock.sleep(RECOMMIT_S / 4)
+        planner.tick(start)
+    assert cluster.calls.count("recommit") == 2
     assert cluster.group == start
 
 
-def test_draining_takes_what_was_there_and_nothing_later(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+def test_draining_takes_what_was_there_and_nothing_later(cluster: Cluster, make: Callable[..., Planner]) -> None:
     """The first tick of a drain fixes the ends; records that come later are left for another run."""
     cluster.logs[KEY] = (0, 150)
-    ticker = make()
-    start = ticker.begin()
-    ticker.drain()
-    assert spans(ticker.tick(start)) == [(*KEY, Range(0, 100, Reason.RECORDS))]
+    planner = make()
+    start = planner.begin()
+    planner.drain()
+    assert spans(planner.tick(start)) == [(*KEY, Range(0, 100, Reason.RECORDS))]
     cluster.logs[KEY] = (0, 1_000)
-    assert spans(ticker.tick({KEY: 100})) == [(*KEY, Range(100, 150, Reason.END_OF_INPUT))]
-    assert ticker.tick({KEY: 150}) == []
+    assert spans(planner.tick({KEY: 100})) == [(*KEY, Range(100, 150, Reason.END_OF_INPUT))]
+    assert planner.tick({KEY: 150}) == []
     assert cluster.group == {KEY: 150}
 
 
-def test_an_offset_beyond_the_last_stable_one_is_no_loss(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+def test_an_offset_beyond_the_last_stable_one_is_no_loss(cluster: Cluster, make: Callable[..., Planner]) -> None:
     """A group that read uncommitted records stands beyond the last stable offset; it waits, and nothing is told."""
     cluster.logs[KEY], cluster.highest[KEY], cluster.group[KEY] = (0, 50), 80, 70
-    ticker = make()
-    assert ticker.begin() == {KEY: 70}
-    assert ticker.tick({KEY: 70}) == []
+    planner = make()
+    assert planner.begin() == {KEY: 70}
+    assert planner.tick({KEY: 70}) == []
 
 
-def test_a_topic_made_anew_stops(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+def test_a_topic_made_anew_stops(cluster: Cluster, make: Callable[..., Planner]) -> None:
     """When a topic-partition suddenly ends below where we stand, the connector stops and says why."""
     cluster.logs[KEY], cluster.group[KEY] = (0, 100), 100
-    ticker = make()
-    start = ticker.begin()
+    planner = make()
+    start = planner.begin()
     cluster.logs[KEY] = (0, 5)
     with pytest.raises(OffsetsLost, match="deleted and made anew"):
-        ticker.tick(start)
+        planner.tick(start)
     assert cluster.group == {KEY: 100}
 
 
-def test_a_topic_made_anew_begins_again_if_loss_is_accepted(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+def test_a_topic_made_anew_begins_again_if_loss_is_accepted(cluster: Cluster, make: Callable[..., Planner]) -> None:
     """With CONTINUE the group is set to the new beginning, and a new start of the query goes on from there."""
     cluster.logs[KEY], cluster.group[KEY] = (0, 100), 100
-    ticker = make(lost_offsets="CONTINUE")
-    start = ticker.begin()
+    planner = make(lost_offsets="CONTINUE")
+    start = planner.begin()
     cluster.logs[KEY] = (0, 5)
     with pytest.raises(KafkaFailed, match="Going on at 0"):
-        ticker.tick(start)
+        planner.tick(start)
     assert make(lost_offsets="CONTINUE").begin() == {KEY: 0}
 
 
 def test_how_things_stand_is_told_when_it_changed(
-    cluster: Cluster, make: Callable[..., Ticker], state: SqliteStore
+    cluster: Cluster, make: Callable[..., Planner], state: SqliteStore
 ) -> None:
     """Lag and age of each topic-partition are left for the live view."""
-    ticker = make()
-    start = ticker.begin()
-    ticker.tick(start)
+    planner = make()
+    start = planner.begin()
+    planner.tick(start)
     (watch,) = state.progress()
     assert (watch.topic, watch.partition, watch.lag, watch.oldest_ms) == ("orders", 0, 0, None)
     cluster.logs[KEY] = (0, 30)
-    ticker.tick(start)
+    planner.tick(start)
     (watch,) = state.progress()
     assert (watch.lag, watch.oldest_ms) == (30, 1_000_000_000)
 
 
-def test_closing_closes_the_client(cluster: Cluster, make: Callable[..., Ticker]) -> None:
+def test_closing_closes_the_client(cluster: Cluster, make: Callable[..., Planner]) -> None:
     """The connection to the group's coordinator is given back."""
     make().close()
     assert cluster.calls == ["close"]
@@ -589,93 +594,93 @@ def owing(state: SqliteStore, until: int, wait_s: float, attempts: int = 1) -> N
 
 
 def test_what_must_wait_is_tried_again_when_its_time_has_come(
-    cluster: Cluster, state: SqliteStore, make: Callable[..., Ticker], clock: Clock
+    cluster: Cluster, state: SqliteStore, make: Callable[..., Planner], clock: Clock
 ) -> None:
     """A range comes again as a whole, with what was accepted, the attempts so far and what was known at first."""
     state.learn("orders", Known(b"then", 1.0, 1.0))
-    ticker = make()
-    ticker.begin()
+    planner = make()
+    planner.begin()
     cluster.logs[KEY] = (0, 100)
-    (first,) = ticker.tick({})
+    (first,) = planner.tick({})
     assert (first.accepted, first.known.schema) == (0, b"then")
     state.learn("orders", Known(b"later", 1.0, 1.0))
     owing(state, 40, 8.0)
-    assert ticker.tick({KEY: 100}) == []
+    assert planner.tick({KEY: 100}) == []
     assert cluster.group[KEY] == 40, "what was accepted is committed"
-    assert cluster.plans[KEY] == Plan(0, 100, "records"), "and beside it stands the whole range"
-    assert ticker.tasks() == 1
+    assert cluster.plans[KEY] == RangePlan(0, 100, "records"), "and beside it stands the whole range"
+    assert planner.tasks() == 1
     clock.sleep(7.9)
-    assert ticker.tick({KEY: 100}) == []
+    assert planner.tick({KEY: 100}) == []
     clock.sleep(0.2)
-    (second,) = ticker.tick({KEY: 100})
+    (second,) = planner.tick({KEY: 100})
     assert (second.start, second.end, second.accepted, second.known.schema) == (0, 100, 40, b"then")
     assert second.tries.attempts == 1
     assert second.tries.elapsed_s == pytest.approx(5.0 + 8.1)
     state.record_accepted([Accepted(*KEY, 100, 0, 100, "records")])
-    assert ticker.tick({KEY: 100}) == []
-    assert (cluster.group[KEY], ticker.tasks()) == (100, None)
+    assert planner.tick({KEY: 100}) == []
+    assert (cluster.group[KEY], planner.tasks()) == (100, None)
 
 
 def test_other_topic_partitions_go_on_while_one_waits(
-    cluster: Cluster, state: SqliteStore, make: Callable[..., Ticker]
+    cluster: Cluster, state: SqliteStore, make: Callable[..., Planner]
 ) -> None:
     """A file that must wait holds up its own topic-partition and no other; it gets no newer files meanwhile."""
     other = ("orders", 1)
     cluster.logs[other] = (0, 0)
-    ticker = make()
-    ticker.begin()
+    planner = make()
+    planner.begin()
     cluster.logs[KEY] = (0, 100)
-    ticker.tick({})
+    planner.tick({})
     owing(state, 0, 60.0)
     cluster.logs[KEY], cluster.logs[other] = (0, 900), (0, 100)
-    (taken,) = ticker.tick({KEY: 100})
+    (taken,) = planner.tick({KEY: 100})
     assert (taken.topic, taken.partition, taken.start, taken.end) == (*other, 0, 100)
-    assert ticker.tick({other: 100}) == []
+    assert planner.tick({other: 100}) == []
     assert (cluster.group[KEY], cluster.group[other]) == (0, 100)
 
 
 def test_a_stop_does_not_wait_for_what_is_owed(
-    cluster: Cluster, state: SqliteStore, make: Callable[..., Ticker]
+    cluster: Cluster, state: SqliteStore, make: Callable[..., Planner]
 ) -> None:
     """Once told to stop nothing is tried again: what was accepted is committed, with the range beside it."""
-    ticker = make()
-    ticker.begin()
+    planner = make()
+    planner.begin()
     cluster.logs[KEY] = (0, 100)
-    ticker.tick({})
+    planner.tick({})
     owing(state, 40, 0.0)
     state.set(STOP, True)
-    assert ticker.tick({KEY: 100}) == []
+    assert planner.tick({KEY: 100}) == []
     assert state.get(DRAINED)
-    assert (cluster.group[KEY], cluster.plans[KEY]) == (40, Plan(0, 100, "records"))
+    assert (cluster.group[KEY], cluster.plans[KEY]) == (40, RangePlan(0, 100, "records"))
 
 
 def test_a_drain_waits_for_what_is_owed(
-    cluster: Cluster, state: SqliteStore, make: Callable[..., Ticker], clock: Clock
+    cluster: Cluster, state: SqliteStore, make: Callable[..., Planner], clock: Clock
 ) -> None:
     """`--until-caught-up` is not caught up while a file must be tried again."""
     cluster.logs[KEY] = (0, 100)
-    ticker = make()
-    ticker.begin()
-    ticker.drain()
-    ticker.tick({})
+    planner = make()
+    planner.begin()
+    planner.drain()
+    planner.tick({})
     owing(state, 0, 30.0)
     before = clock.seconds
-    (again,) = ticker.tick({KEY: 100})
+    (again,) = planner.tick({KEY: 100})
     assert (again.start, again.end) == (0, 100)
     assert clock.seconds - before >= 30.0
 
 
 def test_a_range_that_was_cut_off_comes_again_at_the_next_start(
-    cluster: Cluster, state: SqliteStore, make: Callable[..., Ticker]
+    cluster: Cluster, state: SqliteStore, make: Callable[..., Planner]
 ) -> None:
     """After a crash the group says which range and how far, and the state file what was known then."""
     state.learn("orders", Known(b"then"))
-    ticker = make()
-    ticker.begin()
+    planner = make()
+    planner.begin()
     cluster.logs[KEY] = (0, 100)
-    ticker.tick({})
+    planner.tick({})
     owing(state, 40, 60.0)
-    ticker.tick({KEY: 100})
+    planner.tick({KEY: 100})
     state.learn("orders", Known(b"later"))
     state.clear_for_restart()
     following = make()
@@ -684,14 +689,14 @@ def test_a_range_that_was_cut_off_comes_again_at_the_next_start(
     assert (again.start, again.end, again.accepted, again.known) == (0, 100, 40, Known(b"then"))
 
 
-def test_other_settings_cut_the_rest_anew(cluster: Cluster, state: SqliteStore, make: Callable[..., Ticker]) -> None:
+def test_other_settings_cut_the_rest_anew(cluster: Cluster, state: SqliteStore, make: Callable[..., Planner]) -> None:
     """What was put down under other settings cannot be made again: only what is not accepted yet is sent."""
-    ticker = make()
-    ticker.begin()
+    planner = make()
+    planner.begin()
     cluster.logs[KEY] = (0, 100)
-    ticker.tick({})
+    planner.tick({})
     owing(state, 40, 60.0)
-    ticker.tick({KEY: 100})
+    planner.tick({KEY: 100})
     state.clear_for_restart()
     following = make(FlushSettings(1_000_000, 50, 2_000))
     following.begin()

@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import AnotherInstance, BrokerAway, KafkaFailed, OffsetsLost, TopicGone
 from parquet_sink.files.settings import FileSettings
-from parquet_sink.kafka import client_options
-from parquet_sink.kafka.discovery import METADATA_S, MISSING_LOG_S
-from parquet_sink.kafka.first_timestamps import FirstTimes
-from parquet_sink.kafka.group_offsets import Committed, GroupOffsets, Key, Plan, metadata
-from parquet_sink.kafka.group_watch import CHECK_S, SIGN_S
-from parquet_sink.kafka.planner import Ticker
+from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.group.offsets import Committed, GroupOffsets, Key, RangePlan, commit_metadata
+from parquet_sink.kafka.planning.discovery import METADATA_S, MISSING_LOG_S
+from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps
+from parquet_sink.kafka.planning.group_monitor import CHECK_S, RECOMMIT_S
+from parquet_sink.kafka.planning.planner import Planner
+from parquet_sink.kafka.planning.start_offsets import is_another_topic
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
-from parquet_sink.kafka.start_offsets import other
 from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.progress import Accepted
@@ -107,9 +107,9 @@ class Cluster:
         self.delete("orders", forget=forget)
         self.make("orders", count)
 
-    def stand(self, offset: int, topic_id: str = "", plan: Plan | None = None) -> None:
+    def stand(self, offset: int, topic_id: str = "", plan: RangePlan | None = None) -> None:
         """The group stands there."""
-        self.offsets[KEY] = (offset, metadata(ME, plan, topic_id))
+        self.offsets[KEY] = (offset, commit_metadata(ME, plan, topic_id))
 
     def stands(self) -> Committed:
         return Committed(*self.offsets[KEY])
@@ -194,16 +194,16 @@ class Query:
 
     def begin(self) -> None:
         """A new start, until one succeeds: the broker may not have the topic just now."""
-        self.ticker = Ticker(self.settings, self.state, ME, now=self.clock.now, sleep=self.clock.sleep)
-        self.start = self.ticker.begin()
+        self.planner = Planner(self.settings, self.state, ME, now=self.clock.now, sleep=self.clock.sleep)
+        self.start = self.planner.begin()
         self.accepted: dict[Key, int] = {}
         self.state.set(STARTED, True)
         self.starts += 1
 
     def tick(self) -> list[Key]:
-        """One tick and its micro-batch. Raises what the ticker raises, or KafkaFailed when a range cannot be read."""
+        """One tick and its micro-batch. Raises what the planner raises, or KafkaFailed when a range cannot be read."""
         self.clock.sleep(1)
-        due = self.ticker.tick(self.accepted)
+        due = self.planner.tick(self.accepted)
         self.accepted = {} if due else self.accepted
         for one in due:
             self._read(one.topic, one.partition, one.start, one.end)
@@ -237,8 +237,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     """A cluster with one topic of 10 records."""
     made = Cluster()
     made.make("orders", 10)
-    monkeypatch.setattr(client_options, "build", lambda kind, settings, heard=None: made)
-    monkeypatch.setattr(FirstTimes, "read", lambda self, starts, now_ms: {})
+    monkeypatch.setattr(client_options, "build", lambda kind, settings, client_log=None: made)
+    monkeypatch.setattr(FirstTimestamps, "read", lambda self, starts, now_ms: {})
     return made
 
 
@@ -268,7 +268,7 @@ def accepting(cluster: Cluster, state: SqliteStore) -> Query:
     return made
 
 
-def due(query: Query) -> None:
+def due_range(query: Query) -> None:
     """Ticks until what waits now is old enough."""
     for _ in range(4):
         query.tick()
@@ -283,7 +283,7 @@ def due_and_committed(query: Query) -> None:
 def test_every_commit_names_its_topic(cluster: Cluster, query: Query) -> None:
     """Offsets claimed, put down with a range, and committed carry the topic's id, in Kafka's own spelling."""
     assert (cluster.stands().offset, cluster.stands().topic_id) == (10, "AAAAAAAAAAAAAAAAAAAAAQ")
-    assert query.ticker._ids.known == {"orders": "AAAAAAAAAAAAAAAAAAAAAQ"}
+    assert query.planner._ids.by_topic == {"orders": "AAAAAAAAAAAAAAAAAAAAAQ"}
 
 
 def test_an_offset_of_another_topic_stops_the_start(cluster: Cluster, state: SqliteStore) -> None:
@@ -300,14 +300,14 @@ def test_an_offset_of_another_topic_is_passed_over_if_loss_is_accepted(
     cluster: Cluster, state: SqliteStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     """With CONTINUE reading begins at the new topic's first record, and what was being flushed is forgotten."""
-    cluster.stand(5, "another", Plan(0, 9, "records"))
+    cluster.stand(5, "another", RangePlan(0, 9, "records"))
     query = Query(cluster, state, Clock(1_000_000.0), lost_offsets="CONTINUE")
     assert query.start == {KEY: 0}
     assert "was deleted and made anew" in caplog.text
     assert (cluster.stands().topic_id, cluster.stands().plan) == (cluster.id(), None)
 
 
-@pytest.mark.parametrize("signed", ["", '{"by": "parquet-sink", "id": "a"}', metadata(ME)])
+@pytest.mark.parametrize("signed", ["", '{"by": "parquet-sink", "id": "a"}', commit_metadata(ME)])
 def test_an_offset_that_names_no_topic_is_believed(cluster: Cluster, state: SqliteStore, signed: str) -> None:
     """An operator's reset, Kafka Connect and earlier versions write no id: the offset counts for the topic there is."""
     cluster.offsets[KEY] = (5, signed)
@@ -334,7 +334,7 @@ def test_made_anew_before_a_range_is_taken(cluster: Cluster, query: Query, call:
         assert cluster.stands().topic_id != cluster.id()
     cluster.forget("orders")
     again = Query(cluster, query.state, Clock(1_000_000.0))
-    due(again)
+    due_range(again)
     assert {(cluster.topics["orders"].number, offset) for offset in range(count)} <= again.delivered
 
 
@@ -342,7 +342,7 @@ def test_made_anew_before_the_ends_are_asked(cluster: Cluster, query: Query) -> 
     """The loss of CI: ten records delivered, the new topic has twenty, Kafka kept the offset; nothing is taken."""
     cluster.remake(20, forget=False)
     with pytest.raises(OffsetsLost, match="offset 10 of a topic that was deleted and made anew"):
-        due(query)
+        due_range(query)
     assert (cluster.stands().offset, len(query.delivered)) == (10, 10)
 
 
@@ -351,7 +351,7 @@ def test_made_anew_during_the_flush(cluster: Cluster, query: Query) -> None:
     cluster.topics["orders"].count = 30
     cluster.between["fetch"] = lambda: cluster.remake(40, forget=False)
     with pytest.raises(OffsetsLost, match="offset 30 of a topic that was deleted"):
-        due(query)
+        due_range(query)
     assert cluster.stands().offset == 10
     assert (2, 15) in query.delivered
 
@@ -365,10 +365,10 @@ def test_made_anew_between_the_look_and_the_commit(cluster: Cluster, accepting: 
     accepting.tick()
     assert (cluster.stands().offset, cluster.stands().topic_id != cluster.id()) == (30, True)
     with pytest.raises(KafkaFailed, match="Going on at the first record"):
-        due(accepting)
+        due_range(accepting)
     assert (cluster.stands().offset, cluster.stands().topic_id) == (0, cluster.id())
     accepting.again()
-    due(accepting)
+    due_range(accepting)
     assert {(2, offset) for offset in range(40)} <= accepting.delivered
 
 
@@ -378,7 +378,7 @@ def test_what_was_accepted_of_the_old_topic_is_forgotten(cluster: Cluster, accep
     accepting.state.record_accepted([Accepted(*KEY, 10, 0, 10, "interval"), Accepted("items", 0, 7, 0, 9, "interval")])
     cluster.remake(count)
     with pytest.raises(KafkaFailed, match="of a topic that was deleted and made anew.* Going on at the first record"):
-        due(accepting)
+        due_range(accepting)
     assert [one.topic for one in accepting.state.accepted()] == ["items"]
     assert (cluster.stands().offset, cluster.stands().topic_id) == (0, cluster.id())
 
@@ -394,10 +394,10 @@ def test_made_anew_with_as_many_records(cluster: Cluster, query: Query) -> None:
 
 def test_made_anew_before_the_hourly_renewal(cluster: Cluster, query: Query) -> None:
     """Renewing all offsets does not write old ones beside a new topic."""
-    query.ticker._discovery._looked = query.clock.now() + SIGN_S
+    query.planner._discovery._looked = query.clock.now() + RECOMMIT_S
     cluster.remake(10)
-    query.clock.sleep(SIGN_S)
-    query.ticker._vigil._checked = query.clock.now() + 1
+    query.clock.sleep(RECOMMIT_S)
+    query.planner._monitor._checked = query.clock.now() + 1
     with pytest.raises(OffsetsLost, match="made anew"):
         query.tick()
     assert KEY not in cluster.offsets
@@ -406,7 +406,7 @@ def test_made_anew_before_the_hourly_renewal(cluster: Cluster, query: Query) -> 
 def test_a_drain_looks_before_it_says_that_nothing_is_left(cluster: Cluster, query: Query) -> None:
     """A topic made anew with as many records is not taken for one that is delivered."""
     cluster.remake(10)
-    query.ticker.drain()
+    query.planner.drain()
     with pytest.raises(OffsetsLost, match="made anew"):
         query.tick()
 
@@ -419,7 +419,7 @@ def test_seen_gone_and_there_again(cluster: Cluster, state: SqliteStore, reset: 
     due_and_committed(query)
     cluster.delete("orders")
     query.tick()
-    assert "orders" not in query.ticker._ids.known
+    assert "orders" not in query.planner._ids.by_topic
     cluster.make("orders", 20)
     due_and_committed(query)
     assert {(cluster.topics["orders"].number, offset) for offset in range(20)} <= query.delivered
@@ -453,7 +453,7 @@ def test_made_anew_while_the_start_is_looked_up(cluster: Cluster, state: SqliteS
     cluster.between["ends"] = lambda: cluster.remake(40)
     query = Query(cluster, state, Clock(1_000_000.0))
     with pytest.raises(OffsetsLost, match="made anew"):
-        due(query)
+        due_range(query)
 
 
 def test_a_topic_that_is_being_made_is_waited_for(cluster: Cluster, state: SqliteStore) -> None:
@@ -562,17 +562,17 @@ def test_back_where_no_ids_are_told(cluster: Cluster, state: SqliteStore) -> Non
 
 def test_an_idle_tick_asks_for_no_id(cluster: Cluster, query: Query) -> None:
     """One request when a range is taken, one when it is committed, one every few seconds, none otherwise."""
-    query.ticker._vigil._checked = query.clock.now()
+    query.planner._monitor._checked = query.clock.now()
     cluster.calls.clear()
     query.tick()
     assert cluster.calls == ["ends"]
     cluster.topics["orders"].count = 30
     cluster.calls.clear()
     while KEY not in query.tick():
-        query.ticker._vigil._checked = query.clock.now()
+        query.planner._monitor._checked = query.clock.now()
     query.tick()
     assert cluster.calls.count("ids") == 2
-    query.ticker._vigil._checked = query.ticker._discovery._looked = query.clock.now()
+    query.planner._monitor._checked = query.planner._discovery._looked = query.clock.now()
     cluster.calls.clear()
     query.clock.sleep(CHECK_S)
     query.tick()
@@ -589,7 +589,7 @@ def test_a_cluster_that_tells_no_ids(
     cluster.answer = lambda name: untold
     query = Query(cluster, state, Clock(1_000_000.0), topics_regex="orders")
     assert query.start == {KEY: 5}
-    due(query)
+    due_range(query)
     assert (cluster.stands().offset, cluster.stands().topic_id) == (10, "")
     assert caplog.text.count("does not tell the ids of 1 topics (orders is one)") == 1
 
@@ -598,8 +598,8 @@ def test_no_answer_is_no_id(cluster: Cluster) -> None:
     """A broker that is away is waited for, and not taken for one without ids."""
     cluster.answer = lambda name: done(code=KafkaError._TIMED_OUT)
     with pytest.raises(BrokerAway, match="Topic orders"):
-        Watermarks(KAFKA).ids(["orders"])
-    assert Watermarks(KAFKA).ids([]) == {}
+        Watermarks(KAFKA).topic_ids(["orders"])
+    assert Watermarks(KAFKA).topic_ids([]) == {}
 
 
 @pytest.mark.parametrize(
@@ -607,7 +607,7 @@ def test_no_answer_is_no_id(cluster: Cluster) -> None:
 )
 def test_ids_that_are_not_told_are_no_difference(before: str, now: str, expected: bool) -> None:
     """Only two different ids are two topics."""
-    assert other(before, now) is expected
+    assert is_another_topic(before, now) is expected
 
 
 def test_offsets_are_committed_with_their_epoch(cluster: Cluster, state: SqliteStore) -> None:
@@ -619,17 +619,17 @@ def test_offsets_are_committed_with_their_epoch(cluster: Cluster, state: SqliteS
     cluster.topics["orders"].epoch = 5
     query.tick()
     assert (cluster.stands().offset, cluster.epochs[KEY]) == (10, 3)
-    query.clock.sleep(SIGN_S)
+    query.clock.sleep(RECOMMIT_S)
     query.tick()
     cluster.topics["orders"].count = 20
     while KEY not in query.tick():
         pass
-    assert [one.epoch for one in query.ticker.under_way] == [3]  # another leader came
+    assert [one.epoch for one in query.planner.in_flight] == [3]  # another leader came
     assert (cluster.stands().offset, cluster.epochs[KEY]) == (10, 3)
     query.tick()
     assert (cluster.stands().offset, cluster.epochs[KEY]) == (20, 5)
     again = Query(cluster, state, Clock(1_000_000.0))
-    assert (cluster.epochs[KEY], again.ticker._epochs.held) == (5, {KEY: 5})
+    assert (cluster.epochs[KEY], again.planner._epochs.committed) == (5, {KEY: 5})
 
 
 def test_an_epoch_is_of_its_offset(cluster: Cluster, state: SqliteStore) -> None:
@@ -639,18 +639,18 @@ def test_an_epoch_is_of_its_offset(cluster: Cluster, state: SqliteStore) -> None
     due_and_committed(query)
     assert cluster.epochs[KEY] == 3
     cluster.offsets[KEY], cluster.epochs[KEY] = (4, ""), None
-    assert Query(cluster, state, Clock(1_000_000.0)).ticker._epochs.held == {}
+    assert Query(cluster, state, Clock(1_000_000.0)).planner._epochs.committed == {}
     query = Query(cluster, state, Clock(1_000_000.0), lost_offsets="CONTINUE")
     due_and_committed(query)
     cluster.remake(30, forget=False)
     with pytest.raises(KafkaFailed, match="Going on"):
-        due(query)
+        due_range(query)
     assert (cluster.stands().offset, cluster.epochs[KEY]) == (0, None)
 
 
 OPERATOR = ""
 """What kafka-consumer-groups writes beside an offset: nothing."""
-YOUNGER = metadata(Instance("younger", "host-b", 2, "later"))
+YOUNGER = commit_metadata(Instance("younger", "host-b", 2, "later"))
 
 
 def calls_of(cluster: Cluster, act: Callable[[], object]) -> list[str]:
@@ -682,7 +682,7 @@ def test_a_start_does_not_write_over_another_hand(cluster: Cluster, state: Sqlit
         cluster.calls.clear()
         cluster.at_call = {number: hand(cluster, signed)}
         assert Query(cluster, state, Clock(1_000_000.0)).start == {KEY: 3}, (number, calls)
-        assert (cluster.stands().offset, cluster.stands().is_by(ME)) == (3, True)
+        assert (cluster.stands().offset, cluster.stands().is_from(ME)) == (3, True)
 
 
 @pytest.mark.parametrize("signed", [OPERATOR, YOUNGER])
@@ -692,9 +692,9 @@ def test_the_hourly_renewal_does_not_write_over_another_hand(cluster: Cluster, s
     def hour() -> Query:
         query = Query(cluster, state, Clock(1_000_000.0))
         due_and_committed(query)
-        query.clock.sleep(SIGN_S)
-        query.ticker._vigil._checked = query.clock.now() + 1
-        query.ticker._discovery._looked = query.clock.now() + 1
+        query.clock.sleep(RECOMMIT_S)
+        query.planner._monitor._checked = query.clock.now() + 1
+        query.planner._discovery._looked = query.clock.now() + 1
         cluster.calls.clear()
         return query
 
@@ -718,7 +718,7 @@ def test_taking_in_does_not_write_over_another_hand(cluster: Cluster, state: Sql
         if "items" not in cluster.topics:
             cluster.make("items", 0)
         query = Query(cluster, state, Clock(1_000_000.0), **WATCHFUL)
-        query.ticker._vigil._checked = query.clock.now() + 5
+        query.planner._monitor._checked = query.clock.now() + 5
         cluster.make("orders", 10)
         cluster.calls.clear()
         return query
@@ -730,7 +730,7 @@ def test_taking_in_does_not_write_over_another_hand(cluster: Cluster, state: Sql
         cluster.at_call = {number: hand(cluster, signed)}
         due_and_committed(query)
         assert query.delivered == {(cluster.topics["orders"].number, offset) for offset in range(3, 10)}
-        assert (cluster.stands().offset, cluster.stands().is_by(ME)) == (10, True)
+        assert (cluster.stands().offset, cluster.stands().is_from(ME)) == (10, True)
 
 
 @pytest.mark.parametrize("signed", [OPERATOR, YOUNGER])
@@ -740,24 +740,24 @@ def test_going_on_after_a_loss_does_not_write_over_another_hand(
 ) -> None:
     """With CONTINUE the group is set to the new topic's start, unless somebody else has set it since."""
 
-    def remade() -> Query:
+    def recreated() -> Query:
         cluster.remake(10)
         query = Query(cluster, state, Clock(1_000_000.0), lost_offsets="CONTINUE")
         due_and_committed(query)
         cluster.remake(count, forget=False)
-        query.ticker._vigil._checked = 0.0
+        query.planner._monitor._checked = 0.0
         cluster.calls.clear()
         return query
 
-    query = remade()
+    query = recreated()
     with pytest.raises(KafkaFailed, match="Going on"):
-        due(query)
+        due_range(query)
     calls = list(cluster.calls)
     for number in before_each(calls[: calls.index("commit")]):
-        query = remade()
+        query = recreated()
         cluster.at_call = {number: hand(cluster, signed)}
         with pytest.raises(AnotherInstance):
-            due(query)
+            due_range(query)
         assert cluster.stands() == Committed(3, signed)
 
 
@@ -792,12 +792,12 @@ def live(query: Query, ticks: int) -> None:
             query.tick()
         except OffsetsLost:
             query.cluster.forget("orders")
-            start_again(query)
+            restart_at(query)
         except KafkaFailed:
-            start_again(query)
+            restart_at(query)
 
 
-def start_again(query: Query) -> None:
+def restart_at(query: Query) -> None:
     """Until it starts: the topic may be away, or be made anew meanwhile."""
     for _ in range(5):
         try:
@@ -835,8 +835,8 @@ def test_whatever_happens_to_a_topic_its_records_arrive(
     cluster, clock = Cluster(), Clock(1_000_000.0)
     cluster.make("orders", 0)
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr(client_options, "build", lambda kind, settings, heard=None: cluster)
-        patch.setattr(FirstTimes, "read", lambda self, starts, now_ms: {})
+        patch.setattr(client_options, "build", lambda kind, settings, client_log=None: cluster)
+        patch.setattr(FirstTimestamps, "read", lambda self, starts, now_ms: {})
         with closing(SqliteStore(Path(folder) / "state.db")) as state:
             query = Query(cluster, state, clock, lost_offsets=policy, offset_reset=reset, **more)
             for ticks, call, action in steps:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.kafka.task_assignment import MOST_TASKS, by_task
+from parquet_sink.kafka.planning.task_assignment import MOST_TASKS, by_task
 from parquet_sink.model.ranges import PlannedRange
 
 spans = st.lists(

@@ -1,4 +1,4 @@
-"""Topic-partitions that are away are named once, asked for aside, and named again when they are back."""
+"""Topic-partitions that are away are named once, asked for probe, and named again when they are back."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -9,10 +9,10 @@ from typing import Any, cast
 import pytest
 
 from parquet_sink.errors import BrokerAway
-from parquet_sink.kafka.broker_outage import REPORT_S, BrokerOutage
-from parquet_sink.kafka.call_timeouts import Bounded, in_thread
-from parquet_sink.kafka.group_offsets import Key
-from parquet_sink.kafka.unavailable import ASK_S, Aside, Away, Ends
+from parquet_sink.kafka.client.timeouts import TimeLimited, in_thread
+from parquet_sink.kafka.group.offsets import Key
+from parquet_sink.kafka.planning.broker_outage import REPORT_S, BrokerOutage
+from parquet_sink.kafka.planning.unavailable import ASK_S, BackgroundProbe, EndOffsets, UnavailablePartitions
 from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.model.events import ConnectorRunning, ConnectorWaiting, PartitionAvailable, PartitionUnavailable
 from parquet_sink.state.sqlite.store import SqliteStore
@@ -24,24 +24,24 @@ A, B, C = ("orders", 0), ("orders", 1), ("orders", 2)
 
 
 class Cluster:
-    """Ends of topic-partitions; those without a leader are absent."""
+    """EndOffsets of topic-partitions; those without a leader are absent."""
 
     def __init__(self) -> None:
         self.all = {A: 1, B: 2, C: 3}
         self.leaderless: set[Key] = set()
         self.asked: list[list[Key]] = []
 
-    def ends(self, keys: Sequence[Key]) -> dict[Key, int]:
+    def end_offsets(self, keys: Sequence[Key]) -> dict[Key, int]:
         self.asked.append(list(keys))
         found = {key: self.all[key] for key in keys if key not in self.leaderless}
         if not found:
             raise BrokerAway("no leader.")
         return found
 
-    def back(self, keys: Sequence[Key]) -> dict[Key, int]:
+    def end_offsets_if_available(self, keys: Sequence[Key]) -> dict[Key, int]:
         return {key: self.all[key] for key in keys if key not in self.leaderless}
 
-    def why_away(self, key: Key) -> str:
+    def unavailable_reason(self, key: Key) -> str:
         return f"no leader for {key[1]}"
 
 
@@ -79,23 +79,25 @@ def state(tmp_path: Path) -> Iterator[SqliteStore]:
 def test_one_that_is_away_holds_up_the_others_once(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     """The others are asked without it from then on; it is named when it goes, and when it is back."""
     caplog.set_level(logging.INFO)
-    cluster, away, later = Cluster(), Away("sink", MemoryStore(), lambda: 0.0), Later()
-    ends = Ends(cast(Watermarks, cluster), away, Aside(cast(Watermarks, cluster), clock, later))
+    cluster, unavailable, later = Cluster(), UnavailablePartitions("sink", MemoryStore(), lambda: 0.0), Later()
+    end_offsets = EndOffsets(
+        cast(Watermarks, cluster), unavailable, BackgroundProbe(cast(Watermarks, cluster), clock, later)
+    )
     cluster.leaderless = {B}
-    assert ends.ask([A, B, C]) == {A: 1, C: 3}
+    assert end_offsets.fetch([A, B, C]) == {A: 1, C: 3}
     for _ in range(3):
-        assert ends.ask([A, B, C]) == {A: 1, C: 3}
+        assert end_offsets.fetch([A, B, C]) == {A: 1, C: 3}
     later.do()
-    assert ends.ask([A, B, C]) == {A: 1, C: 3}
+    assert end_offsets.fetch([A, B, C]) == {A: 1, C: 3}
     assert cluster.asked == [[A, B, C], *[[A, C]] * 4]
-    assert set(away) == {B}
+    assert set(unavailable) == {B}
     cluster.leaderless.clear()
     clock.seconds += ASK_S
-    ends.ask([A, B, C])
+    end_offsets.fetch([A, B, C])
     later.do()
-    assert ends.ask([A, B, C]) == {A: 1, B: 2, C: 3}
+    assert end_offsets.fetch([A, B, C]) == {A: 1, B: 2, C: 3}
     assert cluster.asked[-1] == [A, C]
-    ends.ask([A, B, C])
+    end_offsets.fetch([A, B, C])
     assert cluster.asked[-1] == [A, B, C]
     assert [record.message for record in caplog.records] == [
         "connector sink: away: topic orders, topic-partition 1. no leader for 1. The others go on; nothing is lost.",
@@ -105,42 +107,44 @@ def test_one_that_is_away_holds_up_the_others_once(clock: Clock, caplog: pytest.
 
 def test_those_that_are_away_are_asked_for_every_few_seconds(clock: Clock) -> None:
     """One question at a time, and never more often than that."""
-    cluster, away, later = Cluster(), Away("sink", MemoryStore(), lambda: 0.0), Later()
-    aside = Aside(cast(Watermarks, cluster), clock, later)
+    cluster, unavailable, later = Cluster(), UnavailablePartitions("sink", MemoryStore(), lambda: 0.0), Later()
+    probe = BackgroundProbe(cast(Watermarks, cluster), clock, later)
     cluster.leaderless = {B}
     for _ in range(5):
-        assert aside.ends([B]) == {}
+        assert probe.end_offsets([B]) == {}
         clock.seconds += ASK_S
     assert len(later.waiting) == 1
     later.do()
-    assert aside.ends([B]) == {}
-    assert aside.ends([B]) == {}
+    assert probe.end_offsets([B]) == {}
+    assert probe.end_offsets([B]) == {}
     assert len(later.waiting) == 1
-    assert len(away) == 0
+    assert len(unavailable) == 0
 
 
 def test_all_away_is_a_broker_that_is_away(clock: Clock) -> None:
     """When none answers the tick fails as it does without any broker, and the first to answer ends that."""
-    cluster, away = Cluster(), Away("sink", MemoryStore(), lambda: 0.0)
-    ends = Ends(cast(Watermarks, cluster), away, Aside(cast(Watermarks, cluster), clock, Later()))
+    cluster, unavailable = Cluster(), UnavailablePartitions("sink", MemoryStore(), lambda: 0.0)
+    end_offsets = EndOffsets(
+        cast(Watermarks, cluster), unavailable, BackgroundProbe(cast(Watermarks, cluster), clock, Later())
+    )
     cluster.leaderless = {B}
-    ends.ask([A, B])
+    end_offsets.fetch([A, B])
     cluster.leaderless = {A, B}
     for _ in range(2):
         with pytest.raises(BrokerAway):
-            ends.ask([A, B])
-    away.mark([A], cluster.why_away)
+            end_offsets.fetch([A, B])
+    unavailable.mark_unavailable([A], cluster.unavailable_reason)
     with pytest.raises(BrokerAway):
-        ends.ask([A, B])
+        end_offsets.fetch([A, B])
     cluster.leaderless = {B}
-    assert ends.ask([A, B]) == {A: 1}
-    assert set(away) == {B}
+    assert end_offsets.fetch([A, B]) == {A: 1}
+    assert set(unavailable) == {B}
 
 
 def test_many_that_go_away_together_have_one_line(caplog: pytest.LogCaptureFixture) -> None:
     """A broker that led a thousand topic-partitions is one line, with some names and a count."""
-    away = Away("sink", MemoryStore(), lambda: 0.0)
-    away.mark([("orders", number) for number in range(1_000)], lambda key: "no leader")
+    unavailable = UnavailablePartitions("sink", MemoryStore(), lambda: 0.0)
+    unavailable.mark_unavailable([("orders", number) for number in range(1_000)], lambda key: "no leader")
     (record,) = caplog.records
     assert "topic-partition 9 and 990 more. no leader." in record.message
 
@@ -148,10 +152,10 @@ def test_many_that_go_away_together_have_one_line(caplog: pytest.LogCaptureFixtu
 def test_those_that_come_and_go_are_events() -> None:
     """Each topic-partition that does not answer, with the reason, and each that answers again; once."""
     store = MemoryStore()
-    away = Away("sink", store, lambda: 5.0)
-    away.mark([A, B], lambda key: "no leader")
-    away.mark([A], lambda key: "no leader")
-    away.back([A, C])
+    unavailable = UnavailablePartitions("sink", store, lambda: 5.0)
+    unavailable.mark_unavailable([A, B], lambda key: "no leader")
+    unavailable.mark_unavailable([A], lambda key: "no leader")
+    unavailable.mark_available([A, C])
     assert store.events_after(0).events == (
         PartitionUnavailable("sink", 5.0, *A, "no leader"),
         PartitionUnavailable("sink", 5.0, *B, "no leader"),
@@ -186,7 +190,7 @@ def test_the_absence_of_brokers_is_told_every_half_minute(
 
 def test_a_bounded_call_gives_what_it_gives() -> None:
     """Results and exceptions pass."""
-    bounded = Bounded(20)
+    bounded = TimeLimited(20)
     assert bounded.run(lambda: 7) == 7
     with pytest.raises(ZeroDivisionError):
         bounded.run(lambda: 1 // 0)
@@ -195,14 +199,14 @@ def test_a_bounded_call_gives_what_it_gives() -> None:
 
 def test_a_call_that_hangs_is_left_alone() -> None:
     """It counts as timed out; what is called next waits for it, so that calls keep their order."""
-    bounded, release, done = Bounded(0.05), Future[None](), []
+    bounded, release, done = TimeLimited(0.05), Future[None](), []
     with pytest.raises(TimeoutError):
         bounded.run(lambda: done.append(release.result(20)))
     with pytest.raises(TimeoutError):
         bounded.run(lambda: done.append("second"))
     assert done == []
     release.set_result(None)
-    patient = Bounded(20)
+    patient = TimeLimited(20)
     patient._before = bounded._before
     patient.run(lambda: done.append("third"))
     assert done == [None, "third"]

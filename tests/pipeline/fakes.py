@@ -18,9 +18,10 @@ from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.targets.outcome import Outcome, Verdict
 from parquet_sink.targets.push.settings import PushSettings
+from parquet_sink.targets.settings import RetrySettings
 
 SPAN = PlannedRange("orders", 0, 100, 200, "interval", accepted=100)
-ONCE = PushSettings("http://localhost/", Secret("AppKey k"), "t", max_retries=1, retry_interval_ms=1)
+ONCE = RetrySettings(max_retries=1, retry_interval_ms=1)
 SLOW = replace(ONCE, max_retries=3, retry_interval_ms=10_000)
 ACCEPTED = Outcome(Verdict.ACCEPTED, "", "", 200)
 REFUSED = Outcome(Verdict.REFUSED, "the target answered 403", "Give the key the right", 403)
@@ -75,7 +76,7 @@ class FakeReader:
             yield item
 
 
-def made(folder: Path, records: int, push: PushSettings = ONCE) -> SinkSettings:
+def made(folder: Path, records: int, retry: RetrySettings = ONCE) -> SinkSettings:
     """A connector whose files take so many records."""
     return SinkSettings(
         "sink",
@@ -83,7 +84,8 @@ def made(folder: Path, records: int, push: PushSettings = ONCE) -> SinkSettings:
         FlushSettings(10**9, records, 2_000),
         ShapeSettings(),
         FileSettings(str(folder)),
-        push,
+        PushSettings("http://localhost/", Secret("AppKey k"), "t"),
+        retry=retry,
     )
 
 

@@ -373,7 +373,7 @@ def test_a_long_wait_gives_the_slot_back(run: Run, tmp_path: Path) -> None:
     other = PlannedRange("orders", 1, 0, 10, "records")
     target = Target(ACCEPTED, UNKNOWN)
     feeds = (SPAN, [block(SPAN, 100, good(100))]), (other, [block(other, 0, good(10))])
-    found = run(target, *feeds, records=30, push=SLOW)
+    found = run(target, *feeds, records=30, retry=SLOW)
     one = found["orders", 0]
     assert (one.accepted_until, one.failure) == (130, None)
     assert one.again is not None
@@ -388,11 +388,11 @@ def test_attempts_count_on_from_task_to_task(run: Run) -> None:
     """The retry budget is that of the file, however many Spark tasks it took; the file after it begins anew."""
     again = replace(SPAN, accepted=130, tries=Tries(2, 20.0))
     feed = (again, [block(SPAN, 100, good(100))])
-    spent = run(Target(UNKNOWN), feed, records=30, push=SLOW)["orders", 0]
+    spent = run(Target(UNKNOWN), feed, records=30, retry=SLOW)["orders", 0]
     assert spent.failure is not None
     assert "after 3 attempts in 20." in spent.failure.message
     target = Target(ACCEPTED, UNKNOWN)
-    following = run(target, feed, records=30, push=SLOW)["orders", 0]
+    following = run(target, feed, records=30, retry=SLOW)["orders", 0]
     assert (following.accepted_until, following.failure) == (160, None)
     assert following.again is not None
     assert following.again.tries.attempts == 1
@@ -424,7 +424,7 @@ def test_an_attempt_that_was_given_up_sends_nothing_more(run: Run, tmp_path: Pat
 
     target = Successor(UNKNOWN)
     quick = replace(ONCE, max_retries=5)
-    outcome = run(target, (SPAN, [block(SPAN, 100, good(10))]), push=quick)["orders", 0]
+    outcome = run(target, (SPAN, [block(SPAN, 100, good(10))]), retry=quick)["orders", 0]
     assert target.files == []
     assert target.outcomes == []
     assert outcome.accepted_until == 100

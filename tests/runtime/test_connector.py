@@ -11,7 +11,7 @@ import pytest
 
 from parquet_sink.errors import AnotherInstance, failure_named
 from parquet_sink.files.lock import ConnectorLock
-from parquet_sink.kafka.group_offsets import Committed, Plan, metadata
+from parquet_sink.kafka.group.offsets import Committed, RangePlan, commit_metadata
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.events import ConnectorFailed, ConnectorStarting, ConnectorStopped, ConnectorStopping, Event
 from parquet_sink.model.instance import Instance
@@ -50,8 +50,8 @@ class Query:
 class Group:
     """The group's offsets; what was advanced is kept. `committed`: what stands there, with the ranges in flight."""
 
-    advanced: list[tuple[dict[Any, int], dict[Any, Plan]]]
-    committed: dict[tuple[str, int], tuple[int, Plan | None]]
+    advanced: list[tuple[dict[Any, int], dict[Any, RangePlan]]]
+    committed: dict[tuple[str, int], tuple[int, RangePlan | None]]
     error: Exception | None
 
     def __init__(self, kafka: object, instance: Instance) -> None:
@@ -59,9 +59,9 @@ class Group:
 
     def read(self, keys: list[tuple[str, int]]) -> dict[tuple[str, int], Committed]:
         found = {key: Group.committed[key] for key in keys if key in Group.committed}
-        return {key: Committed(at, metadata(self._instance, plan)) for key, (at, plan) in found.items()}
+        return {key: Committed(at, commit_metadata(self._instance, plan)) for key, (at, plan) in found.items()}
 
-    def advance(self, offsets: dict[Any, int], plans: dict[Any, Plan]) -> None:
+    def advance(self, offsets: dict[Any, int], plans: dict[Any, RangePlan]) -> None:
         Group.advanced.append((offsets, plans))
         if Group.error is not None:
             raise Group.error
@@ -209,7 +209,7 @@ def test_a_refusal_ends_the_connector(running: Connector, launched: list[Query])
     running.poll(SPARK)
     assert running.status is Status.FAILED
     assert running.failure == failure_named("UploadRefused", "the target answered 403")
-    assert Group.advanced == [({("orders", 0): 40}, {("orders", 0): Plan(0, 100, "records")})]
+    assert Group.advanced == [({("orders", 0): 40}, {("orders", 0): RangePlan(0, 100, "records")})]
 
 
 @pytest.mark.parametrize("kind", ["BrokerAway", "KafkaFailed"])
@@ -272,7 +272,7 @@ def test_a_slow_failure_does_not_go_on_for_ever(
     )
     for times in range(MOST_RESTARTS + 1):
         assert running.status is Status.RUNNING
-        Group.committed = {("orders", 0): (7, Plan(0, 50, "records")), ("orders", 1): (times * 10, None)}
+        Group.committed = {("orders", 0): (7, RangePlan(0, 50, "records")), ("orders", 1): (times * 10, None)}
         clock.sleep(WINDOW_S)
         named = f"Topic orders, topic-partition 0: {words}" if "record" in words else words
         running.state.record_failure(failure_named("KafkaFailed", named))
@@ -285,7 +285,7 @@ def test_progress_begins_the_count_anew(running: Connector, launched: list[Query
     assert running.state is not None
     running.state.record_progress([PartitionProgress("orders", 0, 7, 100, None)])
     for times in range(MOST_RESTARTS * 3):
-        Group.committed = {("orders", 0): (7 + times // 2, Plan(0, 50, "records"))}
+        Group.committed = {("orders", 0): (7 + times // 2, RangePlan(0, 50, "records"))}
         fail_again(running, launched, clock)
     assert running.status is Status.RUNNING
 
@@ -393,7 +393,7 @@ def test_a_stop_is_bounded_and_tells_what_waits(
     stop(begun, clock)
     assert (begun.status, launched[0].stopped) == (Status.DONE, True)
     assert clock.seconds == pytest.approx(20, abs=0.5)
-    assert Group.advanced == [({("orders", 0): 9}, {("orders", 0): Plan(0, 12, "records")})]
+    assert Group.advanced == [({("orders", 0): 9}, {("orders", 0): RangePlan(0, 12, "records")})]
     assert "given up, 20 s after the stop was asked for (connect.ems.stop.timeout.ms)" in caplog.text
     assert "connector orders: stopped with lag 3 (orders 0 from offset 9); the next start goes on there" in caplog.text
 
@@ -519,7 +519,7 @@ def test_a_query_that_does_not_stop_keeps_nothing_from_being_committed(
     begun.state.record_accepted([Accepted("orders", 0, 9, 0, 12, "records")])
     stop(begun, clock, drained_s=0)
     assert begun.status is Status.DONE
-    assert Group.advanced == [({("orders", 0): 9}, {("orders", 0): Plan(0, 12, "records")})]
+    assert Group.advanced == [({("orders", 0): 9}, {("orders", 0): RangePlan(0, 12, "records")})]
 
 
 def test_a_crash_ends_one_connector(running: Connector, launched: list[Query]) -> None:

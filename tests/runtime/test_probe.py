@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from parquet_sink.kafka.group_offsets import Committed, Key, metadata
+from parquet_sink.kafka.group.offsets import Committed, Key, commit_metadata
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.runtime.probe import Finding, Verdict, of_group, of_topics
@@ -45,7 +45,7 @@ def test_group_without_offsets_begins_where_reset_says() -> None:
 def test_group_is_told_with_lag_and_by_whom() -> None:
     """Lag in all and for each topic-partition, those without offsets, and the instance that committed."""
     instance = Instance("abc", "host", 7, "then")
-    assert group({("t", 0): 25}, signed=metadata(instance)).text == (
+    assert group({("t", 0): 25}, signed=commit_metadata(instance)).text == (
         "lag 5: t 0 at 25 (lag 5); 1 without offset begin at the earliest record; "
         "last committed by instance abc (host host, process 7, started then)"
     )

@@ -9,12 +9,15 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from parquet_sink.convert.json import decoder as json_decoder
 from parquet_sink.convert.json import fast as json_fast
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.shape import json_shaper, pace, shaper
+from parquet_sink.model.rejected import Rejected
+from parquet_sink.shape import shaper
 from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.shape.shaper import Shaper
+from tests.factories import accepted
 
 KEYS = ["a", "b", "c", "a_b", "a-b", "b_c", "n", "A", "B-c"]
 ODD_KEYS = ["", "kafkaOffset", "__celonis_order", "é", "a\\u0000", "a_\\u0062", "\\ud83d\\ude00"]
@@ -116,9 +119,9 @@ shape_settings = st.builds(
 def eager() -> Iterator[None]:
     """The fast path is tried on the smallest blocks, too."""
     with (
-        patch.object(pace, "SMALLEST", 1),
-        patch.object(pace, "FEWEST", 1),
-        patch.object(json_shaper, "_DOUBTS_WORTH_IT", 0),
+        patch.object(json_decoder, "SMALLEST", 1),
+        patch.object(json_decoder, "FEWEST", 1),
+        patch.object(json_decoder, "ODD_WORTH_IT", 0),
     ):
         yield
 
@@ -131,22 +134,14 @@ def exact_only() -> Iterator[None]:
 
 
 def outcome(one: Shaper, blocks: list[list[bytes | None]]) -> list[object]:
-    """Everything that can be seen of shaping blocks one after the other; a bad record is passed and the rest shaped."""
+    """Everything that can be seen of shaping blocks one after the other; rejected records among them."""
     seen: list[object] = []
     for number, block_values in enumerate(blocks):
         offsets = [1000 * number + 2 * index for index in range(len(block_values))]
         block = RecordBatch.of("t", 3, offsets, [offset + 5 for offset in offsets], block_values)
-        while len(block):
-            try:
-                seen.extend(facts(run) for run in one.shape(block))
-                break
-            except InvalidRecord as error:
-                seen.append((error.offset, error.reason))
-                done = offsets.index(error.offset) + 1 - (len(offsets) - len(block))
-                block = RecordBatch(
-                    "t", 3, block.offsets.slice(done), block.timestamps.slice(done), block.values.slice(done)
-                )
-        seen.append(None if one.known is None else (one.known.to_string(), one.known.metadata))
+        items = one.shape(block)
+        seen.extend((item.offset, item.reason) if isinstance(item, Rejected) else facts(item) for item in items)
+        seen.append("" if one.known is None else one.known.remove_metadata().to_string())
     return seen
 
 
@@ -201,7 +196,7 @@ def rows_by_offset(one: Shaper, everything: list[bytes], size: int) -> list[obje
     for start in range(0, len(everything), size):
         part = everything[start : start + size]
         try:
-            for run in one.shape(RecordBatch.of("t", 0, range(start, start + len(part)), [0] * len(part), part)):
+            for run in accepted(one, RecordBatch.of("t", 0, range(start, start + len(part)), [0] * len(part), part)):
                 seen.extend(repr(bare(row)) for row in run.rows.to_pylist())
         except InvalidRecord as error:
             return [*seen, (error.offset, error.reason)]

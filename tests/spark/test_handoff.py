@@ -42,7 +42,7 @@ def test_what_is_written_is_read(settings: SinkSettings, tmp_path: Path) -> None
     written = handoff.write(settings, tmp_path / "run")
     found = handoff.read({handoff.RUN_FOLDER: str(tmp_path / "run")})
     assert found == written
-    assert found.settings.push.authorization.reveal() == f"AppKey {CANARY}"
+    assert found.settings.target.authorization.reveal() == f"AppKey {CANARY}"
     assert found.state_path == tmp_path / "tmp" / "orders" / ".state.db"
 
 

@@ -13,9 +13,10 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.errors import OffsetsLost, failure_named
 from parquet_sink.files.rotation import Reason
 from parquet_sink.files.settings import FileSettings
-from parquet_sink.kafka import planner, range_reader
-from parquet_sink.kafka.admission import Candidate, Range
-from parquet_sink.kafka.group_offsets import Key
+from parquet_sink.kafka import range_reader
+from parquet_sink.kafka.group.offsets import Key
+from parquet_sink.kafka.planning import planner as planner_module
+from parquet_sink.kafka.planning.admission import Candidate, Range
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import Header, RecordBatch, RecordParts
@@ -40,7 +41,7 @@ SETTINGS = SinkSettings(
 LIMIT = ReadAllAvailable()
 
 
-class FakeTicker:
+class FakePlanner:
     """Says what a test wants."""
 
     def __init__(self, starts: dict[Key, int]) -> None:
@@ -66,7 +67,7 @@ class FakeTicker:
         return self.next
 
     @property
-    def under_way(self) -> list[PlannedRange]:
+    def in_flight(self) -> list[PlannedRange]:
         return self.next
 
     def repeated(self, planned: Sequence[Candidate]) -> list[PlannedRange]:
@@ -83,10 +84,10 @@ class FakeTicker:
 
 
 @pytest.fixture
-def ticker(monkeypatch: pytest.MonkeyPatch) -> FakeTicker:
-    """The ticker that the reader will make."""
-    fake = FakeTicker({("orders", 0): 5, ("orders", 1): 0})
-    monkeypatch.setattr(planner, "Ticker", lambda settings, state, instance: fake)
+def planner(monkeypatch: pytest.MonkeyPatch) -> FakePlanner:
+    """The planner that the reader will make."""
+    fake = FakePlanner({("orders", 0): 5, ("orders", 1): 0})
+    monkeypatch.setattr(planner_module, "Planner", lambda settings, state, instance: fake)
     return fake
 
 
@@ -107,7 +108,7 @@ def ranges(work: Sequence[Any]) -> list[list[PlannedRange]]:
 
 
 def planned(topic: str, partition: int, start: int, end: int, reason: str = "interval") -> PlannedRange:
-    """As the ticker plans it."""
+    """As the planner plans it."""
     return PlannedRange(topic, partition, start, end, reason, accepted=start, topic_id=f"id-of-{topic}")
 
 
@@ -120,112 +121,112 @@ FIVE_TO_NINE = ("orders", 0, Range(5, 9, Reason.INTERVAL))
 SPAN = planned("orders", 0, 5, 9)
 
 
-def test_offsets_carry_ranges_and_reasons(source: RangeSource, ticker: FakeTicker) -> None:
+def test_offsets_carry_ranges_and_reasons(source: RangeSource, planner: FakePlanner) -> None:
     """A range with its reason travels inside the offset, because planning and admission share no memory."""
     start = source.initialOffset()
-    ticker.next = [SPAN]
+    planner.next = [SPAN]
     end = source.latestOffset(start, LIMIT)
     (work,) = source.partitions(start, end)
     assert ranges([work]) == [[SPAN]]
 
 
-def test_nothing_due_is_no_micro_batch(source: RangeSource, ticker: FakeTicker) -> None:
+def test_nothing_due_is_no_micro_batch(source: RangeSource, planner: FakePlanner) -> None:
     """When nothing is due the offsets stay equal, so that Spark starts nothing; Spark's first one is empty."""
     start = source.initialOffset()
     assert source.latestOffset(start, LIMIT) == start
     assert source.partitions(start, start) == []
-    assert ticker.ticks == [{}]
+    assert planner.ticks == [{}]
 
 
-def test_it_begins_once(source: RangeSource, ticker: FakeTicker) -> None:
+def test_it_begins_once(source: RangeSource, planner: FakePlanner) -> None:
     """Spark asks for the initial offset again before the first micro-batch; nothing is asked or signed again."""
     start = source.initialOffset()
-    ticker.next = [SPAN]
+    planner.next = [SPAN]
     end = source.latestOffset(start, LIMIT)
     assert source.initialOffset() == start
     assert ranges(source.partitions(start, end)) == [[SPAN]]
-    assert ticker.begun == 1
+    assert planner.begun == 1
 
 
-def test_what_was_read_is_accepted_when_spark_asks_again(source: RangeSource, ticker: FakeTicker) -> None:
+def test_what_was_read_is_accepted_when_spark_asks_again(source: RangeSource, planner: FakePlanner) -> None:
     """Spark asks for more only after the micro-batch: then the ends of its ranges count, and nothing else does."""
     start = source.initialOffset()
-    ticker.next = [SPAN]
+    planner.next = [SPAN]
     end = source.latestOffset(start, LIMIT)
     source.partitions(start, end)
-    ticker.next = []
+    planner.next = []
     assert source.latestOffset(end, LIMIT) == end
-    assert ticker.ticks == [{}, {("orders", 0): 9}]
+    assert planner.ticks == [{}, {("orders", 0): 9}]
 
 
-def test_a_range_that_comes_again_is_another_micro_batch(source: RangeSource, ticker: FakeTicker) -> None:
+def test_a_range_that_comes_again_is_another_micro_batch(source: RangeSource, planner: FakePlanner) -> None:
     """Spark compares offsets only; the same range twice must not look like nothing new."""
     start = source.initialOffset()
-    ticker.next = [SPAN]
+    planner.next = [SPAN]
     end = source.latestOffset(start, LIMIT)
     again = source.latestOffset(end, LIMIT)
     assert again != end
     assert ranges(source.partitions(end, again)) == [[SPAN]]
 
 
-def test_a_kept_checkpoint_is_no_position(source: RangeSource, ticker: FakeTicker) -> None:
+def test_a_kept_checkpoint_is_no_position(source: RangeSource, planner: FakePlanner) -> None:
     """A new run over an earlier checkpoint begins where the group stands; what Spark kept is not committed."""
     start = source.initialOffset()
-    ticker.next = [SPAN]
+    planner.next = [SPAN]
     end = source.latestOffset(start, LIMIT)
-    ticker.begun, ticker.next = 0, []
+    planner.begun, planner.next = 0, []
     following = again(source)
     assert following.latestOffset(end, LIMIT) == end
-    assert (ticker.begun, ticker.ticks[-1]) == (1, {})
+    assert (planner.begun, planner.ticks[-1]) == (1, {})
 
 
 @pytest.mark.parametrize("still", [True, False])
-def test_a_micro_batch_that_spark_repeats(source: RangeSource, ticker: FakeTicker, still: bool) -> None:
+def test_a_micro_batch_that_spark_repeats(source: RangeSource, planner: FakePlanner, still: bool) -> None:
     """What an earlier run planned and did not end is read again as far as the group has it put down."""
     start = source.initialOffset()
-    ticker.next = [SPAN]
+    planner.next = [SPAN]
     end = source.latestOffset(start, LIMIT)
-    ticker.begun = 0
-    ticker.put_down = [FIVE_TO_NINE] if still else []
+    planner.begun = 0
+    planner.put_down = [FIVE_TO_NINE] if still else []
     following = again(source)
     assert ranges(following.partitions(start, end)) == ([[SPAN]] if still else [])
-    assert ticker.begun == 1
+    assert planner.begun == 1
     following.latestOffset(end, LIMIT)
-    assert ticker.ticks[-1] == ({("orders", 0): 9} if still else {})
+    assert planner.ticks[-1] == ({("orders", 0): 9} if still else {})
 
 
 @pytest.mark.parametrize("kept", [{"orders": {"0": [9, "interval"]}}, {"batch": {"0": [9, "interval"]}}, {}])
-def test_a_checkpoint_of_an_earlier_version(source: RangeSource, ticker: FakeTicker, kept: dict[str, Any]) -> None:
+def test_a_checkpoint_of_an_earlier_version(source: RangeSource, planner: FakePlanner, kept: dict[str, Any]) -> None:
     """Offsets that hold positions, whatever the topic's name, are no ranges; the group's offsets count."""
     assert source.partitions({}, kept) == []
     assert source.latestOffset(kept, LIMIT) == kept
-    ticker.next = [SPAN]
+    planner.next = [SPAN]
     end = source.latestOffset(kept, LIMIT)
     assert ranges(source.partitions(kept, end)) == [[SPAN]]
 
 
-def test_tasks_are_bounded(source: RangeSource, ticker: FakeTicker) -> None:
+def test_tasks_are_bounded(source: RangeSource, planner: FakePlanner) -> None:
     """`tasks.max` bounds the Spark tasks of a micro-batch, not the ranges."""
     start = source.initialOffset()
-    ticker.next = [planned("orders", p, 0, 10) for p in range(5)]
+    planner.next = [planned("orders", p, 0, 10) for p in range(5)]
     end = source.latestOffset(start, LIMIT)
     assert sorted(map(len, ranges(source.partitions(start, end)))) == [2, 3]
-    ticker.most_tasks = 1
+    planner.most_tasks = 1
     assert list(map(len, ranges(source.partitions(start, end)))) == [5]
 
 
-def test_a_trigger_available_now_drains(source: RangeSource, ticker: FakeTicker) -> None:
+def test_a_trigger_available_now_drains(source: RangeSource, planner: FakePlanner) -> None:
     """`--until-caught-up` takes what is there whatever the thresholds say."""
     start = source.initialOffset()
     source.prepareForTriggerAvailableNow()
     source.latestOffset(start, source.getDefaultReadLimit())
-    assert ticker.drained
+    assert planner.drained
 
 
-def test_what_goes_wrong_is_left_for_the_program(source: RangeSource, ticker: FakeTicker) -> None:
+def test_what_goes_wrong_is_left_for_the_program(source: RangeSource, planner: FakePlanner) -> None:
     """Spark turns exceptions into text, so the failure is left as a value, by name and words."""
     start = source.initialOffset()
-    ticker.error = OffsetsLost("offsets 1 to 4")
+    planner.error = OffsetsLost("offsets 1 to 4")
     with pytest.raises(OffsetsLost):
         source.latestOffset(start, LIMIT)
     state = SqliteStore(source._given.state_path)
@@ -233,21 +234,21 @@ def test_what_goes_wrong_is_left_for_the_program(source: RangeSource, ticker: Fa
     state.close()
 
 
-def test_it_travels_without_its_connections(source: RangeSource, ticker: FakeTicker) -> None:
+def test_it_travels_without_its_connections(source: RangeSource, planner: FakePlanner) -> None:
     """What goes to workers is the settings, not a client or an open file."""
     source.initialOffset()
     back = pickle.loads(pickle.dumps(source))
-    assert back._ticker is None
+    assert back._planner is None
     assert back._state is None
     assert back._given == source._given
 
 
-def test_stopping_closes_the_ticker(source: RangeSource, ticker: FakeTicker) -> None:
+def test_stopping_closes_the_planner(source: RangeSource, planner: FakePlanner) -> None:
     """At the end of the query the clients are closed; without any there is nothing to close."""
     source.stop()
     source.initialOffset()
     source.stop()
-    assert ticker.closed
+    assert planner.closed
 
 
 def test_a_task_is_its_ranges(source: RangeSource) -> None:
@@ -298,7 +299,7 @@ def test_records_are_rows_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert list(more) == [name for name in ["headers"] if name in source.schema()]
 
 
-def test_the_first_micro_batch_warms_up(source: RangeSource, ticker: FakeTicker) -> None:
+def test_the_first_micro_batch_warms_up(source: RangeSource, planner: FakePlanner) -> None:
     """Asked to warm up, the source first gives each slot an empty task, once, and reads nothing for it."""
     state = SqliteStore(source._given.state_path)
     state.set(WARM_UP_FIRST, True)
@@ -309,7 +310,7 @@ def test_the_first_micro_batch_warms_up(source: RangeSource, ticker: FakeTicker)
     work = list(source.partitions(start, end))
     assert [one.reason for pile in ranges(work) for one in pile] == [WARM_UP] * 3
     assert [batch.column("reason").to_pylist() for batch in source.read(work[0])] == [[WARM_UP]]
-    assert ticker.ticks == []
+    assert planner.ticks == []
     assert source.latestOffset(end, LIMIT) == end
-    assert ticker.ticks == [{}]
+    assert planner.ticks == [{}]
     state.close()

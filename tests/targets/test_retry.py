@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.config.secret import Secret
 from parquet_sink.model.ranges import NO_TRIES, Tries
 from parquet_sink.targets.outcome import Outcome, Verdict
-from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.retry import (
     LONGEST_WAIT_SECONDS,
     WAIT_HERE_S,
@@ -20,6 +18,7 @@ from parquet_sink.targets.retry import (
     should_retry,
     wait_seconds,
 )
+from parquet_sink.targets.settings import RetrySettings
 from tests.factories import Clock
 
 POLICY = RetryPolicy(attempts=10, interval_seconds=1, budget_seconds=1000, retry_refused=False)
@@ -27,7 +26,7 @@ POLICY = RetryPolicy(attempts=10, interval_seconds=1, budget_seconds=1000, retry
 
 def test_policy_of_settings() -> None:
     """The keys mean attempts in all, milliseconds, and whether refusals are tried again."""
-    settings = PushSettings("http://x", Secret("k"), "t", max_retries=3, retry_interval_ms=1500, put_timeout_ms=9000)
+    settings = RetrySettings(max_retries=3, retry_interval_ms=1500, put_timeout_ms=9000)
     assert RetryPolicy.of(settings) == RetryPolicy(3, 1.5, 9.0, retry_refused=False)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.config.secret import Secret
 from parquet_sink.errors import ConnectorError, UploadExhausted, UploadPostponed, UploadRefused
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.naming import attempt_name, file_name
@@ -16,10 +15,10 @@ from parquet_sink.model.ranges import Again, Tries
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.targets.delivery import Deliverer, failure_receipt
 from parquet_sink.targets.outcome import Outcome, Verdict
-from parquet_sink.targets.push.settings import PushSettings
+from parquet_sink.targets.settings import RetrySettings
 from parquet_sink.targets.uploader import OrderedUploader, Upload
 
-SETTINGS = PushSettings("http://localhost/", Secret("AppKey k"), "t", max_retries=3, retry_interval_ms=1)
+SETTINGS = RetrySettings(max_retries=3, retry_interval_ms=1)
 
 
 def finished(folder: Path, number: int = 0, partition: int = 0) -> FinishedFile:
@@ -116,7 +115,7 @@ def test_an_attempt_that_was_succeeded_says_so(tmp_path: Path) -> None:
 
 def test_an_attempt_far_away_is_postponed(tmp_path: Path) -> None:
     """A wait longer than a task may hold its slot is told with attempts, time and wait, and survives pickling."""
-    settings = PushSettings("http://localhost/", Secret("AppKey k"), "t", max_retries=9, retry_interval_ms=8_000)
+    settings = RetrySettings(max_retries=9, retry_interval_ms=8_000)
     slow = Deliverer(
         "sink", Target(Outcome(Verdict.RETRIABLE, "x")), settings, monotonic=lambda: 5.0, jitter=lambda: 1.0
     )

@@ -15,8 +15,11 @@ from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.net.settings import ProxySettings, ProxyType
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.settings import ObfuscationMethod, ObfuscationSettings, ShapeSettings
-from parquet_sink.targets.push.settings import ErrorPolicy, PushSettings
+from parquet_sink.targets.directory.address import folder_of, is_directory
+from parquet_sink.targets.directory.settings import DirectorySettings
+from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.value_checks import clean_authorization
+from parquet_sink.targets.settings import ErrorPolicy, RetrySettings, TargetSettings
 
 ORDER_COLUMN = "__celonis_order"
 _MEMORY_FOLDER = "parquet-sink"
@@ -34,7 +37,8 @@ def build(values: Values, worker: Worker) -> SinkSettings:
         ),
         shape=_shape(values),
         files=_files(values, worker),
-        push=_push(values, worker),
+        target=_target(values, worker),
+        retry=_retry(values),
         value=_value(values, worker),
         key=build_converter("key", values, worker.converters, worker.machine),
         registry_patience_ms=values.number("errors.retry.timeout") or 0,
@@ -84,6 +88,22 @@ def _absolute(path: str, worker: Worker) -> str:
     return posixpath.normpath(posixpath.join(worker.machine.working_dir, path))
 
 
+def _retry(values: Values) -> RetrySettings:
+    return RetrySettings(
+        error_policy=cast(ErrorPolicy, _text(values, ems("error.policy"))),
+        max_retries=_number(values, "max.retries"),
+        retry_interval_ms=_number(values, "retry.interval"),
+        put_timeout_ms=_number(values, "sink.put.timeout.ms"),
+    )
+
+
+def _target(values: Values, worker: Worker) -> TargetSettings:
+    endpoint = _text(values, ems("endpoint"))
+    if is_directory(endpoint):
+        return DirectorySettings(folder_of(endpoint), _text(values, ems("target.table")))
+    return _push(values, worker)
+
+
 def _push(values: Values, worker: Worker) -> PushSettings:
     authorization, ca_file = values.secret(ems("authorization.key")), values.text(ems("tls.ca.file"))
     assert authorization is not None
@@ -96,10 +116,6 @@ def _push(values: Values, worker: Worker) -> PushSettings:
         fallback_varchar_length=values.number(ems("data.fallback.varchar.length")),
         primary_keys=primary_keys,
         order_column=(values.text(ems("order.field.name")) or ORDER_COLUMN) if primary_keys else None,
-        error_policy=cast(ErrorPolicy, _text(values, ems("error.policy"))),
-        max_retries=_number(values, "max.retries"),
-        retry_interval_ms=_number(values, "retry.interval"),
-        put_timeout_ms=_number(values, "sink.put.timeout.ms"),
         connect_timeout_ms=_number(values, "http.connect.timeout.ms"),
         response_timeout_ms=_number(values, "http.response.timeout.ms"),
         ca_file=None if ca_file is None else _absolute(ca_file, worker),

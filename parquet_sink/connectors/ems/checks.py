@@ -11,19 +11,37 @@ from parquet_sink.connectors.ems import shape_checks
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert import configuration
 from parquet_sink.net.loopback import is_loopback
+from parquet_sink.targets.directory.address import is_directory
+from parquet_sink.targets.push.keys import HTTP_KEYS, PUSH_KEYS
 
 
 def check(values: Values, worker: Worker, report: Report) -> None:
     """Every rule that needs two keys, or a key and the machine."""
     reading.check(values, worker, report)
     configuration.check(values, worker.converters, worker.source, worker.machine, report)
-    _http(values, report)
+    _target(values, report)
     shape_checks.check(values, report)
     _files(values, worker, report)
     _row_group(values, report)
     _proxy(values, report)
     if "name" not in values.given:
         report.warn("name", "It is missing, so MissingSinkName is taken; name the connector.")
+
+
+def _target(values: Values, report: Report) -> None:
+    """A push API needs a credential; a folder has no use for what HTTP needs."""
+    key = ems("authorization.key")
+    if not is_directory(values.texts.get(ems("endpoint"), "").strip()):  # also when something is wrong with it
+        if key not in values.given:
+            report.problem(
+                key, "It is missing; give AppKey <key> or Bearer <key>, best as ${env:NAME} or ${file:PATH:KEY}."
+            )
+        _http(values, report)
+        return
+    shaping = {ems("data.fallback.varchar.length")} if ems("flattener.jsonblob.chunks") in values.given else set[str]()
+    for one in (*PUSH_KEYS, *HTTP_KEYS):
+        if one.name in values.given - shaping and values.differs(one):
+            report.warn(one.name, f"It has no effect: {ems('endpoint')} is a folder, and nothing is sent over HTTP.")
 
 
 def _http(values: Values, report: Report) -> None:

@@ -8,7 +8,8 @@ from parquet_sink.convert.keys import CONVERTER_KEYS
 from parquet_sink.files.keys import FILE_KEYS, FLUSH_KEYS
 from parquet_sink.kafka.keys import OVERRIDE_KEYS, TOPIC_KEYS
 from parquet_sink.shape.keys import OBFUSCATION_KEYS, SHAPE_KEYS
-from parquet_sink.targets.push.keys import ERROR_KEYS, HTTP_KEYS, TARGET_KEYS
+from parquet_sink.targets.keys import ERROR_KEYS, TARGET_KEYS
+from parquet_sink.targets.push.keys import HTTP_KEYS
 
 REMOVED: Final = "Removed keys"
 

@@ -34,7 +34,7 @@ MODULES: Final = (
     "parquet_sink.spark.daemon",
     "parquet_sink.spark.source",
     "parquet_sink.spark.sink",
-    "parquet_sink.kafka.planner",
+    "parquet_sink.kafka.planning.planner",
     "parquet_sink.pipeline.task",
 )
 """What Spark runs, and what of ours these run: in a fork they are there already."""

@@ -1,28 +1,16 @@
-"""Keys of the target: where it is, how files get there, what happens when it says no."""
+"""Keys of the push API: as whom files are sent, with what, and over which connections."""
 
 from typing import Final
 
 from parquet_sink.config.checks import PRINTABLE
-from parquet_sink.config.key import Key, NotBuilt, Origin, Type, ems, is_set
+from parquet_sink.config.key import Key, Origin, Type, ems
 from parquet_sink.shape.settings import MOST_VARCHAR_BYTES
-from parquet_sink.targets.push.value_checks import AUTHORIZATION, ENDPOINT, PROXY_USER
+from parquet_sink.targets.push.value_checks import AUTHORIZATION, PROXY_USER
 
 TARGET: Final = "The target"
-ERRORS: Final = "Errors and retries"
 HTTP: Final = "HTTP, TLS and proxy"
 
-TARGET_KEYS: Final = (
-    Key(
-        ems("endpoint"),
-        TARGET,
-        Type.STRING,
-        "Full URL of the push API; nothing is appended to its path. Shape: "
-        "`https://<team>.<realm>.celonis.cloud/continuous-batch-processing/api/v1/<pool-id>/items`.",
-        required=True,
-        missing="give the full URL of the push API, "
-        "https://<team>.<realm>.celonis.cloud/continuous-batch-processing/api/v1/<pool-id>/items.",
-        check=ENDPOINT,
-    ),
+PUSH_KEYS: Final = (
     Key(
         ems("endpoint.allow.http"),
         TARGET,
@@ -37,18 +25,8 @@ TARGET_KEYS: Final = (
         Type.PASSWORD,
         'Value of the `Authorization` header: `AppKey <key>` or `Bearer <key>`. Blanks around it and every `"` in it '
         "are removed. Never printed; best given by a config provider, see Secrets.",
-        required=True,
-        missing="give AppKey <key> or Bearer <key>, best as ${env:NAME} or ${file:PATH:KEY}.",
+        default_text="required for a push API",
         check=AUTHORIZATION,
-    ),
-    Key(
-        ems("target.table"),
-        TARGET,
-        Type.STRING,
-        "Table that the target fills; sent with every file.",
-        required=True,
-        missing="give the name of the table that the target fills.",
-        check=PRINTABLE,
     ),
     Key(
         ems("connection.id"),
@@ -65,73 +43,6 @@ TARGET_KEYS: Final = (
         default_text="the target's",
         minimum=1,
         maximum=MOST_VARCHAR_BYTES,
-    ),
-)
-
-ERROR_KEYS: Final = (
-    Key(
-        ems("error.policy"),
-        ERRORS,
-        Type.STRING,
-        "What to do when an upload fails. What may pass (no connection, no answer, 408, 429, 5xx) is tried again under "
-        "both, up to `connect.ems.max.retries` attempts and `connect.ems.sink.put.timeout.ms`. What the target refuses "
-        "(a wrong key, say) stops the connector at once under `THROW`, and is tried again likewise under `RETRY`.",
-        default="THROW",
-        choices=("THROW", "RETRY", "CONTINUE"),
-        not_built=NotBuilt(
-            "`CONTINUE`",
-            lambda value: value == "CONTINUE",
-            "it would pass over records, and there is no dead-letter store yet to keep them; use RETRY or THROW.",
-        ),
-    ),
-    Key(
-        ems("max.retries"),
-        ERRORS,
-        Type.INT,
-        "Attempts to upload one file, the first one included.",
-        default=10,
-        minimum=1,
-    ),
-    Key(
-        ems("retry.interval"),
-        ERRORS,
-        Type.LONG,
-        "Milliseconds before the second attempt; the pause doubles with each attempt, up to 5 minutes, varied at "
-        "random. A `Retry-After` of the target is honoured, up to the same bound.",
-        default=60_000,
-        minimum=1_000,
-    ),
-    Key(
-        ems("sink.put.timeout.ms"),
-        ERRORS,
-        Type.LONG,
-        "Bound on the upload of one file with all its attempts and pauses, in milliseconds.",
-        default=288_000,
-        minimum=1,
-    ),
-    Key(
-        ems("stop.timeout.ms"),
-        ERRORS,
-        Type.LONG,
-        "How long a stop waits for the flush in progress, in milliseconds; connectors of a process stop side by side. "
-        "Then it is given up: what the target accepted is committed, and the rest is sent again at the next start, "
-        "under the same names.",
-        default=30_000,
-        minimum=0,
-        origin=Origin.OWN,
-    ),
-    Key(
-        ems("error.policy.continue.on.invalid.input"),
-        ERRORS,
-        Type.BOOLEAN,
-        "Pass over records that cannot become a row. Without it the connector stops and names the record.",
-        default=False,
-        not_built=NotBuilt(
-            "`true`",
-            is_set,
-            "there is no dead-letter store yet to keep such records; set false: the connector then stops at an "
-            "invalid record and names it.",
-        ),
     ),
 )
 

@@ -9,8 +9,8 @@ from parquet_sink.config.report import quoted
 from parquet_sink.config.secret import Secret
 
 
-def _endpoint(value: Value) -> str | None:
-    text = str(value)
+def wrong_url(text: str) -> str | None:
+    """Why an address is none of a push API, with the cure; None when it may be one."""
     if "<<" in text or ">>" in text:
         return "It still holds template text (<<...>>); write the URL of your own team, realm and data pool."
     try:
@@ -51,6 +51,5 @@ def _user(value: Value) -> str | None:
     return printable_text(value)
 
 
-ENDPOINT: Final = Check("a URL: https, or http to a loopback address", _endpoint)
 AUTHORIZATION: Final = Check("begins with `AppKey` or `Bearer`", _authorization)
 PROXY_USER: Final = Check("printable characters, no colon", _user)

@@ -21,6 +21,7 @@ from parquet_sink.net.settings import ProxySettings
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.targets.push.settings import PushSettings
+from parquet_sink.targets.settings import RetrySettings
 
 E = "connect.ems."
 CANARY = "canary-51c2-long-enough"
@@ -65,7 +66,7 @@ def test_the_required_keys_alone_make_a_connector_with_the_documented_defaults()
         flush=FlushSettings(commit_size_bytes=10_000_000, commit_records=1000, commit_interval_ms=30_000),
         shape=ShapeSettings(),
         files=FileSettings(tmp_dir="/var/tmp"),
-        push=PushSettings(endpoint=GOOD[f"{E}endpoint"], authorization=Secret("AppKey k"), target_table="ORDERS"),
+        target=PushSettings(endpoint=GOOD[f"{E}endpoint"], authorization=Secret("AppKey k"), target_table="ORDERS"),
         value=ConverterSettings(kind="json"),
         key=None,
     )
@@ -123,7 +124,7 @@ def test_every_key_arrives_in_the_settings() -> None:
         flush=FlushSettings(10_000_000, 1000, 30_000),
         shape=ShapeSettings(True, True, False, ("id", "_line"), True, "ts"),
         files=FileSettings("/home/u/data/tmp", "zstd", 4096, True),
-        push=PushSettings(
+        target=PushSettings(
             endpoint=GOOD[f"{E}endpoint"],
             authorization=Secret("AppKey k"),
             target_table="ORDERS",
@@ -131,10 +132,6 @@ def test_every_key_arrives_in_the_settings() -> None:
             fallback_varchar_length=65_000,
             primary_keys=("id", "_line"),
             order_column="ts",
-            error_policy="RETRY",
-            max_retries=4,
-            retry_interval_ms=1000,
-            put_timeout_ms=5000,
             connect_timeout_ms=1,
             response_timeout_ms=2,
             ca_file="/home/u/ca.pem",
@@ -143,6 +140,7 @@ def test_every_key_arrives_in_the_settings() -> None:
             pool_keepalive_ms=7,
             pool_explicit_close=True,
         ),
+        retry=RetrySettings("RETRY", 4, 1000, 5000),
     )
 
 
@@ -449,12 +447,12 @@ def test_what_is_already_so_is_accepted_silently(key: str, value: str) -> None:
 def test_http_elsewhere_can_be_permitted() -> None:
     """A key of its own is needed to send credentials in clear."""
     settings = _settings({f"{E}endpoint": "http://h/x", f"{E}endpoint.allow.http": "true"})
-    assert settings.push.endpoint == "http://h/x"
+    assert settings.target.endpoint == "http://h/x"
 
 
 def test_the_authorization_key_is_cleaned_as_the_ems_connector_cleans_it() -> None:
     """Blanks around it and quotes in it go."""
-    assert _settings({f"{E}authorization.key": ' "Bearer a b" '}).push.authorization == Secret("Bearer a b")
+    assert _settings({f"{E}authorization.key": ' "Bearer a b" '}).target.authorization == Secret("Bearer a b")
 
 
 def test_a_missing_name_is_replaced_with_a_warning() -> None:
@@ -468,7 +466,7 @@ def test_unknown_choices_that_the_ems_connector_tolerates_are_read_as_it_reads_t
     """An unknown proxy type is HTTP, an unknown explode mode None, each with a warning."""
     changes = {f"{E}proxy.type": "FTP", f"{E}proxy.host": "h", f"{E}proxy.port": "1", f"{E}explode.mode": "All"}
     loaded = _load(dict(changes))
-    assert loaded.require().push.proxy == ProxySettings("h", 1, "HTTP")
+    assert loaded.require().target.proxy == ProxySettings("h", 1, "HTTP")
     assert loaded.warnings == (
         f'Warning [{E}explode.mode]. "All" is not one of None, List; write one of them. It is read as None.',
         f'Warning [{E}proxy.type]. "FTP" is not one of HTTP, SOCKS4, SOCKS5; write one of them. It is read as HTTP.',
@@ -479,7 +477,7 @@ def test_proxy_sign_in_needs_user_and_password() -> None:
     """BASIC without a password signs nobody in, and says so."""
     changes = {"proxy.host": "h", "proxy.port": "1", "proxy.auth.type": "BASIC", "proxy.auth.username": "u"}
     loaded = _load({f"{E}{key}": text for key, text in changes.items()})
-    assert loaded.require().push.proxy == ProxySettings("h", 1)
+    assert loaded.require().target.proxy == ProxySettings("h", 1)
     assert loaded.warnings == (
         (
             f"Warning [{E}proxy.auth.password]. It is missing, so nobody signs in at the proxy; set it, or remove the "
@@ -491,9 +489,9 @@ def test_proxy_sign_in_needs_user_and_password() -> None:
 def test_primary_keys_without_an_order_field_are_ordered_by_offset() -> None:
     """The added column is named to the target; without keys nothing is."""
     with_keys = _settings({f"{E}data.primary.key": "id"})
-    assert (with_keys.push.order_column, with_keys.shape.order_field) == ("__celonis_order", None)
+    assert (with_keys.target.order_column, with_keys.shape.order_field) == ("__celonis_order", None)
     without = _settings({f"{E}order.field.name": "ts"})
-    assert (without.push.order_column, without.shape.order_field) == (None, None)
+    assert (without.target.order_column, without.shape.order_field) == (None, None)
 
 
 def test_a_row_group_larger_than_the_file_is_lowered() -> None:

@@ -70,9 +70,9 @@ def test_the_demo_looks_where_the_shipped_connector_writes(tmp_path: Path) -> No
     """Topic, consumer group and table are those of config/orders.properties."""
     checked = check_files([str(CONFIG / shipped.CONNECTOR)], str(CONFIG / shipped.WORKER), machine=Machine())
     (settings,) = checked.require()
-    found = (settings.kafka.topics, settings.kafka.group, settings.push.target_table)
+    found = (settings.kafka.topics, settings.kafka.group, settings.target.target_table)
     assert found == ((stage.TOPIC,), stage.GROUP, stage.TABLE)
-    assert stage.POOL in settings.push.endpoint
+    assert stage.POOL in settings.target.endpoint
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def in_thread(call: Callable[[], T]) -> "Future[T]":
     return future
 
 
-class Bounded:
+class TimeLimited:
     """Runs calls one after the other, each for `limit_s` seconds at most. One that takes longer goes on alone."""
 
     def __init__(self, limit_s: float) -> None:

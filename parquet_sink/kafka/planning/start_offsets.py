@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 from parquet_sink.errors import RESET_TOOL, BrokerAway, ConnectorError, OffsetsLost, TopicGone
-from parquet_sink.kafka.group_offsets import Committed, Key, Plan
-from parquet_sink.kafka.leader_epochs import Epochs
+from parquet_sink.kafka.group.offsets import Committed, Key, RangePlan
+from parquet_sink.kafka.leader_epochs import LeaderEpochs
 from parquet_sink.kafka.lost_offsets import offsets_deleted, topic_recreated
 from parquet_sink.kafka.settings import PlanningSettings
 
@@ -16,10 +16,10 @@ log = logging.getLogger(__name__)
 class Cluster(Protocol):
     """What is asked of `Watermarks`."""
 
-    def ids(self, topics: Sequence[str]) -> dict[str, str]: ...
-    def starts(self, keys: Sequence[Key]) -> dict[Key, int]: ...
-    def ends(self, keys: Sequence[Key]) -> dict[Key, int]: ...
-    def highs(self, keys: Sequence[Key]) -> dict[Key, int]: ...
+    def topic_ids(self, topics: Sequence[str]) -> dict[str, str]: ...
+    def beginning_offsets(self, keys: Sequence[Key]) -> dict[Key, int]: ...
+    def end_offsets(self, keys: Sequence[Key]) -> dict[Key, int]: ...
+    def high_watermarks(self, keys: Sequence[Key]) -> dict[Key, int]: ...
 
 
 class Group(Protocol):
@@ -29,91 +29,92 @@ class Group(Protocol):
 
 
 class TopicIds:
-    """The ids of the topics that our offsets belong to. `known`: topic -> id, "" where the cluster tells none."""
+    """The ids of the topics that our offsets belong to. `by_topic`: topic -> id, "" where the cluster tells none."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self.known: dict[str, str] = {}
+        self.by_topic: dict[str, str] = {}
 
-    def remade(self, topics: Iterable[str]) -> list[str]:
+    def recreated(self, topics: Iterable[str]) -> list[str]:
         """Those that by now are another topic than the one whose offsets we hold. One request, none for no topics.
 
         Raises TopicGone when one of them is not there, BrokerAway, KafkaFailed.
         """
         asked = sorted(set(topics))
-        now = self._cluster.ids(asked)
+        now = self._cluster.topic_ids(asked)
         gone = next((topic for topic in asked if topic not in now), None)
         if gone is not None:
             raise TopicGone(f"Topic {gone} is gone.")
-        return [topic for topic, found in now.items() if other(self.known.get(topic, ""), found)]
+        return [topic for topic, found in now.items() if is_another_topic(self.by_topic.get(topic, ""), found)]
 
-    def adopt(self, topics: Iterable[str]) -> None:
+    def refresh(self, topics: Iterable[str]) -> None:
         """From now on offsets of these topics belong to the topics as they are now. Raises BrokerAway, KafkaFailed."""
         asked = sorted(set(topics))
-        now = self._cluster.ids(asked)
+        now = self._cluster.topic_ids(asked)
         missing = next((topic for topic in asked if topic not in now), None)
         if missing is not None:
             raise BrokerAway(f"Topic {missing} is being made or deleted.")
-        self.known.update(now)
+        self.by_topic.update(now)
 
-    def let_go(self, topics: Iterable[str]) -> None:
+    def forget(self, topics: Iterable[str]) -> None:
         """No offset of these topics is held any more."""
         for topic in topics:
-            self.known.pop(topic, None)
+            self.by_topic.pop(topic, None)
 
 
-def other(before: str, now: str) -> bool:
+def is_another_topic(before: str, now: str) -> bool:
     """Whether two ids are those of two topics; not told is no difference. Pure."""
     return bool(before and now and before != now)
 
 
-class Starts:
+class StartOffsets:
     """Finds where topic-partitions start, by the group's offsets and by what Kafka still has."""
 
     def __init__(
-        self, settings: PlanningSettings, cluster: Cluster, group: Group, ids: TopicIds, epochs: Epochs
+        self, settings: PlanningSettings, cluster: Cluster, group: Group, ids: TopicIds, epochs: LeaderEpochs
     ) -> None:
         self._name, self._kafka = settings.name, settings.kafka
         self._cluster, self._group, self._ids, self._epochs = cluster, group, ids, epochs
 
     def resolve(
-        self, keys: Sequence[Key], reset: str, back: Collection[Key] = ()
-    ) -> tuple[dict[Key, int], dict[Key, Plan]]:
+        self, keys: Sequence[Key], reset: str, reappeared: Collection[Key] = ()
+    ) -> tuple[dict[Key, int], dict[Key, RangePlan]]:
         """The start of each, and the ranges that were being flushed from there when an earlier run ended.
 
         A start is the committed offset if it belongs to the topic as it is now and Kafka still has it, else what
-        `reset` says; those that are away have none. The ids of the topics must have been asked for before. back: those
+        `reset` says; those that are away have none. The ids of the topics must have been asked for before.
+        reappeared: those
         that were gone meanwhile, so that an offset whose topic is not known is not believed. Raises OffsetsLost,
         KafkaFailed.
         """
         committed = self._group.read(keys)
-        first, last = self._cluster.starts(keys), self._cluster.ends(keys)
+        first, last = self._cluster.beginning_offsets(keys), self._cluster.end_offsets(keys)
         starts: dict[Key, int] = {}
-        plans: dict[Key, Plan] = {}
+        plans: dict[Key, RangePlan] = {}
         for key in keys:
             if key not in first or key not in last:
                 continue  # away
             found = committed.get(key)
-            self._epochs.hold(key, None)
+            self._epochs.set(key, None)
             if found is None:
                 starts[key] = self._reset(key, reset, first[key], last[key])
-            elif self._of_another(found, key, back):
+            elif self._of_another(found, key, reappeared):
                 starts[key] = self._lost(topic_recreated(*key, found.offset), first[key])
             elif first[key] <= found.offset <= self._high(key, found.offset, last[key]):
                 starts[key] = found.offset
-                self._epochs.hold(key, found.epoch)
+                self._epochs.set(key, found.epoch)
                 plans |= {key: found.plan} if found.plan is not None else {}
             else:
                 starts[key] = self._lost(offsets_deleted(*key, found.offset, first[key], last[key]), first[key])
         return starts, plans
 
-    def _of_another(self, found: Committed, key: Key, back: Collection[Key]) -> bool:
-        now = self._ids.known.get(key[0], "")
-        return other(found.topic_id, now) or (key in back and not (found.topic_id and now))
+    def _of_another(self, found: Committed, key: Key, reappeared: Collection[Key]) -> bool:
+        now = self._ids.by_topic.get(key[0], "")
+        return is_another_topic(found.topic_id, now) or (key in reappeared and not (found.topic_id and now))
 
     def _high(self, key: Key, offset: int, last: int) -> int:
         """Where the topic-partition ends, also beyond its last stable offset if `offset` lies there."""
-        return last if offset <= last else self._cluster.highs([key]).get(key, last)
+        return last if offset <= last else self._cluster.high_watermarks([key]).get(key, last)
 
     def _reset(self, key: Key, reset: str, first: int, last: int) -> int:
         if reset == "none":

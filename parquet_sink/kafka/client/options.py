@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.kafka.client_log import Heard
+from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.settings import KafkaSettings
 
 END_OF_PARTITION: Final = KafkaError._PARTITION_EOF  # noqa: SLF001 - the client's public names for its own events
@@ -113,7 +113,7 @@ def _store(key: str, plain: str, client: Mapping[str, str | Secret], out: dict[s
         )
 
 
-def reading(kafka: KafkaSettings) -> dict[str, Any]:
+def reader_options(kafka: KafkaSettings) -> dict[str, Any]:
     """Settings of the consumer that reads ranges in executors. It never joins the group and never commits.
 
     The queue bounds are ours: `queued.max.messages.kbytes` is what one consumer may hold in memory ahead of us.
@@ -137,12 +137,12 @@ def reading(kafka: KafkaSettings) -> dict[str, Any]:
     }
 
 
-def coordinating(kafka: KafkaSettings) -> dict[str, Any]:
+def group_options(kafka: KafkaSettings) -> dict[str, Any]:
     """Settings of the consumer that reads and commits the group's offsets, without being a member."""
     return {**_common(kafka), "enable.auto.commit": False, "group.id": kafka.group}
 
 
-def administering(kafka: KafkaSettings) -> dict[str, Any]:
+def admin_options(kafka: KafkaSettings) -> dict[str, Any]:
     """Settings of the admin client that asks for topics and watermarks."""
     consumer_only = ("fetch.", "queued.", "check.crcs", "max.partition.fetch.bytes", "auto.", "message.max")
     return {k: v for k, v in _common(kafka).items() if not k.startswith(consumer_only)}
@@ -163,11 +163,11 @@ def fingerprint(settings: Mapping[str, Any]) -> int:
     return hash(json.dumps(dict(settings), sort_keys=True, default=str))
 
 
-def build(make: Callable[[dict[str, Any]], T], settings: dict[str, Any], heard: Heard | None = None) -> T:
-    """`make(settings)` whose words go to `heard` when it is polled, and its refusals as InvalidConfiguration."""
-    heard = heard or Heard(str(settings.get("group.id", "")))
+def build(make: Callable[[dict[str, Any]], T], settings: dict[str, Any], client_log: ClientLog | None = None) -> T:
+    """`make(settings)` whose words go to `client_log` when it is polled, and its refusals as InvalidConfiguration."""
+    client_log = client_log or ClientLog(str(settings.get("group.id", "")))
     try:
-        return make({**settings, "logger": heard, "error_cb": heard.error})
+        return make({**settings, "logger": client_log, "error_cb": client_log.error})
     except KafkaException as error:
         raise InvalidConfiguration(
             [f"Invalid [consumer.override.*]. The Kafka client says: {error.args[0].str()}"]

@@ -16,10 +16,11 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from parquet_sink.errors import AnotherInstance, BrokerAway, ConnectorError, TopicGone
-from parquet_sink.kafka import client_errors, client_options
-from parquet_sink.kafka.call_timeouts import Bounded
-from parquet_sink.kafka.client_log import Heard
-from parquet_sink.kafka.commit_chunks import TOO_LARGE, halves, pieces
+from parquet_sink.kafka.client import errors as client_errors
+from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.client.timeouts import TimeLimited
+from parquet_sink.kafka.group.commit_chunks import TOO_LARGE, chunks, split
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.instance import Instance
 
@@ -36,7 +37,7 @@ class OffsetGone(TopicGone):
 
 
 @dataclass(frozen=True)
-class Plan:
+class RangePlan:
     """The range [start, end) that is being flushed, and its reason.
 
     It stands beside the committed offset, so that after a crash the same range is flushed again, as the same files. Its
@@ -48,14 +49,14 @@ class Plan:
     reason: str
 
 
-NO_PLANS: Final[Mapping[Key, Plan]] = MappingProxyType({})
+NO_PLANS: Final[Mapping[Key, RangePlan]] = MappingProxyType({})
 NO_IDS: Final[Mapping[str, str]] = MappingProxyType({})
 NO_EPOCHS: Final[Mapping[Key, int]] = MappingProxyType({})
 UNTOLD: Final = -1
 """The leader epoch of an offset whose epoch is not known."""
 
 
-def metadata(instance: Instance, plan: Plan | None = None, topic_id: str = "") -> str:
+def commit_metadata(instance: Instance, plan: RangePlan | None = None, topic_id: str = "") -> str:
     """What stands beside each committed offset; far below the broker's limit of 4,096 bytes.
 
     topic_id: of the topic that the offset belongs to; "" when it is not known.
@@ -69,10 +70,10 @@ class Committed:
     """One committed offset, and the metadata found beside it. epoch: of the leader, None where none was committed."""
 
     offset: int
-    signed: str
+    metadata: str
     epoch: int | None = None
 
-    def by(self) -> str:
+    def committer(self) -> str:
         """Who made it, for an operator."""
         who = self._who()
         try:
@@ -80,16 +81,16 @@ class Committed:
         except KeyError:
             return "an operator or another program"
 
-    def is_by(self, instance: Instance) -> bool:
+    def is_from(self, instance: Instance) -> bool:
         """Whether this instance made it."""
         return self._who().get("id") == instance.id
 
     @property
-    def plan(self) -> Plan | None:
+    def plan(self) -> RangePlan | None:
         """The range that was being flushed when this offset was committed, if one was."""
         found = self._who().get("plan") or {}
         try:
-            plan = Plan(int(found.get("start", self.offset)), int(found["end"]), str(found["reason"]))
+            plan = RangePlan(int(found.get("start", self.offset)), int(found["end"]), str(found["reason"]))
         except (AttributeError, KeyError, TypeError, ValueError):
             return None
         return plan if plan.start <= self.offset < plan.end else None
@@ -102,7 +103,7 @@ class Committed:
 
     def _who(self) -> dict[str, Any]:
         try:
-            found = json.loads(self.signed)
+            found = json.loads(self.metadata)
         except ValueError:
             return {}
         return found if isinstance(found, dict) and found.get("by") == "parquet-sink" else {}
@@ -114,7 +115,7 @@ class GroupOffsets:
     Each write looks first, in the request before it: Kafka knows no commit on condition. Commits never go backwards.
     Offsets that changed behind our back end this instance: the newer hand wins.
     ids: topic -> id of the topic that our offsets belong to, looked up at each commit; its owner keeps it true. epochs:
-    the leader epochs that belong to our offsets, in the same way. heard: takes what the client says of itself.
+    the leader epochs that belong to our offsets, in the same way. client_log: takes what the client says of itself.
     """
 
     def __init__(
@@ -123,12 +124,12 @@ class GroupOffsets:
         instance: Instance,
         ids: Mapping[str, str] = NO_IDS,
         epochs: Mapping[Key, int] = NO_EPOCHS,
-        heard: Heard | None = None,
+        client_log: ClientLog | None = None,
     ) -> None:
         self._group, self._instance, self._ids, self._epochs = kafka.group, instance, ids, epochs
-        self._heard = heard or Heard(kafka.group)
-        self._consumer: Consumer = client_options.build(Consumer, client_options.coordinating(kafka), self._heard)
-        self._commits = Bounded(TIMEOUT_S)
+        self._client_log = client_log or ClientLog(kafka.group)
+        self._consumer: Consumer = client_options.build(Consumer, client_options.group_options(kafka), self._client_log)
+        self._commits = TimeLimited(TIMEOUT_S)
         self._ours: dict[Key, int] = {}
         self._found: dict[Key, Committed | None] = {}
 
@@ -147,7 +148,7 @@ class GroupOffsets:
         self._found.update({key: there.get(key) for key in keys})
         return there
 
-    def take_over(self, starts: Mapping[Key, int], plans: Mapping[Key, Plan] = NO_PLANS) -> None:
+    def claim(self, starts: Mapping[Key, int], plans: Mapping[Key, RangePlan] = NO_PLANS) -> None:
         """Signs these offsets as ours, so that an older instance that still runs stops at its next look.
 
         Each plan belongs to one of the offsets. Raises BrokerAway, and signs nothing, if one of them is not any more
@@ -163,18 +164,18 @@ class GroupOffsets:
             )
         self._send(starts, plans, self._ids_of(starts), self._epochs)
 
-    def renew(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, Plan] = NO_PLANS) -> None:
+    def recommit(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, RangePlan] = NO_PLANS) -> None:
         """Signs offsets of ours again, as they are: so that Kafka keeps them, or to put down a range that begins there.
 
         Each plan belongs to one of the offsets. Raises AnotherInstance, KafkaFailed.
         """
-        self.check(list(next_offsets))
+        self.verify(list(next_offsets))
         self._send(next_offsets, plans, self._ids_of(next_offsets), self._epochs)
 
-    def set_back(self, starts: Mapping[Key, int]) -> None:
+    def reset(self, starts: Mapping[Key, int]) -> None:
         """Sets offsets of ours anew, lower ones too; they may be gone by now. Raises AnotherInstance, KafkaFailed."""
         for key, found in self.read(list(starts)).items():
-            if not found.is_by(self._instance):
+            if not found.is_from(self._instance):
                 raise self._taken(key, found)
         self._send(starts, NO_PLANS, self._ids_of(starts))
 
@@ -183,35 +184,35 @@ class GroupOffsets:
         self._ours.pop(key, None)
         self._found.pop(key, None)
 
-    def ahead(self, next_offsets: Mapping[Key, int]) -> dict[Key, int]:
+    def uncommitted(self, next_offsets: Mapping[Key, int]) -> dict[Key, int]:
         """Those that are higher than what we committed before: what `commit` would send."""
         return {key: offset for key, offset in next_offsets.items() if offset > self._ours.get(key, -1)}
 
-    def commit(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, Plan] = NO_PLANS) -> None:
+    def commit(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, RangePlan] = NO_PLANS) -> None:
         """Commits what is higher than what we committed before. Raises AnotherInstance, KafkaFailed."""
-        higher = self.ahead(next_offsets)
+        higher = self.uncommitted(next_offsets)
         if higher:
-            self.check(list(higher))
+            self.verify(list(higher))
             self._send(higher, plans, self._ids_of(higher), self._epochs)
 
-    def advance(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, Plan] = NO_PLANS) -> None:
+    def advance(self, next_offsets: Mapping[Key, int], plans: Mapping[Key, RangePlan] = NO_PLANS) -> None:
         """As `commit`, from another process of the same instance, if this instance made the last commit.
 
         An offset goes on belonging to the topic that the last one belonged to; its epoch is not known here. Raises
         AnotherInstance, KafkaFailed.
         """
         found = self.read(list(next_offsets))
-        foreign = next((key for key, committed in found.items() if not committed.is_by(self._instance)), None)
+        foreign = next((key for key, committed in found.items() if not committed.is_from(self._instance)), None)
         if foreign is not None:
             raise AnotherInstance(
                 f"Group {self._group}: the offset of topic {foreign[0]}, topic-partition {foreign[1]} was committed by "
-                f"{found[foreign].by()}; it stays."
+                f"{found[foreign].committer()}; it stays."
             )
         higher = {k: o for k, o in next_offsets.items() if k in found and o > found[k].offset}  # absent: see `check`
         ids = {key: found[key].topic_id for key in higher}
         self._send(higher, {key: plan for key, plan in plans.items() if key in higher}, ids)
 
-    def check(self, keys: Sequence[Key] | None = None) -> None:
+    def verify(self, keys: Sequence[Key] | None = None) -> None:
         """Looks whether the offsets are still as we left them. Raises AnotherInstance when they are not.
 
         The signature tells, not the offset: a commit whose answer never came may have been made all the same. Offsets
@@ -226,7 +227,7 @@ class GroupOffsets:
                     f"Group {self._group}: the offset of topic {topic}, topic-partition {partition} was {ours} and is "
                     f"gone: the topic was deleted, or the group's offsets were."
                 )
-            if not found.is_by(self._instance):
+            if not found.is_from(self._instance):
                 raise self._taken((topic, partition), found)
 
     def _taken(self, key: Key, found: Committed) -> AnotherInstance:
@@ -234,7 +235,7 @@ class GroupOffsets:
         stands = f"is still {ours}, but" if ours == found.offset else f"was {ours} and is now {found.offset},"
         return AnotherInstance(
             f"Group {self._group}: the offset of topic {key[0]}, topic-partition {key[1]} {stands} committed by "
-            f"{found.by()}. This instance stops and commits nothing more. "
+            f"{found.committer()}. This instance stops and commits nothing more. "
             f"Run each connector once, and reset offsets only while it is stopped."
         )
 
@@ -244,7 +245,7 @@ class GroupOffsets:
     def _send(
         self,
         next_offsets: Mapping[Key, int],
-        plans: Mapping[Key, Plan],
+        plans: Mapping[Key, RangePlan],
         ids: Mapping[Key, str],
         epochs: Mapping[Key, int] = NO_EPOCHS,
     ) -> None:
@@ -252,27 +253,30 @@ class GroupOffsets:
             return
         wanted = [
             TopicPartition(
-                *key, offset, metadata(self._instance, plans.get(key), ids[key]), leader_epoch=epochs.get(key, UNTOLD)
+                *key,
+                offset,
+                commit_metadata(self._instance, plans.get(key), ids[key]),
+                leader_epoch=epochs.get(key, UNTOLD),
             )
             for key, offset in next_offsets.items()
         ]
-        for piece in pieces(self._group, wanted):
-            self._send_piece(piece)
+        for chunk in chunks(self._group, wanted):
+            self._send_chunk(chunk)
 
-    def _send_piece(self, piece: list[TopicPartition]) -> None:
+    def _send_chunk(self, chunk: list[TopicPartition]) -> None:
         """One commit; in halves if the broker finds it too large. What was sent before a failure stays."""
-        error = self._refusal(piece)
-        if error is not None and error.code() in TOO_LARGE and len(piece) > 1:
-            for half in halves(piece):
-                self._send_piece(half)
+        error = self._refusal(chunk)
+        if error is not None and error.code() in TOO_LARGE and len(chunk) > 1:
+            for half in split(chunk):
+                self._send_chunk(half)
         elif error is not None:
             raise self._failed("offsets cannot be committed", error)
         else:
-            self._ours.update({(tp.topic, tp.partition): tp.offset for tp in piece})
+            self._ours.update({(tp.topic, tp.partition): tp.offset for tp in chunk})
 
-    def _refusal(self, piece: list[TopicPartition]) -> KafkaError | None:
+    def _refusal(self, chunk: list[TopicPartition]) -> KafkaError | None:
         try:
-            done = self._commits.run(lambda: self._consumer.commit(offsets=piece, asynchronous=False))
+            done = self._commits.run(lambda: self._consumer.commit(offsets=chunk, asynchronous=False))
         except KafkaException as error:
             said: KafkaError = error.args[0]
             return said
@@ -288,7 +292,7 @@ class GroupOffsets:
             )
         if error.code() in client_errors.UNKNOWN:
             return BrokerAway(f"Group {self._group}: {what}. A topic is being made or deleted.")
-        why, cure = self._heard.why()
+        why, cure = self._client_log.cause()
         return client_errors.failure(error, f"Group {self._group}: {what}", why=why, away=cure or "Nothing is lost")
 
     def poll(self) -> None:
@@ -297,7 +301,7 @@ class GroupOffsets:
 
     def close(self) -> None:
         with suppress(TimeoutError):  # a broker that hangs holds it, and the commits before it
-            Bounded(CLOSE_S).run(self._consumer.close)
+            TimeLimited(CLOSE_S).run(self._consumer.close)
 
 
 def _committed(tp: TopicPartition) -> Committed:

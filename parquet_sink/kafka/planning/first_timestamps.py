@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaException, Message, TopicPartition
 
-from parquet_sink.kafka import client_errors, client_options
-from parquet_sink.kafka.call_timeouts import Bounded
-from parquet_sink.kafka.client_log import Heard
-from parquet_sink.kafka.group_offsets import Key
+from parquet_sink.kafka.client import errors as client_errors
+from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.client.timeouts import TimeLimited
+from parquet_sink.kafka.group.offsets import Key
 from parquet_sink.kafka.settings import KafkaSettings
 
 log = logging.getLogger(__name__)
@@ -33,11 +34,11 @@ SMALL: Final[Mapping[str, Any]] = {
 """One record of each is wanted; a broker gives a whole batch of records at least."""
 
 
-class FirstTimes:
+class FirstTimestamps:
     """Reads the first record at or after some offsets, for its timestamp. Its consumer lives as long as that takes."""
 
-    def __init__(self, kafka: KafkaSettings, heard: Heard, limit_s: float = LIMIT_S) -> None:
-        self._kafka, self._heard, self._limit_s = kafka, heard, limit_s
+    def __init__(self, kafka: KafkaSettings, client_log: ClientLog, limit_s: float = LIMIT_S) -> None:
+        self._kafka, self._client_log, self._limit_s = kafka, client_log, limit_s
 
     def read(self, starts: Mapping[Key, int], now_ms: int) -> dict[Key, int]:
         """Epoch milliseconds, at most `now_ms`, which also stands for a record without a timestamp, and for none.
@@ -45,7 +46,7 @@ class FirstTimes:
         Absent: topic-partitions that gave no answer in time, or whose offset Kafka has no more.
         """
         consumer: Consumer = client_options.build(
-            Consumer, {**client_options.reading(self._kafka), **SMALL}, self._heard
+            Consumer, {**client_options.reader_options(self._kafka), **SMALL}, self._client_log
         )
         try:
             return self._read(consumer, starts, now_ms)
@@ -54,7 +55,7 @@ class FirstTimes:
             return {}
         finally:
             with suppress(TimeoutError):
-                Bounded(CLOSE_S).run(consumer.close)
+                TimeLimited(CLOSE_S).run(consumer.close)
 
     def _read(self, consumer: Consumer, starts: Mapping[Key, int], now_ms: int) -> dict[Key, int]:
         found: dict[Key, int] = {}

@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Final
 
-from parquet_sink.kafka.call_timeouts import in_thread
-from parquet_sink.kafka.group_offsets import Key
+from parquet_sink.kafka.client.timeouts import in_thread
+from parquet_sink.kafka.group.offsets import Key
 from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.model.events import PartitionAvailable, PartitionUnavailable
 from parquet_sink.state.store import EventLog
@@ -20,8 +20,8 @@ MOST_NAMED: Final = 10
 Spawn = Callable[[Callable[[], dict[Key, int]]], "Future[dict[Key, int]]"]
 
 
-class Away(Collection[Key]):
-    """Those of one connector that are away. The log names them once, and again when they are back.
+class UnavailablePartitions(Collection[Key]):
+    """Those of one connector that are unavailable. The log names them once, and again when they are back.
 
     now: epoch seconds.
     """
@@ -39,7 +39,7 @@ class Away(Collection[Key]):
     def __len__(self) -> int:
         return len(self._keys)
 
-    def mark(self, keys: Iterable[Key], why: Callable[[Key], str]) -> None:
+    def mark_unavailable(self, keys: Iterable[Key], why: Callable[[Key], str]) -> None:
         """These did not answer."""
         fresh = sorted(set(keys) - self._keys)
         self._keys.update(fresh)
@@ -51,7 +51,7 @@ class Away(Collection[Key]):
                 self._name, named(fresh), why(fresh[0]).rstrip("."),
             )  # fmt: skip
 
-    def back(self, keys: Iterable[Key]) -> None:
+    def mark_available(self, keys: Iterable[Key]) -> None:
         """These answered."""
         found = sorted(self._keys.intersection(keys))
         self.forget(found)
@@ -60,7 +60,7 @@ class Away(Collection[Key]):
             self._events.append_events([PartitionAvailable(self._name, now_s, *key) for key in found])
             log.warning("connector %s: back: %s", self._name, named(found))
 
-    def named(self) -> str:
+    def describe(self) -> str:
         """For a message."""
         return named(sorted(self._keys))
 
@@ -69,7 +69,7 @@ class Away(Collection[Key]):
         self._keys.difference_update(keys)
 
 
-class Aside:
+class BackgroundProbe:
     """Asks for those that are away beside everything else, so that nothing waits for them."""
 
     def __init__(self, cluster: Watermarks, now: Callable[[], float], spawn: Spawn = in_thread) -> None:
@@ -77,30 +77,30 @@ class Aside:
         self._asked_at = -ASK_S
         self._answer: Future[dict[Key, int]] | None = None
 
-    def ends(self, keys: Sequence[Key]) -> dict[Key, int]:
+    def end_offsets(self, keys: Sequence[Key]) -> dict[Key, int]:
         """Where those end that are back, by an answer to an earlier question."""
         if keys and self._answer is None and self._now() - self._asked_at >= ASK_S:
             self._asked_at = self._now()
-            self._answer = self._spawn(lambda: self._cluster.back(keys))
+            self._answer = self._spawn(lambda: self._cluster.end_offsets_if_available(keys))
         if self._answer is None or not self._answer.done():
             return {}
         answer, self._answer = self._answer.result(), None
         return {key: answer[key] for key in keys if key in answer}
 
 
-class Ends:
-    """Where topic-partitions end. One that is away holds up the others once; from then on it is asked aside."""
+class EndOffsets:
+    """Where topic-partitions end. One that is away holds up the others once; from then on it is asked probe."""
 
-    def __init__(self, cluster: Watermarks, away: Away, aside: Aside) -> None:
-        self._cluster, self._away, self._aside = cluster, away, aside
+    def __init__(self, cluster: Watermarks, unavailable: UnavailablePartitions, probe: BackgroundProbe) -> None:
+        self._cluster, self._unavailable, self._probe = cluster, unavailable, probe
 
-    def ask(self, keys: Sequence[Key]) -> dict[Key, int]:
+    def fetch(self, keys: Sequence[Key]) -> dict[Key, int]:
         """The end of each, exclusive; absent: those that are away. Raises BrokerAway when none answers, KafkaFailed."""
-        found = self._aside.ends([key for key in keys if key in self._away])
-        asked = [key for key in keys if key not in self._away] or list(keys)
-        found |= self._cluster.ends(asked)
-        self._away.mark((key for key in asked if key not in found), self._cluster.why_away)
-        self._away.back(found)
+        found = self._probe.end_offsets([key for key in keys if key in self._unavailable])
+        asked = [key for key in keys if key not in self._unavailable] or list(keys)
+        found |= self._cluster.end_offsets(asked)
+        self._unavailable.mark_unavailable((key for key in asked if key not in found), self._cluster.unavailable_reason)
+        self._unavailable.mark_available(found)
         return found
 
 

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.kafka import client_options
+from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.net import pem
 
@@ -128,11 +128,11 @@ def _together(kafka: KafkaSettings) -> list[Problem]:
     offline = replace(
         kafka, client={name: value for name, value in kafka.client.items() if name != "bootstrap.servers"}
     )
-    for settings in (client_options.coordinating(offline), client_options.reading(offline)):
+    for settings in (client_options.group_options(offline), client_options.reader_options(offline)):
         if (refusal := _refusal(settings)) is not None:
             return [_whole(kafka.client, refusal)]
     try:
-        quiet: dict[str, Any] = {**client_options.administering(offline), "logger": _SILENT}
+        quiet: dict[str, Any] = {**client_options.admin_options(offline), "logger": _SILENT}
         AdminClient(quiet)
     except KafkaException as error:
         return [_whole(kafka.client, error.args[0].str())]
@@ -161,7 +161,7 @@ def _whole(client: Mapping[str, str | Secret], refusal: str) -> Problem:
 def _refusal(settings: Mapping[str, object]) -> str | None:
     """What the client says when a consumer is made from these, in vain."""
     try:
-        Consumer({"group.id": "check", **settings, "logger": _SILENT}).close()
+        Consumer({"group.id": "verify", **settings, "logger": _SILENT}).close()
     except KafkaException as error:
         return str(error.args[0].str()).strip()
     return None

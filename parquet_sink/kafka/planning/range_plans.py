@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from parquet_sink.files.rotation import Reason
-from parquet_sink.kafka.admission import Candidate, Range, together
-from parquet_sink.kafka.group_offsets import Key, Plan
-from parquet_sink.kafka.progress import Context
-from parquet_sink.kafka.recreated_topics import TopicGuard
-from parquet_sink.kafka.start_offsets import topics_of
+from parquet_sink.kafka.group.offsets import Key, RangePlan
+from parquet_sink.kafka.planning.admission import Candidate, Range, select_batch
+from parquet_sink.kafka.planning.context import PlanningContext
+from parquet_sink.kafka.planning.recreated_topics import RecreatedTopics
+from parquet_sink.kafka.planning.start_offsets import topics_of
 from parquet_sink.model.events import OffsetCommitted, RangePlanned
 from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import Known, PlannedRange, Tries
@@ -17,8 +17,8 @@ from parquet_sink.state.store import SLOTS
 
 
 @dataclass(frozen=True)
-class Owed:
-    """A range whose rest is not accepted yet, and when (by the ticker's clock) it may be tried again."""
+class PendingRetry:
+    """A range whose rest is not accepted yet, and when (by the planner's clock) it may be tried again."""
 
     planned: PlannedRange
     tried_s: float
@@ -31,130 +31,132 @@ class Owed:
         return replace(self.planned, tries=Tries(tries.attempts, elapsed_s))
 
 
-class RangePlanner:
+class RangePlans:
     """Takes ranges, so that after a crash or a failure the same ones come again as the same files.
 
     A range is repeated as a whole, from what was known when it was taken first: a file depends on all rows before it
-    in its range. `under_way`: the ranges of the last micro-batch. `owed`: those of them that must be tried again.
-    `planned`: those that an earlier run was flushing when it ended, by the offset that is committed.
+    in its range. `in_flight`: the ranges of the last micro-batch. `retries`: those of them that must be tried again.
+    `restored`: those that an earlier run was flushing when it ended, by the offset that is committed.
     """
 
-    def __init__(self, context: Context, guard: TopicGuard) -> None:
-        self._context, self._guard = context, guard
-        self.planned: dict[Key, Plan] = {}
-        self.under_way: dict[Key, PlannedRange] = {}
-        self.owed: dict[Key, Owed] = {}
+    def __init__(self, context: PlanningContext, recreated: RecreatedTopics) -> None:
+        self._context, self._recreated = context, recreated
+        self.restored: dict[Key, RangePlan] = {}
+        self.in_flight: dict[Key, PlannedRange] = {}
+        self.retries: dict[Key, PendingRetry] = {}
         self._recipe = context.settings.fingerprint
-        self._before: dict[Key, PlannedRange] | None = None
-        self._taken: dict[Key, int] = {}
+        self._recorded: dict[Key, PlannedRange] | None = None
+        self._last_batches: dict[Key, int] = {}
         self._batches = 0
         self._slots = context.state.get(SLOTS) or 1
-        self._void: set[Key] = set()
+        self._removed: set[Key] = set()
 
-    def accept(self, read: Mapping[Key, int]) -> dict[Key, int]:
-        """How far the ranges of the last micro-batch, which go to `read` (exclusive), are accepted.
+    def accept(self, finished: Mapping[Key, int]) -> dict[Key, int]:
+        """How far the ranges of the last micro-batch, which go to `finished` (exclusive), are accepted.
 
         Not those of topics that went away since: Spark goes on naming that micro-batch until the next one, when a topic
         of that name may be there again.
         """
-        starts, settled = self._context.standing.starts, self._settle(read)
-        accepted = {key: offset for key, offset in settled.items() if key in starts and key not in self._void}
+        starts, settled = self._context.offsets.starts, self._settle(finished)
+        accepted = {key: offset for key, offset in settled.items() if key in starts and key not in self._removed}
         for key, offset in accepted.items():
             if offset > starts[key]:
-                self._context.epochs.accept(key)
+                self._context.epochs.on_accepted(key)
         starts.update(accepted)
         return accepted
 
-    def _settle(self, read: Mapping[Key, int]) -> dict[Key, int]:
+    def _settle(self, finished: Mapping[Key, int]) -> dict[Key, int]:
         """A range that is owed is accepted in part; without a word from the sink one that was read is done."""
-        found = {(one.topic, one.partition): one for one in self._context.state.accepted()} if self.under_way else {}
-        for key, planned in self.under_way.items():
-            owed = _owed(planned, found.get(key), self._context.now()) if key in read else None
-            if owed is not None:
-                self.owed[key] = owed
-        self.under_way = {}
-        return {key: self.owed[key].planned.accepted if key in self.owed else end for key, end in read.items()}
+        found = {(one.topic, one.partition): one for one in self._context.state.accepted()} if self.in_flight else {}
+        for key, planned in self.in_flight.items():
+            retry = _pending_retry(planned, found.get(key), self._context.now()) if key in finished else None
+            if retry is not None:
+                self.retries[key] = retry
+        self.in_flight = {}
+        return {
+            key: self.retries[key].planned.accepted if key in self.retries else end for key, end in finished.items()
+        }
 
     def commit(self, accepted: Mapping[Key, int]) -> None:
         """Everything below `accepted` was accepted. Raises OffsetsLost, AnotherInstance, KafkaFailed."""
         group = self._context.group
-        committed = group.ahead(accepted)
-        self._guard.confirm(topics_of(committed))
+        committed = group.uncommitted(accepted)
+        self._recreated.check(topics_of(committed))
         group.commit(accepted, self.plans())
         name, now_s = self._context.settings.name, self._context.now()
         self._context.state.append_events([OffsetCommitted(name, now_s, *key, at) for key, at in committed.items()])
 
-    def plans(self) -> dict[Key, Plan]:
+    def plans(self) -> dict[Key, RangePlan]:
         """What stands beside the offsets of ranges that are not done."""
-        return {**self.planned, **{key: _plan(owed.planned) for key, owed in self.owed.items()}}
+        return {**self.restored, **{key: _plan(retry.planned) for key, retry in self.retries.items()}}
 
     @property
-    def troubled(self) -> bool:
+    def has_retries(self) -> bool:
         """Whether uploads fail: a range is owed, or comes again because one failed."""
-        return bool(self.owed) or any(one.tries.attempts for one in self.under_way.values())
+        return bool(self.retries) or any(one.tries.attempts for one in self.in_flight.values())
 
     def forget(self, key: Key) -> None:
         """This topic-partition is not there any more."""
-        self.planned.pop(key, None)
-        self.owed.pop(key, None)
-        self._taken.pop(key, None)
-        self._void.add(key)
+        self.restored.pop(key, None)
+        self.retries.pop(key, None)
+        self._last_batches.pop(key, None)
+        self._removed.add(key)
         self._context.epochs.forget(key)
         self._context.group.forget(key)
         self._context.state.forget_partition(*key)
 
-    def last_taken(self, key: Key) -> int:
+    def last_batch(self, key: Key) -> int:
         """The number of the micro-batch that took a range of this topic-partition last; 0: none yet."""
-        return self._taken.get(key, 0)
+        return self._last_batches.get(key, 0)
 
-    def waiting_s(self) -> float:
+    def next_retry_s(self) -> float:
         """Seconds until the next attempt at what is owed; infinite when nothing is."""
-        return min((owed.due_s for owed in self.owed.values()), default=math.inf) - self._context.now()
+        return min((retry.due_s for retry in self.retries.values()), default=math.inf) - self._context.now()
 
-    def is_waiting(self, key: Key) -> bool:
+    def is_retry_pending(self, key: Key) -> bool:
         """Whether a range of this topic-partition is owed and its time has not come."""
-        return key in self.owed and self._context.now() < self.owed[key].due_s
+        return key in self.retries and self._context.now() < self.retries[key].due_s
 
-    def again(self, key: Key, position: int, end: int) -> Range | None:
+    def repeated(self, key: Key, position: int, end: int) -> Range | None:
         """The range that was being flushed when it failed, or an earlier run ended: it is repeated from its start."""
-        if key in self.owed:
-            planned = self.owed[key].planned
+        if key in self.retries:
+            planned = self.retries[key].planned
             return Range(planned.start, planned.end, Reason(planned.reason))
-        plan = self.planned.get(key)
+        plan = self.restored.get(key)
         if plan is None or not position < plan.end <= end:
             return None
-        start = position if self._as_then(key, plan) is None else plan.start
+        start = position if self._as_recorded(key, plan) is None else plan.start
         return Range(start, plan.end, Reason(plan.reason))
 
-    def _as_then(self, key: Key, plan: Plan) -> PlannedRange | None:
+    def _as_recorded(self, key: Key, plan: RangePlan) -> PlannedRange | None:
         """The range as an earlier run took it; None when its files cannot be made again.
 
         That is so when the state file was lost, or the settings are others: then the rest is cut anew, where it begins.
         """
-        if self._before is None:
-            self._before = self._context.state.planned(self._recipe)
-        then = self._before.get(key)
-        return then if then is not None and (then.start, then.end) == (plan.start, plan.end) else None
+        if self._recorded is None:
+            self._recorded = self._context.state.planned(self._recipe)
+        recorded = self._recorded.get(key)
+        return recorded if recorded is not None and (recorded.start, recorded.end) == (plan.start, plan.end) else None
 
     def take(self, found: list[tuple[int, Candidate]]) -> list[PlannedRange]:
         """As much as fits into one micro-batch, put down beside the offsets before it begins."""
-        group, starts = self._context.group, self._context.standing.starts
-        candidates = together(found, self._context.settings.flush, self._slots)
+        group, starts = self._context.group, self._context.offsets.starts
+        candidates = select_batch(found, self._context.settings.flush, self._slots)
         if not candidates:
             return []
         self._batches += 1
-        self._void = set()
-        self._taken.update({(topic, partition): self._batches for topic, partition, _ in candidates})
+        self._removed = set()
+        self._last_batches.update({(topic, partition): self._batches for topic, partition, _ in candidates})
         work, fresh = self._work(candidates)
-        for key in work.keys() - self.owed.keys():
-            self._context.epochs.take(key)
+        for key in work.keys() - self.retries.keys():
+            self._context.epochs.on_planned(key)
         plans = {key: _plan(planned) for key, planned in work.items()}
-        self._guard.confirm(topics_of(plans))
+        self._recreated.check(topics_of(plans))
         self._context.state.record_planned(fresh, self._recipe)
-        group.renew({key: starts[key] for key in plans}, plans)
-        self.planned = {key: plan for key, plan in self.planned.items() if key not in plans}
-        self.owed = {key: owed for key, owed in self.owed.items() if key not in plans}
-        self.under_way = work
+        group.recommit({key: starts[key] for key in plans}, plans)
+        self.restored = {key: plan for key, plan in self.restored.items() if key not in plans}
+        self.retries = {key: retry for key, retry in self.retries.items() if key not in plans}
+        self.in_flight = work
         self._context.state.append_events([self._planned_event(one) for one in work.values()])
         return list(work.values())
 
@@ -164,10 +166,10 @@ class RangePlanner:
 
     def repeat(self, candidates: list[Candidate]) -> list[PlannedRange]:
         """Ranges that an earlier run put down, and that Spark repeats before the first tick."""
-        self.under_way, _ = self._work(candidates)
-        for key in self.under_way:
-            self._context.epochs.take(key)
-        return list(self.under_way.values())
+        self.in_flight, _ = self._work(candidates)
+        for key in self.in_flight:
+            self._context.epochs.on_planned(key)
+        return list(self.in_flight.values())
 
     def _work(self, candidates: list[Candidate]) -> tuple[dict[Key, PlannedRange], list[PlannedRange]]:
         """The ranges with all that a Spark task needs, and those that are taken for the first time.
@@ -180,14 +182,14 @@ class RangePlanner:
         fresh: list[PlannedRange] = []
         for topic, partition, span in candidates:
             key = (topic, partition)
-            if key in self.owed:
-                work[key] = self.owed[key].now(now_s)
+            if key in self.retries:
+                work[key] = self.retries[key].now(now_s)
                 continue
             planned = self._planned_range(topic, partition, span)
-            plan = self.planned.get(key)
-            then = None if plan is None else self._as_then(key, plan)
-            if then is not None and (then.start, then.end) == (span.start, span.end):
-                work[key] = replace(planned, known=then.known)
+            plan = self.restored.get(key)
+            recorded = None if plan is None else self._as_recorded(key, plan)
+            if recorded is not None and (recorded.start, recorded.end) == (span.start, span.end):
+                work[key] = replace(planned, known=recorded.known)
             else:
                 work[key] = replace(planned, known=known.get(topic, Known()))
                 fresh.append(work[key])
@@ -196,21 +198,21 @@ class RangePlanner:
     def _planned_range(self, topic: str, partition: int, span: Range) -> PlannedRange:
         return PlannedRange(
             *(topic, partition, span.start, span.end, str(span.reason)),
-            accepted=self._context.standing.starts[topic, partition],
-            topic_id=self._context.ids.known.get(topic, ""),
-            epoch=self._context.epochs.doubtful((topic, partition)),
+            accepted=self._context.offsets.starts[topic, partition],
+            topic_id=self._context.ids.by_topic.get(topic, ""),
+            epoch=self._context.epochs.to_verify((topic, partition)),
         )
 
 
-def _plan(planned: PlannedRange) -> Plan:
-    return Plan(planned.start, planned.end, planned.reason)
+def _plan(planned: PlannedRange) -> RangePlan:
+    return RangePlan(planned.start, planned.end, planned.reason)
 
 
-def _owed(planned: PlannedRange, found: Accepted | None, now_s: float) -> Owed | None:
+def _pending_retry(planned: PlannedRange, found: Accepted | None, now_s: float) -> PendingRetry | None:
     """What is left of a range after a micro-batch; None when nothing is, or it is not ours to try again."""
     if found is None or (found.start, found.end) != (planned.start, planned.end) or found.again is None:
         return None
     if found.next_offset >= planned.end:
         return None
     tried = replace(planned, accepted=found.next_offset, tries=found.again.tries)
-    return Owed(tried, now_s, now_s + found.again.wait_s)
+    return PendingRetry(tried, now_s, now_s + found.again.wait_s)

@@ -5,7 +5,7 @@ from typing import Final
 
 from confluent_kafka import KafkaError, TopicPartition
 
-PIECE_BYTES: Final = 250_000
+CHUNK_BYTES: Final = 250_000
 """Of one commit, about: a broker takes messages of 1,048,588 bytes (`message.max.bytes`), unless told otherwise."""
 OFFSET_BYTES: Final = 60
 """What one offset takes at the broker beside its names and its metadata, about."""
@@ -20,22 +20,22 @@ TOO_LARGE: Final = frozenset(
 """Answers to a commit that grew past the broker's limit; Kafka 4.1 has no better word for it than the last."""
 
 
-def pieces(group: str, offsets: Sequence[TopicPartition]) -> Iterator[list[TopicPartition]]:
-    """The offsets, in order, in commits of PIECE_BYTES at most; a larger one is alone."""
-    piece: list[TopicPartition] = []
+def chunks(group: str, offsets: Sequence[TopicPartition]) -> Iterator[list[TopicPartition]]:
+    """The offsets, in order, in commits of CHUNK_BYTES at most; a larger one is alone."""
+    chunk: list[TopicPartition] = []
     held = 0
     for one in offsets:
         size = OFFSET_BYTES + len(group) + len(one.topic) + len(one.metadata or "")
-        if piece and held + size > PIECE_BYTES:
-            yield piece
-            piece, held = [], 0
-        piece.append(one)
+        if chunk and held + size > CHUNK_BYTES:
+            yield chunk
+            chunk, held = [], 0
+        chunk.append(one)
         held += size
-    if piece:
-        yield piece
+    if chunk:
+        yield chunk
 
 
-def halves(piece: Sequence[TopicPartition]) -> tuple[list[TopicPartition], list[TopicPartition]]:
-    """A piece that was too large, as two."""
-    middle = len(piece) // 2
-    return list(piece[:middle]), list(piece[middle:])
+def split(chunk: Sequence[TopicPartition]) -> tuple[list[TopicPartition], list[TopicPartition]]:
+    """A chunk that was too large, as two."""
+    middle = len(chunk) // 2
+    return list(chunk[:middle]), list(chunk[middle:])

@@ -1,6 +1,6 @@
 """The driver's side of the source: each tick decides what is due. One object per query, in a process of its own.
 
-Order within a tick, all of it in `Ticker.tick`: what lies below `start` has been accepted by the target, so it is
+Order within a tick, all of it in `Planner.tick`: what lies below `start` has been accepted by the target, so it is
 committed first; then new topic-partitions are looked for; then one request tells where all of them end; then the pure
 decision; then the ranges taken are put down beside the group's offsets, so that after a crash the same ranges come
 again, as the same files. A broker that is away costs ticks, nothing else.
@@ -31,22 +31,22 @@ from functools import cache
 from typing import Final
 
 from parquet_sink.errors import BrokerAway, KafkaFailed, TopicGone
-from parquet_sink.kafka import client_options
-from parquet_sink.kafka.admission import Candidate, due
-from parquet_sink.kafka.ages import Ages
-from parquet_sink.kafka.broker_outage import BrokerOutage
-from parquet_sink.kafka.client_log import Heard
-from parquet_sink.kafka.discovery import Discovery
-from parquet_sink.kafka.first_timestamps import FirstTimes
-from parquet_sink.kafka.group_offsets import GroupOffsets, Key, OffsetGone
-from parquet_sink.kafka.group_watch import Vigil
-from parquet_sink.kafka.leader_epochs import Epochs
-from parquet_sink.kafka.progress import Context, Standing
-from parquet_sink.kafka.range_plans import RangePlanner
-from parquet_sink.kafka.recreated_topics import TopicGuard
+from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.group.offsets import GroupOffsets, Key, OffsetGone
+from parquet_sink.kafka.leader_epochs import LeaderEpochs
+from parquet_sink.kafka.planning.admission import Candidate, due_range
+from parquet_sink.kafka.planning.broker_outage import BrokerOutage
+from parquet_sink.kafka.planning.context import PartitionOffsets, PlanningContext
+from parquet_sink.kafka.planning.discovery import Discovery
+from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps
+from parquet_sink.kafka.planning.group_monitor import GroupMonitor
+from parquet_sink.kafka.planning.range_plans import RangePlans
+from parquet_sink.kafka.planning.record_ages import RecordAges
+from parquet_sink.kafka.planning.recreated_topics import RecreatedTopics
+from parquet_sink.kafka.planning.start_offsets import TopicIds, topics_of
+from parquet_sink.kafka.planning.unavailable import BackgroundProbe, EndOffsets, UnavailablePartitions
 from parquet_sink.kafka.settings import PlanningSettings
-from parquet_sink.kafka.start_offsets import TopicIds, topics_of
-from parquet_sink.kafka.unavailable import Aside, Away, Ends
 from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.ranges import PlannedRange
@@ -67,7 +67,7 @@ def steady_clock() -> float:
     return _epoch_s() + time.monotonic()
 
 
-class Ticker:
+class Planner:
     """Knows where each topic-partition stands, commits, and says which ranges are due."""
 
     def __init__(
@@ -80,22 +80,22 @@ class Ticker:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._settings, self._state, self._now, self._sleep = settings, state, now, sleep
-        heard = Heard(settings.kafka.group)
+        client_log = ClientLog(settings.kafka.group)
         self._outage = BrokerOutage(settings.name, state, now)
-        self._watermarks = Watermarks(settings.kafka, heard, self._outage.report)
+        self._watermarks = Watermarks(settings.kafka, client_log, self._outage.report)
         self._ids = TopicIds(self._watermarks)
-        self._epochs = Epochs(self._watermarks.epochs)
-        self._group = GroupOffsets(settings.kafka, instance, self._ids.known, self._epochs.held, heard)
-        self._standing = Standing()
-        self._away = Away(settings.name, state, now)
+        self._epochs = LeaderEpochs(self._watermarks.epochs)
+        self._group = GroupOffsets(settings.kafka, instance, self._ids.by_topic, self._epochs.committed, client_log)
+        self._offsets = PartitionOffsets()
+        self._unavailable = UnavailablePartitions(settings.name, state, now)
         clients_of = (self._watermarks, self._group, self._ids)
-        context = Context(settings, state, *clients_of, self._standing, self._epochs, now, self._away)
-        self._guard = TopicGuard(context)
-        self._planner = RangePlanner(context, self._guard)
-        self._ages = Ages(context, FirstTimes(settings.kafka, heard))
-        self._ends = Ends(self._watermarks, self._away, Aside(self._watermarks, now))
-        self._discovery = Discovery(context, self._planner, self._ages)
-        self._vigil = Vigil(context, self._guard, self._planner)
+        context = PlanningContext(settings, state, *clients_of, self._offsets, self._epochs, now, self._unavailable)
+        self._recreated = RecreatedTopics(context)
+        self._plans = RangePlans(context, self._recreated)
+        self._ages = RecordAges(context, FirstTimestamps(settings.kafka, client_log))
+        self._end_offsets = EndOffsets(self._watermarks, self._unavailable, BackgroundProbe(self._watermarks, now))
+        self._discovery = Discovery(context, self._plans, self._ages)
+        self._monitor = GroupMonitor(context, self._recreated, self._plans)
         self._draining = False
         self._drain: dict[Key, int] | None = None
 
@@ -107,8 +107,8 @@ class Ticker:
         deadline = self._deadline()
         while True:
             try:
-                starts = self._discovery.begin()
-                self._group.take_over(starts, self._planner.planned)
+                starts = self._discovery.start_offsets()
+                self._group.claim(starts, self._plans.restored)
                 break
             except BrokerAway as error:
                 if self._now() >= deadline:
@@ -116,14 +116,14 @@ class Ticker:
                 self._outage.report(error)
                 self._sleep(1.0)
         self._outage.end()
-        self._standing.starts = starts
-        self._vigil.begin()
+        self._offsets.starts = starts
+        self._monitor.start()
         return dict(starts)
 
     @property
-    def under_way(self) -> list[PlannedRange]:
+    def in_flight(self) -> list[PlannedRange]:
         """The ranges of the micro-batch that was planned last."""
-        return list(self._planner.under_way.values())
+        return list(self._plans.in_flight.values())
 
     def tasks(self) -> int | None:
         """Spark tasks that the micro-batch may be dealt to; None: any number.
@@ -131,7 +131,7 @@ class Ticker:
         No more than the connector's share of Spark's slots. While uploads fail it is one: what waits for a dead target
         leaves the other slots to other connectors.
         """
-        bounds = [self._settings.kafka.tasks_max, self._state.get(SLOTS), 1 if self._planner.troubled else None]
+        bounds = [self._settings.kafka.tasks_max, self._state.get(SLOTS), 1 if self._plans.has_retries else None]
         return min((bound for bound in bounds if bound is not None), default=None)
 
     def drain(self) -> None:
@@ -144,18 +144,20 @@ class Ticker:
         So a micro-batch that Spark repeats is the same if nothing happened, and passes over nothing if offsets were
         set or a topic was made anew since. Raises KafkaFailed.
         """
-        starts = self._standing.starts
+        starts = self._offsets.starts
         held = {(topic, partition): span for topic, partition, span in planned if (topic, partition) in starts}
-        ends = self._watermarks.ends(list(held))
+        ends = self._watermarks.end_offsets(list(held))
         same = [
             (*key, span)
             for key, span in held.items()
-            if key in ends and self._planner.again(key, starts[key], ends[key]) == span
+            if key in ends and self._plans.repeated(key, starts[key], ends[key]) == span
         ]
-        return self._planner.repeat(same)
+        return self._plans.repeat(same)
 
-    def tick(self, read: Mapping[Key, int]) -> list[PlannedRange]:
-        """The ranges that are due, after committing what was accepted. `read`: ends of the last micro-batch's ranges.
+    def tick(self, finished: Mapping[Key, int]) -> list[PlannedRange]:
+        """The ranges that are due, after committing what was accepted.
+
+        finished: ends of the last micro-batch's ranges.
 
         While the broker is away nothing is due; but who drains is told that nothing is left, so a drain waits for the
         broker, for a bounded time, and for what must be tried again. Raises ConnectorError for what waiting does not
@@ -164,10 +166,10 @@ class Ticker:
         deadline = self._deadline()
         while True:
             try:
-                due = self._tick(read)
-                if due or not self._draining or not self._planner.owed or self._state.get(STOP):
+                due = self._tick(finished)
+                if due or not self._draining or not self._plans.retries or self._state.get(STOP):
                     return due
-                self._sleep(min(max(self._planner.waiting_s(), 0.05), 1.0))
+                self._sleep(min(max(self._plans.next_retry_s(), 0.05), 1.0))
                 deadline = self._deadline()
             except BrokerAway as error:
                 self._outage.report(error)
@@ -179,66 +181,66 @@ class Ticker:
                     raise KafkaFailed(str(error)) from None
                 self._sleep(1.0)
 
-    def _tick(self, read: Mapping[Key, int]) -> list[PlannedRange]:
+    def _tick(self, finished: Mapping[Key, int]) -> list[PlannedRange]:
         """Goes on without topics that are gone; each time round there are fewer."""
         self._watermarks.poll()
         self._group.poll()
         while True:
             try:
-                found = self._ticked(read)
+                found = self._plan_once(finished)
             except TopicGone as error:
-                if self._discovery.let_go():
+                if self._discovery.remove_deleted():
                     continue
                 raise KafkaFailed(str(error)) if isinstance(error, OffsetGone) else BrokerAway(str(error)) from None
             self._outage.end()
             return found
 
-    def _ticked(self, read: Mapping[Key, int]) -> list[PlannedRange]:
-        self._planner.commit(self._planner.accept(read))
-        self._vigil.keep()
+    def _plan_once(self, finished: Mapping[Key, int]) -> list[PlannedRange]:
+        self._plans.commit(self._plans.accept(finished))
+        self._monitor.check()
         if self._state.get(STOP):
             self._state.set(DRAINED, True)
             return []
-        self._discovery.look()
+        self._discovery.refresh()
         return self._due()
 
     def _due(self) -> list[PlannedRange]:
         now_ms = int(self._now() * 1000)
-        starts = self._standing.starts
-        ends = self._ends.ask(list(starts))
-        self._standing.ends.update(ends)
+        starts = self._offsets.starts
+        ends = self._end_offsets.fetch(list(starts))
+        self._offsets.ends.update(ends)
         self._note_drain(ends)
         if not self._draining:
-            self._ages.begin(ends, now_ms)
+            self._ages.load(ends, now_ms)
         learned = self._state.bytes_per_record()
         found: list[tuple[int, Candidate]] = []
         for key, end in ends.items():
             start = starts[key]
             if end < start:
-                self._guard.fell_back(key, start, end)
+                self._recreated.on_end_below_start(key, start, end)
                 continue
             oldest = self._ages.oldest_ms(key, start, end, now_ms)
             high = end if self._drain is None else min(end, self._drain.get(key, start))
-            if self._planner.is_waiting(key):
+            if self._plans.is_retry_pending(key):
                 continue
             per_record = learned.get(key[0])
-            span = self._planner.again(key, start, end) or due(
+            span = self._plans.repeated(key, start, end) or due_range(
                 start, high, oldest, per_record, self._settings.flush, now_ms, draining=self._draining
             )
             if span is not None:
-                found.append((self._planner.last_taken(key), (*key, span)))
-        self._ages.show(ends)
-        if self._draining and self._away and not found and not self._planner.owed:
-            raise BrokerAway(f"Not caught up: {self._away.named()} away, and nothing else is left.")
-        return self._planner.take(found)
+                found.append((self._plans.last_batch(key), (*key, span)))
+        self._ages.publish(ends)
+        if self._draining and self._unavailable and not found and not self._plans.retries:
+            raise BrokerAway(f"Not caught up: {self._unavailable.describe()} away, and nothing else is left.")
+        return self._plans.take(found)
 
     def _note_drain(self, ends: Mapping[Key, int]) -> None:
         """Up to where a drain goes: where each topic-partition ended when it answered for the first time."""
         if not self._draining:
             return
         if self._drain is None:
-            self._guard.confirm(topics_of(ends))
-            self._drain = dict.fromkeys([*self._standing.starts, *self._away], -1)
+            self._recreated.check(topics_of(ends))
+            self._drain = dict.fromkeys([*self._offsets.starts, *self._unavailable], -1)
         self._drain |= {key: end for key, end in ends.items() if self._drain.get(key) == -1}
 
     def _deadline(self) -> float:

@@ -1,7 +1,7 @@
 """What Kafka clients say of themselves: why brokers cannot be reached, and lines for the log, each now and then.
 
 A client keeps what it says until it is polled; one that nobody polls hoards it, ten lines a second while brokers are
-away. So whoever keeps a client polls it, and what comes out ends here.
+unavailable. So whoever keeps a client polls it, and what comes out ends here.
 """
 
 import logging
@@ -31,37 +31,39 @@ _NO_NAME: Final = re.compile(r"Failed to resolve '[^']*': (.+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Trouble:
+class ClientProblem:
     """Why one address cannot be used, and what to do about it."""
 
     words: str
     cure: str
 
 
-def trouble(words: str) -> Trouble:
+def explain(words: str) -> ClientProblem:
     """What the client's words about an address mean for an operator."""
     if found := _REFUSED.fullmatch(words):
-        return Trouble(f"{found[2].lower()} ({found[1]})", "Check [bootstrap.servers], and that the broker runs")
+        return ClientProblem(f"{found[2].lower()} ({found[1]})", "Check [bootstrap.servers], and that the broker runs")
     if found := _NO_NAME.fullmatch(words):
-        return Trouble(f"the name is unknown ({found[1]})", "Check the names in [bootstrap.servers]")
+        return ClientProblem(f"the name is unknown ({found[1]})", "Check the names in [bootstrap.servers]")
     if "SASL" in words or "uthenticat" in words:
-        return Trouble(f"authentication failed: {words}", "Check security.protocol, sasl.mechanism and the credentials")
+        return ClientProblem(
+            f"authentication failed: {words}", "Check security.protocol, sasl.mechanism and the credentials"
+        )
     if "SSL" in words or "ertificate" in words:
-        return Trouble(f"TLS failed: {words}", "Check security.protocol and the ssl.* settings")
+        return ClientProblem(f"TLS failed: {words}", "Check security.protocol and the ssl.* settings")
     if words.startswith(("Disconnected", "Receive failed", "ApiVersionRequest failed")):
-        return Trouble(
+        return ClientProblem(
             f"it does not answer as a Kafka broker: {words}", "Check [bootstrap.servers] and security.protocol"
         )
-    return Trouble(words, "Check [bootstrap.servers] and the broker")
+    return ClientProblem(words, "Check [bootstrap.servers] and the broker")
 
 
-class Heard:
+class ClientLog:
     """Takes what the Kafka clients of one group say, when they are polled. `clock` gives seconds that never jump."""
 
     def __init__(self, group: str = "", clock: Callable[[], float] = time.monotonic) -> None:
         self._group, self._clock = group, clock
         self._told: dict[str, float] = {}
-        self._troubles: dict[str, tuple[float, Trouble]] = {}
+        self._troubles: dict[str, tuple[float, ClientProblem]] = {}
 
     def log(self, level: int, text: str, *parts: object) -> None:
         """A line of a client; the parts are a code for what it is about, the client's name, and its words."""
@@ -75,7 +77,7 @@ class Heard:
         self._notice(_plain(error.str()))
         log.debug("group %s: Kafka client: %s", self._group, error.str())
 
-    def why(self) -> tuple[str, str]:
+    def cause(self) -> tuple[str, str]:
         """What keeps us from the brokers, by address, and the cure; "" and "" when no client told of any lately."""
         since = self._clock() - RECENT_S
         recent = {address: found for address, (at, found) in list(self._troubles.items()) if at >= since}
@@ -84,7 +86,7 @@ class Heard:
         cures = dict.fromkeys(found.cure for _, found in sorted(recent.items()))
         return "; ".join(words[:MOST_NAMED]) + more, ". ".join(cures)
 
-    def answered(self) -> None:
+    def clear(self) -> None:
         """A broker answered: what was wrong before is so no more."""
         self._troubles.clear()
 
@@ -94,7 +96,7 @@ class Heard:
             return
         if len(self._troubles) >= MOST_LINES:
             self._troubles.clear()
-        self._troubles[found["address"]] = (self._clock(), trouble(found["words"]))
+        self._troubles[found["address"]] = (self._clock(), explain(found["words"]))
 
     def _is_new(self, words: str) -> bool:
         now = self._clock()

@@ -83,7 +83,7 @@ def _merged(marks: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple((pair[-1][0], pair[0][1]) for pair in pairs)
 
 
-def due(
+def due_range(
     start: int,
     high: int,
     oldest_ms: int | None,
@@ -137,7 +137,7 @@ def batch_records(commit_interval_ms: int, slots: int) -> int:
     return int(slots * RECORDS_PER_SECOND * seconds)
 
 
-def together(due_now: Sequence[tuple[int, Candidate]], flush: FlushSettings, slots: int) -> list[Candidate]:
+def select_batch(due_now: Sequence[tuple[int, Candidate]], flush: FlushSettings, slots: int) -> list[Candidate]:
     """Those that one micro-batch takes, cut to their shares of it; the rest waits for the next.
 
     Each comes with the number of the micro-batch that took its topic-partition last (0: none yet); the longest ago

@@ -1,0 +1,1 @@
+"""The consumer group's offsets: read, signed and committed without being a member."""

@@ -1,0 +1,112 @@
+"""Keys that every kind of target has: where files go, and what happens when they are not taken."""
+
+from typing import Final
+
+from parquet_sink.config.checks import PRINTABLE
+from parquet_sink.config.key import Check, Key, NotBuilt, Origin, Type, Value, ems, is_set
+from parquet_sink.targets.directory import address
+from parquet_sink.targets.push.keys import PUSH_KEYS, TARGET
+from parquet_sink.targets.push.value_checks import wrong_url
+
+ERRORS: Final = "Errors and retries"
+
+
+def _wrong_endpoint(value: Value) -> str | None:
+    text = str(value)
+    return address.wrong(text) if address.is_directory(text) else wrong_url(text)
+
+
+ENDPOINT: Final = Check("a URL: https, or http to a loopback address; or `directory:` and a path", _wrong_endpoint)
+
+TARGET_KEYS: Final = (
+    Key(
+        ems("endpoint"),
+        TARGET,
+        Type.STRING,
+        "Full URL of the push API; nothing is appended to its path. Shape: "
+        "`https://<team>.<realm>.celonis.cloud/continuous-batch-processing/api/v1/<pool-id>/items`. Or "
+        "`directory:/path/to/folder`: files are put into a folder that is there, see [directory.md](directory.md).",
+        required=True,
+        missing="give the full URL of the push API, "
+        "https://<team>.<realm>.celonis.cloud/continuous-batch-processing/api/v1/<pool-id>/items.",
+        check=ENDPOINT,
+    ),
+    *PUSH_KEYS[:2],
+    Key(
+        ems("target.table"),
+        TARGET,
+        Type.STRING,
+        "Table that the target fills; sent with every file. Of a folder, the name of the folder within it.",
+        required=True,
+        missing="give the name of the table that the target fills.",
+        check=PRINTABLE,
+    ),
+    *PUSH_KEYS[2:],
+)
+
+ERROR_KEYS: Final = (
+    Key(
+        ems("error.policy"),
+        ERRORS,
+        Type.STRING,
+        "What to do when an upload fails. What may pass (no connection, no answer, 408, 429, 5xx) is tried again under "
+        "both, up to `connect.ems.max.retries` attempts and `connect.ems.sink.put.timeout.ms`. What the target refuses "
+        "(a wrong key, say) stops the connector at once under `THROW`, and is tried again likewise under `RETRY`.",
+        default="THROW",
+        choices=("THROW", "RETRY", "CONTINUE"),
+        not_built=NotBuilt(
+            "`CONTINUE`",
+            lambda value: value == "CONTINUE",
+            "it would pass over records, and there is no dead-letter store yet to keep them; use RETRY or THROW.",
+        ),
+    ),
+    Key(
+        ems("max.retries"),
+        ERRORS,
+        Type.INT,
+        "Attempts to upload one file, the first one included.",
+        default=10,
+        minimum=1,
+    ),
+    Key(
+        ems("retry.interval"),
+        ERRORS,
+        Type.LONG,
+        "Milliseconds before the second attempt; the pause doubles with each attempt, up to 5 minutes, varied at "
+        "random. A `Retry-After` of the target is honoured, up to the same bound.",
+        default=60_000,
+        minimum=1_000,
+    ),
+    Key(
+        ems("sink.put.timeout.ms"),
+        ERRORS,
+        Type.LONG,
+        "Bound on the upload of one file with all its attempts and pauses, in milliseconds.",
+        default=288_000,
+        minimum=1,
+    ),
+    Key(
+        ems("stop.timeout.ms"),
+        ERRORS,
+        Type.LONG,
+        "How long a stop waits for the flush in progress, in milliseconds; connectors of a process stop side by side. "
+        "Then it is given up: what the target accepted is committed, and the rest is sent again at the next start, "
+        "under the same names.",
+        default=30_000,
+        minimum=0,
+        origin=Origin.OWN,
+    ),
+    Key(
+        ems("error.policy.continue.on.invalid.input"),
+        ERRORS,
+        Type.BOOLEAN,
+        "Pass over records that cannot become a row. Without it the connector stops and names the record.",
+        default=False,
+        not_built=NotBuilt(
+            "`true`",
+            is_set,
+            "there is no dead-letter store yet to keep such records; set false: the connector then stops at an "
+            "invalid record and names it.",
+        ),
+    ),
+)
