@@ -26,11 +26,10 @@ class TopicFactory(Protocol):
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Under `pytest -n`: what shares the Spark session stays in one process, and else each file does."""
+    """Under `pytest -n`: the tests of a file stay in one process, which has a broker, a target and a Spark session."""
     for item in items:
         if item.path.parent == Path(__file__).parent:
-            shares_spark = "spark" in getattr(item, "fixturenames", ())
-            item.add_marker(pytest.mark.xdist_group("spark" if shares_spark else item.path.name))
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,5 @@
 """The command line as an operator has it: exit statuses, signals, log lines, and secrets that never show."""
 
-import json
 import os
 import signal
 import subprocess
@@ -14,6 +13,7 @@ import requests
 
 from integration.conftest import TopicFactory
 from integration.harness import Sink
+from integration.numbered import numbered
 from parquet_sink.cli import main
 from parquet_sink.devkit.broker import Broker, free_port
 from parquet_sink.devkit.target.process import TargetProcess
@@ -22,11 +22,6 @@ from parquet_sink.process.signals import SAME_WISH_S
 CANARY = "canary-4711"
 WORKER = "value.converter=JsonConverter\nvalue.converter.schemas.enable=false\nconsumer.sasl.password=${env:CANARY}\n"
 TIMEOUT_S = 120.0
-
-
-def numbered(count: int, first: int = 0) -> list[tuple[None, bytes]]:
-    """Records {"n": first}, {"n": first + 1} and so on, without keys."""
-    return [(None, json.dumps({"n": n}).encode()) for n in range(first, first + count)]
 
 
 class Command:

@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 
 from integration.conftest import TopicFactory
 from integration.harness import Sink, committed
-from integration.test_run_kafka import numbered, offsets
+from integration.numbered import numbered, offsets
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.errors import TopicGone
 from parquet_sink.kafka.range_reader import RangeReader

@@ -19,9 +19,12 @@ import pytest
 from pyspark.errors import AnalysisException, ArithmeticException
 from pyspark.sql import SparkSession
 
-from integration import readers_files, readers_found, readers_layouts, readers_types
-from integration.readers_columns import Column, below, columns, holds, is_wide
-from integration.readers_samples import LAST_MS, MAX_DEPTH, Row, Sample, Value, decimal, sample
+from integration.readers import files as readers_files
+from integration.readers import found as readers_found
+from integration.readers import layouts as readers_layouts
+from integration.readers import types as readers_types
+from integration.readers.columns import Column, below, columns, holds, is_wide
+from integration.readers.samples import LAST_MS, MAX_DEPTH, Row, Sample, Value, decimal, sample
 from parquet_sink.shape.settings import ShapeSettings
 
 SAMPLES = 200

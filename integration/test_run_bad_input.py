@@ -13,6 +13,7 @@ from confluent_kafka import Producer
 
 from integration.conftest import TopicFactory
 from integration.harness import Sink
+from integration.numbered import numbered
 from parquet_sink.cli import main
 from parquet_sink.devkit.broker import Broker, free_port
 from parquet_sink.devkit.target.process import TargetProcess
@@ -36,11 +37,6 @@ BAD: Final = {
     "beyond 64 bits": (b'{"n": 9223372036854775808}', "field n holds an integer beyond 64 bits"),
     "our own column": (b'{"n": 1, "kafkaOffset": 2}', "column kafkaOffset has the name of a Kafka metadata"),
 }
-
-
-def numbered(count: int, first: int = 0) -> list[tuple[None, bytes]]:
-    """Records {"n": first}, {"n": first + 1} and so on, without keys."""
-    return [(None, json.dumps({"n": n}).encode()) for n in range(first, first + count)]
 
 
 def places(sink: Sink) -> list[tuple[int, int]]:

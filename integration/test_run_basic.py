@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -12,22 +11,13 @@ from confluent_kafka.cimpl import NewPartitions
 
 from integration.conftest import TopicFactory
 from integration.harness import Sink, ends
+from integration.numbered import numbered, numbers
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
 from parquet_sink.runtime.status import Status
 
 T0 = 1_700_000_000_000
 QUICK_METADATA = {"consumer.override.metadata.max.age.ms": "1000"}
-
-
-def numbered(count: int, first: int = 0) -> list[tuple[None, bytes]]:
-    """Records {"n": first}, {"n": first + 1} and so on, without keys."""
-    return [(None, json.dumps({"n": n}).encode()) for n in range(first, first + count)]
-
-
-def numbers(rows: list[dict[str, Any]]) -> list[int]:
-    """The numbers that rows made of `numbered` hold."""
-    return [row["n"] for row in rows]
 
 
 def test_rows_equal_what_was_produced(sink: Sink, broker: Broker, topic: TopicFactory, producer: Producer) -> None:

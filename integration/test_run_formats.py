@@ -10,10 +10,10 @@ import pytest
 from confluent_kafka import Producer
 
 from integration.conftest import TopicFactory
-from integration.formats_expected import flat_of, nested_of
-from integration.formats_files import METADATA, only, uploaded
-from integration.formats_people import CLEAR, people
-from integration.formats_records import FORMATS, record
+from integration.formats.expected import flat_of, nested_of
+from integration.formats.files import METADATA, only, uploaded
+from integration.formats.people import CLEAR, people
+from integration.formats.records import FORMATS, record
 from integration.harness import Sink, ends
 from integration.registry import RegistryServer
 from integration.wire import encode_avro, widened

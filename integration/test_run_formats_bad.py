@@ -11,9 +11,9 @@ import pytest
 from confluent_kafka import Producer
 
 from integration.conftest import TopicFactory
-from integration.formats_bad import BAD, CANARY, good
-from integration.formats_files import only, uploaded
-from integration.formats_records import FORMATS, record
+from integration.formats.bad import BAD, CANARY, good
+from integration.formats.files import only, uploaded
+from integration.formats.records import FORMATS, record
 from integration.harness import Run, Sink, settings_of
 from integration.registry import RegistryServer, Trouble
 from integration.wire import encode_avro

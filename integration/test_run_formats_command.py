@@ -11,8 +11,8 @@ from typing import Final
 import pytest
 
 from integration.conftest import TopicFactory
-from integration.formats_files import only
-from integration.formats_records import FORMATS, record
+from integration.formats.files import only
+from integration.formats.records import FORMATS, record
 from integration.harness import Sink
 from integration.registry import RegistryServer
 from integration.wire import encode_avro

@@ -1,6 +1,5 @@
 """What Kafka may do to a sink: transactions, lost offsets, topics that go, brokers that go, and a second instance."""
 
-import json
 import time
 from collections.abc import Iterator
 
@@ -10,21 +9,12 @@ from confluent_kafka.admin import AdminClient
 
 from integration.conftest import TopicFactory
 from integration.harness import Sink, committed, ends
+from integration.numbered import forgotten, numbered, offsets
 from parquet_sink.devkit.broker import Broker, free_port
 from parquet_sink.runtime.status import Status
 
 PATIENCE_S = 60.0
 """How long a busy machine may take for what usually takes a moment."""
-
-
-def numbered(count: int, first: int = 0) -> list[tuple[None, bytes]]:
-    """Records {"n": first}, {"n": first + 1} and so on, without keys."""
-    return [(None, json.dumps({"n": n}).encode()) for n in range(first, first + count)]
-
-
-def offsets(sink: Sink) -> list[int]:
-    """Offsets of all rows at the target."""
-    return [row["kafkaOffset"] for row in sink.rows()]
 
 
 def delete_records(broker: Broker, topic: str, before: int) -> None:
@@ -138,14 +128,6 @@ def test_topic_made_anew_while_stopped_is_read_from_its_first_record(
     assert sink.drain(name).status is Status.DONE
     assert [row["n"] for row in sink.rows() if row["n"] >= 100] == list(range(100, 112))
     assert sink.offsets(name) == [12]
-
-
-def forgotten(sink: Sink, topic: str) -> None:
-    """Waits until Kafka has forgotten the group's offset, which it does some time after the topic was deleted."""
-    deadline = time.monotonic() + PATIENCE_S
-    while sink.offsets(topic) != [None]:
-        assert time.monotonic() < deadline, "Kafka keeps the offset of a topic that was deleted"
-        time.sleep(0.1)
 
 
 @pytest.mark.parametrize("policy", ["STOP", "CONTINUE"])

@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 
 from integration.conftest import TopicFactory
 from integration.harness import Sink, ends
-from integration.test_run_basic import numbered, numbers
+from integration.numbered import numbered, numbers
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
 from parquet_sink.runtime.status import Status

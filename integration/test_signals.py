@@ -16,7 +16,7 @@ from integration.commands import Command
 from integration.conftest import TopicFactory
 from integration.crash import processes
 from integration.harness import Sink
-from integration.test_cli import numbered
+from integration.numbered import numbered
 from parquet_sink.devkit.broker import Broker, free_port
 from parquet_sink.devkit.target.process import TargetProcess
 from parquet_sink.spark.run_folder import MEMORY_FOLDER, PREFIX

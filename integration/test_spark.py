@@ -10,8 +10,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from integration.conftest import TopicFactory
 from integration.harness import Sink, ends
-from integration.test_run_basic import numbered, numbers
-from integration.test_run_kafka import forgotten
+from integration.numbered import forgotten, numbered, numbers
 from parquet_sink import spark as parquet_sink
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.errors import AnotherInstance

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from confluent_kafka.schema_registry.serde import SchemaId
 
-from integration.formats_records import CONNECT, message_class, record
+from integration.formats.records import CONNECT, message_class, record
 from integration.registry import RegistryServer, Stored
 from integration.wire import encode_avro, encode_json, encode_protobuf, framed
 from parquet_sink.convert.settings import ConverterKind

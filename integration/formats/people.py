@@ -3,7 +3,7 @@
 import json
 from typing import Any, Final
 
-from integration.formats_records import record
+from integration.formats.records import record
 from integration.registry import RegistryServer
 from integration.wire import encode_avro, encode_json
 

@@ -6,8 +6,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from integration.readers_columns import fields
-from integration.readers_samples import Row, Sample
+from integration.readers.columns import fields
+from integration.readers.samples import Row, Sample
 from parquet_sink.shape.settings import ShapeSettings
 
 _LEAVES: Final = {

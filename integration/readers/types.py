@@ -8,7 +8,7 @@ import pyarrow as pa
 from duckdb import sqltypes
 from pyspark.sql import types
 
-from integration.readers_columns import Column, fields, is_wide
+from integration.readers.columns import Column, fields, is_wide
 
 _DUCKDB: Final[Mapping[pa.DataType, sqltypes.DuckDBPyType]] = {
     pa.int32(): sqltypes.INTEGER,

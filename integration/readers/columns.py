@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from integration.readers_samples import Sample, Value, float32, unscaled
+from integration.readers.samples import Sample, Value, float32, unscaled
 
 MAX_SHARED_PRECISION: Final = 38
 

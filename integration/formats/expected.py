@@ -1,9 +1,9 @@
-"""What the records of `formats_records` are once they are uploaded: columns with their types, and rows."""
+"""What the records of `formats.records` are once they are uploaded: columns with their types, and rows."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from integration.formats_records import AT, DAY, PRICE, WHEN
+from integration.formats.records import AT, DAY, PRICE, WHEN
 
 TYPES: Final = {
     "id": "int64",

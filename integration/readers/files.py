@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from integration.readers_samples import Sample
+from integration.readers.samples import Sample
 from parquet_sink.convert.decoded import Decoded, Typed
 from parquet_sink.files.accumulator import Accumulator, Place
 from parquet_sink.files.rotation import Limits, Reason

@@ -7,8 +7,8 @@ from typing import cast
 
 import pyarrow as pa
 
-from integration.readers_columns import Column, canonical, fields, from_json, is_wide
-from integration.readers_samples import Value, unscaled
+from integration.readers.columns import Column, canonical, fields, from_json, is_wide
+from integration.readers.samples import Value, unscaled
 
 
 class Rough:

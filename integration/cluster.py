@@ -1,0 +1,131 @@
+"""A Spark standalone cluster on loopback: master and workers as processes, the package installed as pip leaves it."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Self
+
+import pyspark
+
+import parquet_sink
+from integration.crash import processes
+from integration.crash.processes import Process
+
+START_S: Final = 60.0
+_MASTER: Final = re.compile(r"Starting Spark master at (spark://\S+)")
+_EXECUTOR: Final = "CoarseGrainedExecutorBackend"
+
+
+def installed(folder: Path) -> Path:
+    """The Python of an environment that has the package in its own site-packages, and ours for everything else.
+
+    `.ci/run` installs the built wheel with all it needs; here that would take longer than the test.
+    """
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=60)
+    (site,) = (folder / "lib").glob("python*/site-packages")
+    shutil.copytree(Path(parquet_sink.__file__).parent, site / "parquet_sink")
+    (site / "others.pth").write_text(f"{Path(pyspark.__file__).parents[1]}\n")
+    return folder / "bin" / "python"
+
+
+class Cluster:
+    """A master and workers with one core each. mark: in the environment of all processes, executors included."""
+
+    def __init__(self, folder: Path, mark: str, workers: int = 2) -> None:
+        self._folder, self._mark, self._workers = folder, mark, workers
+        self._started: list[subprocess.Popen[bytes]] = []
+        self.master = ""
+
+    def __enter__(self) -> Self:
+        try:
+            log = self._start("master.Master", "--port", "0")
+            self.master = _said(log, _MASTER)[1]
+            logs = [
+                self._start(
+                    "worker.Worker", "--cores", "1", "--memory", "1g", "--work-dir", str(self._folder), self.master
+                )
+                for _ in range(self._workers)
+            ]
+            for log in logs:
+                _said(log, re.compile("Successfully registered with master"))
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *trouble: object) -> None:
+        for process in reversed(self._started):
+            process.kill()
+            process.wait()
+        for one in processes.of_run(self._mark):
+            processes.kill(one)
+
+    def executors(self) -> list[Process]:
+        """Java of the executors that live."""
+        return [one for one in processes.of_run(self._mark) if _EXECUTOR in one.command]
+
+    def _start(self, name: str, *arguments: str) -> Path:
+        log = self._folder / f"{len(self._started)}-{name}.log"
+        command = Path(pyspark.__file__).parent / "bin" / "spark-class"
+        with log.open("wb") as out:
+            process = subprocess.Popen(
+                [
+                    str(command),
+                    f"org.apache.spark.deploy.{name}",
+                    "--host",
+                    "127.0.0.1",
+                    "--webui-port",
+                    "0",
+                    *arguments,
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                env={**_without_python_path(), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "128m"}
+                | {"SPARK_WORKER_OPTS": "-XX:TieredStopAtLevel=1", processes.MARK: self._mark},
+                cwd=self._folder,
+            )
+        self._started.append(process)
+        return log
+
+
+def _without_python_path() -> Mapping[str, str]:
+    """Executors are to find the package where it is installed."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
+def _said(log: Path, words: re.Pattern[str]) -> re.Match[str]:
+    deadline = time.monotonic() + START_S
+    while (found := words.search(log.read_text(errors="replace"))) is None:
+        assert time.monotonic() < deadline, log.read_text(errors="replace")[-2_000:]
+        time.sleep(0.1)
+    return found
+
+
+@contextmanager
+def running(python: Path, master: str, folder: Path, arguments: list[str], more: Mapping[str, str]) -> Iterator[Path]:
+    """`parquet-sink run` on the cluster; yields its log. At the end it is stopped, and must end with status 0."""
+    log = folder / f"run-{time.monotonic_ns()}.log"
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [str(python), "-m", "parquet_sink", "run", "--master", master, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            env={**_without_python_path(), **more},
+            cwd=folder,
+        )
+    try:
+        yield log
+        process.terminate()
+        status = process.wait(90)
+        assert status == 0, log.read_text(errors="replace")[-3_000:]
+    finally:
+        process.kill()
+        process.wait()

@@ -1,0 +1,1 @@
+"""Records of each format, and the rows and reasons that they are expected to become."""
