@@ -15,5 +15,7 @@ RUN useradd --create-home sink && install --directory --owner=sink --group=sink 
 USER sink
 WORKDIR /home/sink
 ENV PYTHONUNBUFFERED=1
+# Java's classes of a start in one file (170 MB), which makes each start some seconds shorter.
+RUN python -m parquet_sink.spark.archive
 ENTRYPOINT ["parquet-sink"]
 CMD ["--help"]

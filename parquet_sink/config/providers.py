@@ -24,7 +24,7 @@ class Resolved:
     """Texts after the providers were asked.
 
     values: by key. shown: the same as written in the file. provided: keys whose value a provider gave. failed: keys
-    that have no value because a provider failed (told already).
+    that have no value because a provider failed (reported already).
     """
 
     values: Mapping[str, str] = field(repr=False)

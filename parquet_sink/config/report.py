@@ -1,4 +1,4 @@
-"""Collects what is wrong with a file, so that all of it is told at once."""
+"""Collects what is wrong with a file, so that all of it is reported at once."""
 
 import difflib
 import json

@@ -21,8 +21,8 @@ A connector is one file, in Java's properties form or as JSON (`{"name": ..., "c
 Kafka Connect and the EMS connector have it. Files are UTF-8. What all connectors of a process share stands in the
 worker file (`--worker`). `parquet-sink check FILE...` validates files without connecting to anything.
 
-- A wrong value is told as `Invalid [key]. reason`, all of a file at once, and nothing starts.
-- A key that is unknown, removed or without effect is told as a warning, with the nearest known key.
+- A wrong value is reported as `Invalid [key]. reason`, all of a file at once, and nothing starts.
+- A key that is unknown, removed or without effect is reported as a warning, with the nearest known key.
 - A key or value whose feature is not built yet is refused by name, never ignored.
 - A blank value counts as absent. Choices may be written in any case.
 

@@ -40,7 +40,7 @@ class Loaded:
 def load(properties: Mapping[str, str], worker: Worker, *, source: str) -> Loaded:
     """Validate a connector's keys on top of the worker's defaults; everything wrong is found at once.
 
-    source: the file's name, for messages. Of a file whose connector class is not there only that can be told.
+    source: the file's name, for messages. Of a file whose connector class cannot be found only that is reported.
     """
     report = Report()
     resolved = resolve(properties, worker.machine, report)

@@ -43,7 +43,7 @@ def check(own: Values, worker: Values, source: str, machine: Machine, report: Re
 
 
 def _absent(side: Side, own: Values, worker: Values, source: str, report: Report) -> None:
-    """A wrong name in the connector file was told when the file was read."""
+    """A wrong name in the connector file was reported when the file was read."""
     key = f"{side}.converter"
     inherited = worker.text(key) if key in worker.given else None
     if key in own.given:

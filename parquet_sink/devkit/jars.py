@@ -30,6 +30,7 @@ from urllib.parse import urlsplit
 from xml.sax.saxutils import quoteattr
 
 from parquet_sink.errors import SetupError
+from parquet_sink.process.cache import cache_folder
 from parquet_sink.process.java_home import find_java
 
 Report = Callable[[str], None]
@@ -74,14 +75,6 @@ def read_lock(path: Path = LOCK_FILE) -> Lock:
     """The lock file that this package ships."""
     content = json.loads(path.read_text())
     return Lock(content["kafka"], tuple(Jar(**jar) for jar in content["jars"]))
-
-
-def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Where downloads live: PARQUET_SINK_CACHE, or `parquet-sink` in the user's cache folder."""
-    if own := environment.get("PARQUET_SINK_CACHE"):
-        return Path(own).expanduser().absolute()
-    base = environment.get("XDG_CACHE_HOME")
-    return (Path(base) if base and Path(base).is_absolute() else Path("~/.cache").expanduser()) / "parquet-sink"
 
 
 def repository(environment: Mapping[str, str] = os.environ) -> str:

@@ -4,14 +4,11 @@ Batches of records are what the reading thread of a Spark task hands to the one 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
-
-from parquet_sink.model.rejected import Rejected
 
 Header = tuple[str, bytes | None]
 
@@ -71,14 +68,6 @@ class RecordBatch:
         """The headers of one record; None when they were not asked for, or cannot be read."""
         found = None if self.headers is None else self.headers[index].as_py()
         return None if found is None else tuple((one["key"], one["value"]) for one in found)
-
-    def complete(self, rejected: Rejected) -> Rejected:
-        """A rejected record of this batch with its key and headers, as far as they were asked for."""
-        if self.keys is None and self.headers is None:
-            return rejected
-        index = pc.index(self.offsets, rejected.offset).as_py()
-        key = None if self.keys is None else self.keys[index].as_py()
-        return replace(rejected, key=key, headers=self.headers_of(index))
 
     @classmethod
     def of(

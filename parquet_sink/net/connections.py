@@ -49,11 +49,26 @@ class _Timed:
         if deadline is not None and self.sock is not None:
             deadline.has_connection(self)
             self.timeout = deadline.answer_seconds
+        cut: ssl.SSLEOFError | None = None
         try:
             super().request(*arguments, **options)  # type: ignore[misc]
+        except ssl.SSLEOFError as error:
+            cut = error
         finally:
             if deadline is not None:
                 deadline.request_sent()
+        if cut is not None:
+            raise self._alert() or cut
+
+    def _alert(self) -> ssl.SSLError | None:
+        """Why the server ended TLS while we wrote, if it said so: TLS 1.3 refuses a client's certificate only then."""
+        try:
+            self.sock.recv(1)
+        except ssl.SSLError as error:
+            return None if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError) else error
+        except OSError:
+            pass
+        return None
 
     def getresponse(self) -> Any:
         try:

@@ -91,7 +91,7 @@ class RangeFlush:
         try:
             for item in self.shaper.shape(batch, across_rejected=self._policy.sets_aside):
                 if isinstance(item, Rejected):
-                    self._reject(batch.complete(item))
+                    self._reject(item)
                 else:
                     self._write(item, oldest)
                 if self.ended:

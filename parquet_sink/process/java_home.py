@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -23,13 +24,20 @@ def find_java(environment: Mapping[str, str] = os.environ) -> str:
     if java is None:
         where = f"in JAVA_HOME ({home})" if home else "on the PATH"
         raise SetupError(f"Java {JAVA_MINIMUM} or newer is needed, and no java was found {where}. {_JAVA_CURE}")
-    answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
-    version = java_version(answer.stderr + answer.stdout)
+    text, status = version_text(java)
+    version = java_version(text)
     if version is None:
-        raise SetupError(f"{java} does not tell its version (exit status {answer.returncode}). {_JAVA_CURE}")
+        raise SetupError(f"{java} does not tell its version (exit status {status}). {_JAVA_CURE}")
     if version < JAVA_MINIMUM:
         raise SetupError(f"{java} is Java {version}, and {JAVA_MINIMUM} or newer is needed. {_JAVA_CURE}")
     return java
+
+
+@cache
+def version_text(java: str) -> tuple[str, int]:
+    """What `java -version` writes, and its exit status; asked once, since it starts a Java."""
+    answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    return answer.stderr + answer.stdout, answer.returncode
 
 
 def java_version(text: str) -> int | None:

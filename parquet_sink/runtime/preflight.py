@@ -20,6 +20,7 @@ from parquet_sink.kafka.client.check import problems as client_problems
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.net.tls import tls_context
 from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.directory.target import ENDPOINT_KEY, unusable
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.trust import authorities
@@ -75,7 +76,7 @@ def _kafka(kafka: KafkaSettings, worker: Worker, found: _Found) -> None:
 def _target(settings: TargetSettings, environment: Mapping[str, str], found: _Found) -> None:
     if isinstance(settings, PushSettings):
         _authorities(settings.ca_file, environment, found)
-    elif (reason := unusable(settings)) is not None:
+    elif isinstance(settings, DirectorySettings) and (reason := unusable(settings)) is not None:
         found.connector[f"Invalid [{ENDPOINT_KEY}]. {reason}"] = None
 
 

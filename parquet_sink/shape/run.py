@@ -52,38 +52,33 @@ class Run:
         return [0, *begins[most - 1 :: most].to_pylist(), len(self.offsets)]
 
 
-@dataclass(frozen=True)
 class Records:
-    """The records of a block whose positions count."""
+    """The records of a batch that have a value, or all with tombstones=True. Positions count these."""
 
-    topic: str
-    partition: int
-    offsets: pa.Int64Array
-    timestamps: pa.Int64Array
-    values: pa.BinaryArray
-
-    @classmethod
-    def of(cls, block: RecordBatch) -> "Records":
-        """The records of the block that have a value: no tombstones."""
-        live = block.values.is_valid()
-        offsets, timestamps, values = block.offsets, block.timestamps, block.values
-        if live.false_count:
-            offsets, timestamps, values = offsets.filter(live), timestamps.filter(live), values.filter(live)
-        return cls(block.topic, block.partition, offsets, timestamps, values)
-
-    @classmethod
-    def with_tombstones(cls, block: RecordBatch) -> "Records":
-        """All records of the block."""
-        return cls(block.topic, block.partition, block.offsets, block.timestamps, block.values)
+    def __init__(self, batch: RecordBatch, *, tombstones: bool = False) -> None:
+        self._batch = batch if tombstones or not batch.values.null_count else _where(batch, batch.values.is_valid())
+        self.partition = batch.partition
+        self.offsets, self.timestamps, self.values = self._batch.offsets, self._batch.timestamps, self._batch.values
 
     def __len__(self) -> int:
         return len(self.offsets)
 
     def rejected(self, index: int, stage: Stage, reason: str) -> Rejected:
         """One record as a rejected one."""
-        offset, timestamp = self.offsets[index].as_py(), self.timestamps[index].as_py()
-        value = self.values[index].as_py()
-        return Rejected(self.topic, self.partition, offset, stage, reason, value=value, timestamp_ms=timestamp)
+        batch = self._batch
+        key = None if batch.keys is None else batch.keys[index].as_py()
+        return Rejected(
+            *(batch.topic, batch.partition, batch.offsets[index].as_py(), stage, reason),
+            *(key, batch.values[index].as_py(), batch.headers_of(index), batch.timestamps[index].as_py()),
+        )
+
+
+def _where(batch: RecordBatch, mask: pa.BooleanArray) -> RecordBatch:
+    keys, headers = (None if array is None else array.filter(mask) for array in (batch.keys, batch.headers))
+    return RecordBatch(
+        *(batch.topic, batch.partition, batch.offsets.filter(mask), batch.timestamps.filter(mask)),
+        *(batch.values.filter(mask), keys, headers),
+    )
 
 
 def to_run(

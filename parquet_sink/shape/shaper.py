@@ -97,13 +97,13 @@ class Shaper:
     def _decoded(self, block: RecordBatch) -> tuple[Records, tuple[Piece, ...], dict[int, Rejection]]:
         """Records, their decoded and transformed values, and why some of them have none."""
         if self._transforms is None:
-            records = Records.of(block)
+            records = Records(block)
             decoded = self._decoder.decode(records.values)
             invalid = {at: Rejection(Stage.VALUE_CONVERTER, reason) for at, reason in decoded.invalid.items()}
             return records, decoded.pieces, invalid
         found = self._transforms.apply(block, self._decoder)
         rejected = {at: Rejection(stage, reason) for at, (stage, reason) in found.rejected.items()}
-        return Records.with_tombstones(block), found.values, rejected
+        return Records(block, tombstones=True), found.values, rejected
 
     def _reading(self) -> Reading:
         """What the decoder must know of the settings."""

@@ -35,7 +35,7 @@ _DEAF: Final = 'trap "" HUP INT TERM; exec "$@"'
 
 
 class Java:
-    """The process, from `launch` to `end`. folder: for all its temporary files. ours: the run folder, removed with it.
+    """The process, from `launch` to `end`. folder: for all its temporary files. run_folder: removed with it.
 
     A session of its own keeps signals for the program's process group away; a service manager that signals each
     process finds it deaf. It ends when its input does; should that take too long, or the program die, it is killed.
@@ -66,6 +66,7 @@ class Java:
     def _start(self, command: Sequence[str], told: Path) -> None:
         if self._given_up:
             raise SetupError("Spark was given up before it started.")
+        self._forget()
         environment = {
             **os.environ,
             "TMPDIR": str(self._folder),
@@ -85,6 +86,14 @@ class Java:
         self._relay = logs.relay(self._process.stdout, self._last)
         if self._given_up:  # meanwhile
             self._process.kill()
+
+    def _forget(self) -> None:
+        """One that has ended, for another to take its place."""
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+        if self._tether is not None:
+            self._tether.let_go()
+        self._last.clear()
 
     def _wait_for(self, told: Path) -> None:
         assert self._process is not None
@@ -109,6 +118,16 @@ class Java:
         except subprocess.TimeoutExpired:
             return False
         return True
+
+    @property
+    def pid(self) -> int | None:
+        """The process id, None before the launch."""
+        return None if self._process is None else self._process.pid
+
+    @property
+    def crashed(self) -> bool:
+        """Whether a signal ended it, and not one of ours."""
+        return self._process is not None and (self._process.poll() or 0) < 0 and not self._given_up
 
     def kill(self) -> None:
         """Ends it at once. A launch under way fails, one that comes is refused."""

@@ -8,12 +8,14 @@ import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from parquet_sink.errors import SetupError
 from parquet_sink.process import logs
+from parquet_sink.spark import archive
 from parquet_sink.spark.forks.host import ForkServer
 from parquet_sink.spark.java import Java
 from parquet_sink.spark.program import register
@@ -98,12 +100,29 @@ class Session:
         _set_environment(local)
         if local:  # executors elsewhere start Python by its path
             os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = self._forks.start()
-        conf = SparkConf(loadDefaults=False).setMaster(self.master)
-        for key, value in self._settings(local).items():
-            conf.set(key, value)
-        context = SparkContext(conf=conf, gateway=self.java.launch(conf))
+        conf, gateway = self._launched(local)
+        context = SparkContext(conf=conf, gateway=gateway)
         log.debug("start: the Spark context is ready")
         vars(context._accumulatorServer)["handle_error"] = _said_elsewhere  # noqa: SLF001 - prints a trace otherwise
+
+    def _launched(self, local: bool) -> tuple[SparkConf, Any]:
+        """Java, with the archive of its classes if there is one; without when Java crashes over it."""
+        found = archive.usable(JAVA_OPTIONS)
+        conf = self._conf(local, found)
+        try:
+            return conf, self.java.launch(conf)
+        except SetupError:
+            if found is None or not self.java.crashed:
+                raise
+            archive.discard(found)
+            conf = self._conf(local, None)
+            return conf, self.java.launch(conf)
+
+    def _conf(self, local: bool, classes: Path | None) -> SparkConf:
+        conf = SparkConf(loadDefaults=False).setMaster(self.master)
+        for key, value in self._settings(local, classes).items():
+            conf.set(key, value)
+        return conf
 
     def open(self) -> SparkSession:
         """The session; it is known to the thread that asks, in which queries are to be started."""
@@ -112,12 +131,14 @@ class Session:
         log.debug("start: the session is ready")
         return self._spark
 
-    def _settings(self, local: bool) -> dict[str, str]:
+    def _settings(self, local: bool, classes: Path | None) -> dict[str, str]:
         for key in FORCED.keys() & self._extra.keys():
             if self._extra[key] != FORCED[key]:
                 log.warning("--conf %s=%s is not honoured: it is %s here", key, self._extra[key], FORCED[key])
         settings = {**SETTINGS, **_folders(self._folder), **(_loopback() if local else {}), **self._extra, **FORCED}
         settings["spark.driver.extraJavaOptions"] += f' "-Djava.io.tmpdir={self._folder}"'
+        if classes is not None and "SharedArchiveFile" not in settings["spark.driver.extraJavaOptions"]:
+            settings["spark.driver.extraJavaOptions"] += f" {archive.options(classes)}"
         return settings
 
     def hush(self) -> None:

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from typing import Final
 
 from parquet_sink.targets.directory.settings import DirectorySettings
+from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.settings import TargetSettings
 from parquet_sink.targets.target import Target
 
@@ -21,9 +22,11 @@ def open_target(settings: TargetSettings) -> Target:
         from parquet_sink.targets.directory.target import DirectoryTarget
 
         return DirectoryTarget(settings)
-    from parquet_sink.targets.push.target import PushTarget
+    if isinstance(settings, PushSettings):
+        from parquet_sink.targets.push.target import PushTarget
 
-    return PushTarget(settings)
+        return PushTarget(settings)
+    return settings.open()
 
 
 def target_for(settings: TargetSettings) -> Target:

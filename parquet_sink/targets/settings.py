@@ -1,13 +1,32 @@
 """What a target is set up with: which one it is, and how patient uploads are. Durations are milliseconds."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.push.settings import PushSettings
 
+if TYPE_CHECKING:  # planners know settings, and no targets
+    from parquet_sink.targets.target import Target
+
 ErrorPolicy = Literal["THROW", "RETRY"]
-TargetSettings = PushSettings | DirectorySettings
+
+
+class OtherTargetSettings(Protocol):
+    """Settings of a target that a connector class of another package brings: a frozen dataclass, handed over by value.
+
+    target_table: what the target makes of the files, for messages.
+    """
+
+    @property
+    def target_table(self) -> str: ...
+
+    def open(self) -> "Target":
+        """A target of its own for the caller, who closes it. Raises InvalidConfiguration."""
+        ...
+
+
+TargetSettings = PushSettings | DirectorySettings | OtherTargetSettings
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,8 @@
 """Batches of records: built from lists."""
 
-from dataclasses import replace
-
 import pytest
 
 from parquet_sink.model.records import HEADERS, VALUES_ONLY, RecordBatch, RecordParts
-from parquet_sink.model.rejected import Rejected, Stage
 
 
 def test_a_batch_holds_what_it_was_made_of() -> None:
@@ -48,14 +45,3 @@ def test_what_is_read_is_what_any_of_them_asks_for() -> None:
     keys, headers = RecordParts(keys=True), RecordParts(headers=True)
     assert VALUES_ONLY | VALUES_ONLY == VALUES_ONLY
     assert VALUES_ONLY | keys | headers == keys | headers == RecordParts(keys=True, headers=True)
-
-
-def test_a_rejected_record_is_completed() -> None:
-    """It gets its own key and headers, if they were asked for."""
-    rejected = Rejected("orders", 3, 9, Stage.SHAPE, "it is odd", value=b"x")
-    bare = RecordBatch.of("orders", 3, [5, 9], [1, 2], [b"", b"x"])
-    assert bare.complete(rejected) is rejected
-    keys = RecordBatch.of("orders", 3, [5, 9], [1, 2], [b"", b"x"], [b"j", b"k"])
-    assert keys.complete(rejected) == replace(rejected, key=b"k")
-    both = RecordBatch.of("orders", 3, [5, 9], [1, 2], [b"", b"x"], [b"j", None], [None, [("a", b"1")]])
-    assert both.complete(rejected) == replace(rejected, headers=(("a", b"1"),))

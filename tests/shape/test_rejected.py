@@ -130,6 +130,17 @@ def test_a_rejected_record_tells_where_it_came_from() -> None:
     assert keyless.reason.startswith("connect.ems.data.primary.key: column id is null")
 
 
+def test_a_rejected_record_has_its_key_and_headers_where_they_were_read() -> None:
+    """They stand beside the right value, tombstones before it left out."""
+    headers = [[], [("h", b"1"), ("h", None)], None]
+    block = RecordBatch.of("t", 0, [1, 2, 3], [0, 0, 0], [None, b"junk", b"{"], [b"k1", b"k2", None], headers)
+    first, second = Shaper(BARE).shape(block)
+    assert isinstance(first, Rejected)
+    assert isinstance(second, Rejected)
+    assert (first.offset, first.key, first.headers) == (2, b"k2", (("h", b"1"), ("h", None)))
+    assert (second.offset, second.key, second.headers) == (3, None, None)
+
+
 @pytest.mark.parametrize("across", [True, False])
 def test_few_rejects_among_many_keep_the_rest_together(across: bool) -> None:
     """With 1 % of invalid records the others are read at once all the same, and with `across` in one run a block."""

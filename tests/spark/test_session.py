@@ -2,8 +2,15 @@
 
 import importlib.util
 import re
+from pathlib import Path
+from typing import Any
 
-from parquet_sink.spark.session import FORCED, SETTINGS
+import pytest
+from pyspark import SparkConf
+
+from parquet_sink.errors import SetupError
+from parquet_sink.spark import session
+from parquet_sink.spark.session import FORCED, SETTINGS, Session
 
 
 def test_every_setting_has_a_name_that_spark_reads() -> None:
@@ -18,3 +25,41 @@ def test_workers_come_from_our_daemon_and_are_used_again() -> None:
     assert module == "parquet_sink.spark.daemon"
     assert importlib.util.find_spec(module) is not None
     assert SETTINGS["spark.python.worker.reuse"] == "true"
+
+
+class Crashing:
+    """Java that a signal ends when it is given an archive. crashed: whether one did."""
+
+    def __init__(self, *, by_signal: bool) -> None:
+        self.crashed = False
+        self.launched: list[bool] = []
+        self._by_signal = by_signal
+
+    def launch(self, conf: SparkConf) -> Any:
+        with_archive = "SharedArchiveFile" in str(conf.get("spark.driver.extraJavaOptions"))
+        self.launched.append(with_archive)
+        self.crashed = with_archive and self._by_signal
+        if with_archive:
+            raise SetupError("Java ended")
+        return "gateway"
+
+
+@pytest.mark.parametrize(("by_signal", "launched"), [(True, [True, False]), (False, [True])])
+def test_java_that_crashes_over_an_archive_is_started_without(
+    by_signal: bool, launched: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The archive is thrown away; Java that ends in order was given a wrong setting, which a second start keeps."""
+    found = tmp_path / "a.jsa"
+    found.touch()
+    monkeypatch.setattr(session.archive, "usable", lambda java_options: found)
+    monkeypatch.setattr("pyspark.SparkContext._jvm", None)
+    started = Session(None, tmp_path)
+    java = Crashing(by_signal=by_signal)
+    monkeypatch.setattr(started, "java", java)
+    if by_signal:
+        assert started._launched(local=True)[1] == "gateway"
+    else:
+        with pytest.raises(SetupError):
+            started._launched(local=True)
+    assert java.launched == launched
+    assert found.exists() is not by_signal

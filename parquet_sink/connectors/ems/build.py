@@ -1,4 +1,4 @@
-"""From checked values to settings. Nothing is judged here: everything wrong was told before."""
+"""From checked values to settings. Nothing is judged here: everything wrong was reported before."""
 
 import posixpath
 from typing import cast

@@ -7,6 +7,7 @@ and never a try for each.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +33,9 @@ FEWEST = 64
 
 SMALLEST = 256
 """A failed try of so many records or fewer is not halved."""
+
+FIRST = 256
+"""Records that a profile is begun with."""
 
 FEW = 1_000
 """When more than one record in so many was odd, the next block is not tried as a whole: that would fail."""
@@ -77,6 +81,8 @@ class JsonDecoder:
         if live.false_count:
             values, positions = values.filter(live), positions.filter(live)
         size = values.nbytes / max(len(values), 1)
+        if not self._profile.fields:
+            self._learn_first(values)
         found = None
         if not self._odd_ones and len(values) >= FEWEST and self._is_worth_it(size):
             found = self._at_once(values, self._profile.schema)
@@ -85,6 +91,12 @@ class JsonDecoder:
         gathered = _Gathered(values, positions, bool(self._profile.lists))
         gathered.read(found, np.arange(len(values)))
         return gathered.decoded()
+
+    def _learn_first(self, values: pa.BinaryArray) -> None:
+        """Learn from some records, so that a topic's first block may be read at once."""
+        for value in values.slice(0, FIRST).to_pylist():
+            with suppress(InvalidValue):
+                self._profile.learn(parse(value))
 
     def _empty(self) -> JsonProfile:
         return JsonProfile(self._reading.discard_lists, self._reading.ignore_case)

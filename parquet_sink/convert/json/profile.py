@@ -115,8 +115,8 @@ class JsonProfile:
         if known is new or (known is float and new is int):
             return True
         if known is None:
-            if not key or self.size >= MAX_FIELDS or len(key) > MAX_NAME:
-                return False
+            if not key or "\0" in key or self.size >= MAX_FIELDS or len(key) > MAX_NAME:
+                return False  # PyArrow's reader (26.0) confuses names that end in NUL
         elif known is not NoneType and not (known is int and new is float):
             return False
         if new is not NoneType and self._ignore_case and _has_twin(fields, key):

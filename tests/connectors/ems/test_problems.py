@@ -1,0 +1,278 @@
+"""Connector files: what each mistake is answered."""
+
+import re
+
+import pytest
+
+from parquet_sink.config.key import Type
+from parquet_sink.connectors.ems.keys import EMS_KEYS
+from parquet_sink.connectors.loading import check_unique, load
+from parquet_sink.errors import InvalidConfiguration
+from tests.connectors.ems.connector_files import CANARY, GOOD, WORKER, E, load_file
+
+WHOLE = "is not a whole number; write digits only"
+
+
+PROBLEMS = [
+    ("topics", None, "Neither topics nor topics.regex is set; name the topics to read."),
+    ("topics", " , ", "It names no topic; name the topics to read."),
+    ("topics.regex", "o.*", None),
+    ("tasks.max", "0", '"0" is less than 1; give 1 or more.'),
+    (
+        "connector.class",
+        "io.x.S3Sink",
+        (
+            '"io.x.S3Sink" is no connector class known here; known are parquet_sink.EmsSink, '
+            "com.celonis.kafka.connect.ems.sink.EmsSinkConnector. Write one of them, or install the Python package "
+            "that has it."
+        ),
+    ),
+    ("name", "a\tb", '"a\\tb" holds control characters; remove them.'),
+    (
+        f"{E}endpoint",
+        None,
+        (
+            "It is missing; give the full URL of the push API, https://<team>.<realm>.celonis.cloud/"
+            "continuous-batch-processing/api/v1/<pool-id>/items."
+        ),
+    ),
+    (
+        f"{E}endpoint",
+        "https://<<team>>.celonis.cloud/x",
+        "It still holds template text (<<...>>); write the URL of your own team, realm and data pool.",
+    ),
+    (
+        f"{E}endpoint",
+        "ftp://h/x",
+        '"ftp://h/x" is no valid URL; write it as https://<team>.<realm>.celonis.cloud/<path>.',
+    ),
+    (
+        f"{E}endpoint",
+        "https:///x",
+        '"https:///x" is no valid URL; write it as https://<team>.<realm>.celonis.cloud/<path>.',
+    ),
+    (
+        f"{E}endpoint",
+        "http://h/x",
+        (
+            '"http://h/x" would carry the credential in clear; use https, or permit http with '
+            "connect.ems.endpoint.allow.http=true."
+        ),
+    ),
+    (
+        f"{E}endpoint",
+        f"https://u:{CANARY}@h/x",
+        "It holds a user or password; remove them, the credential belongs in connect.ems.authorization.key.",
+    ),
+    (
+        f"{E}endpoint",
+        "${env:URL}",
+        (
+            '"${env:URL}" would carry the credential in clear; use https, or permit http with '
+            "connect.ems.endpoint.allow.http=true."
+        ),
+    ),
+    (
+        f"{E}authorization.key",
+        CANARY,
+        'It must begin with "AppKey" or "Bearer" (case counts); write AppKey <key> or Bearer <key>.',
+    ),
+    (
+        f"{E}authorization.key",
+        f"AppKey {CANARY}\nX: y",
+        "It holds characters that no HTTP header can carry; write printable ASCII on one line.",
+    ),
+    (f"{E}target.table", "  ", "It is missing; give the name of the table that the target fills."),
+    (f"{E}commit.size.bytes", "99999", '"99999" is less than 100000; give 100000 or more.'),
+    (f"{E}commit.records", "0", '"0" is less than 1; give 1 or more.'),
+    (f"{E}commit.records", "1e3", f'"1e3" {WHOLE}, 1 or more.'),
+    (f"{E}commit.records", "2147483648", '"2147483648" is more than 2147483647; give 1 or more.'),
+    (f"{E}commit.records", "${env:SECRET}", f'"${{env:SECRET}}" {WHOLE}, 1 or more.'),
+    (f"{E}commit.interval.ms", "999", '"999" is less than 1000; give 1000 or more.'),
+    (f"{E}tmp.dir", "/a/file", '"/a/file" is a file; name a folder.'),
+    (f"{E}tls.ca.file", "/no.pem", 'There is no file "/no.pem"; name an existing PEM file.'),
+    (
+        f"{E}data.primary.key",
+        "a,1b",
+        (
+            '"1b" cannot be a primary key\'s name; it must begin with a letter or _ and go on '
+            "with letters, digits and _ (names are those after flattening)."
+        ),
+    ),
+    (f"{E}data.fallback.varchar.length", "0", '"0" is less than 1; give 1 to 65000.'),
+    (f"{E}data.fallback.varchar.length", "-2", '"-2" is less than 1; give 1 to 65000.'),
+    (f"{E}data.fallback.varchar.length", "65001", '"65001" is more than 65000; give 1 to 65000.'),
+    (f"{E}max.retries", "0", '"0" is less than 1; give 1 or more.'),
+    (f"{E}retry.interval", "100", '"100" is less than 1000; give 1000 or more.'),
+    (f"{E}allow.null.pk", "yes", '"yes" is neither true nor false; write one of them.'),
+    (
+        f"{E}error.policy",
+        "RETRYY",
+        '"RETRYY" is not one of THROW, RETRY; write one of them. Did you mean RETRY?',
+    ),
+    (
+        f"{E}parquet.compression.codec",
+        "brotli",
+        '"brotli" is not one of snappy, zstd, gzip, lz4, none; write one of them.',
+    ),
+    (f"{E}proxy.auth.type", "NTLM", '"NTLM" is not BASIC; write it, or remove the key.'),
+    (f"{E}proxy.port", "70000", '"70000" is more than 65535; give 1 to 65535.'),
+    (
+        f"{E}error.policy",
+        "continue",
+        (
+            '"continue" is not built yet: it would pass over records, and there is no '
+            "dead-letter store yet to keep them; use RETRY or THROW."
+        ),
+    ),
+    (
+        f"{E}error.policy.continue.on.invalid.input",
+        "true",
+        (
+            '"true" is not built yet: there is no dead-letter store yet '
+            "to keep such records; set false: the connector then stops at an invalid record and names it."
+        ),
+    ),
+    (
+        f"{E}obfuscation.fields",
+        "",
+        "It is empty; name the fields to obfuscate, or remove the key.",
+    ),
+    (
+        f"{E}obfuscation.fields",
+        " , ",
+        "It names no field; name the fields to obfuscate, or remove the key.",
+    ),
+    (
+        f"{E}obfuscation.fields",
+        "a,b..c",
+        '"b..c" has a step without a name; write names with single full stops between.',
+    ),
+    (f"{E}obfuscation.fields", "a.b,ab,a", '"a" and "a.b" overlap; keep one of them.'),
+    (f"{E}flattener.jsonblob.chunks", "0", '"0" is less than 1; give 1 to 2000.'),
+    (
+        "transforms",
+        "insert",
+        (
+            "Its feature is not built yet: remove it, and transform records before they reach the "
+            "topic or after they reached the target."
+        ),
+    ),
+    (
+        "predicates",
+        "p",
+        (
+            "Its feature is not built yet: remove it, and transform records before they reach the topic or "
+            "after they reached the target."
+        ),
+    ),
+    (
+        "errors.tolerance",
+        "all",
+        (
+            '"all" is not built yet: there is no dead-letter store yet to keep such records; set '
+            "none: the connector then stops at an invalid record and names it."
+        ),
+    ),
+    (
+        "errors.deadletterqueue.topic.name",
+        "dlq",
+        (
+            "Its feature is not built yet: there is no dead-letter store yet; "
+            "remove it: the connector then stops at an invalid record and names it."
+        ),
+    ),
+    (
+        "value.converter",
+        None,
+        (
+            "It is set neither here nor in the worker file; name the records' converter, for plain JSON objects "
+            "org.apache.kafka.connect.json.JsonConverter with value.converter.schemas.enable=false."
+        ),
+    ),
+    (
+        "consumer.override.enable.auto.commit",
+        "true",
+        "It is true, but committing offsets at a poll would lose records at a crash; set false or remove the key.",
+    ),
+    (
+        "consumer.override.value.deserializer",
+        "x.S",
+        "Records are always read as bytes and decoded by value.converter; remove it.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "reason"), PROBLEMS)
+def test_a_wrong_value_is_told_with_cause_and_cure(key: str, value: str | None, reason: str | None) -> None:
+    """One message for each mistake, naming the key and never a secret."""
+    loaded = load_file({key: value})
+    wanted = (
+        (f"Invalid [{key}]. {reason}",)
+        if reason
+        else ("Invalid [topics]. Both topics and topics.regex are set; keep one of them.",)
+    )
+    assert loaded.problems == wanted
+    assert loaded.settings is None
+    with pytest.raises(InvalidConfiguration) as caught:
+        loaded.require()
+    assert str(caught.value) == f"{wanted[0]} (in f.properties)"
+    assert CANARY not in repr(loaded) + repr(caught.value)
+
+
+def test_all_problems_of_a_file_are_told_at_once() -> None:
+    """Nothing hides behind the first mistake."""
+    loaded = load({f"{E}flattener.enable": "false", f"{E}flattener.jsonblob.chunks": "4"}, WORKER, source="f")
+    keys = [re.findall(r"Invalid \[(.*?)\]", problem)[0] for problem in loaded.problems]
+    required = ["endpoint", "authorization.key", "target.table", "commit.size.bytes", "commit.records"]
+    assert sorted(keys) == sorted(
+        [f"{E}{name}" for name in (*required, "commit.interval.ms", "flattener.enable")]
+        + [f"{E}data.fallback.varchar.length", "topics", "value.converter"]
+    )
+
+
+def test_discarding_collections_needs_the_flattener() -> None:
+    """The error names the key that would have to change."""
+    loaded = load_file({f"{E}flattener.enable": "false", f"{E}flattener.collections.discard": "true"})
+    assert loaded.problems == (
+        f"Invalid [{E}flattener.enable]. It is false, but {E}flattener.collections.discard needs it; set true.",
+    )
+
+
+def test_a_failed_placeholder_is_told_once() -> None:
+    """A required key whose placeholder cannot be filled is not called missing too."""
+    for key in ("topics", "value.converter", f"{E}endpoint", f"{E}authorization.key"):
+        assert load_file({key: "${env:NONE}"}).problems == (
+            f"Invalid [{key}]. ${{env:NONE}}: the environment variable NONE is not set; set it before the start.",
+        )
+
+
+def test_one_name_for_two_connectors_is_refused_naming_both_files() -> None:
+    """Two of one name would share a group and a folder; two of one group would share offsets."""
+    first, second = load_file(), load(dict(GOOD), WORKER, source="g.json")
+    assert check_unique([first, second]) == (
+        'Invalid [name]. "orders" is used by f.properties and g.json; give each connector its own.',
+    )
+    third = load({**GOOD, "name": "x", "consumer.override.group.id": "connect-orders"}, WORKER, source="h.json")
+    assert check_unique([first, third]) == (
+        (
+            'Invalid [consumer.override.group.id]. "connect-orders" is used by f.properties and h.json; give '
+            "each connector "
+            "its own."
+        ),
+    )
+    assert check_unique([first, load({**GOOD, "name": "y"}, WORKER, source="i.json")]) == ()
+
+
+def test_a_canary_in_every_key_shows_nowhere_but_in_its_own_message() -> None:
+    """Secrets set in clear or by a provider are in no repr, message or warning, whatever is wrong around them."""
+    secrets = [key.name for key in EMS_KEYS if key.type is Type.PASSWORD]
+    secrets += ["consumer.override.sasl.jaas.config", "consumer.override.ssl.keystore.key", f"{E}proxy.auth.passwrd"]
+    loaded = load_file(dict.fromkeys(secrets, CANARY))
+    by_provider = load_file({key.name: "${env:SECRET}" for key in EMS_KEYS if not key.is_prefix})
+    good = load_file({**dict.fromkeys(secrets, CANARY), f"{E}authorization.key": f"AppKey {CANARY}"})
+    assert loaded.problems
+    assert by_provider.problems
+    assert good.settings is not None
+    for one in (loaded, by_provider, good):
+        assert CANARY not in repr(one) + str(one)
