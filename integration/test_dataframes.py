@@ -1,6 +1,11 @@
 """The sink for any DataFrame: the program of docs/pyspark.md, twice over one checkpoint, and what ends a batch."""
 
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -137,6 +142,7 @@ def test_a_save_arrives(sink: Sink, tmp_path: Path) -> None:
         save("select id, id * 2 as v from range(0, 10, 1, 2)")
         assert sorted(row["id"] for row in sink.rows()) == list(range(10))
         assert all("_save-" in name for name in names(sink))
+        assert list(sink.tmp_dir.rglob("save-*")) == []
         with pytest.raises(PySparkException, match=r"Spark partition 0, row 1: .*data.primary.key: column id is null"):
             save("select if(id = 1, null, id) as id, 1 as v from range(0, 3, 1, 1)")
         with pytest.raises(PySparkException, match=r"mode\('append'\)"):
@@ -161,3 +167,46 @@ def test_records_of_the_source_become_columns(sink: Sink, broker: Broker, topic:
         assert start(frame, options, tmp_path / "c").awaitTermination(WAIT_S)
     assert sorted((row["offset"], row["tens"]) for row in sink.rows()) == [(n, n * 10) for n in range(6)]
     assert sink.offsets(name) == [6]
+
+
+PROGRAM = """
+import sys
+from pyspark.sql import SparkSession
+from parquet_sink import spark as parquet_sink
+
+file, table, checkpoint = sys.argv[1:]
+session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+parquet_sink.register(session)
+with parquet_sink.dataframes(file) as options:
+    stream = session.readStream.schema("id long").option("maxFilesPerTrigger", 1).parquet(table)
+    writer = stream.writeStream.format("parquet_sink").options(**options).option("checkpointLocation", checkpoint)
+    writer.trigger(availableNow=True).start().awaitTermination()
+"""
+
+
+@pytest.mark.soak
+def test_a_program_that_is_killed_sends_its_batch_again(sink: Sink, tmp_path: Path) -> None:
+    """After kill -9 in the middle of a batch, the next run over the checkpoint sends the same names and contents."""
+    table = tmp_path / "table"
+    for first in (0, 10, 20):
+        sink.spark.range(first, first + 10, 1, 1).write.mode("append").parquet(str(table))
+    file, program = connector_file(sink, tmp_path), tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    command = [sys.executable, str(program), file, str(table), str(tmp_path / "checkpoint")]
+    sink.target.client.order_faults({"latency_s": 60.0, "match": "batch-1_partition-0_firstRow-4_"})
+    with subprocess.Popen(command, cwd=tmp_path, start_new_session=True) as killed:
+        deadline = time.monotonic() + WAIT_S
+        while not any("batch-1_partition-0_firstRow-0_" in name for name in names(sink)):
+            assert killed.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        os.killpg(killed.pid, signal.SIGKILL)
+    sink.target.client.clear_faults()
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=WAIT_S)
+    files = {file["name"]: (file["repeated"], file["altered"]) for file in sink.target.client.files()}
+    found = sorted(match.group(2, 4) for match in map(NAME.fullmatch, files) if match)
+    assert found == [(batch, row) for batch in "012" for row in "048"]
+    assert {altered for _, altered in files.values()} == {0}
+    (again,) = [repeated for name, (repeated, _) in files.items() if "batch-1_partition-0_firstRow-0_" in name]
+    assert again == 1
+    assert {row["id"] for row in sink.rows()} == set(range(30))

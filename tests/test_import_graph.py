@@ -252,3 +252,16 @@ def test_planning_processes_stay_light(module: str) -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     loaded = {name for name in done.stdout.split() if within(name, HEAVY)}
     assert loaded - PARENTS - {name for name in loaded if name.endswith(".settings")} == set()
+
+
+def test_tests_import_no_tests() -> None:
+    """What several tests need is in a module of its own: `tests/factories.py`, or beside them."""
+    pages = [*Path(__file__).parent.rglob("test_*.py"), *(Path(__file__).parents[1] / "integration").glob("test_*.py")]
+    found = {
+        str(path): node.module
+        for path in pages
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").rpartition(".")[2].startswith("test_")
+    }
+    assert len(pages) > 100
+    assert found == {}

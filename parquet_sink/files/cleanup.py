@@ -99,6 +99,13 @@ def after_acceptance(path: str, kept_name: str, keep: bool) -> None:
         logger.warning(what, whose, path, "renamed" if keep else "removed", error.strerror)
 
 
+def remove_empty(folder: str) -> None:
+    """Removes a folder and those below it, as far as nothing is in them; for when nobody makes files there any more."""
+    for path, _, _ in os.walk(folder, topdown=False):
+        with suppress(OSError):
+            os.rmdir(path)
+
+
 def remove_unsent(path: str) -> None:
     """Removes a finished file that will not be sent; a file that is gone already is fine."""
     if naming.is_own_name(os.path.basename(path)):

@@ -13,7 +13,6 @@ batch, the partition and row numbers, and nothing learned earlier goes into a fi
 """
 
 import logging
-import os
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -106,7 +105,6 @@ class FrameFlush:
             raise
         receipts = tuple(self._uploader.close())
         refused = next((one.failure for one in receipts if one.failure is not None), None)
-        _remove_empty(folder)
         give_back()
         return FrameOutcome(self._frame, receipts, refused or failure)
 
@@ -166,10 +164,3 @@ class FrameFlush:
             f"something else than the row has; otherwise mend or filter such rows in the program. "
             f"{self._frame.repeated}"
         )
-
-
-def _remove_empty(folder: str) -> None:
-    """The folders of this task, when nothing was kept in them: each save and query has its own."""
-    for one in (folder, os.path.dirname(folder)):
-        with suppress(OSError):
-            os.rmdir(one)

@@ -4,6 +4,7 @@ A failure is raised where Spark has all tasks' results: the query, or the save, 
 not noted as done.
 """
 
+import os
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from parquet_sink.errors import ConnectorError, InvalidConfiguration, SetupError
+from parquet_sink.files import naming
+from parquet_sink.files.cleanup import remove_empty
 from parquet_sink.model.frames import FrameSlice
 from parquet_sink.pipeline.frame_outcome import FrameOutcome
 from parquet_sink.pipeline.frame_settings import for_frame
@@ -94,7 +97,16 @@ class FrameSaveWriter(DataSourceArrowWriter):
 
     def commit(self, messages: Sequence[Any]) -> None:
         """Raises ConnectorError when a file was refused or a row is invalid."""
+        self._clean_up()
         _require(messages)
+
+    def abort(self, messages: Sequence[Any]) -> None:
+        self._clean_up()
+
+    def _clean_up(self) -> None:
+        """No save leaves a folder behind; a query has few, for as long as it lives."""
+        base = naming.connector_folder(self._settings.files.tmp_dir, self._settings.name)
+        remove_empty(os.path.join(base, FrameSlice(self._run, None, 0).label))
 
 
 def _written(settings: SinkSettings, frame: FrameSlice, batches: "Iterator[pa.RecordBatch]") -> Written:

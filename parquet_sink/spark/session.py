@@ -131,7 +131,7 @@ class Session:
         log.debug("start: the session is ready")
         return self._spark
 
-    def _settings(self, local: bool, classes: Path | None) -> dict[str, str]:
+    def _settings(self, local: bool, classes: Path | None = None) -> dict[str, str]:
         for key in FORCED.keys() & self._extra.keys():
             if self._extra[key] != FORCED[key]:
                 log.warning("--conf %s=%s is not honoured: it is %s here", key, self._extra[key], FORCED[key])

@@ -127,6 +127,20 @@ def test_only_own_unsent_files_are_removed(tmp_path: Path) -> None:
     assert foreign.exists()
 
 
+def test_empty_folders_are_removed_and_others_stay(tmp_path: Path) -> None:
+    """With all empty ones below; a folder that has a file stays, and so do those above it."""
+    for name in ("empty/0", "empty/1", "kept/0", "kept/1"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "kept" / "1" / "7.parquet").touch()
+    for name in ("empty", "kept", "never"):
+        cleanup.remove_empty(str(tmp_path / name))
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == [
+        "kept",
+        "kept/1",
+        "kept/1/7.parquet",
+    ]
+
+
 def test_a_second_instance_is_named(tmp_path: Path) -> None:
     """While one holds the lock, another is told the process and its start; afterwards the lock is free."""
     with ConnectorLock(str(tmp_path), "sink", clock=lambda: 0.0):

@@ -21,7 +21,7 @@ from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps
 from parquet_sink.model.instance import Instance
 from parquet_sink.state.sqlite.store import SqliteStore
 from tests.factories import Clock
-from tests.kafka.test_start_offsets import KEY, WATCHFUL, Cluster, Query, done
+from tests.kafka.simulation import KEY, WATCHFUL, Cluster, Query, done
 
 YOUNGER = commit_metadata(Instance("younger", "host-b", 2, "later"))
 NO_ANSWER = KafkaError._TIMED_OUT

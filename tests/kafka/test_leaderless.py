@@ -15,7 +15,7 @@ from parquet_sink.kafka.planning.unavailable import ASK_S, BackgroundProbe
 from parquet_sink.model.progress import PartitionProgress
 from parquet_sink.state.sqlite.store import SqliteStore
 from tests.factories import Clock
-from tests.kafka.test_planner import KEY, ME, SETTINGS, Cluster
+from tests.kafka.planner_cluster import KEY, ME, SETTINGS, Cluster
 
 OTHER = ("orders", 1)
 

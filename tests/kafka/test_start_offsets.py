@@ -2,234 +2,29 @@
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import closing
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, TopicPartition, Uuid
-from confluent_kafka.admin import OffsetSpec
+from confluent_kafka import KafkaError, Uuid
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from parquet_sink.config.secret import Secret
 from parquet_sink.errors import AnotherInstance, BrokerAway, KafkaFailed, OffsetsLost, TopicGone
-from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.client import options as client_options
-from parquet_sink.kafka.group.offsets import Committed, GroupOffsets, Key, RangePlan, commit_metadata
+from parquet_sink.kafka.group.offsets import Committed, RangePlan, commit_metadata
 from parquet_sink.kafka.planning.discovery import METADATA_S, MISSING_LOG_S
 from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps
 from parquet_sink.kafka.planning.group_monitor import CHECK_S, RECOMMIT_S
-from parquet_sink.kafka.planning.planner import Planner
 from parquet_sink.kafka.planning.start_offsets import is_another_topic
-from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.progress import Accepted
-from parquet_sink.model.ranges import NO_TRIES, Again
-from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.state.sqlite.store import SqliteStore
-from parquet_sink.state.store import STARTED
-from parquet_sink.targets.push.settings import PushSettings
 from tests.factories import Clock
-
-KEY = ("orders", 0)
-ME = Instance("me", "host", 1, "now")
-KAFKA = KafkaSettings(("orders",), None, "connect-orders", {"bootstrap.servers": "localhost:9092"})
-WATCHFUL: dict[str, Any] = {
-    "topics_regex": "orders|items",
-    "client": {**KAFKA.client, "metadata.max.age.ms": "500"},
-}
-"""Looks for topics at each tick."""
-SETTINGS = SinkSettings(
-    "orders",
-    KAFKA,
-    FlushSettings(1_000_000, 100, 2_000),
-    ShapeSettings(),
-    FileSettings("/nowhere"),
-    PushSettings("http://localhost/", Secret("AppKey k"), "t"),
-)
-EARLIEST = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
-
-
-@dataclass
-class Topic:
-    """One life of a topic: its number, which no other has, and how many records its topic-partition has."""
-
-    number: int
-    count: int
-    first: int = 0
-    epoch: int | None = None
-
-
-def done(value: Any = None, code: int | None = None) -> "Future[Any]":
-    """An answer of the admin client."""
-    future: Future[Any] = Future()
-    if code is None:
-        future.set_result(value)
-    else:
-        future.set_exception(KafkaException(KafkaError(code)))
-    return future
-
-
-@dataclass
-class Cluster:
-    """A broker as both clients see it. `between`: what happens just before the call that has this name, once."""
-
-    topics: dict[str, Topic] = field(default_factory=dict)
-    offsets: dict[Key, tuple[int, str]] = field(default_factory=dict)
-    epochs: dict[Key, int | None] = field(default_factory=dict)
-    lives: int = 0
-    calls: list[str] = field(default_factory=list)
-    between: dict[str, Callable[[], object]] = field(default_factory=dict)
-    at_call: dict[int, Callable[[], object]] = field(default_factory=dict)
-    answer: Callable[[str], "Future[Any] | None"] = lambda _: None
-
-    def make(self, name: str, count: int, first: int = 0) -> Topic:
-        self.lives += 1
-        self.topics[name] = Topic(self.lives, count, first)
-        return self.topics[name]
-
-    def delete(self, name: str, *, forget: bool = True) -> None:
-        """Kafka forgets the group's offsets with the topic, but not at the same instant."""
-        self.topics.pop(name, None)
-        if forget:
-            self.forget(name)
-
-    def forget(self, name: str) -> None:
-        self.offsets = {key: found for key, found in self.offsets.items() if key[0] != name}
-
-    def remake(self, count: int, *, forget: bool = True) -> None:
-        self.delete("orders", forget=forget)
-        self.make("orders", count)
-
-    def stand(self, offset: int, topic_id: str = "", plan: RangePlan | None = None) -> None:
-        """The group stands there."""
-        self.offsets[KEY] = (offset, commit_metadata(ME, plan, topic_id))
-
-    def stands(self) -> Committed:
-        return Committed(*self.offsets[KEY])
-
-    def id(self, name: str = "orders") -> str:
-        return id_of(self.topics[name])
-
-    def _called(self, name: str) -> None:
-        self.calls.append(name)
-        for happens in (self.between.pop(name, None), self.at_call.pop(len(self.calls), None)):
-            if happens is not None:
-                happens()
-
-    # both clients
-    def poll(self, timeout: float) -> None:
-        """Nothing is said."""
-
-    # the admin client
-    def describe_topics(self, asked: Any, request_timeout: float) -> "dict[str, Future[Any]]":
-        self._called("ids")
-        return {name: self.answer(name) or self._described(name) for name in asked.topic_names}
-
-    def _described(self, name: str) -> "Future[Any]":
-        topic = self.topics.get(name)
-        if topic is None:
-            return done(code=KafkaError.UNKNOWN_TOPIC_OR_PART)
-        return done(SimpleNamespace(partitions=[SimpleNamespace(id=0)], topic_id=Uuid(0, topic.number)))
-
-    def list_topics(self, timeout: float) -> Any:
-        self._called("list")
-        return SimpleNamespace(topics={name: SimpleNamespace(partitions={0: None}) for name in self.topics})
-
-    def list_offsets(self, asked: dict[Any, Any], isolation_level: Any, request_timeout: float) -> "dict[Any, Any]":
-        self._called("starts" if EARLIEST in asked.values() else "ends")
-        return {tp: self._offset(tp.topic, spec) for tp, spec in asked.items()}
-
-    def _offset(self, name: str, spec: Any) -> "Future[Any]":
-        topic = self.topics.get(name)
-        if topic is None:
-            return done(code=KafkaError.UNKNOWN_TOPIC_OR_PART)
-        return done(SimpleNamespace(offset=topic.first if spec is EARLIEST else topic.count, leader_epoch=topic.epoch))
-
-    # the group's client
-    def committed(self, asked: list[TopicPartition], timeout: float) -> list[TopicPartition]:
-        self._called("read")
-        found = [(tp.topic, tp.partition, *self.offsets.get((tp.topic, tp.partition), (-1001, ""))) for tp in asked]
-        epochs = [self.epochs.get((name, partition)) for name, partition, *_ in found]
-        return [
-            TopicPartition(*one, leader_epoch=-1 if epoch is None else epoch)
-            for one, epoch in zip(found, epochs, strict=True)
-        ]
-
-    def commit(self, offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition]:
-        self._called("commit")
-        if any(tp.topic not in self.topics for tp in offsets):
-            raise KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
-        self.offsets |= {(tp.topic, tp.partition): (tp.offset, tp.metadata) for tp in offsets}
-        self.epochs |= {(tp.topic, tp.partition): tp.leader_epoch for tp in offsets}
-        return offsets
-
-    def close(self) -> None:
-        """Nothing to close."""
-
-
-def id_of(topic: Topic) -> str:
-    """As Kafka writes it."""
-    return str(Uuid(0, topic.number)).translate(str.maketrans("+/", "-_"))
-
-
-class Query:
-    """A streaming query as Spark and the program run it: ticks, ranges read and accepted, started again on KafkaFailed.
-
-    `delivered`: the records that reached the target, as (number of the topic, offset).
-    """
-
-    def __init__(self, cluster: Cluster, state: SqliteStore, clock: Clock, **kafka: Any) -> None:
-        self.cluster, self.state, self.clock = cluster, state, clock
-        self.settings = replace(SETTINGS, kafka=replace(KAFKA, **kafka))
-        self.delivered: set[tuple[int, int]] = set()
-        self.starts = 0
-        self.begin()
-
-    def begin(self) -> None:
-        """A new start, until one succeeds: the broker may not have the topic just now."""
-        self.planner = Planner(self.settings, self.state, ME, now=self.clock.now, sleep=self.clock.sleep)
-        self.start = self.planner.begin()
-        self.accepted: dict[Key, int] = {}
-        self.state.set(STARTED, True)
-        self.starts += 1
-
-    def tick(self) -> list[Key]:
-        """One tick and its micro-batch. Raises what the planner raises, or KafkaFailed when a range cannot be read."""
-        self.clock.sleep(1)
-        due = self.planner.tick(self.accepted)
-        self.accepted = {} if due else self.accepted
-        for one in due:
-            self._read(one.topic, one.partition, one.start, one.end)
-            self.accepted[one.topic, one.partition] = one.end
-        return [(one.topic, one.partition) for one in due]
-
-    def _read(self, name: str, partition: int, start: int, end: int) -> None:
-        """What a reader finds under that name; a range that breaks off is accepted as far as it was read."""
-        self.cluster._called("fetch")
-        topic = self.cluster.topics.get(name)
-        if topic is None:
-            owed = Accepted(name, partition, start, start, end, "interval", Again(NO_TRIES, 1.0))
-            self.state.record_accepted([owed])
-            return
-        if topic.count < start:
-            raise KafkaFailed(f"the range of {name} cannot be read")
-        self.delivered |= {(topic.number, offset) for offset in range(start, min(end, topic.count))}
-        if topic.count < end:
-            with closing(GroupOffsets(KAFKA, ME)) as group:
-                group.advance({(name, partition): topic.count})
-            raise KafkaFailed(f"no record of {name} came")
-
-    def again(self) -> None:
-        """What the program does after a failure that may pass."""
-        self.state.clear_for_restart()
-        self.begin()
+from tests.kafka.simulation import KAFKA, KEY, ME, WATCHFUL, Cluster, Query, done, id_of
 
 
 @pytest.fixture
