@@ -254,6 +254,16 @@ def test_planning_processes_stay_light(module: str) -> None:
     assert loaded - PARENTS - {name for name in loaded if name.endswith(".settings")} == set()
 
 
+@pytest.mark.parametrize("module", ["parquet_sink.runtime.command", "parquet_sink.runtime.check_command"])
+def test_files_are_checked_before_anything_heavy_is_loaded(module: str) -> None:
+    """What a mistake in a file is answered with comes at once: neither Spark nor Arrow nor HTTP is loaded for it."""
+    program = f"import sys, {module}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    libraries = [one for one in HEAVY if not one.startswith(NAME)]
+    heavy = (*libraries, "pyarrow", "numpy", "pyspark", "importlib.metadata")
+    assert {name for name in done.stdout.split() if within(name, heavy)} == set()
+
+
 def test_tests_import_no_tests() -> None:
     """What several tests need is in a module of its own: `tests/factories.py`, or beside them."""
     pages = [*Path(__file__).parent.rglob("test_*.py"), *(Path(__file__).parents[1] / "integration").glob("test_*.py")]

@@ -21,7 +21,6 @@ from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.net.tls import tls_context
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.targets.directory.settings import DirectorySettings
-from parquet_sink.targets.directory.target import ENDPOINT_KEY, unusable
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.trust import authorities
 from parquet_sink.targets.settings import TargetSettings
@@ -76,8 +75,14 @@ def _kafka(kafka: KafkaSettings, worker: Worker, found: _Found) -> None:
 def _target(settings: TargetSettings, environment: Mapping[str, str], found: _Found) -> None:
     if isinstance(settings, PushSettings):
         _authorities(settings.ca_file, environment, found)
-    elif isinstance(settings, DirectorySettings) and (reason := unusable(settings)) is not None:
-        found.connector[f"Invalid [{ENDPOINT_KEY}]. {reason}"] = None
+    elif isinstance(settings, DirectorySettings):
+        from parquet_sink.targets.directory.target import (  # loads Arrow, which others start without
+            ENDPOINT_KEY,
+            unusable,
+        )
+
+        if (reason := unusable(settings)) is not None:
+            found.connector[f"Invalid [{ENDPOINT_KEY}]. {reason}"] = None
 
 
 def _authorities(ca_file: str | None, environment: Mapping[str, str], found: _Found) -> None:

@@ -18,7 +18,7 @@ from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.shape.run import Run
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.shape.shaper import Shaper
-from tests.shape.test_equal import eager, facts, shape_settings, values
+from tests.shape.json_records import eager, facts, shape_settings, values
 
 BARE = ShapeSettings(embed_metadata=False)
 KEYED = replace(BARE, primary_keys=("id",))
