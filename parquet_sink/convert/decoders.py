@@ -10,13 +10,14 @@ from collections.abc import Callable
 from typing import Final
 
 from parquet_sink.convert.decoded import Decoder
-from parquet_sink.convert.registry.registered import Recent, RegisteredDecoder, RegisteredSchema, SchemaKind
+from parquet_sink.convert.registry.registered import RegisteredDecoder, RegisteredSchema, SchemaKind
 from parquet_sink.convert.settings import ConverterKind, ConverterSettings
+from parquet_sink.process.lru_cache import LruCache
 
 MOST_DECODERS: Final = 16
 _KINDS: Final[dict[ConverterKind, SchemaKind]] = {"avro": "AVRO", "protobuf": "PROTOBUF", "json_schema": "JSON"}
 
-_decoders: Recent[tuple[int, ConverterSettings], Decoder] = Recent(MOST_DECODERS)
+_decoders: LruCache[tuple[int, ConverterSettings], Decoder] = LruCache(MOST_DECODERS)
 _decoders_lock = threading.Lock()
 
 

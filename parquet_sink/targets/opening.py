@@ -2,9 +2,9 @@
 
 import os
 import threading
-from collections import OrderedDict
 from typing import Final
 
+from parquet_sink.process.lru_cache import LruCache
 from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.settings import TargetSettings
@@ -12,7 +12,7 @@ from parquet_sink.targets.target import Target
 
 MOST_TARGETS: Final = 16
 
-_targets: OrderedDict[tuple[int, TargetSettings], Target] = OrderedDict()
+_targets: LruCache[tuple[int, TargetSettings], Target] = LruCache(MOST_TARGETS)
 _lock = threading.Lock()
 
 
@@ -36,8 +36,8 @@ def target_for(settings: TargetSettings) -> Target:
     """
     key = (os.getpid(), settings)
     with _lock:
-        target = _targets.pop(key, None) or open_target(settings)
-        _targets[key] = target
-        if len(_targets) > MOST_TARGETS:
-            _targets.popitem(last=False)  # not closed: another thread may be sending with it
+        target = _targets.get(key)
+        if target is None:
+            target = open_target(settings)
+            _targets.put(key, target)  # what it forgets is not closed: another thread may be sending with it
         return target

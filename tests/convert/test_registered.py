@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from parquet_sink.convert.decoded import Decoded, Decoder, Trees, Typed
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.registry.registered import ASK_AGAIN_S, Recent, RegisteredDecoder, RegisteredSchema
+from parquet_sink.convert.registry.registered import ASK_AGAIN_S, RegisteredDecoder, RegisteredSchema
 from parquet_sink.errors import RegistryFailed
 from tests.factories import Clock
 
@@ -168,33 +168,6 @@ def test_the_cache_is_bounded() -> None:
     for schema_id in (1, 3, 1, 5, 1, 3):
         subject.decode(values((schema_id, "a")))
     assert schemas.asked == [1, 3, 5, 3]
-
-
-def test_recent_forgets_by_count_and_by_weight() -> None:
-    """The item used longest ago goes first; one that is too heavy alone stays until the next."""
-    items: Recent[str, str] = Recent(3, weigh=len, heaviest=10)
-    for key in "abcd":
-        items.put(key, key)
-    assert [items.get(key) for key in "abcd"] == [None, "b", "c", "d"]
-    items.put("e", "x" * 9)
-    assert [items.get(key) for key in "bcde"] == [None, None, "d", "x" * 9]
-    items.put("e", "y")
-    items.put("f", "z" * 8)
-    assert len(items) == 3
-    items.put("g", "x" * 20)
-    assert (len(items), items.get("g")) == (1, "x" * 20)
-
-
-def test_recent_finds_what_fits() -> None:
-    """Of those that fit the one used last is found, and then counts as used."""
-    items: Recent[str, int] = Recent(3)
-    for number, key in enumerate("abc"):
-        items.put(key, number)
-    assert items.first(lambda number: number < 2) == 1
-    assert items.first(lambda number: number > 9) is None
-    items.put("d", 3)
-    items.put("e", 4)
-    assert [items.get(key) for key in "abcde"] == [None, 1, None, 3, 4]
 
 
 RECORDS = st.tuples(st.sampled_from([1, 2, 3, 13, 500]), st.sampled_from(["a", "b", "bad", "none", "tree"]))

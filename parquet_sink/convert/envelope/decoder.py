@@ -20,10 +20,10 @@ from parquet_sink.convert.envelope.frames import Frame, Frames, spans
 from parquet_sink.convert.envelope.schema import to_slot
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json import exact as json_exact
-from parquet_sink.convert.registry.registered import Recent
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.convert.typed_json.reader import Pieces, TypedReader
 from parquet_sink.convert.typed_json.types import ScalarKind, ScalarName, Slot
+from parquet_sink.process.lru_cache import LruCache
 
 _MOST_GROUPS = 64
 _MOST_SCHEMAS = 128
@@ -139,7 +139,9 @@ class _Readers:
 
     def __init__(self, replace_null_with_default: bool) -> None:
         self._use_defaults = replace_null_with_default
-        self._known: Recent[bytes, _Known] = Recent(_MOST_SCHEMAS, weigh=lambda known: known.size, heaviest=_MOST_TEXT)
+        self._known: LruCache[bytes, _Known] = LruCache(
+            _MOST_SCHEMAS, weigh=lambda known: known.size, max_weight=_MOST_TEXT
+        )
 
     def get(self, schema: object) -> TypedReader:
         """Raises InvalidValue when the schema is none."""

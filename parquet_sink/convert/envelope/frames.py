@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from parquet_sink.convert.decoded import MAX_DEPTH
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.registry.registered import Recent
 from parquet_sink.convert.typed_json.reader import TypedReader
+from parquet_sink.process.lru_cache import LruCache
 
 _MOST_FRAMES = 128
 _LONGEST_FRAME = 2**18
@@ -55,8 +55,8 @@ class Frames:
     """The frames used last; at most 128, none longer than 256 KiB, and of 1 MiB together."""
 
     def __init__(self) -> None:
-        self._frames: Recent[tuple[bytes, bytes], Frame] = Recent(
-            _MOST_FRAMES, weigh=lambda frame: frame.size, heaviest=_MOST_TEXT
+        self._frames: LruCache[tuple[bytes, bytes], Frame] = LruCache(
+            _MOST_FRAMES, weigh=lambda frame: frame.size, max_weight=_MOST_TEXT
         )
 
     def find(self, value: bytes) -> Frame | None:

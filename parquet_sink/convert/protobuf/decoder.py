@@ -27,8 +27,9 @@ from parquet_sink.convert.protobuf.indexes import Group, Indexes, message_at, sp
 from parquet_sink.convert.protobuf.plan import plan
 from parquet_sink.convert.protobuf.shape import Plan
 from parquet_sink.convert.protobuf.values import Unfit
-from parquet_sink.convert.registry.registered import Recent, RegisteredSchema
+from parquet_sink.convert.registry.registered import RegisteredSchema
 from parquet_sink.convert.settings import ConverterSettings
+from parquet_sink.process.lru_cache import LruCache
 
 CHUNK = 1_000
 """Records whose messages are in memory at the same time."""
@@ -54,7 +55,7 @@ class _ProtobufDecoder:
     def __init__(self, compiled: Compiled, settings: ConverterSettings) -> None:
         self._compiled = compiled
         self._settings = settings
-        self._plans: Recent[Indexes, Plan | str] = Recent(MOST_PLANS)
+        self._plans: LruCache[Indexes, Plan | str] = LruCache(MOST_PLANS)
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         groups, invalid = split(values)

@@ -18,9 +18,10 @@ from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.registry.failures import UNANSWERED, Failure, failure_of, is_not_registered
 from parquet_sink.convert.registry.http import Address, BadAnswer, RegistryEndpoint, basic, tls_context
 from parquet_sink.convert.registry.references import Answer, Reference, resolve
-from parquet_sink.convert.registry.registered import Recent, RegisteredSchema, SchemaKind
+from parquet_sink.convert.registry.registered import RegisteredSchema, SchemaKind
 from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import RegistryAway, RegistryFailed
+from parquet_sink.process.lru_cache import LruCache
 
 FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 20.0
@@ -59,8 +60,8 @@ class Registry:
         self._endpoints = [RegistryEndpoint(address, settings, context) for address in addresses]
         self._secrets = _secrets(settings, addresses)
         self._lock = threading.Lock()
-        self._known: Recent[int, RegisteredSchema] = Recent(
-            settings.cache_size, weigh=lambda schema: schema.size, heaviest=MOST_KEPT_CHARACTERS
+        self._known: LruCache[int, RegisteredSchema] = LruCache(
+            settings.cache_size, weigh=lambda schema: schema.size, max_weight=MOST_KEPT_CHARACTERS
         )
 
     @property
@@ -175,7 +176,7 @@ class Registry:
         return f"The schema registry did not give {what}. {causes}. {'. '.join(cures)}."
 
 
-_registries: Recent[tuple[int, RegistrySettings], Registry] = Recent(MOST_REGISTRIES)
+_registries: LruCache[tuple[int, RegistrySettings], Registry] = LruCache(MOST_REGISTRIES)
 _registries_lock = threading.Lock()
 
 

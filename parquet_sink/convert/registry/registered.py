@@ -1,15 +1,15 @@
 """Records that name a schema in the registry: the wire format, one decoder for each schema."""
 
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, Generic, Literal, Protocol, TypeVar
+from typing import Final, Literal, Protocol
 
 import pyarrow as pa
 
 from parquet_sink.convert.decoded import Decoded, Decoder, Piece
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.registry.wire import Group, split
+from parquet_sink.process.lru_cache import LruCache
 
 SchemaKind = Literal["AVRO", "PROTOBUF", "JSON"]
 
@@ -54,43 +54,6 @@ class Schemas(Protocol):
         ...
 
 
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-class Recent(Generic[K, V]):
-    """A bounded dictionary that forgets what was used longest ago. weigh: what an item adds to `heaviest`."""
-
-    def __init__(self, most: int, *, weigh: Callable[[V], int] = lambda _: 0, heaviest: int = 0) -> None:
-        self._most, self._weigh, self._heaviest = max(1, most), weigh, heaviest
-        self._weight = 0
-        self._items: OrderedDict[K, V] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def get(self, key: K) -> V | None:
-        if (found := self._items.get(key)) is not None:
-            self._items.move_to_end(key)
-        return found
-
-    def first(self, fits: Callable[[V], bool]) -> V | None:
-        """The item used last of those that fit; it counts as used."""
-        for key, value in reversed(self._items.items()):
-            if fits(value):
-                self._items.move_to_end(key)
-                return value
-        return None
-
-    def put(self, key: K, value: V) -> None:
-        """The newest item stays, be it too heavy alone."""
-        before = self._items.pop(key, None)
-        self._weight += self._weigh(value) - (self._weigh(before) if before is not None else 0)
-        self._items[key] = value
-        while len(self._items) > self._most or (self._weight > self._heaviest and len(self._items) > 1):
-            self._weight -= self._weigh(self._items.popitem(last=False)[1])
-
-
 class RegisteredDecoder:
     """Decodes values in the wire format, each with the schema that it names; not for several threads.
 
@@ -109,8 +72,8 @@ class RegisteredDecoder:
         clock: Callable[[], float],
     ) -> None:
         self._schemas, self._kind, self._make, self._id_bytes, self._clock = schemas, kind, make, id_bytes, clock
-        self._decoders: Recent[int, _Kept] = Recent(cache_size, weigh=lambda kept: kept.size, heaviest=MOST_TEXT)
-        self._unknown: Recent[int, tuple[str, float]] = Recent(MOST_UNKNOWN)
+        self._decoders: LruCache[int, _Kept] = LruCache(cache_size, weigh=lambda kept: kept.size, max_weight=MOST_TEXT)
+        self._unknown: LruCache[int, tuple[str, float]] = LruCache(MOST_UNKNOWN)
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """values: no nulls. Raises RegistryFailed when a schema that is needed cannot be had."""

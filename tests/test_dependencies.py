@@ -1,0 +1,83 @@
+"""What the package imports from others is what pyproject.toml declares, no more and no less."""
+
+import ast
+import re
+import sys
+import tomllib
+from functools import cache
+from importlib.metadata import packages_distributions, requires
+from pathlib import Path
+
+import pytest
+
+import parquet_sink
+
+ROOT = Path(parquet_sink.__file__).parent
+MODULES = {str(path.relative_to(ROOT.parent).with_suffix("")).replace("/", "."): path for path in ROOT.rglob("*.py")}
+PYPROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+WITH_TARGET = "parquet_sink.devkit."
+"""What runs with the extra `target` only."""
+BROUGHT = {"py4j"}
+"""PySpark pins the one version that it works with: a bound of ours could only be wrong."""
+PROGRAMS = {"grpcio-tools"}
+"""Run as a process of its own."""
+
+
+def normalized(requirement: str) -> str:
+    """The distribution that a requirement names."""
+    return re.split(r"[\s\[<>=!~;(]", requirement, maxsplit=1)[0].lower().replace("_", "-")
+
+
+def declared(requirements: list[str]) -> set[str]:
+    """The distributions that are required, and those that a named extra of them adds."""
+    found = set()
+    for requirement in requirements:
+        found.add(normalized(requirement))
+        for extra in re.findall(r"[\w-]+", (re.search(r"\[([^]]*)\]", requirement) or [""])[0]):
+            found |= {
+                normalized(one)
+                for one in requires(normalized(requirement)) or ()
+                if re.search(rf"extra == .{extra}\W", one)
+            }
+    return found
+
+
+@cache
+def distributions() -> dict[str, set[str]]:
+    """By top-level module, the distributions that have it."""
+    return {
+        module: {name.lower().replace("_", "-") for name in names} for module, names in packages_distributions().items()
+    }
+
+
+@cache
+def imports(module: str) -> set[str]:
+    """The modules that a module imports from, wherever in it."""
+    nodes = list(ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))))
+    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return plain | {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)}
+
+
+def foreign(module: str) -> set[str]:
+    """Distributions of what a module imports that is neither Python's nor ours."""
+    tops = {name.split(".")[0] for name in imports(module)} - {"parquet_sink", "__future__"}
+    third = {top for top in tops if top not in sys.stdlib_module_names}
+    if "google" in third:  # several distributions share that name
+        assert all(name.startswith("google.protobuf") for name in imports(module) if name.split(".")[0] == "google")
+        return {"protobuf"}.union(*(distributions()[top] for top in third - {"google"}))
+    return set().union(*(distributions()[top] for top in third))
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_what_is_imported_is_declared(module: str) -> None:
+    """No module relies on what another distribution happens to bring along."""
+    allowed = declared(PYPROJECT["dependencies"]) | BROUGHT
+    if module.startswith(WITH_TARGET):
+        allowed |= declared(PYPROJECT["optional-dependencies"]["target"])
+    assert foreign(module) - allowed == set()
+
+
+def test_what_is_declared_is_imported() -> None:
+    """No dependency is installed for nothing."""
+    core = {one for module in MODULES if not module.startswith(WITH_TARGET) for one in foreign(module)}
+    assert {normalized(one) for one in PYPROJECT["dependencies"]} - core == PROGRAMS
