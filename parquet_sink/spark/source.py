@@ -103,13 +103,13 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Asked at each tick, and only when the micro-batch before is done."""
         state = self._opened()
-        if not self._draining and stream_offsets.is_first(start) and state.get(WARM_UP):
-            return stream_offsets.warm_up(start)
         with _told(state):
             planner = self._begun()
             if self._draining:
                 planner.drain()
             due = planner.tick(self._done(start))
+        if not due and not self._draining and stream_offsets.is_first(start) and state.get(WARM_UP):
+            return stream_offsets.warm_up(start)
         if due and not self._planned:
             self._planned = True
             log.debug("start: the first ranges are planned")

@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -300,7 +301,7 @@ def test_records_are_rows_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_the_first_micro_batch_warms_up(source: RangeSource, planner: FakePlanner) -> None:
-    """Asked to warm up, the source first gives each slot an empty task, once, and reads nothing for it."""
+    """With nothing due at the start each slot gets an empty task, once, for which nothing is read."""
     state = SqliteStore(source._given.state_path)
     state.set(WARM_UP_FIRST, True)
     state.set(SLOTS, 3)
@@ -310,7 +311,19 @@ def test_the_first_micro_batch_warms_up(source: RangeSource, planner: FakePlanne
     work = list(source.partitions(start, end))
     assert [one.reason for pile in ranges(work) for one in pile] == [WARM_UP] * 3
     assert [batch.column("reason").to_pylist() for batch in source.read(work[0])] == [[WARM_UP]]
-    assert planner.ticks == []
-    assert source.latestOffset(end, LIMIT) == end
     assert planner.ticks == [{}]
+    assert source.latestOffset(end, LIMIT) == end
+    assert planner.ticks == [{}, {}]
     state.close()
+
+
+def test_what_is_due_at_the_start_warms_up_by_itself(source: RangeSource, planner: FakePlanner) -> None:
+    """An empty micro-batch before it would only make it wait."""
+    with closing(SqliteStore(source._given.state_path)) as state:
+        state.set(WARM_UP_FIRST, True)
+    planner.next = [SPAN]
+    start = source.initialOffset()
+    end = source.latestOffset(start, LIMIT)
+    assert ranges(source.partitions(start, end)) == [[SPAN]]
+    planner.next = []
+    assert source.latestOffset(end, LIMIT) == end

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,10 +33,22 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     forks = ForkServer(tmp_path_factory.mktemp("forks"))
     assert forks.start() == str(SCRIPT)
     environment = dict(os.environ)
+    _until_ready(tmp_path_factory.mktemp("ready"), environment)
     os.environ.clear()
     os.environ.update(before)
     yield environment
     forks.end()
+
+
+def _until_ready(folder: Path, environment: dict[str, str]) -> None:
+    """A client waits some seconds for a server that imports, and a busy machine may take longer."""
+    deadline = time.monotonic() + 120
+    forked = False
+    while not forked:
+        assert time.monotonic() < deadline
+        with _start(folder, environment, "0") as process:
+            said, _ = process.communicate("\n", timeout=60)
+        forked = int(said.split()[0]) != process.pid
 
 
 def _start(folder: Path, environment: dict[str, str], *arguments: str) -> "subprocess.Popen[str]":
