@@ -53,11 +53,10 @@ class Run:
 
 
 class Records:
-    """The records of a batch that have a value: no tombstones. Positions count these."""
+    """The records of a batch that have a value, or all with tombstones=True. Positions count these."""
 
-    def __init__(self, batch: RecordBatch) -> None:
-        live = batch.values.is_valid()
-        self._batch = batch if not live.false_count else _where(batch, live)
+    def __init__(self, batch: RecordBatch, *, tombstones: bool = False) -> None:
+        self._batch = batch if tombstones or not batch.values.null_count else _where(batch, batch.values.is_valid())
         self.partition = batch.partition
         self.offsets, self.timestamps, self.values = self._batch.offsets, self._batch.timestamps, self._batch.values
 

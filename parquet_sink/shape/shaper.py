@@ -1,7 +1,7 @@
 """Blocks of records to rows: the one door to this package.
 
-A decoder gives the records of a block, `piece_shaper` brings them to columns of their own schema, `interleave` back
-into offset order, and `run_builder` into the topic's columns.
+A decoder gives the records of a block, transforms may change them, `piece_shaper` brings them to columns of their own
+schema, `interleave` back into offset order, and `run_builder` into the topic's columns.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +26,7 @@ from parquet_sink.shape.run_builder import RunBuilder
 from parquet_sink.shape.schema.learned import LearnedSchema
 from parquet_sink.shape.schema.topic_columns import TopicColumns
 from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.transform.chain import TransformChain
 
 __all__ = ["Rejected", "Run", "Shaper"]
 
@@ -36,10 +37,16 @@ _TREES_WORTH_IT: Final = 16
 class Shaper:
     """One per topic and Spark task; owns the topic's evolving columns."""
 
-    def __init__(self, settings: ShapeSettings, known: pa.Schema | None = None, decoder: Decoder | None = None) -> None:
+    def __init__(
+        self,
+        settings: ShapeSettings,
+        known: pa.Schema | None = None,
+        decoder: Decoder | None = None,
+        transforms: TransformChain | None = None,
+    ) -> None:
         """known: what was learned so far (another shaper's `known`, also after `serialize`).
 
-        decoder: of the connector's converter; None for JSON without a schema.
+        decoder: of the connector's converter; None for JSON without a schema. transforms: between it and what follows.
         """
         self._settings = settings
         self._pieces = PieceShaper(settings, metadata.names(settings))
@@ -49,7 +56,7 @@ class Shaper:
         decoder = json.decoder() if decoder is None else decoder
         if isinstance(decoder, LearningDecoder):
             decoder = decoder.for_topic(self._reading(), learned.decoder)
-        self._decoder = decoder
+        self._decoder, self._transforms = decoder, transforms
 
     @property
     def known(self) -> pa.Schema | None:
@@ -65,12 +72,10 @@ class Shaper:
         rejected record, which then comes before it; without, whoever stops at a rejected record has all rows before it
         and none after. Raises ConnectorError when no record is to blame (the registry is away).
         """
-        records = Records(block)
-        decoded = self._decoder.decode(records.values)
+        records, pieces, rejections = self._decoded(block)
         builder = RunBuilder(self._settings, self._topic, records, across_rejected)
-        rejections = {at: Rejection(Stage.VALUE_CONVERTER, reason) for at, reason in decoded.invalid.items()}
         parts: list[Part] = []
-        for part in (part for piece in decoded.pieces for part in self._pieces.of(piece)):
+        for part in (part for piece in pieces for part in self._pieces.of(piece)):
             if not isinstance(part, InferredBatch):
                 rejections |= {at: Rejection(Stage.SHAPE, reason) for at, reason in part.invalid.items()}
             parts.append(self._with_keys(part, rejections, builder.why_no_key))
@@ -78,7 +83,7 @@ class Shaper:
             order = sorted(rejections)
             parts.append(RejectedBatch(order, [rejections[at] for at in order]))
         yield from builder.build(Interleaving(parts, len(records)))
-        self._tell(decoded.pieces, builder.inferred_as_trees)
+        self._tell(pieces, builder.inferred_as_trees)
 
     def unmatched(self) -> tuple[str, ...]:
         """Paths of `obfuscation.fields` that match none of the columns learned so far."""
@@ -88,6 +93,17 @@ class Shaper:
             return ()
         obfuscator = FieldObfuscator(obfuscation, self._settings.flatten)
         return obfuscator.unmatched(columns, exploded=self._settings.explode)
+
+    def _decoded(self, block: RecordBatch) -> tuple[Records, tuple[Piece, ...], dict[int, Rejection]]:
+        """Records, their decoded and transformed values, and why some of them have none."""
+        if self._transforms is None:
+            records = Records(block)
+            decoded = self._decoder.decode(records.values)
+            invalid = {at: Rejection(Stage.VALUE_CONVERTER, reason) for at, reason in decoded.invalid.items()}
+            return records, decoded.pieces, invalid
+        found = self._transforms.apply(block, self._decoder)
+        rejected = {at: Rejection(stage, reason) for at, (stage, reason) in found.rejected.items()}
+        return Records(block, tombstones=True), found.values, rejected
 
     def _reading(self) -> Reading:
         """What the decoder must know of the settings."""

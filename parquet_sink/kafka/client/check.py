@@ -1,6 +1,6 @@
 """What the Kafka client would refuse, found before anything starts: all of it, by the names that operators wrote.
 
-Nothing connects: a client connects as soon as it is made, so these are told of no broker.
+Nothing connects: a client connects as soon as it is made, so these clients are given no broker.
 """
 
 import difflib
