@@ -25,6 +25,7 @@ from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape.shaper import Shaper
+from tests.factories import accepted
 
 CONNECTOR = {
     "name": "bench",
@@ -173,7 +174,7 @@ def test_every_format_of_the_benchmark_is_read(name: str, registry: RegistryServ
     worker = load_worker({}, source="none", bootstrap_option="localhost:9092").require()
     settings = load(properties, worker, source="bench").require()
     shaper = Shaper(settings.shape, None, decoder_for(settings.value))
-    (run,) = shaper.shape(RecordBatch.of("t", 0, range(50), [0] * 50, values))
+    (run,) = accepted(shaper, RecordBatch.of("t", 0, range(50), [0] * 50, values))
     assert run.records == 50
     hidden = settings.shape.obfuscation is not None
     assert ("customer" in run.rows.schema.names) == (name != "string")

@@ -17,7 +17,7 @@ from integration.numbered import numbered
 from parquet_sink.cli import main
 from parquet_sink.devkit.broker import Broker, free_port
 from parquet_sink.devkit.target.process import TargetProcess
-from parquet_sink.process.signals import SAME_WISH_S
+from parquet_sink.process.signals import SAME_REQUEST_S
 
 CANARY = "canary-4711"
 WORKER = "value.converter=JsonConverter\nvalue.converter.schemas.enable=false\nconsumer.sasl.password=${env:CANARY}\n"
@@ -152,7 +152,7 @@ def test_second_signal_ends_at_once(
     command.until(lambda: target.client.faults()[0]["fired"] == 1)
     command.signal()
     command.until(lambda: "the flush in progress is finished first" in command.said)
-    time.sleep(SAME_WISH_S)
+    time.sleep(SAME_REQUEST_S)
     command.signal()
     assert command.ended(10) == 128 + signal.SIGTERM
     assert sink.offsets(name) == [0]

@@ -26,6 +26,7 @@ from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.runtime import restarts
 from parquet_sink.runtime.status import Status
 from parquet_sink.shape.shaper import Shaper
+from tests.factories import accepted
 
 CHUNKED: Final = ("string", "long")
 CHUNKS: Final = {"flattener_jsonblob_chunks": 3, "data_fallback_varchar_length": 5}
@@ -47,7 +48,7 @@ def met(settings: SinkSettings, values: list[bytes]) -> tuple[int, InvalidRecord
     shaper = Shaper(settings.shape, None, decoder_for(settings.value))
     count = 0
     try:
-        for run in shaper.shape(RecordBatch.of("t", 0, range(len(values)), [0] * len(values), values)):
+        for run in accepted(shaper, RecordBatch.of("t", 0, range(len(values)), [0] * len(values), values)):
             count += run.records
     except InvalidRecord as error:
         return count, error

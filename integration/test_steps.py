@@ -48,14 +48,15 @@ PROCESS = {
     "after 4": Step("PushTarget.push", "after"),
     "before 5, removal": Step("after_acceptance", "before"),
     "after 5": Step("after_acceptance", "after"),
-    "before 6, outcome": Step("RangeFlush.outcome", "before"),
-    "after 6": Step("PushWriter.write", "after"),
-    "before 7, notes": Step("PushWriter.commit", "before"),
-    "after 7": Step("SqliteStore.record_accepted", "after"),
-    "before 8, group offsets": Step("GroupOffsets._send", "before", "commit"),
-    "after 8": Step("GroupOffsets._send", "after", "commit"),
+    "before 6, acknowledgement": Step("RangeFlush.acknowledge", "before"),
+    "before 7, outcome": Step("RangeFlush.outcome", "before"),
+    "after 7": Step("PushWriter.write", "after"),
+    "before 8, notes": Step("PushWriter.commit", "before"),
+    "after 8": Step("SqliteStore.record_accepted", "after"),
+    "before 9, group offsets": Step("GroupOffsets._send", "before", "commit"),
+    "after 9": Step("GroupOffsets._send", "after", "commit"),
 }
-WHOLE = {name: replace(PROCESS[name], whole=True) for name in ("after 3", "after 4", "after 7")}
+WHOLE = {name: replace(PROCESS[name], whole=True) for name in ("after 3", "after 4", "after 8")}
 
 
 class Bench:

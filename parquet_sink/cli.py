@@ -14,8 +14,8 @@ from typing import Final, Protocol, cast
 from parquet_sink import __version__
 from parquet_sink.errors import InvalidConfiguration, SinkError
 from parquet_sink.process.logs import configure_program
-from parquet_sink.process.signals import StopWish
-from parquet_sink.process.streams import forgiving_streams
+from parquet_sink.process.signals import StopRequest
+from parquet_sink.process.streams import lenient_streams
 
 COMMANDS: Final = {
     "run": ("parquet_sink.runtime.command", "run connectors: Kafka Connect's standalone form"),
@@ -55,10 +55,10 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; returns the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
-    wish = StopWish()
-    with forgiving_streams(), wish.heard() if "run" in words[:1] else nullcontext():
+    stop_request = StopRequest()
+    with lenient_streams(), stop_request.handling() if "run" in words[:1] else nullcontext():
         args = parser_for(words).parse_args(words)
-        args.wish = wish
+        args.stop_request = stop_request
         return _run(args)
 
 

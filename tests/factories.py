@@ -1,12 +1,18 @@
 """What tests of several rooms make: shared, so that each thing is made in one way."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from parquet_sink.config.secret import Secret
+from parquet_sink.errors import InvalidRecord
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
+from parquet_sink.model.records import RecordBatch
+from parquet_sink.model.rejected import Rejected
 from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.shape.run import Run
 from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.shape.shaper import Shaper
 from parquet_sink.targets.push.settings import PushSettings
 
 
@@ -56,3 +62,11 @@ def settings(folder: Path, name: str = "orders") -> SinkSettings:
         FileSettings(str(folder)),
         PushSettings("http://localhost/", Secret("AppKey k"), "t"),
     )
+
+
+def accepted(shaper: Shaper, block: RecordBatch) -> Iterator[Run]:
+    """The runs before the first rejected record, which is raised as InvalidRecord: as the policy "stop" has it."""
+    for one in shaper.shape(block):
+        if isinstance(one, Rejected):
+            raise InvalidRecord(one.topic, one.partition, one.offset, one.reason)
+        yield one

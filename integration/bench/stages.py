@@ -107,7 +107,7 @@ def _learned(settings: SinkSettings, blocks: list[RecordBatch]) -> pa.Schema | N
 
 def _shape(settings: SinkSettings, known: pa.Schema | None, blocks: list[RecordBatch]) -> list[Run]:
     shaper = Shaper(settings.shape, known, decoder_for(settings.value))
-    return [one for block in blocks for one in shaper.shape(block)]
+    return [one for block in blocks for one in shaper.shape(block) if isinstance(one, Run)]
 
 
 def _write(settings: SinkSettings, topic: str, runs: list[Run]) -> list[FinishedFile]:

@@ -13,6 +13,7 @@ from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape.shaper import Shaper
+from tests.factories import accepted
 
 PARTITION: Final = 3
 _LIMITS: Final = Limits(10**9, 10**9)
@@ -37,7 +38,7 @@ def write(sample: Sample, folder: Path) -> str:
     place = Place("readers", f"topic-{sample.number}", PARTITION, f"{sample.number:032x}")
     accumulator, shaper = Accumulator(place, _LIMITS, settings), Shaper(sample.settings, None, decoder)
     for block in _blocks(sample):
-        for run in shaper.shape(block):
+        for run in accepted(shaper, block):
             assert accumulator.add(run) == []
     file = accumulator.finish(Reason.STOP)
     assert file is not None

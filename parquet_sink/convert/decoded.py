@@ -1,4 +1,4 @@
-"""What every converter but the one for schemaless JSON gives: decoded records, as columns or as trees.
+"""What every converter gives: decoded records, as columns or as trees.
 
 A decoder takes the values of one topic and says of each what became of it:
 
@@ -27,9 +27,9 @@ Names of fields in a struct are not empty and differ from each other. A record i
 a number, a list, a map) is handed on as it is, and what follows judges it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -68,10 +68,28 @@ class Trees:
 
 
 @dataclass(frozen=True)
+class Inferred:
+    """Records without a schema that were read as columns all the same: the same records as `tree` gives one by one.
+
+    positions: as in `Typed`. rows: structs, none null, with fields of int64, float64, bool, string, null and structs of
+    these; a field that a record lacks is null, like one that it has as null. tree: the record at an index of `rows`.
+    has_lists: text may be the JSON text of a list, of a record that `Reading.rewrite` has passed.
+    """
+
+    positions: pa.Int64Array
+    rows: pa.StructArray
+    tree: Callable[[int], Tree]
+    has_lists: bool = False
+
+
+Piece = Typed | Trees | Inferred
+
+
+@dataclass(frozen=True)
 class Decoded:
     """Everything that was in some values. invalid: by position, why a value has no row, without its content."""
 
-    pieces: tuple[Typed | Trees, ...] = ()
+    pieces: tuple[Piece, ...] = ()
     invalid: Mapping[int, str] = field(default_factory=dict)
 
 
@@ -80,6 +98,40 @@ class Decoder(Protocol):
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """values: no nulls. Raises ConnectorError only for what is no record's fault (the registry is away)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is made of records without a schema, as far as it decides how they may be read.
+
+    as_trees: each is needed as a tree. anything: values that are no object are given, too, as text. discard_lists:
+    lists are left out of `Inferred.rows`; else they stand there as JSON text. rewrite: what is done to a record before
+    its lists become text. ignore_case: names that differ in case alone become one.
+    """
+
+    as_trees: bool = False
+    anything: bool = False
+    discard_lists: bool = False
+    rewrite: Callable[[Tree], Tree] | None = None
+    ignore_case: bool = False
+
+
+@runtime_checkable
+class LearningDecoder(Decoder, Protocol):
+    """Reads a topic's records faster by what it learned of them; what they become never depends on it."""
+
+    def for_topic(self, reading: Reading, learned: bytes | None) -> "LearningDecoder":
+        """One that serves a single topic. learned: another's `learned`; anything else is ignored."""
+        ...
+
+    @property
+    def learned(self) -> bytes | None:
+        """What to begin with the next time; None for nothing."""
+        ...
+
+    def forget(self) -> None:
+        """Learn anew: most records that were given as columns had to be taken as trees."""
         ...
 
 

@@ -21,13 +21,11 @@ _decoders: LruCache[tuple[int, ConverterSettings], Decoder] = LruCache(MOST_DECO
 _decoders_lock = threading.Lock()
 
 
-def decoder_for(settings: ConverterSettings) -> Decoder | None:
-    """The process's decoder for these settings; None for JSON without a schema, which the shaper reads itself.
+def decoder_for(settings: ConverterSettings) -> Decoder:
+    """The process's decoder for these settings.
 
     Raises InvalidConfiguration when a registry's settings name files that cannot be read.
     """
-    if settings.kind == "json":
-        return None
     key = (os.getpid(), settings)
     with _decoders_lock:
         found = _decoders.get(key)
@@ -40,6 +38,10 @@ def decoder_for(settings: ConverterSettings) -> Decoder | None:
 def _made(settings: ConverterSettings) -> Decoder:
     if (kind := _KINDS.get(settings.kind)) is not None:
         return _registered(settings, kind)
+    if settings.kind == "json":
+        from parquet_sink.convert.json import decoder as json
+
+        return json.decoder()
     if settings.kind == "json_envelope":
         from parquet_sink.convert.envelope import decoder as envelope
 

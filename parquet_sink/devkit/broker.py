@@ -330,7 +330,7 @@ class Broker:
         if self._process is not None:
             self._process.wait()
         if self._tether is not None:
-            self._tether.let_go()
+            self._tether.release()
         self._process = self._tether = None
 
 

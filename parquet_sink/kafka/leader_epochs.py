@@ -1,4 +1,4 @@
-"""Leader epochs: how a log that was cut back, and has grown again, is told from the one that was read.
+"""Leader epochs: how a log that was cut back, and has grown again, is distinguished from the one that was read.
 
 Each leader of a topic-partition has a number, its epoch, and each record that of the leader who took it. When a replica
 that lags is made leader (`unclean.leader.election.enable`), or one comes back with less than it had, the log ends
@@ -16,58 +16,58 @@ from typing import Final
 from confluent_kafka import KafkaError
 
 from parquet_sink.errors import RESET_TOOL, OffsetsLost
+from parquet_sink.model.partitions import PartitionKey
 
-Key = tuple[str, int]
 CUT_BACK: Final = KafkaError._LOG_TRUNCATION  # noqa: SLF001 - the client's public name
 RESET: Final = KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001
 _ENDS: Final = re.compile(r"broker end offset is (\d+)")
 
 
 class LeaderEpochs:
-    """Of one connector's topic-partitions; none where the cluster tells none.
+    """Of one connector's topic-partitions; none where the cluster gives none.
 
     `current`: of the leaders when the ends were asked for last. `committed`: those that belong to the offsets where we
     stand.
     """
 
-    def __init__(self, current: dict[Key, int] | None = None) -> None:
+    def __init__(self, current: dict[PartitionKey, int] | None = None) -> None:
         self.current = {} if current is None else current
-        self.committed: dict[Key, int] = {}
-        self._planned: dict[Key, int | None] = {}
+        self.committed: dict[PartitionKey, int] = {}
+        self._planned: dict[PartitionKey, int | None] = {}
 
-    def on_planned(self, key: Key) -> None:
+    def on_planned(self, key: PartitionKey) -> None:
         """A range was planned by the last look. One that comes again keeps the epoch that it was planned with."""
         self._planned[key] = self.current.get(key)
 
-    def on_accepted(self, key: Key) -> None:
+    def on_accepted(self, key: PartitionKey) -> None:
         """The range that was taken, or a part of it, is accepted, and that is where we stand."""
         if key in self._planned:
             self.set(key, self._planned[key])
 
-    def set(self, key: Key, epoch: int | None) -> None:
+    def set(self, key: PartitionKey, epoch: int | None) -> None:
         """We stand at an offset of this epoch; None when it is not known."""
         self.committed.pop(key, None)
         if epoch is not None:
             self.committed[key] = epoch
 
-    def to_verify(self, key: Key) -> int:
+    def to_verify(self, key: PartitionKey) -> int:
         """The epoch that we stand at if another leader came since, so that the log may be another one; else -1."""
         committed = self.committed.get(key)
         return -1 if committed is None or committed == self.current.get(key) else committed
 
-    def forget(self, key: Key) -> None:
+    def forget(self, key: PartitionKey) -> None:
         """The topic-partition is gone."""
         for known in (self.current, self.committed, self._planned):
             known.pop(key, None)
 
 
 def is_truncation(code: int, said: str) -> bool:
-    """Whether an event of the client is about a cut: it hides that behind the event of an offset out of range. Pure."""
+    """Whether an event of the client is a truncated log: some come as the event of an offset out of range."""
     return code == CUT_BACK or (code == RESET and "log truncation" in said)
 
 
 def truncation_offset(said: str, offset: int) -> int | None:
-    """Where the log was cut back below `offset`, by what the client says of it; None when it does not know. Pure."""
+    """Where the log was cut back below `offset`, by what the client says of it; None when it does not know."""
     found = _ENDS.search(said)
     return int(found[1]) if found and int(found[1]) < offset else None
 

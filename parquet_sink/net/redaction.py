@@ -1,4 +1,4 @@
-"""Text from outside, made fit for a message: bounded, on one line, without secrets. Pure."""
+"""Text from outside, made fit for a message: bounded, on one line, without secrets."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -11,7 +11,7 @@ _SHORTEST_SECRET: Final = 4  # shorter words would put stars into ordinary text
 
 def excerpt(body: bytes, secrets: Iterable[str] = ()) -> str:
     """At most 1 KiB of `body` as printable text; secrets that a target echoes become stars."""
-    return printable(hide(body.decode("utf-8", "replace"), secrets))
+    return printable(redact(body.decode("utf-8", "replace"), secrets))
 
 
 def printable(text: str) -> str:
@@ -20,7 +20,7 @@ def printable(text: str) -> str:
     return shown.encode("utf-8", "replace")[:EXCERPT_BYTES].decode("utf-8", "ignore")
 
 
-def hide(text: str, secrets: Iterable[str]) -> str:
+def redact(text: str, secrets: Iterable[str]) -> str:
     """`text` with stars in place of every secret, and of a secret's last word (the key after `AppKey `)."""
     words = {word for secret in secrets for word in (secret, secret.split(" ")[-1]) if len(word) >= _SHORTEST_SECRET}
     for word in sorted(words, key=len, reverse=True):

@@ -49,7 +49,7 @@ def tls_context(authorities: Authorities | None, own: OwnCertificate | None = No
             context.load_cert_chain(own.certificate_file, own.key_file, password)
         except (OSError, ValueError) as error:
             files = " and ".join(filter(None, (own.certificate_file, own.key_file)))
-            cause = pem.why(error, "a certificate with its key", locked=True)
+            cause = pem.describe(error, "a certificate with its key", locked=True)
             raise _unusable(own.source, files, cause, "Correct it") from error
     return context
 
@@ -63,7 +63,7 @@ def _trusting(authorities: Authorities | None) -> ssl.SSLContext:
             return ssl.create_default_context(capath=place)
         return ssl.create_default_context(cafile=place)
     except (OSError, ValueError) as error:
-        cause = pem.not_authorities(place) or pem.why(error, "certificates")
+        cause = pem.authorities_problem(place) or pem.describe(error, "certificates")
         raise _unusable(authorities.source, place, cause, "Name a file of certificates in PEM form") from error
 
 

@@ -31,6 +31,7 @@ from parquet_sink.model.failure import Failure
 from parquet_sink.model.frames import FrameSlice
 from parquet_sink.model.ranges import NO_TRIES, Tries
 from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.rejected import Rejected
 from parquet_sink.pipeline.frame_columns import FrameDecoder
 from parquet_sink.pipeline.frame_outcome import FrameOutcome
 from parquet_sink.pipeline.frame_settings import for_frame
@@ -127,6 +128,8 @@ class FrameFlush:
         """Whether rows are still of use: after a refused file they are not."""
         block = self._decoder.block(self._frame, self._rows, rows)
         for run in self._shaper.shape(block):
+            if isinstance(run, Rejected):
+                raise InvalidRecord(run.topic, run.partition, run.offset, run.reason)
             self._check_obfuscation()
             for part in run.parts(self._settings.flush.commit_records):
                 if not self._send(self._accumulator.add(part)):

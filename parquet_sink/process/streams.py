@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, TextIO, cast
 
 
-class Forgiving:
+class LenientStream:
     """A text stream that loses what it cannot write: `2> /dev/full`, `| head`, a terminal that was closed."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -28,7 +28,7 @@ class Forgiving:
 
 
 @contextmanager
-def forgiving_streams() -> Iterator[None]:
+def lenient_streams() -> Iterator[None]:
     """Standard output and error lose what they cannot write, also at the end of the process.
 
     A character that a terminal's encoding has not (LC_ALL=C) is written as an escape.
@@ -38,7 +38,7 @@ def forgiving_streams() -> Iterator[None]:
     for stream in before:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    sys.stdout, sys.stderr = (stream and cast(TextIO, Forgiving(stream)) for stream in before)
+    sys.stdout, sys.stderr = (stream and cast(TextIO, LenientStream(stream)) for stream in before)
     try:
         yield
     finally:

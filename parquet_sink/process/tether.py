@@ -13,7 +13,7 @@ _SCRIPT: Final = (
 
 
 class Tether:
-    """A small shell that kills process `pid`, then removes `folder`, should this process end without `let_go`."""
+    """A small shell that kills process `pid`, then removes `folder`, should this process end without `release`."""
 
     def __init__(self, pid: int, folder: Path | None = None) -> None:
         self._process = subprocess.Popen(
@@ -24,7 +24,7 @@ class Tether:
             start_new_session=True,
         )
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """The child has ended and was reaped: in this order its process id cannot be another's."""
         if self._process.returncode is None:
             self._process.communicate(b"\n")

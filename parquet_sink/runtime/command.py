@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         spark_conf=dict(args.conf),
         until_caught_up=args.until_caught_up,
         observer=EventDispatcher([_live_view() if live else _log_lines()]),
-        wish=args.wish,
+        stop_request=args.stop_request,
     )
     return worker.run()
 

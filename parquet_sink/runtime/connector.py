@@ -1,6 +1,6 @@
 """One connector's life: prepare, start, supervise, stop.
 
-A query that fails for a reason waiting may cure (a lost worker, a broker that stays away in the middle of a range) is
+A query that fails for a reason waiting may cure (a lost worker, no answer from a broker in the middle of a range) is
 started again from the group's offsets, a bounded number of times without progress; every other reason ends the
 connector. So does whatever else goes wrong with it: the others of the process go on.
 """
@@ -225,7 +225,7 @@ class Connector:
             group_commit.commit_accepted(self._files.handoff, self.state)
 
     def _settle(self) -> None:
-        """After the query ended on our request: done, unless somebody's hand is needed. What waits is told."""
+        """After the query ended on our request: done, unless the operator must act. What is not delivered is logged."""
         assert self.state is not None
         failure = None if self._query is None or self._restart_at_s is not None else self._reason(self._query)
         if failure is not None and not failure.reaction.passes:

@@ -1,7 +1,8 @@
 """Brings events to listeners: those of the program at once, those of a connector's other processes from its event log.
 
 Each event is handed on once, in the order of its log; events of one topic-partition are therefore in the order in which
-they happened. When the bounded log dropped some before they were read, `EventsDropped` tells how many.
+they happened. When the bounded log dropped some before they were read, an `EventsDropped` with their number comes
+first.
 """
 
 import logging

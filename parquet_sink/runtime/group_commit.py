@@ -4,7 +4,9 @@ import logging
 from collections.abc import Sequence
 
 from parquet_sink.errors import ConnectorError
-from parquet_sink.kafka.group.offsets import GroupOffsets, Key, RangePlan
+from parquet_sink.kafka.group.committed import RangePlan
+from parquet_sink.kafka.group.offsets import GroupOffsets
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.progress import Accepted
 from parquet_sink.runtime.restarts import Positions
 from parquet_sink.spark.handoff import Handoff
@@ -46,7 +48,7 @@ def positions(given: Handoff, state: StateStore) -> Positions:
     group = GroupOffsets(given.settings.kafka, given.instance)
     try:
         found = group.read(list(seen))
-    except ConnectorError:  # a broker that is away; it will be told where it matters
+    except ConnectorError:  # no broker answers, which the next start of the query reports
         return Positions(seen)
     finally:
         group.close()
@@ -55,7 +57,7 @@ def positions(given: Handoff, state: StateStore) -> Positions:
     return Positions({**seen, **committed}, in_flight)
 
 
-def next_offsets(state: StateStore) -> dict[Key, int]:
+def next_offsets(state: StateStore) -> dict[PartitionKey, int]:
     """The next offset to be delivered of each topic-partition, as last seen."""
     accepted = {(one.topic, one.partition): one.next_offset for one in state.accepted()}
     return {
@@ -64,14 +66,14 @@ def next_offsets(state: StateStore) -> dict[Key, int]:
     }
 
 
-def undelivered(state: StateStore) -> dict[Key, tuple[int, int]]:
+def undelivered(state: StateStore) -> dict[PartitionKey, tuple[int, int]]:
     """Topic-partitions with records that are not delivered: the first of them, and how many, as last seen."""
     reached = next_offsets(state)
     ends = {(one.topic, one.partition): one.end for one in state.progress()}
     return {key: (at, ends[key] - at) for key, at in reached.items() if ends[key] > at}
 
 
-def stopped_message(name: str, behind: dict[Key, tuple[int, int]], most: int = 10) -> str:
+def stopped_message(name: str, behind: dict[PartitionKey, tuple[int, int]], most: int = 10) -> str:
     """What a connector leaves undelivered when it stops, for the log. behind: as `undelivered` gives it."""
     records = sum(count for _, count in behind.values())
     places = [f"{topic} {partition} from offset {at}" for (topic, partition), (at, _) in sorted(behind.items())]

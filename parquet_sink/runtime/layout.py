@@ -130,7 +130,7 @@ def split(partitions: Sequence[PartitionView], most: int) -> tuple[list[Partitio
 
 
 def offsets_of(receipt: Receipt | None) -> str:
-    """What tells a file's name from those of the same topic-partition: its offsets, the first and the last one."""
+    """The first and the last offset of a file, which distinguish it within its topic-partition."""
     return "-" if receipt is None else f"{receipt.first_offset}-{receipt.last_offset}"
 
 

@@ -63,7 +63,7 @@ class LiveView:
             self._live.update(drawn, refresh=True)
 
     def close(self, connectors: Sequence[Connector]) -> None:
-        """Takes the view away, and says what was done."""
+        """Removes the view, and prints a summary of each connector."""
         try:
             if self._live is not None:
                 self._live.stop()

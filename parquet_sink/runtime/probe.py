@@ -21,10 +21,12 @@ from parquet_sink.files.cleanup import prepare
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.files.storage import free_space
 from parquet_sink.kafka.client import options as client_options
-from parquet_sink.kafka.group.offsets import Committed, GroupOffsets, Key
+from parquet_sink.kafka.cluster.cluster import KafkaCluster
+from parquet_sink.kafka.group.committed import Committed
+from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.kafka.settings import KafkaSettings
-from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.model.instance import Instance
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.targets.opening import open_target
 from parquet_sink.targets.settings import TargetSettings
@@ -178,9 +180,9 @@ def _connect(server: str) -> str:
 
 def _topics_and_group(kafka: KafkaSettings) -> Iterator[Finding]:
     try:
-        watermarks = Watermarks(kafka)
-        keys = watermarks.topic_partitions()
-        firsts, lasts = watermarks.beginning_offsets(keys), watermarks.end_offsets(keys)
+        cluster = KafkaCluster(kafka)
+        keys = cluster.topic_partitions()
+        firsts, lasts = cluster.beginning_offsets(keys), cluster.end_offsets(keys)
     except KafkaFailed as error:
         yield Finding(Verdict.FAILED, "topics", str(error))
         return
@@ -195,9 +197,12 @@ def _topics_and_group(kafka: KafkaSettings) -> Iterator[Finding]:
 
 
 def of_topics(
-    kafka: KafkaSettings, keys: Sequence[Key], firsts: Mapping[Key, int], lasts: Mapping[Key, int]
+    kafka: KafkaSettings,
+    keys: Sequence[PartitionKey],
+    firsts: Mapping[PartitionKey, int],
+    lasts: Mapping[PartitionKey, int],
 ) -> Iterator[Finding]:
-    """A line for each topic: its topic-partitions with the offsets that Kafka holds. Pure."""
+    """A line for each topic: its topic-partitions with the offsets that Kafka holds."""
     topics = sorted({topic for topic, _ in keys})
     if not topics:
         yield Finding(Verdict.WARNING, f"topics matching {kafka.topics_regex}", "there are none yet")
@@ -208,9 +213,12 @@ def of_topics(
 
 
 def of_group(
-    kafka: KafkaSettings, firsts: Mapping[Key, int], lasts: Mapping[Key, int], committed: Mapping[Key, Committed]
+    kafka: KafkaSettings,
+    firsts: Mapping[PartitionKey, int],
+    lasts: Mapping[PartitionKey, int],
+    committed: Mapping[PartitionKey, Committed],
 ) -> Finding:
-    """Where the group stands, and whether Kafka still has what comes next. Pure."""
+    """Where the group stands, and whether Kafka still has what comes next."""
     item = f"group {kafka.group}"
     fresh = [key for key in lasts if key not in committed]
     if fresh and kafka.offset_reset == "none":
@@ -231,7 +239,7 @@ def of_group(
     return Finding(Verdict.OK, item, f"lag {sum(lags.values())}: {stands}{begins}; last committed by {by}")
 
 
-def _named(key: Key) -> str:
+def _named(key: PartitionKey) -> str:
     return f"{key[0]} {key[1]}"
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from parquet_sink.model.failure import Failure, Restart
+from parquet_sink.model.partitions import PartitionKey
 
 MOST_RESTARTS: Final = 5
 """Times a query is started again without progress before its connector fails."""
@@ -22,9 +23,6 @@ BUSY_PAUSE_S: Final = 30.0
 """A machine that is too busy to start a process is waited for half an hour, with pauses of half a minute at most."""
 _NAMED: Final = re.compile(r"[Tt]opic (\S+), topic-partition (\d+)")
 
-Key = tuple[str, int]
-"""topic, partition"""
-
 
 @dataclass(frozen=True)
 class Positions:
@@ -33,18 +31,18 @@ class Positions:
     next_offsets: of each topic-partition, the next offset to deliver. in_flight: those whose range was being flushed.
     """
 
-    next_offsets: Mapping[Key, int] = field(default_factory=dict)
-    in_flight: Collection[Key] = ()
+    next_offsets: Mapping[PartitionKey, int] = field(default_factory=dict)
+    in_flight: Collection[PartitionKey] = ()
 
 
 @dataclass
 class RestartBudget:
     """Counts failures without progress, of the topic-partitions to blame."""
 
-    _failures: dict[Key, tuple[int, int]] = field(default_factory=dict)
+    _failures: dict[PartitionKey, tuple[int, int]] = field(default_factory=dict)
     """Next offset at the last failure, and how many failures in a row were there."""
     _idle_failures_s: list[float] = field(default_factory=list)
-    _next_offsets: dict[Key, int] = field(default_factory=dict)
+    _next_offsets: dict[PartitionKey, int] = field(default_factory=dict)
 
     def pause_s(self, now_s: float, message: str, at: Positions) -> float | None:
         """Notes a failure. Seconds until the next start; None: the budget is used up."""
@@ -55,7 +53,7 @@ class RestartBudget:
         self._next_offsets = dict(at.next_offsets)
         return PAUSE_S * failures if failures <= MOST_RESTARTS else None
 
-    def _count(self, key: Key, next_offset: int) -> int:
+    def _count(self, key: PartitionKey, next_offset: int) -> int:
         before, count = self._failures.get(key, (next_offset, 0))
         count = count + 1 if next_offset == before else 1
         self._failures[key] = (next_offset, count)
@@ -71,7 +69,7 @@ class RestartBudget:
 
 @dataclass
 class WaitBudget:
-    """How long something that is away is waited for; it begins anew when it was there for WINDOW_S."""
+    """How long something unavailable is waited for; it begins anew after WINDOW_S without a failure."""
 
     _failures_s: list[float] = field(default_factory=list)
 
@@ -119,7 +117,7 @@ class RestartPolicy:
         return self._restarts.pause_s(now_s, failure.message, positions())
 
 
-def _blamed(message: str, at: Positions) -> Collection[Key]:
+def _blamed(message: str, at: Positions) -> Collection[PartitionKey]:
     """The topic-partition that the failure names; else all that were in flight."""
     named = _NAMED.search(message)
     return [(named[1], int(named[2]))] if named else at.in_flight

@@ -1,4 +1,4 @@
-"""What a connector does now, in one word, as its events tell."""
+"""What a connector does now, in one word, by its events."""
 
 from enum import StrEnum
 from typing import Final
@@ -33,9 +33,9 @@ _TOLD_BY: Final[dict[type[Event], Status]] = {
 
 
 def status_after(event: Event, before: Status | None) -> Status | None:
-    """The status after an event; `before`, when it tells of none.
+    """The status after an event; `before`, when it changes none.
 
-    That a connector runs is told by another process, and may be read only after a stop was asked for.
+    `ConnectorRunning` comes from another process, and may be read only after a stop was asked for.
     """
     after = _TOLD_BY.get(type(event), before)
     if after is Status.RUNNING and before in {Status.STOPPING, Status.DONE, Status.FAILED}:

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.progress import PartitionProgress
 from parquet_sink.model.receipts import Receipt
 
 RATE_WINDOW_S: Final = 10.0
-Key = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class FileTotals:
     rows: int = 0
     size_bytes: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
-    last: dict[Key, Receipt] = field(default_factory=dict)
-    _recent: dict[Key, deque[tuple[float, int]]] = field(default_factory=dict)
+    last: dict[PartitionKey, Receipt] = field(default_factory=dict)
+    _recent: dict[PartitionKey, deque[tuple[float, int]]] = field(default_factory=dict)
 
     def add(self, receipt: Receipt) -> None:
         """Adds an accepted file."""
@@ -50,7 +50,7 @@ class FileTotals:
         self.last[key] = receipt
         self._recent.setdefault(key, deque()).append((receipt.accepted_at or 0.0, receipt.records))
 
-    def rate(self, key: Key, now_s: float) -> float:
+    def rate(self, key: PartitionKey, now_s: float) -> float:
         """Records per second of a topic-partition that were accepted in the last RATE_WINDOW_S."""
         recent = self._recent.get(key, deque())
         while recent and recent[0][0] < now_s - RATE_WINDOW_S:
@@ -59,7 +59,7 @@ class FileTotals:
         return sum(records for _, records in recent) / window_s
 
     def partitions(
-        self, progress: Sequence[PartitionProgress], accepted: Mapping[Key, int], now_s: float
+        self, progress: Sequence[PartitionProgress], accepted: Mapping[PartitionKey, int], now_s: float
     ) -> list[PartitionView]:
         """How topic-partitions stand at `now_s`, epoch seconds. accepted: next offsets, where newer."""
         return [self._partition(one, accepted.get((one.topic, one.partition), 0), now_s) for one in progress]

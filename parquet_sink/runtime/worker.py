@@ -16,7 +16,7 @@ from parquet_sink.errors import ConnectorError, SetupError
 from parquet_sink.model.events import Event
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.process.java_home import find_java
-from parquet_sink.process.signals import StopWish
+from parquet_sink.process.signals import StopRequest
 from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.status import Status
 from parquet_sink.spark.causes import said
@@ -41,7 +41,7 @@ GIVE_UP_S: Final = 5.0
 
 
 class Observer(Protocol):
-    """Is told what happens, and looks at the connectors several times a second: `runtime.events.EventDispatcher`."""
+    """Takes events, and polls the connectors several times a second: `runtime.events.EventDispatcher`."""
 
     def emit(self, event: Event) -> None: ...
     def poll(self, connectors: Sequence[Connector]) -> None: ...
@@ -59,31 +59,31 @@ class Worker:
         spark_conf: Mapping[str, str] | None = None,
         until_caught_up: bool = False,
         observer: Observer,
-        wish: StopWish | None = None,
+        stop_request: StopRequest | None = None,
     ) -> None:
         self._settings, self._master, self._until_caught_up = connectors, master, until_caught_up
         self._spark_conf, self._observer = spark_conf, observer
-        self._wish = StopWish() if wish is None else wish
+        self._stop_request = StopRequest() if stop_request is None else stop_request
         self._connectors: list[Connector] = []
         self._session: Session | None = None
         self._mend: Callable[[], None] = lambda: None
 
     def run(self) -> int:
         """0 when all are done, or stopped on a wish; 1 when a connector failed. Raises SetupError, ConnectorError."""
-        with self._wish.heard():
+        with self._stop_request.handling():
             longest_s = max((one.stop_timeout_ms / 1000 for one in self._settings), default=0.0)
-            self._wish.promise = PROMISE.format(longest_s)
+            self._stop_request.notice = PROMISE.format(longest_s)
             try:
                 find_java()
                 with run_folder() as folder:
                     return self._host(folder)
             except SetupError:
-                if self._wish:  # whoever signals a whole group ends what was asked for here
+                if self._stop_request:  # whoever signals a whole group ends what was asked for here
                     return 0
                 raise
 
     def _host(self, folder: RunFolder) -> int:
-        """Locks first: a connector that runs already is told before Spark takes its time to start."""
+        """Prepares connectors before Spark starts, so that one that runs already fails at once."""
         for index, settings in enumerate(self._settings):
             self._connectors.append(
                 Connector(
@@ -126,15 +126,15 @@ class Worker:
         def start() -> None:
             try:
                 session.connect()
-            except Exception as error:  # noqa: BLE001 - told below, in the main thread
+            except Exception as error:  # noqa: BLE001 - raised below, in the main thread
                 errors.append(error)
 
         starter = Thread(target=start, name="spark-start", daemon=True)
         starter.start()
-        while starter.is_alive() and not self._wish:
+        while starter.is_alive() and not self._stop_request:
             self._observer.poll(self._connectors)
             starter.join(POLL_S)
-        if self._wish:
+        if self._stop_request:
             session.java.kill()
             starter.join(GIVE_UP_S)
             for connector in self._connectors:
@@ -156,23 +156,23 @@ class Worker:
 
         found = share(slots(spark), len(self._connectors))
         for index, connector in enumerate(c for c in self._connectors if c.status is Status.STARTING):
-            if self._wish:
+            if self._stop_request:
                 return
             self._alone(connector, partial(connector.start, spark, slots=found, warm_up=index == 0))
             deadline = time.monotonic() + START_S
-            while connector.status is Status.RUNNING and not connector.has_started() and not self._wish:
+            while connector.status is Status.RUNNING and not connector.has_started() and not self._stop_request:
                 self._poll(spark)
                 if time.monotonic() > deadline:
                     break
             self._poll(spark)
 
     def _supervise(self, spark: "SparkSession") -> None:
-        while not self._wish and any(connector.active for connector in self._connectors):
+        while not self._stop_request and any(connector.active for connector in self._connectors):
             self._poll(spark)
-        if self._wish and self._session is not None:
+        if self._stop_request and self._session is not None:
             self._session.hush()
         for connector in self._connectors:
-            self._alone(connector, partial(connector.request_stop, self._wish.asked_at))
+            self._alone(connector, partial(connector.request_stop, self._stop_request.requested_at_s))
         while any(connector.active for connector in self._connectors):
             self._poll(spark)
 
@@ -180,7 +180,7 @@ class Worker:
         """Polls all connectors once, and pauses."""
         if self._java_gone(0.0):
             raise ConnectorError(JAVA_ENDED)
-        with suppress(OSError):  # who needs it will tell
+        with suppress(OSError):  # whoever needs the folder reports it
             self._mend()
         for connector in self._connectors:
             self._alone(connector, partial(connector.poll, spark))

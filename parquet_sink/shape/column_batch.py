@@ -1,11 +1,13 @@
 """What a decoded piece becomes before it joins the topic's columns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from parquet_sink.convert.decoded import Tree
+from parquet_sink.model.rejected import Stage
 
 
 @dataclass(frozen=True)
@@ -37,3 +39,35 @@ class TreeBatch:
     positions: Sequence[int]
     trees: Sequence[Sequence[Tree]]
     invalid: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class InferredBatch:
+    """Records without a schema as columns: rows for as long as the topic's columns have all their values.
+
+    batch: one row for each record; a column that a record lacks is null. alone: rows that must be taken as trees,
+    always; None for none. trees: the trees of a row, as in `TreeBatch`; raises InvalidValue.
+    """
+
+    batch: ColumnBatch
+    alone: pa.BooleanArray | None
+    trees: Callable[[int], Sequence[Tree]]
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """Why a record has no row. reason: given where it depends on the columns that the topic has by then."""
+
+    stage: Stage
+    reason: str | Callable[[], str]
+
+
+@dataclass(frozen=True)
+class RejectedBatch:
+    """Records without a row. positions: increasing; rejections: one for each."""
+
+    positions: Sequence[int]
+    rejections: Sequence[Rejection]
+
+
+Part: TypeAlias = ColumnBatch | TreeBatch | InferredBatch | RejectedBatch

@@ -6,16 +6,13 @@ are put back into their order. All rows of a record are in one part.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.shape.column_batch import ColumnBatch, TreeBatch
+from parquet_sink.shape.column_batch import ColumnBatch, InferredBatch, Part
 from parquet_sink.shape.schema.evolution import Columns, aligned
-
-Part: TypeAlias = ColumnBatch | TreeBatch
 
 
 @dataclass(frozen=True)
@@ -33,6 +30,7 @@ class Interleaving:
         self.parts, self.stop = parts, stop
         self._positions = [_positions(part) for part in parts]
         self._taken = [0] * len(parts)
+        self._left_out: dict[int, list[tuple[int, int]]] = {}
 
     def stretches(self) -> Iterator[tuple[int, int, int]]:
         """Records that stand together in one part: its number, the first's position, and that where the next begin."""
@@ -55,12 +53,19 @@ class Interleaving:
         """The first row of a part, or its first record, that is at this position or beyond."""
         return int(np.searchsorted(self._positions[number], position))
 
+    def leave_out(self, number: int, start: int, end: int) -> None:
+        """These rows of a part are not to be among those that `taken` gives."""
+        self._left_out.setdefault(number, []).append((start, end))
+
     def taken(self, number: int, end: int) -> ColumnBatch:
-        """The rows of a batch of records before `end` that were not taken yet; now they are."""
-        batch, start, beyond = self.parts[number], self._taken[number], self.row(number, end)
+        """The rows of a part of records before `end` that were not taken yet; now they are."""
+        part, start, beyond = self.parts[number], self._taken[number], self.row(number, end)
+        batch = part.batch if isinstance(part, InferredBatch) else part
         assert isinstance(batch, ColumnBatch)
         self._taken[number] = beyond
-        return _slice(batch, start, beyond - start)
+        left_out = self._left_out.pop(number, [])
+        self._left_out[number] = [one for one in left_out if one[0] >= beyond]
+        return _without(_slice(batch, start, beyond - start), start, [one for one in left_out if one[0] < beyond])
 
 
 def join(parts: Iterable[ColumnBatch], columns: Columns) -> Stretch | None:
@@ -108,6 +113,8 @@ def _column(column: pa.Field, pieces: Sequence[tuple[int, pa.Array]], starts: Se
 
 
 def _positions(part: Part) -> np.ndarray:
+    if isinstance(part, InferredBatch):
+        part = part.batch
     return part.positions.to_numpy() if isinstance(part, ColumnBatch) else np.asarray(part.positions, np.int64)
 
 
@@ -116,3 +123,14 @@ def _slice(batch: ColumnBatch, start: int, count: int) -> ColumnBatch:
         return batch
     arrays = tuple(array.slice(start, count) for array in batch.arrays)
     return ColumnBatch(batch.positions.slice(start, count), batch.columns, arrays)
+
+
+def _without(batch: ColumnBatch, start: int, ranges: Sequence[tuple[int, int]]) -> ColumnBatch:
+    """The batch, whose first row has the number `start`, without some ranges of rows."""
+    if not ranges:
+        return batch
+    keep = np.ones(len(batch), np.bool_)
+    for first, beyond in ranges:
+        keep[first - start : beyond - start] = False
+    kept = pa.array(keep)
+    return ColumnBatch(batch.positions.filter(kept), batch.columns, tuple(array.filter(kept) for array in batch.arrays))

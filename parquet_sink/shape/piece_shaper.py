@@ -6,11 +6,11 @@
   4. fields are obfuscated
   5. the record becomes columns: chunks of its JSON text, or flattened, or nested
 
-`_typed` and `_trees` have one call for each. Trees take step 5 in `walk`, where what follows is, too (a topic's
+`_typed` and `_trees` have one call for each. Trees take step 5 in `run_builder`, where what follows is, too (a topic's
 columns, metadata, keys).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -19,19 +19,20 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.convert.decoded import Tree, Trees, Typed
+from parquet_sink.convert.decoded import Inferred, Piece, Tree, Trees, Typed
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.reinterpret import reinterpreted
 from parquet_sink.shape import explode, json_text
 from parquet_sink.shape.chunks import Chunks
-from parquet_sink.shape.column_batch import ColumnBatch, TreeBatch
-from parquet_sink.shape.flatten import columns
+from parquet_sink.shape.column_batch import ColumnBatch, InferredBatch, TreeBatch
+from parquet_sink.shape.flatten import columns, inferred
 from parquet_sink.shape.flatten.lowercase import lowercased
 from parquet_sink.shape.obfuscation.field_obfuscator import FieldObfuscator
 from parquet_sink.shape.schema import arrow_types
 from parquet_sink.shape.schema.arrow_arrays import conformed
 from parquet_sink.shape.settings import ShapeSettings
 
+_TRUE = pa.scalar(True, pa.bool_())
 _SCHEMAS = 256
 """Record types whose way is remembered."""
 
@@ -59,13 +60,25 @@ class PieceShaper:
         self._renamed = lru_cache(_SCHEMAS)(self._work_out_names)
         self._layout = lru_cache(_SCHEMAS)(self._work_out_layout)
 
-    def of(self, piece: Typed | Trees) -> Sequence[ColumnBatch | TreeBatch]:
+    def of(self, piece: Piece) -> Sequence[ColumnBatch | TreeBatch | InferredBatch]:
         """At least one part, the positions of each in order; all of them together tell the invalid records.
 
         Typed: one, unless there is a great deal of JSON text; what is wrong with the schema makes every record invalid.
         All rows of a record are in one part.
         """
-        return self._typed(piece) if isinstance(piece, Typed) else self._trees(piece)
+        if isinstance(piece, Typed):
+            return self._typed(piece)
+        return [self._inferred(piece)] if isinstance(piece, Inferred) else self._trees(piece)
+
+    def rewrite(self, tree: Tree) -> Tree:
+        """Steps 2 and 4 for a record without a schema. Raises InvalidValue."""
+        named = self._tree_named(tree)
+        return named if self._obfuscator is None else self._obfuscator.tree(named)
+
+    @property
+    def rewrites_lists(self) -> bool:
+        """Whether `rewrite` may change what is in a list that stays."""
+        return self._obfuscator is not None or (self._settings.lowercase and not self._discard)
 
     def _typed(self, piece: Typed) -> list[ColumnBatch]:
         try:
@@ -95,6 +108,28 @@ class PieceShaper:
         if self._chunks is None:
             return [TreeBatch(positions, found, invalid)]
         return [_texts(self._chunks, positions, found, invalid)]
+
+    def _inferred(self, piece: Inferred) -> InferredBatch:
+        found = self._inferred_columns(piece)
+        if found is None:
+            found = inferred.InferredColumns({}, pa.repeat(_TRUE, len(piece.positions)))
+        fields = tuple(pa.field(name, array.type) for name, array in found.arrays.items())
+        batch = ColumnBatch(piece.positions, fields, tuple(found.arrays.values()))
+        return InferredBatch(batch, found.alone, lambda row: (self.rewrite(piece.tree(row)),))
+
+    def _inferred_columns(self, piece: Inferred) -> inferred.InferredColumns | None:
+        """Steps 2, 4 and 5 for all records at once, None when each must be judged by itself."""
+        try:
+            rows = self._typed_named(piece.rows)
+        except InvalidValue:
+            return None
+        read: dict[str, pa.Array] | None = dict(zip((field.name for field in rows.type), rows.flatten(), strict=True))
+        if self._obfuscator is not None and read is not None:
+            read = self._obfuscator.columns(read, lists_as_text=piece.has_lists)
+        if read is None:
+            return None
+        make = inferred.flat if self._settings.flatten else inferred.nested
+        return make(read, self._discard)
 
     def _typed_named(self, rows: pa.Array) -> pa.Array:
         distinct, lower, changed = self._renamed(rows.type)
@@ -126,7 +161,7 @@ class PieceShaper:
     def _typed_columns(self, positions: pa.Int64Array, rows: pa.Array) -> list[ColumnBatch]:
         batches = list(self._in_parts(positions, rows))
         invalid = {position: reason for batch in batches for position, reason in batch.invalid.items()}
-        return [_without(batch, invalid) for batch in batches] if invalid else batches
+        return [_without_invalid(batch, invalid) for batch in batches] if invalid else batches
 
     def _in_parts(self, positions: pa.Int64Array, rows: pa.Array) -> Iterator[ColumnBatch]:
         """Batches that may have rows of invalid records; halved while there may be too much text, no record parted."""
@@ -171,7 +206,7 @@ def _texts(chunks: Chunks, positions: list[int], trees: list[Sequence[Tree]], in
     texts = pa.array([orjson.dumps(tree) for found in trees for tree in found], pa.binary()).cast(pa.string())
     each = [position for position, found in zip(positions, trees, strict=True) for _ in found]
     batch = _chunked(chunks, pa.array(each, pa.int64()), texts)
-    return _without(batch, {**invalid, **batch.invalid})
+    return _without_invalid(batch, {**invalid, **batch.invalid})
 
 
 def _chunked(chunks: Chunks, positions: pa.Int64Array, texts: pa.StringArray) -> ColumnBatch:
@@ -180,14 +215,19 @@ def _chunked(chunks: Chunks, positions: pa.Int64Array, texts: pa.StringArray) ->
     return ColumnBatch(positions, chunks.columns, arrays, {positions[row].as_py(): why for row, why in misfits.items()})
 
 
-def _without(batch: ColumnBatch, invalid: dict[int, str]) -> ColumnBatch:
+def _without_invalid(batch: ColumnBatch, invalid: dict[int, str]) -> ColumnBatch:
     """The batch without the rows of invalid records, telling all of these."""
-    rows = pc.is_in(batch.positions, pa.array(invalid.keys(), pa.int64()))
+    return replace(without(batch, invalid), invalid=invalid)
+
+
+def without(batch: ColumnBatch, positions: Collection[int]) -> ColumnBatch:
+    """The batch without the rows of some records."""
+    rows = pc.is_in(batch.positions, pa.array(positions, pa.int64()))
     if not pc.any(rows).as_py():
-        return replace(batch, invalid=invalid)
+        return batch
     kept = pc.invert(rows)
     arrays = tuple(array.filter(kept) for array in batch.arrays)
-    return ColumnBatch(batch.positions.filter(kept), batch.columns, arrays, invalid)
+    return replace(batch, positions=batch.positions.filter(kept), arrays=arrays)
 
 
 def _middle(positions: pa.Int64Array) -> int:

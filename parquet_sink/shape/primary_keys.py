@@ -1,6 +1,6 @@
 """Primary keys: every listed column exists, and none is null unless that is allowed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,10 +22,9 @@ class PrimaryKeys:
         self._names = tuple(name for name in settings.primary_keys if name not in added)
         self._allow_null = settings.allow_null_primary_keys
 
-    def missing(self, columns: Iterable[str]) -> list[str]:
+    def missing(self, columns: Container[str]) -> list[str]:
         """The key columns that are not among `columns`."""
-        present = set(columns)
-        return [name for name in self._names if name not in present]
+        return [name for name in self._names if name not in columns]
 
     def why_missing(self, columns: Iterable[str]) -> str | None:
         """Why records of these columns have no row: it names all key columns that are not there. None: they are."""

@@ -1,4 +1,4 @@
-"""The rows of one block, gathered piece by piece into runs that each share one schema."""
+"""Runs: consecutive rows that share one schema; and the records of a block that they come from."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,12 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.model.records import RecordBatch
+from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.shape import metadata
-from parquet_sink.shape.flatten.row_arrays import arrays_of
-from parquet_sink.shape.schema.value_types import Row, ValueTypes, to_arrow, to_fields
 from parquet_sink.shape.settings import ShapeSettings
-
-_NULL = pa.scalar(b"null", pa.binary())
 
 
 @dataclass(frozen=True)
@@ -55,40 +52,33 @@ class Run:
         return [0, *begins[most - 1 :: most].to_pylist(), len(self.offsets)]
 
 
-@dataclass(frozen=True)
 class Records:
-    """A block without its tombstones."""
+    """The records of a batch that have a value, or all with tombstones=True. Positions count these."""
 
-    topic: str
-    partition: int
-    offsets: pa.Int64Array
-    timestamps: pa.Int64Array
-    values: pa.BinaryArray
-
-    @classmethod
-    def of(cls, block: RecordBatch) -> "Records":
-        """The records of the block that have a value: no tombstones, nor JSON `null`, which Connect takes for one."""
-        return cls._where(block, pc.fill_null(pc.not_equal(block.values, _NULL), fill_value=False))
-
-    @classmethod
-    def live(cls, block: RecordBatch) -> "Records":
-        """The records of the block that have a value: no tombstones."""
-        return cls._where(block, block.values.is_valid())
-
-    @classmethod
-    def _where(cls, block: RecordBatch, live: pa.BooleanArray) -> "Records":
-        offsets, timestamps, values = block.offsets, block.timestamps, block.values
-        if live.false_count:
-            offsets, timestamps, values = offsets.filter(live), timestamps.filter(live), values.filter(live)
-        return cls(block.topic, block.partition, offsets, timestamps, values)
+    def __init__(self, batch: RecordBatch, *, tombstones: bool = False) -> None:
+        self._batch = batch if tombstones or not batch.values.null_count else _where(batch, batch.values.is_valid())
+        self.partition = batch.partition
+        self.offsets, self.timestamps, self.values = self._batch.offsets, self._batch.timestamps, self._batch.values
 
     def __len__(self) -> int:
         return len(self.offsets)
 
-    def offset(self, index: int) -> int:
-        """The Kafka offset of one record."""
-        offset: int = self.offsets[index].as_py()
-        return offset
+    def rejected(self, index: int, stage: Stage, reason: str) -> Rejected:
+        """One record as a rejected one."""
+        batch = self._batch
+        key = None if batch.keys is None else batch.keys[index].as_py()
+        return Rejected(
+            *(batch.topic, batch.partition, batch.offsets[index].as_py(), stage, reason),
+            *(key, batch.values[index].as_py(), batch.headers_of(index), batch.timestamps[index].as_py()),
+        )
+
+
+def _where(batch: RecordBatch, mask: pa.BooleanArray) -> RecordBatch:
+    keys, headers = (None if array is None else array.filter(mask) for array in (batch.keys, batch.headers))
+    return RecordBatch(
+        *(batch.topic, batch.partition, batch.offsets.filter(mask), batch.timestamps.filter(mask)),
+        *(batch.values.filter(mask), keys, headers),
+    )
 
 
 def to_run(
@@ -116,82 +106,3 @@ def _of(values: pa.Int64Array, positions: pa.Int64Array) -> pa.Int64Array:
     if last - first == len(positions) - 1 and not pc.any(pc.equal(positions[1:], positions[:-1])).as_py():
         return values.slice(first, len(positions))
     return values.take(positions)
-
-
-class Assembly:
-    """Takes the rows of `records` strictly in order; every row goes into exactly one run."""
-
-    def __init__(self, records: Records, settings: ShapeSettings) -> None:
-        self._records, self._settings = records, settings
-        self._start = self._end = 0
-        self._rows: list[Row] = []
-        self._pieces: list[tuple[int, dict[str, pa.Array]]] = []
-        self._incompatible = False
-        self._finished: list[Run] = []
-
-    def add_row(self, row: Row) -> None:
-        """The next row, fit for its columns; columns that it lacks are null."""
-        self._rows.append(row)
-        self._end += 1
-
-    def add_arrays(self, arrays: dict[str, pa.Array], count: int, value_types: ValueTypes) -> None:
-        """The next `count` rows; columns that `arrays` lacks are null."""
-        if count:
-            self._flush(value_types)
-            self._pieces.append((count, arrays))
-            self._end += count
-
-    def cut(self, value_types: ValueTypes, incompatible: bool) -> None:
-        """End the run, whose columns have these types; incompatible: what the next run is."""
-        self._flush(value_types)
-        if self._pieces:
-            self._finished.append(self._run(value_types))
-        self._start, self._pieces, self._incompatible = self._end, [], incompatible
-
-    def take(self) -> Iterator[Run]:
-        """The runs that ended since the last call."""
-        finished, self._finished = self._finished, []
-        return iter(finished)
-
-    def _flush(self, value_types: ValueTypes) -> None:
-        """Buffered rows to a piece."""
-        if not self._rows:
-            return
-        rows, self._rows = self._rows, []
-        names: set[str] = set().union(*rows)
-        columns = [pa.field(name, to_arrow(value_types[name])) for name in names]
-        arrays = dict(zip((column.name for column in columns), arrays_of(rows, columns), strict=True))
-        self._pieces.append((len(rows), arrays))
-
-    def _run(self, value_types: ValueTypes) -> Run:
-        records, count = self._records, self._end - self._start
-        payload = to_fields(value_types)
-        offsets = records.offsets.slice(self._start, count)
-        added = metadata.arrays(
-            self._settings, records.partition, offsets, records.timestamps.slice(self._start, count)
-        )
-        schema = pa.schema([*payload, *metadata.fields(self._settings)])
-        rows = pa.Table.from_arrays([*(self._column(field) for field in payload), *added], schema=schema)
-        first, last = records.offset(self._start), records.offset(self._end - 1)
-        return Run(rows, count, first, last, self._incompatible, offsets)
-
-    def _column(self, field: pa.Field) -> pa.Array:
-        chunks = [
-            _conform(arrays[field.name], field.type) if field.name in arrays else pa.nulls(count, field.type)
-            for count, arrays in self._pieces
-        ]
-        return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
-
-
-def _conform(array: pa.Array, arrow: pa.DataType) -> pa.Array:
-    """The array with the struct fields that were added after it was made, as nulls."""
-    if array.type == arrow:
-        return array
-    names = [array.type.field(index).name for index in range(array.type.num_fields)]
-    found = dict(zip(names, array.flatten(), strict=True))
-    fields = [arrow.field(index) for index in range(arrow.num_fields)]
-    children = [
-        _conform(found[field.name], field.type) if field.name in found else pa.nulls(len(array), field.type)
-        for field in fields
-    ]
-    return pa.StructArray.from_arrays(children, fields=fields, mask=array.is_null())

@@ -92,7 +92,7 @@ class Java:
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
         if self._tether is not None:
-            self._tether.let_go()
+            self._tether.release()
         self._last.clear()
 
     def _wait_for(self, told: Path) -> None:
@@ -145,7 +145,7 @@ class Java:
             self._process.kill()
             self._process.wait()
         if self._tether is not None:
-            self._tether.let_go()
+            self._tether.release()
 
 
 def _connected(port: int, secret: str) -> Any:

@@ -15,9 +15,9 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
 from parquet_sink.errors import SinkError
-from parquet_sink.kafka.group.offsets import Key
 from parquet_sink.kafka.planning.task_assignment import by_task
 from parquet_sink.model.events import ConnectorRunning
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordParts
 from parquet_sink.process.logs import configure_worker
@@ -86,7 +86,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._state: SqliteStore | None = None
         self._draining = self._planned = False
         self._offered: dict[str, Any] | None = None
-        self._reading: dict[Key, int] = {}
+        self._reading: dict[PartitionKey, int] = {}
 
     def initialOffset(self) -> dict[str, Any]:
         """Spark asks when it has no checkpoint, up to twice before the first micro-batch ends."""
@@ -116,7 +116,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._offered = stream_offsets.after(start, due) if due else None
         return self._offered or start
 
-    def _done(self, start: Mapping[str, Any]) -> dict[Key, int]:
+    def _done(self, start: Mapping[str, Any]) -> dict[PartitionKey, int]:
         """The ends of the ranges that were read in the micro-batch before, and by this process."""
         ends = {(topic, partition): span.end for topic, partition, span in stream_offsets.ranges(start)}
         return {key: end for key, end in self._reading.items() if ends.get(key) == end}

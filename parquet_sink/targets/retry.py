@@ -1,4 +1,4 @@
-"""When an upload is tried again, and after how long. Pure: clock, jitter and sleep are given by the caller.
+"""When an upload is tried again, and after how long. Clock, jitter and sleep are given by the caller.
 
 The n-th wait is `retry.interval` doubled n-1 times, at most 5 minutes, of which a random share between half and all is
 waited, so that many topic-partitions do not come back at once. What the target asks for takes its place when it is
@@ -94,22 +94,22 @@ def send_with_retries(
     """Calls `send(seconds left)` until its outcome is final, the budget ends, or the wait is longer than WAIT_HERE_S.
 
     A longer wait is the driver's: whoever waits here keeps a Spark slot from others. earlier: attempts made before such
-    a wait, and the time since the first of them. `before_wait` is told each outcome that will be tried again, and the
+    a wait, and the time since the first of them. `before_wait` gets each outcome that will be tried again, and the
     seconds until then.
     """
-    rounds = _Rounds(send, policy, around, before_wait, earlier)
+    attempts = _Attempts(send, policy, around, before_wait, earlier)
     retrying = tenacity.Retrying(
         retry=tenacity.retry_if_result(lambda outcome: should_retry(outcome, policy) and not around.stopped()),
-        wait=rounds.wait,
-        stop=rounds.stop,
+        wait=attempts.wait,
+        stop=attempts.stop,
         sleep=around.sleep,
         before_sleep=lambda state: before_wait(_outcome(state), state.upcoming_sleep),
         retry_error_callback=_outcome,
     )
-    return Sent(retrying(rounds.attempt), rounds.tries(), rounds.postponed_s)
+    return Sent(retrying(attempts.attempt), attempts.tries(), attempts.postponed_s)
 
 
-class _Rounds:
+class _Attempts:
     """The attempts of one upload in this task, counted on from earlier ones."""
 
     def __init__(

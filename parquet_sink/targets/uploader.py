@@ -34,7 +34,7 @@ class Upload:
 
 
 @dataclass
-class _Lane:
+class _PartitionQueue:
     """One topic-partition: at most one file under way, at most MOST_WAITING behind it."""
 
     waiting: deque[Upload] = field(default_factory=deque)
@@ -58,7 +58,7 @@ class OrderedUploader:
     ) -> None:
         self._deliverer, self._on_receipt = deliverer, on_receipt
         self._pool = ThreadPoolExecutor(most_parallel, thread_name_prefix="upload")
-        self._lanes: dict[tuple[str, int], _Lane] = {}
+        self._queues: dict[tuple[str, int], _PartitionQueue] = {}
         self._receipts: list[Receipt] = []
         self._defect: BaseException | None = None
         self._changed = threading.Condition()
@@ -69,15 +69,15 @@ class OrderedUploader:
         False when its topic-partition has failed: the caller need not write more of it.
         """
         with self._changed:
-            lane = self._lanes.setdefault((upload.file.topic, upload.file.partition), _Lane())
-            self._changed.wait_for(lambda: lane.failed or len(lane.waiting) < MOST_WAITING)
-            if lane.failed:
+            queue = self._queues.setdefault((upload.file.topic, upload.file.partition), _PartitionQueue())
+            self._changed.wait_for(lambda: queue.failed or len(queue.waiting) < MOST_WAITING)
+            if queue.failed:
                 remove_unsent(upload.file.path)
                 return False
-            lane.waiting.append(upload)
-            if not lane.busy:
-                lane.busy = True
-                self._pool.submit(self._send_next, lane)
+            queue.waiting.append(upload)
+            if not queue.busy:
+                queue.busy = True
+                self._pool.submit(self._send_next, queue)
             return True
 
     def close(self) -> list[Receipt]:
@@ -86,33 +86,33 @@ class OrderedUploader:
         Raises what `deliver` raised, if that was not a ConnectorError: a defect, not an outcome.
         """
         with self._changed:
-            self._changed.wait_for(lambda: not any(lane.busy for lane in self._lanes.values()))
+            self._changed.wait_for(lambda: not any(queue.busy for queue in self._queues.values()))
         self._pool.shutdown()
         if self._defect is not None:
             raise self._defect
         return list(self._receipts)
 
-    def _send_next(self, lane: _Lane) -> None:
+    def _send_next(self, queue: _PartitionQueue) -> None:
         """Sends one file, then queues up again: topic-partitions take turns when there are more than threads."""
         with self._changed:
-            upload = lane.waiting.popleft()
+            upload = queue.waiting.popleft()
             self._changed.notify_all()
         try:
-            self._record(self._delivered(upload, lane))
+            self._record(self._delivered(upload, queue))
         except BaseException as error:  # noqa: BLE001 - kept for `close`, which raises it in the caller's thread
-            self._fail(lane)
+            self._fail(queue)
             self._defect = self._defect or error
         with self._changed:
-            lane.busy = bool(lane.waiting)
-            if lane.busy:
-                self._pool.submit(self._send_next, lane)
+            queue.busy = bool(queue.waiting)
+            if queue.busy:
+                self._pool.submit(self._send_next, queue)
             self._changed.notify_all()
 
-    def _delivered(self, upload: Upload, lane: _Lane) -> Receipt:
+    def _delivered(self, upload: Upload, queue: _PartitionQueue) -> Receipt:
         try:
             return self._deliverer.deliver(upload.file, upload.earlier, upload.superseded)
         except ConnectorError as error:
-            self._fail(lane)
+            self._fail(queue)
             if isinstance(error, UploadPostponed):
                 remove_unsent(upload.file.path)  # the next attempt makes it again
             return self._deliverer.failed(upload.file, error)
@@ -123,9 +123,9 @@ class OrderedUploader:
         if self._on_receipt is not None:
             self._on_receipt(receipt)
 
-    def _fail(self, lane: _Lane) -> None:
+    def _fail(self, queue: _PartitionQueue) -> None:
         with self._changed:
-            lane.failed = True
-            unsent, lane.waiting = list(lane.waiting), deque()
+            queue.failed = True
+            unsent, queue.waiting = list(queue.waiting), deque()
         for upload in unsent:
             remove_unsent(upload.file.path)

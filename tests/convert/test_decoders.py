@@ -15,13 +15,8 @@ REGISTRY = RegistrySettings(("http://127.0.0.1:9",))
 KINDS = [kind for kind in get_args(ConverterKind) if kind != "json"]
 
 
-def test_json_without_a_schema_has_none() -> None:
-    """The shaper reads it itself."""
-    assert decoder_for(ConverterSettings()) is None
-
-
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_other_converter_has_one_for_a_process(kind: ConverterKind) -> None:
+def test_every_converter_has_one_for_a_process(kind: ConverterKind) -> None:
     """Equal settings give the same decoder in every micro-batch; it takes a block without values."""
     registry = REGISTRY if kind in ("avro", "protobuf", "json_schema") else None
     found = decoder_for(ConverterSettings(kind, registry))

@@ -29,6 +29,7 @@ from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.shape.shaper import Shaper
+from tests.factories import accepted
 
 FLAT = ShapeSettings(embed_metadata=False)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -40,7 +41,7 @@ def rows_of(decoder: Decoder, values: list[bytes], settings: ShapeSettings = FLA
     """The rows of some values, times as numbers; nulls left out."""
     block = RecordBatch.of("t", 0, range(len(values)), [0] * len(values), values)
     rows: list[Row] = []
-    for run in Shaper(settings, None, decoder).shape(block):
+    for run in accepted(Shaper(settings, None, decoder), block):
         columns = {name: as_numbers(run.rows[name]).to_pylist() for name in run.rows.column_names}
         rows += [{name: columns[name][at] for name in columns} for at in range(run.rows.num_rows)]
     return [{name: value for name, value in row.items() if value is not None} for row in rows]

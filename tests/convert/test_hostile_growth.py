@@ -25,6 +25,7 @@ from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.shape.shaper import Shaper
+from tests.factories import accepted
 
 NESTED = ShapeSettings(flatten=False)
 WIDE = [{"field": f"f{number}", "type": "string", "optional": True} for number in range(2_400)]
@@ -294,7 +295,7 @@ def refusal(values: list[bytes], settings: ShapeSettings) -> str:
     """Why the first of some records of plain JSON has no row."""
     block = RecordBatch.of("t", 0, range(len(values)), [0] * len(values), values)
     with pytest.raises(InvalidRecord) as caught:
-        list(Shaper(settings).shape(block))
+        list(accepted(Shaper(settings), block))
     return caught.value.reason
 
 
@@ -313,7 +314,7 @@ def test_thousands_of_runs_of_one_row() -> None:
     values: list[bytes | None] = [b'{"a":1}', b'{"a":"x"}'] * 2_000
     block = RecordBatch.of("t", 0, range(len(values)), [0] * len(values), values)
     for settings in (ShapeSettings(), ShapeSettings(explode=True), NESTED):
-        runs = list(Shaper(settings).shape(block))
+        runs = list(accepted(Shaper(settings), block))
         assert [run.first_offset for run in runs] == list(range(4_000))
         assert all(run.incompatible for run in runs[1:])
 
@@ -327,7 +328,7 @@ def test_a_schema_of_its_own_in_each_record() -> None:
     shaper = Shaper(
         ShapeSettings(embed_metadata=False), None, envelope.decoder(ConverterSettings(kind="json_envelope"))
     )
-    (run,) = shaper.shape(block)
+    (run,) = accepted(shaper, block)
     assert run.rows.shape == (1_500, 1_500)
     assert all(run.rows[f"a{n}"].to_pylist() == [None] * n + [n] + [None] * (1_499 - n) for n in (0, 1, 700, 1_499))
     assert run.rows.column(3).null_count == 1_499
@@ -347,8 +348,8 @@ def test_dates_that_python_does_not_have(time: int | None, date: int | None) -> 
         enveloped(schema, {"t": time, "d": date}),
     ]
     decoder = envelope.decoder(ConverterSettings(kind="json_envelope"))
-    runs = Shaper(ShapeSettings(primary_keys=("id",)), None, decoder).shape(
-        RecordBatch.of("t", 0, range(2), [0, 0], values)
+    runs = accepted(
+        Shaper(ShapeSettings(primary_keys=("id",)), None, decoder), RecordBatch.of("t", 0, range(2), [0, 0], values)
     )
     rows = next(runs).rows
     assert rows["t"].cast(pa.int64()).to_pylist() == [time]
@@ -399,7 +400,7 @@ def test_elements_with_little_in_common(elements: list[dict[str, object]], reaso
     good = exploded([{"a": 1}, {"b": 2}])
     settings = ShapeSettings(flatten=False, explode=True, embed_metadata=False)
     values: list[bytes | None] = [good, exploded(elements), good]
-    runs = Shaper(settings).shape(RecordBatch.of("t", 0, range(3), [0] * 3, values))
+    runs = accepted(Shaper(settings), RecordBatch.of("t", 0, range(3), [0] * 3, values))
     assert next(runs).rows.to_pylist() == [{"a": 1, "b": None}, {"a": None, "b": 2}]
     with pytest.raises(InvalidRecord, match=reason):
         next(runs)
@@ -410,8 +411,8 @@ def test_columns_that_many_rows_lack() -> None:
     wide_first = exploded([{f"a{number}": number for number in range(2_400)}])
     many = exploded([{"a1": 1}] * 20_000)
     shaper = Shaper(ShapeSettings(explode=True, embed_metadata=False))
-    (first,) = shaper.shape(RecordBatch.of("t", 0, [0], [0], [wide_first]))
-    (run,) = shaper.shape(RecordBatch.of("t", 0, [1], [0], [many]))
+    (first,) = accepted(shaper, RecordBatch.of("t", 0, [0], [0], [wide_first]))
+    (run,) = accepted(shaper, RecordBatch.of("t", 0, [1], [0], [many]))
     assert first.rows.num_columns == run.rows.num_columns == 2_400
     assert run.rows.column("a1").to_pylist() == [1] * 20_000
     assert run.rows.get_total_buffer_size() < 10_000_000

@@ -24,6 +24,7 @@ from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.shape.shaper import Shaper
+from tests.factories import accepted
 
 AVRO = {
     "type": "record",
@@ -231,7 +232,7 @@ def shaped(decoder: Decoder | None, values: list[bytes], settings: ShapeSettings
     block = RecordBatch.of("t", 0, range(len(values)), [0] * len(values), values)
     rows: list[dict[str, object]] = []
     try:
-        for run in Shaper(settings, None, decoder).shape(block):
+        for run in accepted(Shaper(settings, None, decoder), block):
             rows += run.rows.to_pylist()
     except InvalidRecord:
         pass

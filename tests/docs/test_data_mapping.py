@@ -35,6 +35,7 @@ from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.shaper import Run, Shaper
+from tests.factories import accepted
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("data-mapping.md", "converters.md")
@@ -233,7 +234,7 @@ def run(example: Example) -> dict[str, list[str]]:
     runs: list[Run] = []
     found: dict[str, list[str]] = {}
     try:
-        runs.extend(shaper.shape(block))
+        runs.extend(accepted(shaper, block))
     except InvalidRecord as error:
         found["error"] = [f"offset {error.offset}: {error.reason}"]
     if rows := to_lines(runs):

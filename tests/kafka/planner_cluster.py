@@ -1,13 +1,17 @@
-"""What a planner asks of Kafka, answered from memory."""
+"""A broker and a group for tests of the planner, in place of `KafkaCluster` and `GroupOffsets`."""
 
 from collections.abc import Mapping, Sequence
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import AnotherInstance, BrokerAway
+from parquet_sink.files.rotation import Reason
 from parquet_sink.files.settings import FileSettings
-from parquet_sink.kafka.group.offsets import NO_PLANS, Committed, Key, RangePlan, commit_metadata
+from parquet_sink.kafka.group.committed import NO_PLANS, Committed, RangePlan, commit_metadata
+from parquet_sink.kafka.planning.admission import Candidate, Range
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.instance import Instance
+from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.targets.push.settings import PushSettings
@@ -24,35 +28,23 @@ SETTINGS = SinkSettings(
 )
 
 
-class Times:
-    """When the first records were made, and what was asked."""
-
-    def __init__(self) -> None:
-        self.of: dict[Key, int] = {}
-        self.asked: list[dict[Key, int]] = []
-
-    def read(self, starts: Mapping[Key, int], now_ms: int) -> dict[Key, int]:
-        self.asked.append(dict(starts))
-        return {key: at for key, at in self.of.items() if key in starts}
-
-
 class Cluster:
     """A broker: topic-partitions from first to end offset, and the group. `away` counts calls that fail.
 
-    Topics made anew are in tests/test_kafka_starts.py.
+    Topics made anew are in `tests.kafka.simulation`.
     """
 
     def __init__(self) -> None:
-        self.logs: dict[Key, tuple[int, int]] = {KEY: (0, 0)}
-        self.highest: dict[Key, int] = {}
-        self.group: dict[Key, int] = {}
-        self.plans: dict[Key, RangePlan] = {}
+        self.logs: dict[PartitionKey, tuple[int, int]] = {KEY: (0, 0)}
+        self.highest: dict[PartitionKey, int] = {}
+        self.group: dict[PartitionKey, int] = {}
+        self.plans: dict[PartitionKey, RangePlan] = {}
         self.calls: list[str] = []
         self.polls = 0
         self.times = Times()
-        self.epochs: dict[Key, int] = {}
+        self.epochs: dict[PartitionKey, int] = {}
         self.away = 0
-        self.leaderless: set[Key] = set()
+        self.leaderless: set[PartitionKey] = set()
         self.foreign = False
 
     def _called(self, name: str) -> None:
@@ -62,26 +54,26 @@ class Cluster:
             raise BrokerAway("no answer.")
 
     # Watermarks
-    def topic_partitions(self, *, allow_missing: bool = False) -> list[Key]:
+    def topic_partitions(self, *, allow_missing: bool = False) -> list[PartitionKey]:
         self._called("topic_partitions")
         return sorted(self.logs)
 
-    def beginning_offsets(self, keys: Sequence[Key]) -> dict[Key, int]:
+    def beginning_offsets(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
         self._called("starts")
         return self._led({key: self.logs[key][0] for key in keys})
 
-    def end_offsets(self, keys: Sequence[Key]) -> dict[Key, int]:
+    def end_offsets(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
         self._called("ends")
         return self._led({key: self.logs[key][1] for key in keys})
 
-    def end_offsets_if_available(self, keys: Sequence[Key]) -> dict[Key, int]:
+    def end_offsets_if_available(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
         self._called("back")
         return {key: self.logs[key][1] for key in keys if key not in self.leaderless}
 
-    def unavailable_reason(self, key: Key) -> str:
+    def unavailable_reason(self, key: PartitionKey) -> str:
         return "no leader"
 
-    def _led(self, found: dict[Key, int]) -> dict[Key, int]:
+    def _led(self, found: dict[PartitionKey, int]) -> dict[PartitionKey, int]:
         led = {key: offset for key, offset in found.items() if key not in self.leaderless}
         if found and not led:
             raise BrokerAway("no leader.")
@@ -90,7 +82,7 @@ class Cluster:
     def poll(self) -> None:
         self.polls += 1
 
-    def high_watermarks(self, keys: Sequence[Key]) -> dict[Key, int]:
+    def high_watermarks(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
         self._called("highs")
         return {key: self.highest.get(key, self.logs[key][1]) for key in keys}
 
@@ -101,45 +93,62 @@ class Cluster:
         return {topic: f"id-of-{topic}" for topic in topics if topic in there}
 
     # GroupOffsets
-    def read(self, keys: Sequence[Key]) -> dict[Key, Committed]:
+    def read(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, Committed]:
         self._called("read")
         signed = {key: commit_metadata(ME, self.plans.get(key)) for key in keys}
         return {key: Committed(self.group[key], signed[key]) for key in keys if key in self.group}
 
-    def claim(self, offsets: Mapping[Key, int], plans: Mapping[Key, RangePlan] = NO_PLANS) -> None:
+    def claim(self, offsets: Mapping[PartitionKey, int], plans: Mapping[PartitionKey, RangePlan] = NO_PLANS) -> None:
         self._signed("claim", offsets, plans)
 
-    def recommit(self, offsets: Mapping[Key, int], plans: Mapping[Key, RangePlan] = NO_PLANS) -> None:
+    def recommit(self, offsets: Mapping[PartitionKey, int], plans: Mapping[PartitionKey, RangePlan] = NO_PLANS) -> None:
         self.verify(list(offsets))
         self._signed("recommit", offsets, plans)
 
-    def reset(self, offsets: Mapping[Key, int]) -> None:
+    def reset(self, offsets: Mapping[PartitionKey, int]) -> None:
         self._signed("reset", offsets, NO_PLANS)
 
-    def _signed(self, name: str, offsets: Mapping[Key, int], plans: Mapping[Key, RangePlan]) -> None:
+    def _signed(self, name: str, offsets: Mapping[PartitionKey, int], plans: Mapping[PartitionKey, RangePlan]) -> None:
         if offsets:
             self._called(name)
         self.group |= offsets
         self.plans = {key: plan for key, plan in self.plans.items() if key not in offsets}
         self.plans |= {key: plan for key, plan in plans.items() if key in offsets}
 
-    def uncommitted(self, offsets: Mapping[Key, int]) -> dict[Key, int]:
+    def uncommitted(self, offsets: Mapping[PartitionKey, int]) -> dict[PartitionKey, int]:
         return {key: offset for key, offset in offsets.items() if offset > self.group.get(key, -1)}
 
-    def commit(self, offsets: dict[Key, int], plans: Mapping[Key, RangePlan] = NO_PLANS) -> None:
+    def commit(self, offsets: dict[PartitionKey, int], plans: Mapping[PartitionKey, RangePlan] = NO_PLANS) -> None:
         self._called("commit")
         higher = self.uncommitted(offsets)
         self.group |= higher
         self.plans |= {key: plan for key, plan in plans.items() if key in higher}
 
-    def verify(self, keys: Sequence[Key] | None = None) -> None:
+    def verify(self, keys: Sequence[PartitionKey] | None = None) -> None:
         if keys is None or keys:
             self._called("verify")
         if self.foreign and keys != []:
             raise AnotherInstance("another")
 
-    def forget(self, key: Key) -> None:
-        """The real one is in tests/test_kafka_offsets.py."""
+    def forget(self, key: PartitionKey) -> None:
+        """What is forgotten is tested with the real one."""
 
     def close(self) -> None:
         self._called("close")
+
+
+class Times:
+    """When the first records were made, and what was asked."""
+
+    def __init__(self) -> None:
+        self.of: dict[PartitionKey, int] = {}
+        self.asked: list[dict[PartitionKey, int]] = []
+
+    def read(self, starts: Mapping[PartitionKey, int], now_ms: int) -> dict[PartitionKey, int]:
+        self.asked.append(dict(starts))
+        return {key: at for key, at in self.of.items() if key in starts}
+
+
+def spans(ranges: Sequence[PlannedRange]) -> list[Candidate]:
+    """Which ranges these are."""
+    return [(one.topic, one.partition, Range(one.start, one.end, Reason(one.reason))) for one in ranges]

@@ -1,4 +1,4 @@
-"""A broker whose topics are made, deleted and cut back, and a query that runs on it: for tests of what follows."""
+"""A broker as both Kafka clients see it, and a query on it: for tests of the planner with the real clients."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -13,10 +13,12 @@ from confluent_kafka.admin import OffsetSpec
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import KafkaFailed
 from parquet_sink.files.settings import FileSettings
-from parquet_sink.kafka.group.offsets import Committed, GroupOffsets, Key, RangePlan, commit_metadata
+from parquet_sink.kafka.group.committed import Committed, RangePlan, commit_metadata
+from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.kafka.planning.planner import Planner
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.instance import Instance
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import NO_TRIES, Again
 from parquet_sink.pipeline.settings import SinkSettings
@@ -70,8 +72,8 @@ class Cluster:
     """A broker as both clients see it. `between`: what happens just before the call that has this name, once."""
 
     topics: dict[str, Topic] = field(default_factory=dict)
-    offsets: dict[Key, tuple[int, str]] = field(default_factory=dict)
-    epochs: dict[Key, int | None] = field(default_factory=dict)
+    offsets: dict[PartitionKey, tuple[int, str]] = field(default_factory=dict)
+    epochs: dict[PartitionKey, int | None] = field(default_factory=dict)
     lives: int = 0
     calls: list[str] = field(default_factory=list)
     between: dict[str, Callable[[], object]] = field(default_factory=dict)
@@ -185,11 +187,11 @@ class Query:
         """A new start, until one succeeds: the broker may not have the topic just now."""
         self.planner = Planner(self.settings, self.state, ME, now=self.clock.now, sleep=self.clock.sleep)
         self.start = self.planner.begin()
-        self.accepted: dict[Key, int] = {}
+        self.accepted: dict[PartitionKey, int] = {}
         self.state.set(STARTED, True)
         self.starts += 1
 
-    def tick(self) -> list[Key]:
+    def tick(self) -> list[PartitionKey]:
         """One tick and its micro-batch. Raises what the planner raises, or KafkaFailed when a range cannot be read."""
         self.clock.sleep(1)
         due = self.planner.tick(self.accepted)

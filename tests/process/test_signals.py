@@ -10,7 +10,7 @@ from contextlib import suppress
 import pytest
 
 from parquet_sink.process import signals
-from parquet_sink.process.signals import SAME_WISH_S, StopWish
+from parquet_sink.process.signals import SAME_REQUEST_S, StopRequest
 
 NUMBERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -21,29 +21,29 @@ class Hand:
     def __init__(self) -> None:
         self.now = 100.0
         self.ended: list[int] = []
-        self.wish = StopWish(clock=lambda: self.now, end_at_once=self.ended.append)
+        self.stop_request = StopRequest(clock=lambda: self.now, end_at_once=self.ended.append)
 
     def at(self, seconds: float, number: int = signal.SIGTERM) -> None:
         self.now = 100.0 + seconds
-        self.wish.on_signal(number, None)
+        self.stop_request.on_signal(number, None)
 
 
 @pytest.mark.parametrize("number", NUMBERS)
 def test_the_first_signal_is_a_wish(number: int, capfd: pytest.CaptureFixture[str]) -> None:
     """It is noted with its time, and what is promised is told."""
     hand = Hand()
-    hand.wish.promise = "; for at most 30 s"
-    assert not hand.wish
+    hand.stop_request.notice = "; for at most 30 s"
+    assert not hand.stop_request
     hand.at(0, number)
-    assert hand.wish
-    assert (hand.wish.asked_at, hand.ended) == (100.0, [])
+    assert hand.stop_request
+    assert (hand.stop_request.requested_at_s, hand.ended) == (100.0, [])
     assert capfd.readouterr().err == "parquet-sink: stopping; for at most 30 s\n"
 
 
 def test_signals_that_come_together_are_one_wish(capfd: pytest.CaptureFixture[str]) -> None:
     """`timeout` signals the program and then its group; a terminal that closes says so twice."""
     hand = Hand()
-    for seconds in (0, 0, SAME_WISH_S / 2, SAME_WISH_S - 0.01):
+    for seconds in (0, 0, SAME_REQUEST_S / 2, SAME_REQUEST_S - 0.01):
         hand.at(seconds)
     assert hand.ended == []
     assert capfd.readouterr().err.count("stopping") == 1
@@ -53,7 +53,7 @@ def test_a_later_signal_ends_at_once(capfd: pytest.CaptureFixture[str]) -> None:
     """With the status that a shell gives to the signal."""
     hand = Hand()
     hand.at(0)
-    hand.at(SAME_WISH_S, signal.SIGINT)
+    hand.at(SAME_REQUEST_S, signal.SIGINT)
     assert hand.ended == [130]
     assert "second signal, ending at once" in capfd.readouterr().err
 
@@ -68,7 +68,7 @@ def test_signals_count_when_nobody_can_be_told(monkeypatch: pytest.MonkeyPatch) 
     hand = Hand()
     hand.at(0)
     hand.at(2)
-    assert hand.wish
+    assert hand.stop_request
     assert hand.ended == [128 + signal.SIGTERM]
 
 
@@ -85,7 +85,7 @@ def test_a_pipe_that_nobody_reads_holds_nothing_up() -> None:
     try:
         hand = Hand()
         hand.at(0)
-        assert hand.wish
+        assert hand.stop_request
     finally:
         os.dup2(kept, 2)
         for descriptor in (kept, reading, writing):
@@ -95,7 +95,7 @@ def test_a_pipe_that_nobody_reads_holds_nothing_up() -> None:
 def test_handlers_are_restored() -> None:
     """Who listened before listens again afterwards."""
     before = [signal.getsignal(number) for number in NUMBERS]
-    with StopWish().heard():
+    with StopRequest().handling():
         assert [signal.getsignal(number) for number in NUMBERS] != before
     assert [signal.getsignal(number) for number in NUMBERS] == before
 
@@ -104,10 +104,10 @@ def test_a_hangup_that_is_ignored_stays_ignored() -> None:
     """A program under `nohup` goes on when its terminal closes."""
     former = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        wish = StopWish()
-        with wish.heard():
+        stop_request = StopRequest()
+        with stop_request.handling():
             signal.raise_signal(signal.SIGHUP)
-        assert not wish
+        assert not stop_request
     finally:
         signal.signal(signal.SIGHUP, former)
 
@@ -117,8 +117,8 @@ def test_a_child_of_java_can_be_ended_by_it(deaf: bool, ends: bool) -> None:
     """Java ends processes of its own by SIGTERM, which they would ignore as Java does; workers below us stay deaf."""
     program = (
         "import signal\n"
-        "from parquet_sink.process.signals import let_parent_end_us\n"
-        "let_parent_end_us()\n"
+        "from parquet_sink.process.signals import restore_sigterm\n"
+        "restore_sigterm()\n"
         "signal.raise_signal(signal.SIGTERM)\n"
     )
     environment = {**os.environ, **({signals.DEAF: "1"} if deaf else {})}

@@ -54,8 +54,8 @@ def test_what_is_let_go_lives_on(tmp_path: Path) -> None:
     """A child that ended in order is forgotten, and its folder is its owner's to remove."""
     with subprocess.Popen(["sleep", "600"]) as child:
         tether = Tether(child.pid, tmp_path)
-        tether.let_go()
-        tether.let_go()
+        tether.release()
+        tether.release()
         assert child.poll() is None
         assert tmp_path.exists()
         child.kill()

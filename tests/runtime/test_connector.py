@@ -11,7 +11,7 @@ import pytest
 
 from parquet_sink.errors import AnotherInstance, failure_named
 from parquet_sink.files.lock import ConnectorLock
-from parquet_sink.kafka.group.offsets import Committed, RangePlan, commit_metadata
+from parquet_sink.kafka.group.committed import Committed, RangePlan, commit_metadata
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.events import ConnectorFailed, ConnectorStarting, ConnectorStopped, ConnectorStopping, Event
 from parquet_sink.model.instance import Instance

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from parquet_sink.kafka.group.offsets import Committed, Key, commit_metadata
+from parquet_sink.kafka.group.committed import Committed, commit_metadata
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.instance import Instance
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.runtime.probe import Finding, Verdict, of_group, of_topics
 
 KAFKA = KafkaSettings(topics=("t",), group="connect-c", client={"bootstrap.servers": "b:9092"})
@@ -14,7 +15,7 @@ FIRST = {("t", 0): 10, ("t", 1): 0}
 LAST = {("t", 0): 30, ("t", 1): 5}
 
 
-def group(offsets: Mapping[Key, int], kafka: KafkaSettings = KAFKA, signed: str = "") -> Finding:
+def group(offsets: Mapping[PartitionKey, int], kafka: KafkaSettings = KAFKA, signed: str = "") -> Finding:
     """The finding for a group with these committed offsets."""
     return of_group(kafka, FIRST, LAST, {key: Committed(offset, signed) for key, offset in offsets.items()})
 

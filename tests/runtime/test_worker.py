@@ -13,7 +13,7 @@ from parquet_sink.errors import ConnectorError, SetupError
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.model.events import Event
 from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.process.signals import StopWish
+from parquet_sink.process.signals import StopRequest
 from parquet_sink.runtime import worker as module
 from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.status import Status
@@ -101,23 +101,23 @@ def hosted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Wor
     monkeypatch.setattr(Connector, "poll", poll)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
-    def make(*names: str, observer: Observer, wish: StopWish | None = None) -> Worker:
+    def make(*names: str, observer: Observer, stop_request: StopRequest | None = None) -> Worker:
         connectors: list[SinkSettings] = [settings(tmp_path / "tmp", name) for name in names]
-        return Worker(connectors, observer=observer, wish=wish)
+        return Worker(connectors, observer=observer, stop_request=stop_request)
 
     return make
 
 
 def test_a_signal_stops_in_order(hosted: Callable[..., Worker]) -> None:
     """Connectors are asked to stop, seen as stopping, and done in the end: status 0, Spark closed."""
-    observer, wish = Observer(), StopWish()
+    observer, stop_request = Observer(), StopRequest()
 
     def ask() -> None:
-        if not wish and observer.seen[-1] == [Status.RUNNING] * 2:
+        if not stop_request and observer.seen[-1] == [Status.RUNNING] * 2:
             signal.raise_signal(signal.SIGTERM)
 
     observer.at_poll = ask
-    assert hosted("one", "two", observer=observer, wish=wish).run() == 0
+    assert hosted("one", "two", observer=observer, stop_request=stop_request).run() == 0
     assert observer.seen[-1] == [Status.DONE] * 2
     assert observer.closed == 1
     assert Spark.made[0].closed
@@ -125,15 +125,15 @@ def test_a_signal_stops_in_order(hosted: Callable[..., Worker]) -> None:
 
 def test_a_wish_before_spark_is_up_gives_its_start_up(hosted: Callable[..., Worker]) -> None:
     """Java is killed, which ends the start; nothing failed."""
-    wish, observer = StopWish(), Observer()
+    stop_request, observer = StopRequest(), Observer()
 
     def connect(spark: Spark) -> None:
-        wish.on_signal(signal.SIGINT, None)
+        stop_request.on_signal(signal.SIGINT, None)
         assert spark.java.killed.wait(20)
         raise SetupError("Java ended")
 
     Spark.connects = connect
-    assert hosted("one", observer=observer, wish=wish).run() == 0
+    assert hosted("one", observer=observer, stop_request=stop_request).run() == 0
     assert Spark.made[0].closed
 
 
@@ -160,10 +160,12 @@ def test_a_connector_that_runs_already_is_told_before_spark_starts(
 
 def test_one_that_cannot_run_keeps_nobody_from_it(hosted: Callable[..., Worker], tmp_path: Path) -> None:
     """The others start, and the exit status tells in the end."""
-    observer, wish = Observer(), StopWish()
-    observer.at_poll = lambda: wish.on_signal(15, None) if [Status.FAILED, Status.RUNNING] in observer.seen else None
+    observer, stop_request = Observer(), StopRequest()
+    observer.at_poll = lambda: (
+        stop_request.on_signal(15, None) if [Status.FAILED, Status.RUNNING] in observer.seen else None
+    )
     with ConnectorLock(str(tmp_path / "tmp"), "one"):
-        assert hosted("one", "two", observer=observer, wish=wish).run() == 1
+        assert hosted("one", "two", observer=observer, stop_request=stop_request).run() == 1
     assert observer.seen[-1] == [Status.FAILED, Status.DONE]
 
 
@@ -172,7 +174,7 @@ def test_an_exception_ends_one_connector(
     hosted: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     """Whatever goes wrong with one, the other runs on."""
-    observer, wish = Observer(), StopWish()
+    observer, stop_request = Observer(), StopRequest()
     honest = getattr(Connector, method)
 
     def broken(self: Connector, *words: object, **named: object) -> None:
@@ -181,8 +183,10 @@ def test_an_exception_ends_one_connector(
         honest(self, *words, **named)
 
     monkeypatch.setattr(Connector, method, broken)
-    observer.at_poll = lambda: wish.on_signal(15, None) if [Status.FAILED, Status.RUNNING] in observer.seen else None
-    assert hosted("one", "two", observer=observer, wish=wish).run() == 1
+    observer.at_poll = lambda: (
+        stop_request.on_signal(15, None) if [Status.FAILED, Status.RUNNING] in observer.seen else None
+    )
+    assert hosted("one", "two", observer=observer, stop_request=stop_request).run() == 1
     assert observer.seen[-1] == [Status.FAILED, Status.DONE]
 
 

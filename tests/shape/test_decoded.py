@@ -12,12 +12,11 @@ from parquet_sink.convert.decoded import Decoded, Trees, Typed
 from parquet_sink.convert.json.trees import JsonTrees
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.shape.decoded_shaper import DecodedShaper
-from parquet_sink.shape.json_shaper import JsonShaper
 from parquet_sink.shape.run import Run
 from parquet_sink.shape.schema.learned import merge
 from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.shape.shaper import Shaper
+from tests.factories import accepted
 
 BARE = ShapeSettings(embed_metadata=False)
 A = pa.struct([("id", pa.int64()), ("name", pa.string())])
@@ -57,15 +56,15 @@ def block(count: int, start: int = 0) -> RecordBatch:
 
 def shape(
     config: ShapeSettings, records: Sequence[Record | None], known: pa.Schema | None = None
-) -> tuple[list[Run], DecodedShaper]:
+) -> tuple[list[Run], Shaper]:
     """The runs of one block, and the shaper after it."""
-    shaper = DecodedShaper(config, Scripted(records), known)
-    return list(shaper.shape(block(len(records)))), shaper
+    shaper = Shaper(config, known, Scripted(records))
+    return list(accepted(shaper, block(len(records)))), shaper
 
 
 def refused(config: ShapeSettings, records: Sequence[Record | None]) -> tuple[list[Run], int, str]:
     """The runs before the record that is invalid, its offset and the reason."""
-    found = DecodedShaper(config, Scripted(records)).shape(block(len(records)))
+    found = accepted(Shaper(config, None, Scripted(records)), block(len(records)))
     runs: list[Run] = []
     try:
         for run in found:
@@ -148,9 +147,9 @@ def test_a_bad_record_ends_the_rows_before_it() -> None:
     """What came before is given, and the error names the record; it leaves no trace in the columns."""
     runs, offset, reason = refused(BARE, [(A, {"id": 1, "name": "a"}), None, (B, {"id": 2, "price": 1.0})])
     assert ([run.rows.to_pylist() for run in runs], offset, reason) == ([[{"id": 1, "name": "a"}]], 1, "it is bad")
-    shaper = DecodedShaper(BARE, Scripted([(A, {"id": 1, "name": "a"}), None, (B, {"id": 2, "price": 1.0})]))
+    shaper = Shaper(BARE, None, Scripted([(A, {"id": 1, "name": "a"}), None, (B, {"id": 2, "price": 1.0})]))
     with pytest.raises(InvalidRecord):
-        list(shaper.shape(block(3)))
+        list(accepted(shaper, block(3)))
     assert shaper.known is not None
     assert shaper.known.names == ["id", "name"]
 
@@ -213,10 +212,10 @@ def test_an_exploded_record_with_one_bad_row_has_none() -> None:
 
 def exploded(*values: bytes) -> list[tuple[list[int], list[object]]]:
     """For each run of exploded JSON records the offsets and the values of column a; an error at the end."""
-    shaper = DecodedShaper(replace(BARE, explode=True), JsonTrees(anything=False))
+    shaper = Shaper(replace(BARE, explode=True), None, JsonTrees(anything=False))
     found: list[tuple[list[int], list[object]]] = []
     try:
-        runs = shaper.shape(RecordBatch.of("t", 3, range(len(values)), [0] * len(values), values))
+        runs = accepted(shaper, RecordBatch.of("t", 3, range(len(values)), [0] * len(values), values))
         found.extend((run.offsets.to_pylist(), run.rows.column("a").to_pylist()) for run in runs)
     except InvalidRecord as error:
         found.append(([error.offset], [error.reason]))
@@ -241,14 +240,14 @@ def test_a_run_never_divides_an_exploded_record() -> None:
 
 def test_an_exploded_record_without_its_key_has_no_row() -> None:
     """Also when only a later element lacks the key: nothing of the record is given."""
-    shaper = DecodedShaper(replace(BARE, explode=True, primary_keys=("id",)), JsonTrees(anything=False))
+    shaper = Shaper(replace(BARE, explode=True, primary_keys=("id",)), None, JsonTrees(anything=False))
     values = [b'{"m":[{"id":1,"a":1}]}', b'{"m":[{"id":2,"a":2},{"a":"x"}]}']
     rows: list[object] = []
     with pytest.raises(InvalidRecord) as caught:
-        rows.extend(run.rows.to_pylist() for run in shaper.shape(RecordBatch.of("t", 3, [0, 1], [0, 0], values)))
+        rows.extend(run.rows.to_pylist() for run in accepted(shaper, RecordBatch.of("t", 3, [0, 1], [0, 0], values)))
     assert caught.value.offset == 1
-    shaper = DecodedShaper(replace(BARE, explode=True, primary_keys=("id",)), JsonTrees(anything=False))
-    runs = shaper.shape(RecordBatch.of("t", 3, [0, 1], [0, 0], values))
+    shaper = Shaper(replace(BARE, explode=True, primary_keys=("id",)), None, JsonTrees(anything=False))
+    runs = accepted(shaper, RecordBatch.of("t", 3, [0, 1], [0, 0], values))
     assert next(runs).offsets.to_pylist() == [0]
     with pytest.raises(InvalidRecord):
         next(runs)
@@ -317,15 +316,15 @@ def test_json_by_either_way_is_the_same(values: list[bytes], flat: bool, discard
         embed_metadata=metadata,
         obfuscation=ObfuscationSettings(("b", "c.e.value")),
     )
-    plain = outcome(JsonShaper(config), values)
-    assert outcome(DecodedShaper(config, JsonTrees(anything=False)), values) == plain
+    plain = outcome(Shaper(config), values)
+    assert outcome(Shaper(config, None, JsonTrees(anything=False)), values) == plain
 
 
-def outcome(shaper: JsonShaper | DecodedShaper, values: list[bytes]) -> list[object]:
+def outcome(shaper: Shaper, values: list[bytes]) -> list[object]:
     """Rows with their columns by run, then the error."""
     seen: list[object] = []
     try:
-        for run in shaper.shape(RecordBatch.of("t", 3, range(len(values)), [0] * len(values), values)):
+        for run in accepted(shaper, RecordBatch.of("t", 3, range(len(values)), [0] * len(values), values)):
             run.rows.validate(full=True)
             seen.append((repr(run.rows.to_pylist()), str(run.rows.schema), run.first_offset, run.incompatible))
     except InvalidRecord as error:
@@ -341,7 +340,7 @@ def test_trees_and_typed_records_share_a_topic() -> None:
             typed = Typed(pa.array([0, 2], pa.int64()), pa.array([{"id": 1, "name": "a"}, {"id": 3, "name": None}], A))
             return Decoded((typed, Trees(pa.array([1], pa.int64()), [{"id": 2, "more": True}])))
 
-    (run,) = Shaper(BARE, None, Both()).shape(block(3))
+    (run,) = accepted(Shaper(BARE, None, Both()), block(3))
     assert run.rows.to_pylist() == [
         {"id": 1, "name": "a", "more": None},
         {"id": 2, "name": None, "more": True},
@@ -354,6 +353,6 @@ def test_paths_that_match_nothing_are_told() -> None:
     config = replace(BARE, obfuscation=ObfuscationSettings(("name", "nmae")))
     shaper = Shaper(config, None, Scripted([(A, {"id": 1, "name": "a"})]))
     assert shaper.unmatched() == ()
-    (run,) = shaper.shape(block(1))
+    (run,) = accepted(shaper, block(1))
     assert run.rows.to_pylist() == [{"id": 1, "name": "*****"}]
     assert shaper.unmatched() == ("nmae",)

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from parquet_sink.convert.decoded import Decoded, Trees, Typed
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.shape.decoded_shaper import DecodedShaper
 from parquet_sink.shape.schema import topic_columns as shape_topic
 from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.shape.shaper import Shaper
+from tests.factories import accepted
 
 LEAVES = {
     "int32": pa.int32(),
@@ -205,10 +206,10 @@ def shaped(records: Sequence[Record], required: frozenset[str], flat: bool, cuts
     config = ShapeSettings(embed_metadata=False, explode=True, flatten=flat)
     ends = sorted({cut for cut in cuts if 0 < cut < len(records)} | {len(records)})
     for start, end in zip([0, *ends], ends, strict=False):
-        shaper = DecodedShaper(config, Scripted(records, required), known)
+        shaper = Shaper(config, known, Scripted(records, required))
         texts = [str(number).encode() for number in range(start, end)]
         try:
-            for run in shaper.shape(RecordBatch.of("t", 0, range(start, end), [0] * len(texts), texts)):
+            for run in accepted(shaper, RecordBatch.of("t", 0, range(start, end), [0] * len(texts), texts)):
                 sound(run.rows)
                 found.rows += zip(run.offsets.to_pylist(), map(bare, run.rows.to_pylist()), strict=True)
                 found.anew += [run.first_offset] if run.incompatible else []

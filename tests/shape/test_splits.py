@@ -16,6 +16,7 @@ from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.shape.shaper import Shaper
+from tests.factories import accepted
 
 Json = dict[str, Any]
 BARE = ShapeSettings(embed_metadata=False)
@@ -186,7 +187,7 @@ def shaped(config: ShapeSettings, records: Sequence[Json], cuts: Sequence[int], 
         block = RecordBatch.of("t", 0, range(start, end), [0] * len(values), values)
         start = end
         try:
-            for run in shaper.shape(block):
+            for run in accepted(shaper, block):
                 run.rows.validate(full=True)
                 found.rows += zip(run.offsets.to_pylist(), map(shown, run.rows.to_pylist()), strict=True)
                 found.anew += [run.first_offset] if run.incompatible else []

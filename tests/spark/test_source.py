@@ -15,10 +15,10 @@ from parquet_sink.errors import OffsetsLost, failure_named
 from parquet_sink.files.rotation import Reason
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka import range_reader
-from parquet_sink.kafka.group.offsets import Key
 from parquet_sink.kafka.planning import planner as planner_module
 from parquet_sink.kafka.planning.admission import Candidate, Range
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import Header, RecordBatch, RecordParts
 from parquet_sink.pipeline.settings import SinkSettings
@@ -45,23 +45,23 @@ LIMIT = ReadAllAvailable()
 class FakePlanner:
     """Says what a test wants."""
 
-    def __init__(self, starts: dict[Key, int]) -> None:
+    def __init__(self, starts: dict[PartitionKey, int]) -> None:
         self.starts = starts
         self.next: list[PlannedRange] = []
         self.most_tasks: int | None = 2
         self.put_down: list[Candidate] = []
         self.begun = 0
-        self.ticks: list[Mapping[Key, int]] = []
+        self.ticks: list[Mapping[PartitionKey, int]] = []
         self.error: Exception | None = None
         self.drained = self.closed = False
 
-    def begin(self) -> dict[Key, int]:
+    def begin(self) -> dict[PartitionKey, int]:
         self.begun += 1
         if self.error is not None:
             raise self.error
         return dict(self.starts)
 
-    def tick(self, read: Mapping[Key, int]) -> list[PlannedRange]:
+    def tick(self, read: Mapping[PartitionKey, int]) -> list[PlannedRange]:
         self.ticks.append(read)
         if self.error is not None:
             raise self.error

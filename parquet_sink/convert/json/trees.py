@@ -1,6 +1,6 @@
 """JSON without a schema, one tree for each record: for what needs the tree itself.
 
-That is exploding and chunks; all else reads this JSON in `shape.json_shaper`, many at once.
+That is exploding and chunks, and whatever `decoder` does not read at once.
 """
 
 from collections.abc import Sequence

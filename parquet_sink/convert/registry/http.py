@@ -136,12 +136,12 @@ def _content(answer: Answer) -> Any:
 
 def _error(answer: Answer) -> ErrorAnswer:
     try:
-        said = json.loads(answer.body)
+        content = json.loads(answer.body)
     except (ValueError, RecursionError):
-        said = None
-    if not isinstance(said, Mapping):
+        content = None
+    if not isinstance(content, Mapping):
         return ErrorAnswer(answer.status)
-    code, text = said.get("error_code"), said.get("message")
+    code, text = content.get("error_code"), content.get("message")
     if not isinstance(code, int) or not isinstance(text, str):
         return ErrorAnswer(answer.status)
     return ErrorAnswer(answer.status, code, text)

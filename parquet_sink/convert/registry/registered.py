@@ -1,12 +1,12 @@
 """Records that name a schema in the registry: the wire format, one decoder for each schema."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, Protocol
 
 import pyarrow as pa
 
-from parquet_sink.convert.decoded import Decoded, Decoder, Trees, Typed
+from parquet_sink.convert.decoded import Decoded, Decoder, Piece
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.registry.wire import Group, split
 from parquet_sink.process.lru_cache import LruCache
@@ -78,7 +78,7 @@ class RegisteredDecoder:
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """values: no nulls. Raises RegistryFailed when a schema that is needed cannot be had."""
         found = split(values, self._id_bytes)
-        pieces: list[Typed | Trees] = []
+        pieces: list[Piece] = []
         invalid = dict(found.invalid)
         for group in found.groups:
             decoder = self._decoder(group.schema_id)
@@ -125,6 +125,5 @@ class _Kept:
     size: int
 
 
-def _placed(piece: Typed | Trees, group: Group) -> Typed | Trees:
-    positions = group.placed(piece.positions)
-    return Typed(positions, piece.rows) if isinstance(piece, Typed) else Trees(positions, piece.trees)
+def _placed(piece: Piece, group: Group) -> Piece:
+    return replace(piece, positions=group.placed(piece.positions))

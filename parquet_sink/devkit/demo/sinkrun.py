@@ -99,7 +99,7 @@ class SinkRun:
 
     def _let_go(self) -> None:
         if self._tether is not None:
-            self._tether.let_go()
+            self._tether.release()
 
     def last_words(self) -> str:
         """The end of its log, for an error message."""

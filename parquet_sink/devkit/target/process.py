@@ -134,4 +134,4 @@ class TargetProcess:
             if process.stdout:
                 process.stdout.close()
             if tether is not None:
-                tether.let_go()
+                tether.release()

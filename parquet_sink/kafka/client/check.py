@@ -1,6 +1,6 @@
 """What the Kafka client would refuse, found before anything starts: all of it, by the names that operators wrote.
 
-Nothing connects: a client connects as soon as it is made, so these are told of no broker.
+Nothing connects: a client connects as soon as it is made, so these clients are given no broker.
 """
 
 import difflib
@@ -83,7 +83,7 @@ def _files(client: Mapping[str, str | Secret]) -> Iterator[Problem]:
             continue
         if name == "ssl.ca.location" and place == "probe":
             continue
-        reason = pem.not_authorities(place) if name in AUTHORITIES else pem.not_readable(place)
+        reason = pem.authorities_problem(place) if name in AUTHORITIES else pem.readable_problem(place)
         if reason is not None:
             what = "a PEM file of certificates" if name in AUTHORITIES else "a file that can be read"
             yield name, f"{place} cannot be used: {reason}. Name {what}."

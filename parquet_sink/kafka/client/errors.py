@@ -72,7 +72,7 @@ PASSING: Final = frozenset(
         KafkaError.REBOOTSTRAP_REQUIRED,
     }
 )
-"""Brokers that are away, start, lead no more or are in a hurry: waiting cures these."""
+"""Brokers that do not answer, start, are no leader any more, or throttle: waiting cures these."""
 
 _RIGHTS: Final = "Check the credentials and rights (ACLs): it must be let in, to read and describe its topics and group"
 _TOO_OLD: Final = "Run brokers that know this request: Kafka 0.11 or newer"

@@ -1,4 +1,4 @@
-"""What Kafka clients say of themselves: why brokers cannot be reached, and lines for the log, each now and then.
+"""What Kafka clients log: why brokers cannot be reached, and lines for our log, each one rarely.
 
 A client keeps what it says until it is polled; one that nobody polls hoards it, ten lines a second while brokers are
 unavailable. So whoever keeps a client polls it, and what comes out ends here.
@@ -19,9 +19,9 @@ SAME_LINE_S: Final = 600.0
 """How often one line passes: a client whose broker is away says the same ten times a second, by each of its threads."""
 MOST_LINES: Final = 1_000
 RECENT_S: Final = 30.0
-"""How long the trouble with an address counts after the client told of it."""
+"""How long a problem with an address counts after the client logged it."""
 MOST_NAMED: Final = 3
-"""Addresses whose trouble is told in one message."""
+"""Addresses that one message names."""
 
 _THREAD: Final = re.compile(r"^\[thrd:[^\]]*\]: ")
 _TIMES: Final = re.compile(r" \(after \d+ms.*", re.DOTALL)
@@ -58,7 +58,7 @@ def explain(words: str) -> ClientProblem:
 
 
 class ClientLog:
-    """Takes what the Kafka clients of one group say, when they are polled. `clock` gives seconds that never jump."""
+    """Takes what the Kafka clients of one group log, when they are polled. `clock` gives seconds that never jump."""
 
     def __init__(self, group: str = "", clock: Callable[[], float] = time.monotonic) -> None:
         self._group, self._clock = group, clock
@@ -78,7 +78,7 @@ class ClientLog:
         log.debug("group %s: Kafka client: %s", self._group, error.str())
 
     def cause(self) -> tuple[str, str]:
-        """What keeps us from the brokers, by address, and the cure; "" and "" when no client told of any lately."""
+        """Why brokers cannot be reached, by address, and the cure; "" and "" without a problem lately."""
         since = self._clock() - RECENT_S
         recent = {address: found for address, (at, found) in list(self._troubles.items()) if at >= since}
         words = [f"{address}: {found.words}" for address, found in sorted(recent.items())]
@@ -87,7 +87,7 @@ class ClientLog:
         return "; ".join(words[:MOST_NAMED]) + more, ". ".join(cures)
 
     def clear(self) -> None:
-        """A broker answered: what was wrong before is so no more."""
+        """Forgets all problems: a broker answered."""
         self._troubles.clear()
 
     def _notice(self, words: str) -> None:

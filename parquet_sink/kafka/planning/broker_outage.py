@@ -1,4 +1,4 @@
-"""No broker answers: it is logged every half minute, and told to the program as long as it lasts."""
+"""No broker answers: a log line and an event every half minute, and one of each when a broker answers again."""
 
 import logging
 from collections.abc import Callable

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from parquet_sink.kafka.group.offsets import GroupOffsets, Key
+from parquet_sink.kafka.cluster.cluster import KafkaCluster
+from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.kafka.leader_epochs import LeaderEpochs
 from parquet_sink.kafka.planning.start_offsets import TopicIds
 from parquet_sink.kafka.planning.unavailable import UnavailablePartitions
 from parquet_sink.kafka.settings import PlanningSettings
-from parquet_sink.kafka.watermarks import Watermarks
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.state.store import StateStore
 
 
@@ -19,17 +20,17 @@ class PartitionOffsets:
     `removed`: those that were there, and are not any more.
     """
 
-    starts: dict[Key, int] = field(default_factory=dict)
-    ends: dict[Key, int] = field(default_factory=dict)
-    removed: set[Key] = field(default_factory=set)
+    starts: dict[PartitionKey, int] = field(default_factory=dict)
+    ends: dict[PartitionKey, int] = field(default_factory=dict)
+    removed: set[PartitionKey] = field(default_factory=set)
 
-    def remove(self, key: Key) -> range:
+    def remove(self, key: PartitionKey) -> range:
         """This topic-partition is not there any more. Gives the offsets that were seen of it and not delivered."""
         start = self.starts.pop(key)
         self.removed.add(key)
         return range(start, self.ends.pop(key, start))
 
-    def add(self, starts: Mapping[Key, int]) -> None:
+    def add(self, starts: Mapping[PartitionKey, int]) -> None:
         """These topic-partitions are there, and start there."""
         self.starts.update(starts)
         self.removed.difference_update(starts)
@@ -41,7 +42,7 @@ class PlanningContext:
 
     settings: PlanningSettings
     state: StateStore
-    cluster: Watermarks
+    cluster: KafkaCluster
     group: GroupOffsets
     ids: TopicIds
     offsets: PartitionOffsets

@@ -6,12 +6,12 @@ from typing import Final
 
 from parquet_sink.errors import BrokerAway, TopicGone
 from parquet_sink.kafka.client import options as client_options
-from parquet_sink.kafka.group.offsets import Key
 from parquet_sink.kafka.planning.context import PlanningContext
 from parquet_sink.kafka.planning.range_plans import RangePlans
 from parquet_sink.kafka.planning.record_ages import RecordAges
 from parquet_sink.kafka.planning.start_offsets import StartOffsets, topics_of
 from parquet_sink.kafka.planning.unavailable import BackgroundProbe
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.state.store import STARTED
 
 log = logging.getLogger(__name__)
@@ -22,17 +22,17 @@ MISSING_LOG_S: Final = 600.0
 
 
 class Discovery:
-    """Takes in topic-partitions that are new, lets go of those that were deleted; the others go on."""
+    """Adds topic-partitions that are new, and removes those that were deleted; the others go on."""
 
     def __init__(self, context: PlanningContext, plans: RangePlans, ages: RecordAges) -> None:
         self._context, self._plans, self._ages = context, plans, ages
         self._resolver = StartOffsets(context.settings, context.cluster, context.group, context.ids, context.epochs)
         self._looked = self._reminded = 0.0
         self._probe = BackgroundProbe(context.cluster, context.now)
-        self._late: dict[Key, str] = {}
-        """How those start that were away at the start of the query: not as new ones do."""
+        self._late: dict[PartitionKey, str] = {}
+        """The reset of those that were unavailable when the query started; new ones start at their first record."""
 
-    def start_offsets(self) -> dict[Key, int]:
+    def start_offsets(self) -> dict[PartitionKey, int]:
         """Where each topic-partition starts: at its committed offset, else where `auto.offset.reset` says.
 
         A topic that the connector names must be there at its first start. Raises OffsetsLost, KafkaFailed.
@@ -53,7 +53,7 @@ class Discovery:
         return "earliest" if reset == "latest" and again else reset
 
     def refresh(self) -> None:
-        """Takes in topics and topic-partitions that are new, if it is time; reads them from their first record."""
+        """Adds topics and topic-partitions that are new, if it is time; they are read from their first record."""
         starts = self._context.offsets.starts
         if back := list(self._probe.end_offsets([key for key in self._context.unavailable if key not in starts])):
             self._add(back)
@@ -70,13 +70,13 @@ class Discovery:
         self._remind(topics_of(keys))
 
     def remove_deleted(self) -> bool:
-        """Lets go of what is not there any more, after a request failed for it. Whether there was any."""
+        """Removes topic-partitions that were deleted, after a request failed for one. Whether there were any."""
         gone = self._context.offsets.starts.keys() - set(self._context.cluster.topic_partitions(allow_missing=True))
         self._remove(gone)
         return bool(gone)
 
-    def _remove(self, gone: Collection[Key]) -> None:
-        """What was not delivered is lost with its topic; each time the log says so once, and no start of the query."""
+    def _remove(self, gone: Collection[PartitionKey]) -> None:
+        """What was not delivered of them is lost with their topic, which is logged; the query goes on."""
         offsets = self._context.offsets
         for topic in sorted(topics_of(gone)):
             keys = sorted(key for key in gone if key[0] == topic)
@@ -84,14 +84,14 @@ class Discovery:
         self._context.unavailable.forget(gone)
         self._context.ids.forget(topics_of(offsets.removed) - topics_of(offsets.starts))
 
-    def _drop(self, keys: Sequence[Key]) -> dict[int, range]:
+    def _drop(self, keys: Sequence[PartitionKey]) -> dict[int, range]:
         for key in keys:
             self._plans.forget(key)
             self._ages.forget(key)
         return {key[1]: self._context.offsets.remove(key) for key in keys}
 
     def _remind(self, there: Collection[str]) -> None:
-        """A topic that the connector names and that is not there is waited for, which nobody may overlook."""
+        """Warns, every ten minutes, of topics that the connector names and that do not exist: it waits for them."""
         missing = sorted(set(self._context.settings.kafka.topics) - set(there))
         if missing and self._context.now() - self._reminded >= MISSING_LOG_S:
             self._reminded = self._context.now()
@@ -101,8 +101,8 @@ class Discovery:
                 *(self._context.settings.name, ", ".join(missing)),
             )
 
-    def _add(self, fresh: list[Key]) -> None:
-        joined: dict[Key, int] = {}
+    def _add(self, fresh: list[PartitionKey]) -> None:
+        joined: dict[PartitionKey, int] = {}
         for reset in sorted({self._late.get(key, "earliest") for key in fresh}):
             joined |= self._resolve([key for key in fresh if self._late.get(key, "earliest") == reset], reset)
         self._context.group.claim(joined, self._plans.restored)
@@ -110,7 +110,7 @@ class Discovery:
         if new := {key: offset for key, offset in joined.items() if self._late.pop(key, None) is None}:
             log.info("connector %s: new topic-partitions %s", self._context.settings.name, named(new))
 
-    def _resolve(self, keys: list[Key], reset: str) -> dict[Key, int]:
+    def _resolve(self, keys: list[PartitionKey], reset: str) -> dict[PartitionKey, int]:
         """The start of each: its committed offset if Kafka still has it, else by `reset`; absent: those unavailable."""
         offsets = self._context.offsets
         self._context.ids.refresh(topics_of(keys) - topics_of(offsets.starts))
@@ -123,13 +123,13 @@ class Discovery:
         return starts
 
 
-def named(keys: Mapping[Key, object]) -> str:
+def named(keys: Mapping[PartitionKey, object]) -> str:
     """Topic-partitions for a log line."""
     return ", ".join(f"{topic} {partition}" for topic, partition in sorted(keys))
 
 
 def removal_message(topic: str, undelivered: Mapping[int, range]) -> str:
-    """What is said of a topic, or of some of its topic-partitions, that is gone. Pure."""
+    """The warning for a topic that is gone, or some of its topic-partitions, with what was not delivered of each."""
     which = ", ".join(map(str, sorted(undelivered)))
     left = ", ".join(f"{p} offsets {r.start} to {r.stop - 1}" for p, r in sorted(undelivered.items()) if r)
     what = f"not delivered, and lost if it was deleted: {left}" if left else "all that was seen of it is delivered"

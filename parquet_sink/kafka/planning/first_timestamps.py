@@ -12,8 +12,8 @@ from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.timeouts import TimeLimited
-from parquet_sink.kafka.group.offsets import Key
 from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.model.partitions import PartitionKey
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class FirstTimestamps:
     def __init__(self, kafka: KafkaSettings, client_log: ClientLog, limit_s: float = LIMIT_S) -> None:
         self._kafka, self._client_log, self._limit_s = kafka, client_log, limit_s
 
-    def read(self, starts: Mapping[Key, int], now_ms: int) -> dict[Key, int]:
+    def read(self, starts: Mapping[PartitionKey, int], now_ms: int) -> dict[PartitionKey, int]:
         """Epoch milliseconds, at most `now_ms`, which also stands for a record without a timestamp, and for none.
 
         Absent: topic-partitions that gave no answer in time, or whose offset Kafka has no more.
@@ -57,13 +57,13 @@ class FirstTimestamps:
             with suppress(TimeoutError):
                 TimeLimited(CLOSE_S).run(consumer.close)
 
-    def _read(self, consumer: Consumer, starts: Mapping[Key, int], now_ms: int) -> dict[Key, int]:
-        found: dict[Key, int] = {}
+    def _read(self, consumer: Consumer, starts: Mapping[PartitionKey, int], now_ms: int) -> dict[PartitionKey, int]:
+        found: dict[PartitionKey, int] = {}
         left = set(starts)
         consumer.assign([TopicPartition(*key, offset) for key, offset in starts.items()])
         deadline = time.monotonic() + self._limit_s
         while left and time.monotonic() < deadline:
-            answered: set[Key] = set()
+            answered: set[PartitionKey] = set()
             for message in consumer.consume(POLL_RECORDS, POLL_S):
                 key = (message.topic() or "", -1 if (partition := message.partition()) is None else partition)
                 if key not in left or _passing(message):

@@ -1,28 +1,9 @@
-"""The driver's side of the source: each tick decides what is due. One object per query, in a process of its own.
+"""The planner of one query, in a process of its own beside Spark's driver: each tick decides what is due.
 
 Order within a tick, all of it in `Planner.tick`: what lies below `start` has been accepted by the target, so it is
 committed first; then new topic-partitions are looked for; then one request tells where all of them end; then the pure
 decision; then the ranges taken are put down beside the group's offsets, so that after a crash the same ranges come
-again, as the same files. A broker that is away costs ticks, nothing else.
-
-A topic may be deleted and made anew under the same name at any moment, and offsets of the old one must never pass over
-records of the new one. Each topic has an id that no other topic ever has; the rule is:
-
-  1. the id is asked for before the start offsets of a topic are looked up, and these belong to that id from then on
-  2. every committed offset carries the id that it belongs to, so also one that is written after the topic was made anew
-     tells the next start which topic it is of; an offset of another id counts as lost
-  3. the id is asked for again after the ends were, before a range is taken: a start and an end are of one topic
-  4. it is asked for again after the flush, before a commit, since the reader may have met the new topic
-  5. and every few seconds, since a new topic that ends where the old one did has nothing due
-  6. a reader forgets where it stood, and what it had fetched ahead, when a range belongs to another id
-  7. a topic-partition that was seen to be gone is let go of; when it is there again it starts as a new one, and an
-     offset that Kafka kept for it is believed only if it names the topic that is there
-
-So asking costs one request when ranges are taken, one when they are committed, and one every five seconds; an idle
-tick asks nothing. What follows a change is said by `lost.offsets.policy`: STOP ends the connector, CONTINUE begins at
-the first record of the new topic. A broker that lags behind the others may tell an older id for a moment; by 2 and 5
-the change is found all the same, once they agree. Where the cluster tells no ids, an offset past the end of a
-topic-partition, and 7, are what is left to notice it by.
+again, as the same files. While no broker answers ticks are lost, nothing else.
 """
 
 import time
@@ -33,12 +14,14 @@ from typing import Final
 from parquet_sink.errors import BrokerAway, KafkaFailed, TopicGone
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
-from parquet_sink.kafka.group.offsets import GroupOffsets, Key, OffsetGone
+from parquet_sink.kafka.cluster.cluster import KafkaCluster
+from parquet_sink.kafka.group.offsets import GroupOffsets, OffsetGone
 from parquet_sink.kafka.leader_epochs import LeaderEpochs
 from parquet_sink.kafka.planning.admission import Candidate, due_range
 from parquet_sink.kafka.planning.broker_outage import BrokerOutage
 from parquet_sink.kafka.planning.context import PartitionOffsets, PlanningContext
 from parquet_sink.kafka.planning.discovery import Discovery
+from parquet_sink.kafka.planning.drain import Drain
 from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps
 from parquet_sink.kafka.planning.group_monitor import GroupMonitor
 from parquet_sink.kafka.planning.range_plans import RangePlans
@@ -47,8 +30,8 @@ from parquet_sink.kafka.planning.recreated_topics import RecreatedTopics
 from parquet_sink.kafka.planning.start_offsets import TopicIds, topics_of
 from parquet_sink.kafka.planning.unavailable import BackgroundProbe, EndOffsets, UnavailablePartitions
 from parquet_sink.kafka.settings import PlanningSettings
-from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.model.instance import Instance
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.state.store import DRAINED, SLOTS, STOP, StateStore
 
@@ -82,24 +65,23 @@ class Planner:
         self._settings, self._state, self._now, self._sleep = settings, state, now, sleep
         client_log = ClientLog(settings.kafka.group)
         self._outage = BrokerOutage(settings.name, state, now)
-        self._watermarks = Watermarks(settings.kafka, client_log, self._outage.report)
-        self._ids = TopicIds(self._watermarks)
-        self._epochs = LeaderEpochs(self._watermarks.epochs)
+        self._cluster = KafkaCluster(settings.kafka, client_log, self._outage.report)
+        self._ids = TopicIds(self._cluster)
+        self._epochs = LeaderEpochs(self._cluster.epochs)
         self._group = GroupOffsets(settings.kafka, instance, self._ids.by_topic, self._epochs.committed, client_log)
         self._offsets = PartitionOffsets()
         self._unavailable = UnavailablePartitions(settings.name, state, now)
-        clients_of = (self._watermarks, self._group, self._ids)
+        clients_of = (self._cluster, self._group, self._ids)
         context = PlanningContext(settings, state, *clients_of, self._offsets, self._epochs, now, self._unavailable)
         self._recreated = RecreatedTopics(context)
         self._plans = RangePlans(context, self._recreated)
         self._ages = RecordAges(context, FirstTimestamps(settings.kafka, client_log))
-        self._end_offsets = EndOffsets(self._watermarks, self._unavailable, BackgroundProbe(self._watermarks, now))
+        self._end_offsets = EndOffsets(self._cluster, self._unavailable, BackgroundProbe(self._cluster, now))
         self._discovery = Discovery(context, self._plans, self._ages)
         self._monitor = GroupMonitor(context, self._recreated, self._plans)
-        self._draining = False
-        self._drain: dict[Key, int] | None = None
+        self._drain = Drain()
 
-    def begin(self) -> dict[Key, int]:
+    def begin(self) -> dict[PartitionKey, int]:
         """Where each topic-partition starts: at its committed offset, else where `auto.offset.reset` says. Once.
 
         Waits for the broker for a bounded time. Raises KafkaFailed, OffsetsLost.
@@ -136,7 +118,7 @@ class Planner:
 
     def drain(self) -> None:
         """From now on what is there at the next tick is due, and nothing that comes later."""
-        self._draining = True
+        self._drain.active = True
 
     def repeated(self, planned: Sequence[Candidate]) -> list[PlannedRange]:
         """Those of an earlier run's ranges that the group has put down, word for word: the others come by `tick`.
@@ -146,7 +128,7 @@ class Planner:
         """
         starts = self._offsets.starts
         held = {(topic, partition): span for topic, partition, span in planned if (topic, partition) in starts}
-        ends = self._watermarks.end_offsets(list(held))
+        ends = self._cluster.end_offsets(list(held))
         same = [
             (*key, span)
             for key, span in held.items()
@@ -154,12 +136,12 @@ class Planner:
         ]
         return self._plans.repeat(same)
 
-    def tick(self, finished: Mapping[Key, int]) -> list[PlannedRange]:
+    def tick(self, finished: Mapping[PartitionKey, int]) -> list[PlannedRange]:
         """The ranges that are due, after committing what was accepted.
 
         finished: ends of the last micro-batch's ranges.
 
-        While the broker is away nothing is due; but who drains is told that nothing is left, so a drain waits for the
+        While the broker is away nothing is due; but an empty tick ends a drain, so a drain waits for the
         broker, for a bounded time, and for what must be tried again. Raises ConnectorError for what waiting does not
         cure.
         """
@@ -167,7 +149,7 @@ class Planner:
         while True:
             try:
                 due = self._tick(finished)
-                if due or not self._draining or not self._plans.retries or self._state.get(STOP):
+                if due or not self._drain.active or not self._plans.retries or self._state.get(STOP):
                     return due
                 self._sleep(min(max(self._plans.next_retry_s(), 0.05), 1.0))
                 deadline = self._deadline()
@@ -175,15 +157,15 @@ class Planner:
                 self._outage.report(error)
                 if self._state.get(STOP):
                     self._state.set(DRAINED, True)
-                if self._state.get(STOP) or not self._draining:
+                if self._state.get(STOP) or not self._drain.active:
                     return []
                 if self._now() >= deadline:
                     raise KafkaFailed(str(error)) from None
                 self._sleep(1.0)
 
-    def _tick(self, finished: Mapping[Key, int]) -> list[PlannedRange]:
+    def _tick(self, finished: Mapping[PartitionKey, int]) -> list[PlannedRange]:
         """Goes on without topics that are gone; each time round there are fewer."""
-        self._watermarks.poll()
+        self._cluster.poll()
         self._group.poll()
         while True:
             try:
@@ -195,7 +177,7 @@ class Planner:
             self._outage.end()
             return found
 
-    def _plan_once(self, finished: Mapping[Key, int]) -> list[PlannedRange]:
+    def _plan_once(self, finished: Mapping[PartitionKey, int]) -> list[PlannedRange]:
         self._plans.commit(self._plans.accept(finished))
         self._monitor.check()
         if self._state.get(STOP):
@@ -209,8 +191,11 @@ class Planner:
         starts = self._offsets.starts
         ends = self._end_offsets.fetch(list(starts))
         self._offsets.ends.update(ends)
-        self._note_drain(ends)
-        if not self._draining:
+        if self._drain.active:
+            if not self._drain.begun:
+                self._recreated.check(topics_of(ends))
+            self._drain.note(ends, [*self._offsets.starts, *self._unavailable])
+        if not self._drain.active:
             self._ages.load(ends, now_ms)
         learned = self._state.bytes_per_record()
         found: list[tuple[int, Candidate]] = []
@@ -220,28 +205,19 @@ class Planner:
                 self._recreated.on_end_below_start(key, start, end)
                 continue
             oldest = self._ages.oldest_ms(key, start, end, now_ms)
-            high = end if self._drain is None else min(end, self._drain.get(key, start))
+            high = self._drain.limit(key, start, end)
             if self._plans.is_retry_pending(key):
                 continue
             per_record = learned.get(key[0])
             span = self._plans.repeated(key, start, end) or due_range(
-                start, high, oldest, per_record, self._settings.flush, now_ms, draining=self._draining
+                start, high, oldest, per_record, self._settings.flush, now_ms, draining=self._drain.active
             )
             if span is not None:
                 found.append((self._plans.last_batch(key), (*key, span)))
         self._ages.publish(ends)
-        if self._draining and self._unavailable and not found and not self._plans.retries:
+        if self._drain.active and self._unavailable and not found and not self._plans.retries:
             raise BrokerAway(f"Not caught up: {self._unavailable.describe()} away, and nothing else is left.")
         return self._plans.take(found)
-
-    def _note_drain(self, ends: Mapping[Key, int]) -> None:
-        """Up to where a drain goes: where each topic-partition ended when it answered for the first time."""
-        if not self._draining:
-            return
-        if self._drain is None:
-            self._recreated.check(topics_of(ends))
-            self._drain = dict.fromkeys([*self._offsets.starts, *self._unavailable], -1)
-        self._drain |= {key: end for key, end in ends.items() if self._drain.get(key) == -1}
 
     def _deadline(self) -> float:
         return self._now() + client_options.seconds(self._settings.kafka, "default.api.timeout.ms", PATIENCE_S)

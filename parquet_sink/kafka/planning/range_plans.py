@@ -1,34 +1,20 @@
-"""Which ranges are under way, owed or done: put down beside the group's offsets when taken, committed when accepted."""
+"""Which ranges are in flight or pending: put down beside the group's offsets when taken, committed when accepted."""
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from parquet_sink.files.rotation import Reason
-from parquet_sink.kafka.group.offsets import Key, RangePlan
+from parquet_sink.kafka.group.committed import RangePlan
 from parquet_sink.kafka.planning.admission import Candidate, Range, select_batch
 from parquet_sink.kafka.planning.context import PlanningContext
+from parquet_sink.kafka.planning.pending_retry import PendingRetry, pending_retry
 from parquet_sink.kafka.planning.recreated_topics import RecreatedTopics
 from parquet_sink.kafka.planning.start_offsets import topics_of
 from parquet_sink.model.events import OffsetCommitted, RangePlanned
-from parquet_sink.model.progress import Accepted
-from parquet_sink.model.ranges import Known, PlannedRange, Tries
+from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.ranges import Known, PlannedRange
 from parquet_sink.state.store import SLOTS
-
-
-@dataclass(frozen=True)
-class PendingRetry:
-    """A range whose rest is not accepted yet, and when (by the planner's clock) it may be tried again."""
-
-    planned: PlannedRange
-    tried_s: float
-    due_s: float
-
-    def now(self, seconds: float) -> PlannedRange:
-        """The work of the next attempt; the time since the first counts on."""
-        tries = self.planned.tries
-        elapsed_s = tries.elapsed_s + max(seconds - self.tried_s, 0.0)
-        return replace(self.planned, tries=Tries(tries.attempts, elapsed_s))
 
 
 class RangePlans:
@@ -41,21 +27,21 @@ class RangePlans:
 
     def __init__(self, context: PlanningContext, recreated: RecreatedTopics) -> None:
         self._context, self._recreated = context, recreated
-        self.restored: dict[Key, RangePlan] = {}
-        self.in_flight: dict[Key, PlannedRange] = {}
-        self.retries: dict[Key, PendingRetry] = {}
+        self.restored: dict[PartitionKey, RangePlan] = {}
+        self.in_flight: dict[PartitionKey, PlannedRange] = {}
+        self.retries: dict[PartitionKey, PendingRetry] = {}
         self._recipe = context.settings.fingerprint
-        self._recorded: dict[Key, PlannedRange] | None = None
-        self._last_batches: dict[Key, int] = {}
+        self._recorded: dict[PartitionKey, PlannedRange] | None = None
+        self._last_batches: dict[PartitionKey, int] = {}
         self._batches = 0
         self._slots = context.state.get(SLOTS) or 1
-        self._removed: set[Key] = set()
+        self._removed: set[PartitionKey] = set()
 
-    def accept(self, finished: Mapping[Key, int]) -> dict[Key, int]:
+    def accept(self, finished: Mapping[PartitionKey, int]) -> dict[PartitionKey, int]:
         """How far the ranges of the last micro-batch, which go to `finished` (exclusive), are accepted.
 
-        Not those of topics that went away since: Spark goes on naming that micro-batch until the next one, when a topic
-        of that name may be there again.
+        Not those of topics that were deleted since: Spark goes on naming that micro-batch until the next one, when a
+        topic of that name may be there again.
         """
         starts, settled = self._context.offsets.starts, self._settle(finished)
         accepted = {key: offset for key, offset in settled.items() if key in starts and key not in self._removed}
@@ -65,11 +51,11 @@ class RangePlans:
         starts.update(accepted)
         return accepted
 
-    def _settle(self, finished: Mapping[Key, int]) -> dict[Key, int]:
-        """A range that is owed is accepted in part; without a word from the sink one that was read is done."""
+    def _settle(self, finished: Mapping[PartitionKey, int]) -> dict[PartitionKey, int]:
+        """A range with a pending retry is accepted in part; one of which the sink reports no rest is done."""
         found = {(one.topic, one.partition): one for one in self._context.state.accepted()} if self.in_flight else {}
         for key, planned in self.in_flight.items():
-            retry = _pending_retry(planned, found.get(key), self._context.now()) if key in finished else None
+            retry = pending_retry(planned, found.get(key), self._context.now()) if key in finished else None
             if retry is not None:
                 self.retries[key] = retry
         self.in_flight = {}
@@ -77,7 +63,7 @@ class RangePlans:
             key: self.retries[key].planned.accepted if key in self.retries else end for key, end in finished.items()
         }
 
-    def commit(self, accepted: Mapping[Key, int]) -> None:
+    def commit(self, accepted: Mapping[PartitionKey, int]) -> None:
         """Everything below `accepted` was accepted. Raises OffsetsLost, AnotherInstance, KafkaFailed."""
         group = self._context.group
         committed = group.uncommitted(accepted)
@@ -86,16 +72,16 @@ class RangePlans:
         name, now_s = self._context.settings.name, self._context.now()
         self._context.state.append_events([OffsetCommitted(name, now_s, *key, at) for key, at in committed.items()])
 
-    def plans(self) -> dict[Key, RangePlan]:
+    def plans(self) -> dict[PartitionKey, RangePlan]:
         """What stands beside the offsets of ranges that are not done."""
         return {**self.restored, **{key: _plan(retry.planned) for key, retry in self.retries.items()}}
 
     @property
     def has_retries(self) -> bool:
-        """Whether uploads fail: a range is owed, or comes again because one failed."""
+        """Whether uploads fail: a retry is pending or in flight."""
         return bool(self.retries) or any(one.tries.attempts for one in self.in_flight.values())
 
-    def forget(self, key: Key) -> None:
+    def forget(self, key: PartitionKey) -> None:
         """This topic-partition is not there any more."""
         self.restored.pop(key, None)
         self.retries.pop(key, None)
@@ -105,19 +91,19 @@ class RangePlans:
         self._context.group.forget(key)
         self._context.state.forget_partition(*key)
 
-    def last_batch(self, key: Key) -> int:
+    def last_batch(self, key: PartitionKey) -> int:
         """The number of the micro-batch that took a range of this topic-partition last; 0: none yet."""
         return self._last_batches.get(key, 0)
 
     def next_retry_s(self) -> float:
-        """Seconds until the next attempt at what is owed; infinite when nothing is."""
+        """Seconds until the next pending retry; infinite when there is none."""
         return min((retry.due_s for retry in self.retries.values()), default=math.inf) - self._context.now()
 
-    def is_retry_pending(self, key: Key) -> bool:
-        """Whether a range of this topic-partition is owed and its time has not come."""
+    def is_retry_pending(self, key: PartitionKey) -> bool:
+        """Whether a range of this topic-partition has a pending retry that is not due yet."""
         return key in self.retries and self._context.now() < self.retries[key].due_s
 
-    def repeated(self, key: Key, position: int, end: int) -> Range | None:
+    def repeated(self, key: PartitionKey, position: int, end: int) -> Range | None:
         """The range that was being flushed when it failed, or an earlier run ended: it is repeated from its start."""
         if key in self.retries:
             planned = self.retries[key].planned
@@ -128,7 +114,7 @@ class RangePlans:
         start = position if self._as_recorded(key, plan) is None else plan.start
         return Range(start, plan.end, Reason(plan.reason))
 
-    def _as_recorded(self, key: Key, plan: RangePlan) -> PlannedRange | None:
+    def _as_recorded(self, key: PartitionKey, plan: RangePlan) -> PlannedRange | None:
         """The range as an earlier run took it; None when its files cannot be made again.
 
         That is so when the state file was lost, or the settings are others: then the rest is cut anew, where it begins.
@@ -171,14 +157,14 @@ class RangePlans:
             self._context.epochs.on_planned(key)
         return list(self.in_flight.values())
 
-    def _work(self, candidates: list[Candidate]) -> tuple[dict[Key, PlannedRange], list[PlannedRange]]:
+    def _work(self, candidates: list[Candidate]) -> tuple[dict[PartitionKey, PlannedRange], list[PlannedRange]]:
         """The ranges with all that a Spark task needs, and those that are taken for the first time.
 
         One that comes again carries what was known at its first time.
         """
         state, now_s = self._context.state, self._context.now()
         known = state.learned()
-        work: dict[Key, PlannedRange] = {}
+        work: dict[PartitionKey, PlannedRange] = {}
         fresh: list[PlannedRange] = []
         for topic, partition, span in candidates:
             key = (topic, partition)
@@ -206,13 +192,3 @@ class RangePlans:
 
 def _plan(planned: PlannedRange) -> RangePlan:
     return RangePlan(planned.start, planned.end, planned.reason)
-
-
-def _pending_retry(planned: PlannedRange, found: Accepted | None, now_s: float) -> PendingRetry | None:
-    """What is left of a range after a micro-batch; None when nothing is, or it is not ours to try again."""
-    if found is None or (found.start, found.end) != (planned.start, planned.end) or found.again is None:
-        return None
-    if found.next_offset >= planned.end:
-        return None
-    tried = replace(planned, accepted=found.next_offset, tries=found.again.tries)
-    return PendingRetry(tried, now_s, now_s + found.again.wait_s)

@@ -1,12 +1,32 @@
-"""Notices topics that were deleted and made anew, and ends the query for them. The rule: `kafka.planning.planner`."""
+"""Notices topics that were deleted and made anew, and ends the query for them.
+
+A topic may be deleted and made anew under the same name at any moment, and offsets of the old one must never pass over
+records of the new one. Each topic has an id that no other topic ever has; the rule is:
+
+  1. the id is asked for before the start offsets of a topic are looked up, and these belong to that id from then on
+  2. every committed offset carries the id that it belongs to, so also one that is written after the topic was made anew
+     tells the next start which topic it is of; an offset of another id counts as lost
+  3. the id is asked for again after the ends were, before a range is taken: a start and an end are of one topic
+  4. it is asked for again after the flush, before a commit, since the reader may have met the new topic
+  5. and every few seconds, since a new topic that ends where the old one did has nothing due
+  6. a reader forgets where it stood, and what it had fetched ahead, when a range belongs to another id
+  7. a topic-partition that was seen to be gone is removed; when it is there again it starts as a new one, and an
+     offset that Kafka kept for it is believed only if it names the topic that is there
+
+So asking costs one request when ranges are taken, one when they are committed, and one every five seconds; an idle
+tick asks nothing. What follows a change is said by `lost.offsets.policy`: STOP ends the connector, CONTINUE begins at
+the first record of the new topic. A broker that lags behind the others may give an older id for a moment; by 2 and 5
+the change is found all the same, once they agree. Where the cluster gives no ids, an offset past the end of a
+topic-partition, and 7, are what is left to notice it by.
+"""
 
 from collections.abc import Iterable, Mapping
 
 from parquet_sink.errors import KafkaFailed
-from parquet_sink.kafka.group.offsets import Key
 from parquet_sink.kafka.lost_offsets import offsets_deleted, topic_recreated
 from parquet_sink.kafka.planning.context import PlanningContext
 from parquet_sink.kafka.planning.start_offsets import topics_of
+from parquet_sink.model.partitions import PartitionKey
 
 
 class RecreatedTopics:
@@ -32,7 +52,7 @@ class RecreatedTopics:
         first = cluster.beginning_offsets([key for key in cluster.topic_partitions() if key in held])
         self.restart_at(first, f"{error} Going on at the first record.")
 
-    def restart_at(self, starts: Mapping[Key, int], why: str) -> None:
+    def restart_at(self, starts: Mapping[PartitionKey, int], why: str) -> None:
         """EndOffsets the query, which then starts again from the group's offsets: these ones. Raises KafkaFailed."""
         for key in starts:
             self._context.epochs.set(key, None)
@@ -43,7 +63,7 @@ class RecreatedTopics:
                 self._context.state.forget_partition(topic, partition)
         raise KafkaFailed(why)
 
-    def on_end_below_start(self, key: Key, start: int, end: int) -> None:
+    def on_end_below_start(self, key: PartitionKey, start: int, end: int) -> None:
         """The topic-partition ends below where we stand: deleted and made anew, or truncated.
 
         With CONTINUE the group is set to its beginning and the query starts again from there. No harm when only the
@@ -52,7 +72,7 @@ class RecreatedTopics:
         if self._context.cluster.high_watermarks([key]).get(key, start) >= start:
             return
         self.check([key[0]])
-        first = self._context.cluster.beginning_offsets([key])  # raises when it is away: it is alone
+        first = self._context.cluster.beginning_offsets([key])  # raises when it is unavailable: it is alone
         error = offsets_deleted(*key, start, first[key], end)
         if self._context.settings.kafka.lost_offsets == "STOP":
             raise error

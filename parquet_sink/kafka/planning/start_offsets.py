@@ -5,38 +5,39 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 from parquet_sink.errors import RESET_TOOL, BrokerAway, ConnectorError, OffsetsLost, TopicGone
-from parquet_sink.kafka.group.offsets import Committed, Key, RangePlan
+from parquet_sink.kafka.group.committed import Committed, RangePlan
 from parquet_sink.kafka.leader_epochs import LeaderEpochs
 from parquet_sink.kafka.lost_offsets import offsets_deleted, topic_recreated
 from parquet_sink.kafka.settings import PlanningSettings
+from parquet_sink.model.partitions import PartitionKey
 
 log = logging.getLogger(__name__)
 
 
 class Cluster(Protocol):
-    """What is asked of `Watermarks`."""
+    """What is asked of `KafkaCluster`."""
 
     def topic_ids(self, topics: Sequence[str]) -> dict[str, str]: ...
-    def beginning_offsets(self, keys: Sequence[Key]) -> dict[Key, int]: ...
-    def end_offsets(self, keys: Sequence[Key]) -> dict[Key, int]: ...
-    def high_watermarks(self, keys: Sequence[Key]) -> dict[Key, int]: ...
+    def beginning_offsets(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]: ...
+    def end_offsets(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]: ...
+    def high_watermarks(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]: ...
 
 
 class Group(Protocol):
     """What is asked of `GroupOffsets`."""
 
-    def read(self, keys: Sequence[Key]) -> dict[Key, Committed]: ...
+    def read(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, Committed]: ...
 
 
 class TopicIds:
-    """The ids of the topics that our offsets belong to. `by_topic`: topic -> id, "" where the cluster tells none."""
+    """The ids of the topics that our offsets belong to. `by_topic`: topic -> id, "" where the cluster gives none."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.by_topic: dict[str, str] = {}
 
     def recreated(self, topics: Iterable[str]) -> list[str]:
-        """Those that by now are another topic than the one whose offsets we hold. One request, none for no topics.
+        """Those whose id is another one now: deleted and made anew. One request, none for no topics.
 
         Raises TopicGone when one of them is not there, BrokerAway, KafkaFailed.
         """
@@ -48,7 +49,7 @@ class TopicIds:
         return [topic for topic, found in now.items() if is_another_topic(self.by_topic.get(topic, ""), found)]
 
     def refresh(self, topics: Iterable[str]) -> None:
-        """From now on offsets of these topics belong to the topics as they are now. Raises BrokerAway, KafkaFailed."""
+        """Looks up the ids to which these topics' offsets belong from now on. Raises BrokerAway, KafkaFailed."""
         asked = sorted(set(topics))
         now = self._cluster.topic_ids(asked)
         missing = next((topic for topic in asked if topic not in now), None)
@@ -57,13 +58,13 @@ class TopicIds:
         self.by_topic.update(now)
 
     def forget(self, topics: Iterable[str]) -> None:
-        """No offset of these topics is held any more."""
+        """Forgets the ids of these topics."""
         for topic in topics:
             self.by_topic.pop(topic, None)
 
 
 def is_another_topic(before: str, now: str) -> bool:
-    """Whether two ids are those of two topics; not told is no difference. Pure."""
+    """Whether two ids are those of two topics; an unknown id ("") is no difference."""
     return bool(before and now and before != now)
 
 
@@ -77,23 +78,23 @@ class StartOffsets:
         self._cluster, self._group, self._ids, self._epochs = cluster, group, ids, epochs
 
     def resolve(
-        self, keys: Sequence[Key], reset: str, reappeared: Collection[Key] = ()
-    ) -> tuple[dict[Key, int], dict[Key, RangePlan]]:
+        self, keys: Sequence[PartitionKey], reset: str, reappeared: Collection[PartitionKey] = ()
+    ) -> tuple[dict[PartitionKey, int], dict[PartitionKey, RangePlan]]:
         """The start of each, and the ranges that were being flushed from there when an earlier run ended.
 
         A start is the committed offset if it belongs to the topic as it is now and Kafka still has it, else what
-        `reset` says; those that are away have none. The ids of the topics must have been asked for before.
+        `reset` says; unavailable ones have none. The ids of the topics must have been asked for before.
         reappeared: those
         that were gone meanwhile, so that an offset whose topic is not known is not believed. Raises OffsetsLost,
         KafkaFailed.
         """
         committed = self._group.read(keys)
         first, last = self._cluster.beginning_offsets(keys), self._cluster.end_offsets(keys)
-        starts: dict[Key, int] = {}
-        plans: dict[Key, RangePlan] = {}
+        starts: dict[PartitionKey, int] = {}
+        plans: dict[PartitionKey, RangePlan] = {}
         for key in keys:
             if key not in first or key not in last:
-                continue  # away
+                continue  # unavailable
             found = committed.get(key)
             self._epochs.set(key, None)
             if found is None:
@@ -108,15 +109,15 @@ class StartOffsets:
                 starts[key] = self._lost(offsets_deleted(*key, found.offset, first[key], last[key]), first[key])
         return starts, plans
 
-    def _of_another(self, found: Committed, key: Key, reappeared: Collection[Key]) -> bool:
+    def _of_another(self, found: Committed, key: PartitionKey, reappeared: Collection[PartitionKey]) -> bool:
         now = self._ids.by_topic.get(key[0], "")
         return is_another_topic(found.topic_id, now) or (key in reappeared and not (found.topic_id and now))
 
-    def _high(self, key: Key, offset: int, last: int) -> int:
+    def _high(self, key: PartitionKey, offset: int, last: int) -> int:
         """Where the topic-partition ends, also beyond its last stable offset if `offset` lies there."""
         return last if offset <= last else self._cluster.high_watermarks([key]).get(key, last)
 
-    def _reset(self, key: Key, reset: str, first: int, last: int) -> int:
+    def _reset(self, key: PartitionKey, reset: str, first: int, last: int) -> int:
         if reset == "none":
             raise ConnectorError(
                 f"Topic {key[0]}, topic-partition {key[1]}: group {self._kafka.group} has no committed "
@@ -132,6 +133,6 @@ class StartOffsets:
         return first
 
 
-def topics_of(keys: Iterable[Key]) -> set[str]:
-    """Their topics. Pure."""
+def topics_of(keys: Iterable[PartitionKey]) -> set[str]:
+    """The topics of topic-partitions."""
     return {topic for topic, _ in keys}

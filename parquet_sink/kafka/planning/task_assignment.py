@@ -1,4 +1,4 @@
-"""Which Spark task reads which ranges. Pure."""
+"""Which Spark task reads which ranges."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""Topic-partitions that are away while others are there: without a leader, or led by a broker that does not answer."""
+"""Topic-partitions that are unavailable while others are not: no leader, or one on a broker that does not answer."""
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -6,21 +6,21 @@ from concurrent.futures import Future
 from typing import Final
 
 from parquet_sink.kafka.client.timeouts import in_thread
-from parquet_sink.kafka.group.offsets import Key
-from parquet_sink.kafka.watermarks import Watermarks
+from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.model.events import PartitionAvailable, PartitionUnavailable
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.state.store import EventLog
 
 log = logging.getLogger(__name__)
 
 ASK_S: Final = 5.0
-"""How often those that are away are asked for."""
+"""How often unavailable ones are asked for."""
 MOST_NAMED: Final = 10
 
-Spawn = Callable[[Callable[[], dict[Key, int]]], "Future[dict[Key, int]]"]
+Spawn = Callable[[Callable[[], dict[PartitionKey, int]]], "Future[dict[PartitionKey, int]]"]
 
 
-class UnavailablePartitions(Collection[Key]):
+class UnavailablePartitions(Collection[PartitionKey]):
     """Those of one connector that are unavailable. The log names them once, and again when they are back.
 
     now: epoch seconds.
@@ -28,18 +28,18 @@ class UnavailablePartitions(Collection[Key]):
 
     def __init__(self, name: str, events: EventLog, now: Callable[[], float]) -> None:
         self._name, self._events, self._now = name, events, now
-        self._keys: set[Key] = set()
+        self._keys: set[PartitionKey] = set()
 
     def __contains__(self, key: object) -> bool:
         return key in self._keys
 
-    def __iter__(self) -> Iterator[Key]:
+    def __iter__(self) -> Iterator[PartitionKey]:
         return iter(self._keys)
 
     def __len__(self) -> int:
         return len(self._keys)
 
-    def mark_unavailable(self, keys: Iterable[Key], why: Callable[[Key], str]) -> None:
+    def mark_unavailable(self, keys: Iterable[PartitionKey], why: Callable[[PartitionKey], str]) -> None:
         """These did not answer."""
         fresh = sorted(set(keys) - self._keys)
         self._keys.update(fresh)
@@ -51,7 +51,7 @@ class UnavailablePartitions(Collection[Key]):
                 self._name, named(fresh), why(fresh[0]).rstrip("."),
             )  # fmt: skip
 
-    def mark_available(self, keys: Iterable[Key]) -> None:
+    def mark_available(self, keys: Iterable[PartitionKey]) -> None:
         """These answered."""
         found = sorted(self._keys.intersection(keys))
         self.forget(found)
@@ -61,24 +61,24 @@ class UnavailablePartitions(Collection[Key]):
             log.warning("connector %s: back: %s", self._name, named(found))
 
     def describe(self) -> str:
-        """For a message."""
+        """Their names, for a message."""
         return named(sorted(self._keys))
 
-    def forget(self, keys: Iterable[Key]) -> None:
-        """These are no longer ours to wait for."""
+    def forget(self, keys: Iterable[PartitionKey]) -> None:
+        """These were deleted, and are not waited for."""
         self._keys.difference_update(keys)
 
 
 class BackgroundProbe:
-    """Asks for those that are away beside everything else, so that nothing waits for them."""
+    """Asks for unavailable ones in the background, so that nothing waits for them."""
 
-    def __init__(self, cluster: Watermarks, now: Callable[[], float], spawn: Spawn = in_thread) -> None:
+    def __init__(self, cluster: KafkaCluster, now: Callable[[], float], spawn: Spawn = in_thread) -> None:
         self._cluster, self._now, self._spawn = cluster, now, spawn
         self._asked_at = -ASK_S
-        self._answer: Future[dict[Key, int]] | None = None
+        self._answer: Future[dict[PartitionKey, int]] | None = None
 
-    def end_offsets(self, keys: Sequence[Key]) -> dict[Key, int]:
-        """Where those end that are back, by an answer to an earlier question."""
+    def end_offsets(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
+        """The ends of those that are available again, by the answer to an earlier request."""
         if keys and self._answer is None and self._now() - self._asked_at >= ASK_S:
             self._asked_at = self._now()
             self._answer = self._spawn(lambda: self._cluster.end_offsets_if_available(keys))
@@ -89,13 +89,13 @@ class BackgroundProbe:
 
 
 class EndOffsets:
-    """Where topic-partitions end. One that is away holds up the others once; from then on it is asked probe."""
+    """Where topic-partitions end. An unavailable one delays the others once; then a background probe asks for it."""
 
-    def __init__(self, cluster: Watermarks, unavailable: UnavailablePartitions, probe: BackgroundProbe) -> None:
+    def __init__(self, cluster: KafkaCluster, unavailable: UnavailablePartitions, probe: BackgroundProbe) -> None:
         self._cluster, self._unavailable, self._probe = cluster, unavailable, probe
 
-    def fetch(self, keys: Sequence[Key]) -> dict[Key, int]:
-        """The end of each, exclusive; absent: those that are away. Raises BrokerAway when none answers, KafkaFailed."""
+    def fetch(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
+        """The end of each, exclusive; absent: unavailable ones. Raises BrokerAway when none answers, KafkaFailed."""
         found = self._probe.end_offsets([key for key in keys if key in self._unavailable])
         asked = [key for key in keys if key not in self._unavailable] or list(keys)
         found |= self._cluster.end_offsets(asked)
@@ -104,7 +104,7 @@ class EndOffsets:
         return found
 
 
-def named(keys: Sequence[Key]) -> str:
+def named(keys: Sequence[PartitionKey]) -> str:
     """Some of them by name, and how many more there are."""
     more = f" and {len(keys) - MOST_NAMED} more" if len(keys) > MOST_NAMED else ""
     return ", ".join(f"topic {topic}, topic-partition {partition}" for topic, partition in keys[:MOST_NAMED]) + more

@@ -42,9 +42,12 @@ class TopicColumns:
     """Names are distinct and stand in the order of first appearance."""
 
     def __init__(self, columns: Columns = ()) -> None:
+        self.version = 0
+        """Differs whenever the columns do."""
         self._begin(columns)
 
     def _begin(self, columns: Columns) -> None:
+        self.version += 1
         self._fields = {column.name: column for column in columns}
         self._required = {column.name for column in columns if not column.nullable}
         self._leaves = leaves(columns)
@@ -55,7 +58,7 @@ class TopicColumns:
     def __bool__(self) -> bool:
         return bool(self._fields or self._stale)
 
-    def __contains__(self, name: str) -> bool:
+    def __contains__(self, name: object) -> bool:
         return name in self._fields or name in self._stale
 
     @property
@@ -97,6 +100,7 @@ class TopicColumns:
         if step.change is Change.INCOMPATIBLE:
             self._begin(tuple(step.fields.values()))
         elif step.fields:
+            self.version += 1
             self._leaves += _more_leaves(self._fields, step.fields)
             self._fields.update(step.fields)
             self._required -= step.fields.keys()
@@ -133,6 +137,7 @@ class TopicColumns:
         self._loosen()
         if change is Change.NONE:
             return
+        self.version += 1
         undo: _Undo = []
         _grow(self.value_types, own, undo)
         self._leaves += _added(undo)

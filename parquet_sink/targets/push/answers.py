@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 from parquet_sink.net.exchange import Answer, FailureKind
-from parquet_sink.net.redaction import excerpt, hide, printable
+from parquet_sink.net.redaction import excerpt, printable, redact
 from parquet_sink.targets.outcome import Outcome, Verdict
 
 _FAILURES: Final = {
@@ -72,7 +72,7 @@ def of_answer(answer: Answer, secrets: Sequence[str] = (), now: float = 0.0) -> 
 def of_failure(failure: FailureKind, detail: str = "", secrets: Sequence[str] = ()) -> Outcome:
     """What an attempt without a usable answer means. detail: the words of the system or the library."""
     verdict, cause = _FAILURES[failure]
-    shown = printable(hide(detail, secrets))
+    shown = printable(redact(detail, secrets))
     return Outcome(verdict, f"{cause} ({shown})" if shown else cause, _FAILURE_CURES[failure])
 
 
@@ -103,7 +103,7 @@ def _of_success(answer: Answer, secrets: Sequence[str]) -> Outcome:
     fields = _push_answer(answer.body) if answer.complete else None
     if fields is not None:
         answer_id = fields.get("id")
-        shown = None if answer_id is None else printable(hide(str(answer_id), secrets))
+        shown = None if answer_id is None else printable(redact(str(answer_id), secrets))
         return Outcome(Verdict.ACCEPTED, f"accepted with {answer.status}", "", answer.status, answer_id=shown)
     shown = excerpt(answer.body, secrets)
     kind = printable(answer.headers.get("content-type", "")) or "no content type"
@@ -124,9 +124,9 @@ def _failure_text(body: bytes, secrets: Sequence[str]) -> str:
     """The text of a failure: `message`, the list `errors`, or its text."""
     fields = _json_object(body) or {}
     if isinstance(message := fields.get("message"), str) and message:
-        return printable(hide(message, secrets))
+        return printable(redact(message, secrets))
     if isinstance(errors := fields.get("errors"), list) and errors:
-        return printable(hide("; ".join(_error_text(error) for error in errors[:10]), secrets))
+        return printable(redact("; ".join(_error_text(error) for error in errors[:10]), secrets))
     return excerpt(body, secrets)
 
 

@@ -1,7 +1,7 @@
 """The push API as a target: one attempt to send one file, and what a form without a file tells about it.
 
 The request is the reference connector's: POST to the configured address, parameters in a fixed order, one multipart
-part. What it comes to is told by `answers`; trying again is the business of `targets.retry`.
+part. What an answer means is in `answers`; trying again is the business of `targets.retry`.
 """
 
 import os

@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 
 from parquet_sink.convert.decoded import Decoded, Typed
 from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.json import decoder as json_decoder
 from parquet_sink.convert.json import fast as json_fast
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.shape import json_shaper, pace
 from parquet_sink.shape.flatten.lowercase import lowercased
 from parquet_sink.shape.schema.arrow_types import distinct
 from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.shape.shaper import Shaper
+from tests.factories import accepted
 
 KEY = "connect.ems.convert.lowercase.fields"
 LOWER = ShapeSettings(embed_metadata=False, lowercase=True)
@@ -73,7 +74,7 @@ def refused(one: Shaper, records: Sequence[object]) -> dict[int, str]:
     while start < len(everything):
         part = everything[start:]
         try:
-            list(one.shape(RecordBatch.of("t", 0, range(start, start + len(part)), [0] * len(part), part)))
+            list(accepted(one, RecordBatch.of("t", 0, range(start, start + len(part)), [0] * len(part), part)))
             break
         except InvalidRecord as error:
             found[error.offset] = error.reason
@@ -92,9 +93,9 @@ def test_what_clashes_does_not_depend_on_other_settings(records: list[dict[str, 
     for way in [*WAYS, CHUNKS]:
         expected = [number for number, record in enumerate(everything) if is_refused(record, way)]
         with (
-            patch.object(pace, "SMALLEST", 1),
-            patch.object(pace, "FEWEST", 1),
-            patch.object(json_shaper, "_DOUBTS_WORTH_IT", 0),
+            patch.object(json_decoder, "SMALLEST", 1),
+            patch.object(json_decoder, "FEWEST", 1),
+            patch.object(json_decoder, "ODD_WORTH_IT", 0),
             patch.object(json_fast, "read", json_fast.read if fast else lambda values, schema: None),
         ):
             found = refused(Shaper(way), everything)
@@ -139,7 +140,7 @@ def test_exploded_elements_get_lower_case_names_also_where_lists_are_discarded()
     """The list that is exploded is not one that is discarded."""
     way = replace(LOWER, explode=True, discard_collections=True)
     block = RecordBatch.of("t", 0, [0], [0], [b'{"Items":[{"Id":1,"Tags":["x"]},{"ID":2}]}'])
-    (run,) = Shaper(way).shape(block)
+    (run,) = accepted(Shaper(way), block)
     assert run.rows.to_pylist() == [{"id": 1}, {"id": 2}]
 
 
@@ -149,9 +150,9 @@ def test_names_in_lower_case_are_read_fast(way: ShapeSettings) -> None:
     values = [b'{"Id":%d,"Customer":{"Name":"Ada","ZIP":null},"Note":null,"NOTE":null}' % n for n in range(300)]
     block = RecordBatch.of("t", 0, range(300), [0] * 300, values)
     one = Shaper(way)
-    list(one.shape(block))
-    with patch.object(json_shaper, "parse", side_effect=AssertionError("a record went the exact way")):
-        (run,) = one.shape(block)
+    list(accepted(one, block))
+    with patch.object(json_decoder, "parse", side_effect=AssertionError("a record went the exact way")):
+        (run,) = accepted(one, block)
     row = {"id": 7, "customer_name": "Ada"} if way.flatten else {"id": 7, "customer": {"name": "Ada"}}
     assert run.rows.slice(7, 1).to_pylist() == [row]
 
@@ -175,10 +176,10 @@ def test_with_a_schema_the_fields_of_its_types_count() -> None:
         ),
     )
     block = RecordBatch.of("t", 0, [0, 1], [0, 0], [b"", b""])
-    (run,) = Shaper(replace(LOWER, discard_collections=True), None, _Given(rows)).shape(block)
+    (run,) = accepted(Shaper(replace(LOWER, discard_collections=True), None, _Given(rows)), block)
     assert run.rows.to_pylist() == [{"id": 1}] * 2
     with pytest.raises(InvalidRecord, match="fields l.a and l.A would both become field l.a"):
-        list(Shaper(LOWER, None, _Given(rows)).shape(block))
+        list(accepted(Shaper(LOWER, None, _Given(rows)), block))
     with pytest.raises(InvalidValue, match="fields a and A would both become field a"):
         distinct(pa.struct([("a", pa.int32()), ("A", pa.int32())]))
 

@@ -1,117 +1,82 @@
-"""What a topic has taught: types, their union, and the outline that the fast path reads with."""
+"""What is kept of a topic for the next range: columns, and what the decoder learned."""
+
+from dataclasses import replace
 
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.shape.outline import LEAF, MAX_FIELDS, Form, Outline
-from parquet_sink.shape.schema.learned import Known, merge
-from parquet_sink.shape.schema.value_types import EmptyMap, ValueTypes, from_fields, to_fields, unite
+from parquet_sink.model.records import RecordBatch
+from parquet_sink.shape.schema.learned import COLUMNS_KEY, DECODER_KEY, LearnedSchema, merge
+from parquet_sink.shape.schema.value_types import MAX_COLUMNS, EmptyMap, ValueTypes, of_arrow, to_fields
+from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.shape.shaper import Shaper
 
-NOTHING: frozenset[str] = frozenset()
-kinds_strategy = st.recursive(
+PLAIN = ShapeSettings(embed_metadata=False)
+types_strategy = st.recursive(
     st.sampled_from([int, float, bool, str, EmptyMap]),
     lambda below: st.dictionaries(st.text(min_size=1, max_size=3), below, min_size=1, max_size=4),
     max_leaves=8,
 )
 
 
-def known(value_types: ValueTypes, *trees: dict[str, object], flat: bool = True) -> pa.Schema:
-    """A schema as a shaper would have learned it."""
-    one = Known(Form(flat))
-    one.change(value_types, afresh=False)
-    for tree in trees:
-        one.learn(tree)
-    schema = one.to_schema()
-    assert schema is not None
-    return schema
+def learned(*values: bytes, way: ShapeSettings = PLAIN) -> pa.Schema:
+    """What a shaper knows after these records."""
+    shaper = Shaper(way)
+    list(shaper.shape(RecordBatch.of("t", 0, range(len(values)), [0] * len(values), values)))
+    assert shaper.known is not None
+    return shaper.known
 
 
-@given(st.dictionaries(st.text(min_size=1, max_size=3), kinds_strategy, max_size=5))
-def test_kinds_and_fields_are_inverse(value_types: ValueTypes) -> None:
-    """ValueTypes survive the way through Arrow types."""
-    assert from_fields(to_fields(value_types)) == value_types
-
-
-def test_union_keeps_order_and_widens() -> None:
-    """The first one's columns lead; an integer and a fraction column become one of fractions, whichever is first."""
-    assert list(unite({"b": int, "a": str}, {"c": bool, "a": str, "b": float}).items()) == [
-        ("b", float),
-        ("a", str),
-        ("c", bool),
-    ]
-    assert unite({"b": float}, {"b": int}) == {"b": float}
-    assert unite({"o": {"x": int}}, {"o": {"y": str}}) == {"o": {"x": int, "y": str}}
-
-
-def test_union_of_incompatible_kinds_is_the_second() -> None:
-    """Text and a number cannot be united: what was learned last counts."""
-    assert unite({"a": str, "b": int}, {"a": int}) == {"a": int}
+@given(st.dictionaries(st.text(min_size=1, max_size=3), types_strategy, max_size=5))
+def test_value_types_and_fields_are_inverse(value_types: ValueTypes) -> None:
+    """Types of values survive the way through Arrow types."""
+    assert {field.name: of_arrow(field.type) for field in to_fields(value_types)} == value_types
 
 
 def test_merge_of_schemas() -> None:
-    """What two Spark tasks learned is known to the next one, columns and outline."""
-    first = known({"a": int, "o_x": int}, {"a": 1, "o": {"x": 1}, "n": None})
-    second = known({"a": float, "b": str, "n": bool}, {"a": 1.5, "b": "x", "n": True})
-    both = Known.of(merge(first, second), Form(flat=True), NOTHING)
-    assert both.value_types == {"a": float, "o_x": int, "b": str, "n": bool}
-    expected = {"a": pa.float64(), "b": pa.string(), "n": pa.bool_(), "o": pa.struct([("x", pa.int64())])}
-    assert {field.name: field.type for field in both.reading} == expected
+    """What two Spark tasks learned is known to the next one: columns, and the decoder's fields."""
+    first, second = learned(b'{"a":1,"o":{"x":1},"n":null}'), learned(b'{"a":1.5,"b":"x","n":true}')
+    both = merge(first, second)
+    assert both is not None
+    assert [(field.name, str(field.type)) for field in both] == [
+        ("a", "double"),
+        ("o_x", "int64"),
+        ("b", "string"),
+        ("n", "bool"),
+    ]
+    decoder = LearnedSchema.restored(both, PLAIN).decoder
+    assert decoder is not None
+    assert all(word in decoder for word in (b'"a":"float"', b'"b":"str"', b'"n":"bool"', b'"o":{"x":"int"}'))
 
 
-@pytest.mark.parametrize("flat", [True, False])
-def test_merge_with_nothing_or_with_other_flattening(flat: bool) -> None:
+def test_columns_that_cannot_be_united_are_those_learned_last() -> None:
+    """Text and a number share no column; nor are there more columns than a topic may have."""
+    assert merge(learned(b'{"a":"x","b":1}'), learned(b'{"a":1}')).names == ["a"]  # type: ignore[union-attr]
+    many = [("{" + ",".join(f'"{k}{n}":1' for n in range(MAX_COLUMNS)) + "}").encode() for k in "cd"]
+    assert merge(learned(many[0]), learned(many[1])).names[0] == "d0"  # type: ignore[union-attr]
+
+
+def test_merge_with_nothing_or_with_other_settings() -> None:
     """Nothing changes nothing; a schema learned otherwise is replaced by the second."""
-    one, other = known({"a": int}, {"a": 1}, flat=flat), known({"b": int}, {"b": 1}, flat=not flat)
+    one, other = learned(b'{"a":1}'), learned(b'{"b":1}', way=replace(PLAIN, flatten=False))
     assert merge(None, one) is one
     assert merge(one, None) is one
     assert merge(None, None) is None
     assert merge(one, other) is other
 
 
-def test_one_column_is_read_from_one_path() -> None:
-    """Of two fields that become one column only the first is read fast, whatever the order of learning or loading."""
-    nested, plain = {"a": {"b": 1}}, {"a_b": 2}
-    for trees in ([nested, plain], [plain, nested]):
-        one = Known.of(known({"a_b": int}, *trees), Form(flat=True), NOTHING)
-        leaves = [field for field in one.reading if not pa.types.is_struct(field.type) or field.type.num_fields]
-        assert len(leaves) == 1
-
-
-def test_merge_never_reads_one_column_twice() -> None:
-    """Two tasks that saw a column under different paths: the merged outline has one of them."""
-    both = merge(known({"a_b": int}, {"a": {"b": 1}}), known({"a_b": int}, {"a_b": 1}))
-    assert Known.of(both, Form(flat=True), NOTHING).reading == pa.schema([("a_b", pa.int64()), ("a", pa.struct([]))])
-
-
-def test_outline_grows_from_null_to_something() -> None:
-    """A field that was always null is read as what it then is."""
-    outline = Outline(Form(flat=True))
-    assert outline.learn({"a": None})
-    assert outline.to_schema({}) == pa.schema([("a", pa.null())])
-    assert outline.learn({"a": 1})
-    assert not outline.learn({"a": 2})
-    assert outline.to_schema({"a": int}) == pa.schema([("a", pa.int64())])
-
-
-def test_lists_are_read_as_text() -> None:
-    """That there are lists is remembered; their columns are text, unless lists are discarded."""
-    for discard, fields in ((False, {"l": LEAF}), (True, {})):
-        outline = Outline(Form(flat=True, discard=discard))
-        assert outline.learn({"l": [1]})
-        assert (outline.lists, outline.fields) == ({"l": {}}, fields)
-        assert not outline.learn({"l": [2]})
-    assert known({"l": str}, {"l": [1]}) == known({"l": str}, {"l": [2]})
-    both = merge(known({"l": str}, {"l": [1]}), known({"m_n": str}, {"m": {"n": []}}))
-    assert Known.of(both, Form(flat=True), NOTHING).outline.lists == {"l": {}, "m": {"n": {}}}
-    remembered = Known.of(known({"l": str}, {"l": [1]}), Form(flat=True), NOTHING)
-    assert remembered.outline.lists == {"l": {}}
-
-
-def test_outline_is_limited() -> None:
-    """Fields beyond the limit, or with very long names, are not remembered; they take the exact path."""
-    outline = Outline(Form(flat=True))
-    outline.learn({f"n{number}": None for number in range(MAX_FIELDS + 10)})
-    assert len(outline.fields) == MAX_FIELDS
-    assert not Outline(Form(flat=True)).learn({"n" * 5000: None})
+def test_what_an_earlier_version_saved_is_no_trouble() -> None:
+    """A schema under another key, or with a decoder's part that nobody can read, begins anew or without that part."""
+    old = pa.schema([("a", pa.int64())], {b"parquet_sink.outline": b'{"flat":true,"fields":{"a":1}}'})
+    assert LearnedSchema.restored(old, PLAIN) == LearnedSchema()
+    found = learned(b'{"a":1}')
+    for broken in (b"{", b"[]", b'{"reading":[false,false],"fields":{"a":"nonsense"},"lists":{}}', b"null", b"7"):
+        schema = found.with_metadata({**found.metadata, DECODER_KEY: broken})
+        shaper = Shaper(PLAIN, schema)
+        values = [b'{"a":%d}' % number for number in range(100)]
+        (run,) = shaper.shape(RecordBatch.of("t", 0, range(100), [0] * 100, values))
+        assert isinstance(run.offsets, pa.Int64Array)
+        assert merge(found, schema) is not None
+        assert merge(schema, found) is not None
+    assert COLUMNS_KEY in found.metadata

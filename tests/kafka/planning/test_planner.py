@@ -1,7 +1,7 @@
 """The planner: commits what was accepted, looks around, and says what is due; with a fake broker and clock."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,24 +9,20 @@ import pytest
 
 from parquet_sink.errors import AnotherInstance, BrokerAway, ConnectorError, KafkaFailed, OffsetsLost
 from parquet_sink.files.rotation import Reason
-from parquet_sink.kafka.group.offsets import RangePlan
+from parquet_sink.kafka.group.committed import RangePlan
 from parquet_sink.kafka.planning import planner
-from parquet_sink.kafka.planning.admission import Candidate, Range
+from parquet_sink.kafka.planning.admission import Range
 from parquet_sink.kafka.planning.discovery import METADATA_S, named
 from parquet_sink.kafka.planning.group_monitor import CHECK_S, RECOMMIT_S
 from parquet_sink.kafka.planning.planner import PATIENCE_S, Planner
 from parquet_sink.kafka.settings import FlushSettings
+from parquet_sink.model.events import OffsetCommitted, RangePlanned
 from parquet_sink.model.progress import Accepted
-from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries
+from parquet_sink.model.ranges import Again, Known, Tries
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import DRAINED, STOP
 from tests.factories import Clock
-from tests.kafka.planner_cluster import KEY, ME, SETTINGS, Cluster
-
-
-def spans(ranges: Sequence[PlannedRange]) -> list[Candidate]:
-    """Which ranges these are."""
-    return [(one.topic, one.partition, Range(one.start, one.end, Reason(one.reason))) for one in ranges]
+from tests.kafka.planner_cluster import KEY, ME, SETTINGS, Cluster, spans
 
 
 @pytest.fixture
@@ -52,7 +48,7 @@ def state(tmp_path: Path) -> Iterator[SqliteStore]:
 @pytest.fixture
 def make(cluster: Cluster, clock: Clock, state: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Planner]:
     """Makes planners of the cluster, with other settings if given."""
-    monkeypatch.setattr(planner, "Watermarks", lambda *args: cluster)
+    monkeypatch.setattr(planner, "KafkaCluster", lambda *args: cluster)
     monkeypatch.setattr(planner, "GroupOffsets", lambda *args: cluster)
     monkeypatch.setattr(planner, "FirstTimestamps", lambda *args: cluster.times)
 
@@ -565,3 +561,19 @@ def test_other_settings_cut_the_rest_anew(cluster: Cluster, state: SqliteStore, 
     following.begin()
     (again,) = following.tick({})
     assert (again.start, again.end, again.accepted) == (40, 100, 40)
+
+
+def test_ranges_and_commits_are_events(
+    cluster: Cluster, make: Callable[..., Planner], clock: Clock, state: SqliteStore
+) -> None:
+    """Each range that is planned, then each offset that is committed, once; an idle tick tells nothing."""
+    cluster.logs[KEY] = (0, 150)
+    planner = make()
+    planner.tick(planner.begin())
+    told = state.events_after(0)
+    assert told.events == (RangePlanned("orders", clock.seconds, *KEY, 0, 100, "records"),)
+    clock.sleep(1)
+    cluster.logs[KEY] = (0, 100)
+    planner.tick({KEY: 100})
+    planner.tick({})
+    assert state.events_after(told.position).events == (OffsetCommitted("orders", clock.seconds, *KEY, 100),)

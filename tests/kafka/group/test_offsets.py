@@ -7,11 +7,13 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from parquet_sink.errors import AnotherInstance, BrokerAway, KafkaFailed, KafkaRefused
-from parquet_sink.kafka.group import offsets as group_offsets
+from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.group.commit_chunks import TOO_LARGE
-from parquet_sink.kafka.group.offsets import NO_IDS, Committed, GroupOffsets, Key, RangePlan, commit_metadata
+from parquet_sink.kafka.group.committed import NO_IDS, Committed, RangePlan, commit_metadata
+from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.instance import Instance
+from parquet_sink.model.partitions import PartitionKey
 
 KAFKA = KafkaSettings(topics=("orders",), group="connect-orders", client={"bootstrap.servers": "localhost:9092"})
 ME = Instance("me", "host-a", 1, "2026-01-01T00:00:00Z")
@@ -22,8 +24,8 @@ class Group:
     """A fake of the broker's side: what is committed, by whom; and what goes wrong next."""
 
     def __init__(self) -> None:
-        self.committed_offsets: dict[Key, tuple[int, str]] = {}
-        self.commits: list[dict[Key, int]] = []
+        self.committed_offsets: dict[PartitionKey, tuple[int, str]] = {}
+        self.commits: list[dict[PartitionKey, int]] = []
         self.error: KafkaError | None = None
         self.answer_lost = False
         self.most_bytes = 10**9
@@ -65,7 +67,7 @@ def group() -> Group:
 @pytest.fixture
 def make(group: Group, monkeypatch: pytest.MonkeyPatch) -> Callable[..., GroupOffsets]:
     """Makes the offsets of the group as an instance sees them."""
-    monkeypatch.setattr(group_offsets.client_options, "build", lambda kind, settings, client_log=None: group)
+    monkeypatch.setattr(client_options, "build", lambda kind, settings, client_log=None: group)
     return lambda instance=ME, ids=NO_IDS: GroupOffsets(KAFKA, instance, ids)
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from parquet_sink.errors import BrokerAway
 from parquet_sink.kafka.client.timeouts import TimeLimited, in_thread
-from parquet_sink.kafka.group.offsets import Key
+from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.planning.broker_outage import REPORT_S, BrokerOutage
 from parquet_sink.kafka.planning.unavailable import ASK_S, BackgroundProbe, EndOffsets, UnavailablePartitions
-from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.model.events import ConnectorRunning, ConnectorWaiting, PartitionAvailable, PartitionUnavailable
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import STARTED
 from tests.factories import Clock
@@ -28,20 +28,20 @@ class Cluster:
 
     def __init__(self) -> None:
         self.all = {A: 1, B: 2, C: 3}
-        self.leaderless: set[Key] = set()
-        self.asked: list[list[Key]] = []
+        self.leaderless: set[PartitionKey] = set()
+        self.asked: list[list[PartitionKey]] = []
 
-    def end_offsets(self, keys: Sequence[Key]) -> dict[Key, int]:
+    def end_offsets(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
         self.asked.append(list(keys))
         found = {key: self.all[key] for key in keys if key not in self.leaderless}
         if not found:
             raise BrokerAway("no leader.")
         return found
 
-    def end_offsets_if_available(self, keys: Sequence[Key]) -> dict[Key, int]:
+    def end_offsets_if_available(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
         return {key: self.all[key] for key in keys if key not in self.leaderless}
 
-    def unavailable_reason(self, key: Key) -> str:
+    def unavailable_reason(self, key: PartitionKey) -> str:
         return f"no leader for {key[1]}"
 
 
@@ -81,7 +81,7 @@ def test_one_that_is_away_holds_up_the_others_once(clock: Clock, caplog: pytest.
     caplog.set_level(logging.INFO)
     cluster, unavailable, later = Cluster(), UnavailablePartitions("sink", MemoryStore(), lambda: 0.0), Later()
     end_offsets = EndOffsets(
-        cast(Watermarks, cluster), unavailable, BackgroundProbe(cast(Watermarks, cluster), clock, later)
+        cast(KafkaCluster, cluster), unavailable, BackgroundProbe(cast(KafkaCluster, cluster), clock, later)
     )
     cluster.leaderless = {B}
     assert end_offsets.fetch([A, B, C]) == {A: 1, C: 3}
@@ -108,7 +108,7 @@ def test_one_that_is_away_holds_up_the_others_once(clock: Clock, caplog: pytest.
 def test_those_that_are_away_are_asked_for_every_few_seconds(clock: Clock) -> None:
     """One question at a time, and never more often than that."""
     cluster, unavailable, later = Cluster(), UnavailablePartitions("sink", MemoryStore(), lambda: 0.0), Later()
-    probe = BackgroundProbe(cast(Watermarks, cluster), clock, later)
+    probe = BackgroundProbe(cast(KafkaCluster, cluster), clock, later)
     cluster.leaderless = {B}
     for _ in range(5):
         assert probe.end_offsets([B]) == {}
@@ -125,7 +125,7 @@ def test_all_away_is_a_broker_that_is_away(clock: Clock) -> None:
     """When none answers the tick fails as it does without any broker, and the first to answer ends that."""
     cluster, unavailable = Cluster(), UnavailablePartitions("sink", MemoryStore(), lambda: 0.0)
     end_offsets = EndOffsets(
-        cast(Watermarks, cluster), unavailable, BackgroundProbe(cast(Watermarks, cluster), clock, Later())
+        cast(KafkaCluster, cluster), unavailable, BackgroundProbe(cast(KafkaCluster, cluster), clock, Later())
     )
     cluster.leaderless = {B}
     end_offsets.fetch([A, B])

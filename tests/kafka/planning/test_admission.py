@@ -9,16 +9,15 @@ from parquet_sink.files.rotation import Reason
 from parquet_sink.kafka.planning.admission import (
     LEAST_BATCH_S,
     LEAST_RANGE_RECORDS,
-    MARKS,
     MOST_BATCH_S,
     RECORDS_PER_SECOND,
-    Arrivals,
     Candidate,
     Range,
     batch_records,
     due_range,
     select_batch,
 )
+from parquet_sink.kafka.planning.arrivals import MARKS, Arrivals
 from parquet_sink.kafka.settings import FlushSettings
 
 FLUSH = FlushSettings(commit_size_bytes=1_000_000, commit_records=1_000, commit_interval_ms=5_000)
@@ -79,7 +78,7 @@ def test_the_interval_fires_on_a_busy_topic_too() -> None:
     arrivals, start, flushed = Arrivals(), 0, []
     for tick in range(100):
         now, high = NOW + tick * 500, tick + 1
-        arrivals = arrivals.after(start).seen(high, now)
+        arrivals = arrivals.after(start).observed(high, now)
         span = due_range(start, high, arrivals.oldest_ms(start), None, FLUSH, now)
         if span is not None:
             flushed.append((now, span.reason))
@@ -91,9 +90,10 @@ def test_the_interval_fires_on_a_busy_topic_too() -> None:
 
 def test_the_interval_fires_on_an_idle_topic() -> None:
     """One record and then silence: it is due when it is as old as the interval, at whatever tick comes next."""
-    arrivals = Arrivals().seen(1, NOW)
+    arrivals = Arrivals().observed(1, NOW)
     found = [
-        due_range(0, 1, arrivals.seen(1, now).oldest_ms(0), None, FLUSH, now) for now in range(NOW, NOW + 6_000, 1_000)
+        due_range(0, 1, arrivals.observed(1, now).oldest_ms(0), None, FLUSH, now)
+        for now in range(NOW, NOW + 6_000, 1_000)
     ]
     assert found == [None] * 5 + [Range(0, 1, Reason.INTERVAL)]
 
@@ -150,7 +150,7 @@ def test_every_offset_is_admitted_exactly_once(
     arrivals, start, high, now = Arrivals(), 0, 0, NOW
     for more, later, accepted in steps:
         high, now = high + more, now + later
-        arrivals = arrivals.after(start).seen(high, now) if high > start else arrivals.after(start)
+        arrivals = arrivals.after(start).observed(high, now) if high > start else arrivals.after(start)
         span = due_range(start, high, arrivals.oldest_ms(start), size, flush, now)
         if span is not None:
             assert span.start == start
@@ -170,7 +170,7 @@ def test_nothing_waits_longer_than_the_interval(flush: FlushSettings, steps: lis
         high, now = high + more, now + later
         if more:
             seen[high] = now
-        arrivals = arrivals.after(start).seen(high, now) if high > start else arrivals.after(start)
+        arrivals = arrivals.after(start).observed(high, now) if high > start else arrivals.after(start)
         span = due_range(start, high, arrivals.oldest_ms(start), None, flush, now)
         oldest = next((at for end, at in seen.items() if end > start), None)
         if oldest is not None and now - oldest >= flush.commit_interval_ms:
@@ -185,7 +185,7 @@ def test_ages_never_shrink(steps: list[tuple[int, int]]) -> None:
     seen: list[tuple[int, int]] = []
     for more, later in steps:
         high, now = high + more, now + later
-        arrivals = arrivals.seen(high, now)
+        arrivals = arrivals.observed(high, now)
         seen.append((high, now))
     assert len(arrivals.marks) <= MARKS
     position = 0
@@ -199,8 +199,8 @@ def test_ages_never_shrink(steps: list[tuple[int, int]]) -> None:
 
 def test_marks_of_flushed_records_go() -> None:
     """After a flush only records above the start have an age; seeing the same end again changes nothing."""
-    arrivals = Arrivals().seen(10, 1).seen(20, 2)
-    assert arrivals.seen(20, 99) is arrivals
+    arrivals = Arrivals().observed(10, 1).observed(20, 2)
+    assert arrivals.observed(20, 99) is arrivals
     assert arrivals.after(5) is arrivals
     assert arrivals.after(10).marks == ((20, 2),)
     assert arrivals.after(20).oldest_ms(20) is None

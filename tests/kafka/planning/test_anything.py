@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from parquet_sink.errors import AnotherInstance, KafkaFailed, OffsetsLost
 from parquet_sink.kafka.client import options as client_options
-from parquet_sink.kafka.group.offsets import commit_metadata
+from parquet_sink.kafka.group.committed import commit_metadata
 from parquet_sink.kafka.planning.discovery import METADATA_S
 from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps
 from parquet_sink.model.instance import Instance

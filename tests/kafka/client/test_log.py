@@ -10,9 +10,9 @@ from confluent_kafka import Consumer, KafkaError
 from parquet_sink.kafka.client import log as client_log
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import RECENT_S, SAME_LINE_S, ClientLog, explain
+from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.kafka.settings import KafkaSettings
-from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.model.instance import Instance
 from tests.factories import Clock
 
@@ -137,11 +137,11 @@ def test_many_addresses_are_counted() -> None:
 def test_a_real_client_says_why_when_it_is_polled(caplog: pytest.LogCaptureFixture) -> None:
     """Both clients of a planner hand over what they hoarded: nothing is left, and the cause is known."""
     address, one = closed_port(), ClientLog("connect-orders")
-    watermarks = Watermarks(kafka(address), one)
+    cluster = KafkaCluster(kafka(address), one)
     group = GroupOffsets(kafka(address), Instance.new(), client_log=one)
     deadline = time.monotonic() + 20
     while not one.cause()[0] and time.monotonic() < deadline:
-        watermarks.poll()
+        cluster.poll()
         group.poll()
     group.close()
     why, cure = one.cause()
@@ -153,9 +153,9 @@ def test_a_real_client_says_why_when_it_is_polled(caplog: pytest.LogCaptureFixtu
 def test_a_request_that_waits_is_told_with_its_cause() -> None:
     """While a request waits for a broker that refuses connections, who waits is told why before it fails."""
     address, told = closed_port(), []
-    watermarks = Watermarks(kafka(address, default_api_timeout_ms="3000"), None, told.append)
+    cluster = KafkaCluster(kafka(address, default_api_timeout_ms="3000"), None, told.append)
     with pytest.raises(Exception, match=f"{address}: connection refused") as found:
-        watermarks.topic_partitions()
+        cluster.topic_partitions()
     assert type(found.value).__name__ == "BrokerAway"
     assert told[0].startswith(f"No answer from {address} yet. {address}: connection refused ({address}). Check ")
 

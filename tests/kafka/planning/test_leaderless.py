@@ -53,7 +53,7 @@ def clock() -> Clock:
 @pytest.fixture
 def make(cluster: Cluster, clock: Clock, state: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Planner]:
     """Makes planners of the cluster, with other Kafka settings if given."""
-    monkeypatch.setattr(planner, "Watermarks", lambda *args: cluster)
+    monkeypatch.setattr(planner, "KafkaCluster", lambda *args: cluster)
     monkeypatch.setattr(planner, "GroupOffsets", lambda *args: cluster)
     monkeypatch.setattr(planner, "FirstTimestamps", lambda *args: cluster.times)
     for module in (planner, discovery):

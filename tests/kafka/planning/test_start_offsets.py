@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from parquet_sink.errors import AnotherInstance, BrokerAway, KafkaFailed, OffsetsLost, TopicGone
 from parquet_sink.kafka.client import options as client_options
-from parquet_sink.kafka.group.offsets import Committed, RangePlan, commit_metadata
+from parquet_sink.kafka.cluster.cluster import KafkaCluster
+from parquet_sink.kafka.group.committed import Committed, RangePlan, commit_metadata
 from parquet_sink.kafka.planning.discovery import METADATA_S, MISSING_LOG_S
 from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps
 from parquet_sink.kafka.planning.group_monitor import CHECK_S, RECOMMIT_S
 from parquet_sink.kafka.planning.start_offsets import is_another_topic
-from parquet_sink.kafka.watermarks import Watermarks
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.progress import Accepted
 from parquet_sink.state.sqlite.store import SqliteStore
@@ -393,8 +393,8 @@ def test_no_answer_is_no_id(cluster: Cluster) -> None:
     """A broker that is away is waited for, and not taken for one without ids."""
     cluster.answer = lambda name: done(code=KafkaError._TIMED_OUT)
     with pytest.raises(BrokerAway, match="Topic orders"):
-        Watermarks(KAFKA).topic_ids(["orders"])
-    assert Watermarks(KAFKA).topic_ids([]) == {}
+        KafkaCluster(KAFKA).topic_ids(["orders"])
+    assert KafkaCluster(KAFKA).topic_ids([]) == {}
 
 
 @pytest.mark.parametrize(

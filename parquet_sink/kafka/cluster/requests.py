@@ -1,0 +1,78 @@
+"""Requests of an admin client: waiting for their answers, what the client logs meanwhile, and their failures."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from parquet_sink.errors import KafkaFailed, TopicGone
+from parquet_sink.kafka.client import errors as client_errors
+from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.settings import KafkaSettings
+
+TIMEOUT_S: Final = 10.0
+GRACE_S: Final = 5.0
+"""Beyond which a request counts as lost, although the client promised an answer by then."""
+HEAR_S: Final = 0.25
+"""How often what the client says is taken while a request waits."""
+SOON_S: Final = 2.0
+LATE_S: Final = 4.0
+"""After how long `on_wait` is called, with a known cause and without one."""
+NOTHING_SAID: Final = "The connection stands, or is being made, and nothing comes"
+CHECK: Final = "Check [bootstrap.servers] and the broker"
+SILENT: Final = KafkaError(KafkaError._TIMED_OUT)  # noqa: SLF001 - the client's public name
+T = TypeVar("T")
+
+
+class AdminRequests:
+    """One admin client.
+
+    client_log: takes what it logs. on_wait: called with the cause, once a request, when no broker answers soon.
+    """
+
+    def __init__(
+        self,
+        kafka: KafkaSettings,
+        client_log: ClientLog | None = None,
+        on_wait: Callable[[str], None] = lambda why: None,
+    ) -> None:
+        self._kafka, self._on_wait = kafka, on_wait
+        self._client_log = client_log or ClientLog(kafka.group)
+        self._servers = str(kafka.client.get("bootstrap.servers", ""))
+        options = client_options.admin_options(kafka)
+        self._admin: AdminClient = client_options.build(AdminClient, options, self._client_log)
+        self._timeout_s = min(TIMEOUT_S, client_options.seconds(kafka, "default.api.timeout.ms", TIMEOUT_S))
+
+    def poll(self) -> None:
+        """Takes what the client logs."""
+        self._admin.poll(0)
+
+    def _answer(self, future: "Future[T]", *, tell: bool = True) -> T:
+        """What a request gets. Takes what the client logs meanwhile; calls `on_wait` when it takes long."""
+        asked, told = time.monotonic(), not tell
+        while not future.done():
+            self.poll()
+            with suppress(TimeoutError):
+                future.exception(HEAR_S)
+            waited = time.monotonic() - asked
+            if waited >= self._timeout_s + GRACE_S:
+                raise KafkaException(SILENT)
+            why, cure = self._client_log.cause()
+            if not told and waited >= (SOON_S if why else LATE_S):
+                told = True
+                self._on_wait(f"No answer from {self._servers} yet. {why or NOTHING_SAID}. {cure or CHECK}.")
+        found = future.result()
+        self._client_log.clear()
+        return found
+
+    def _failed(self, error: Any, what: str) -> KafkaFailed:
+        code = error.code()
+        if code in client_errors.UNKNOWN:
+            return TopicGone(f"{what} does not exist on {self._servers}. Create the topic, or correct [topics].")
+        why, cure = self._client_log.cause()
+        return client_errors.failure(error, what, asked=self._servers, why=why, away=cure or CHECK)

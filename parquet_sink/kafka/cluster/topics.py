@@ -1,0 +1,122 @@
+"""Which topics and topic-partitions there are, and the ids of topics."""
+
+import logging
+import re
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Final
+
+from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka.admin import TopicDescription, TopicMetadata  # type: ignore[attr-defined]
+
+from parquet_sink.kafka.client import errors as client_errors
+from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.client.timeouts import in_thread
+from parquet_sink.kafka.cluster.requests import AdminRequests
+from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.model.partitions import PartitionKey
+
+log = logging.getLogger(__name__)
+
+CONTROLLER_S: Final = 4.0
+"""How long the controller has to answer before another is looked for."""
+NO_ID: Final = "A" * 22
+"""Zero, in the text form of Kafka's ids: before Kafka 2.8 topics have none."""
+_URL_SAFE: Final = str.maketrans("+/", "-_")
+"""Kafka's tools write ids so."""
+
+
+class Topics(AdminRequests):
+    """The topics of one connector: those it names, or those that match its pattern."""
+
+    def __init__(
+        self,
+        kafka: KafkaSettings,
+        client_log: ClientLog | None = None,
+        on_wait: Callable[[str], None] = lambda why: None,
+    ) -> None:
+        super().__init__(kafka, client_log, on_wait)
+        self._pattern = re.compile(kafka.topics_regex) if kafka.topics_regex else None
+        self._warned_of_ids = False
+
+    def topic_partitions(self, *, allow_missing: bool = False) -> list[PartitionKey]:
+        """All topic-partitions of the connector's topics, in order; of topics that are not there it has none.
+
+        Raises TopicGone when a topic that the connector names is not there, unless `allow_missing` may be; KafkaFailed.
+        """
+        if self._pattern is None:
+            named = self._described(self._kafka.topics).items()
+            return sorted(key for topic, about in named for key in self._of(topic, about, allow_missing))
+        pattern = self._pattern
+        return sorted(
+            (topic, partition)
+            for topic, about in self._all_topics().items()
+            if pattern.fullmatch(topic) and not topic.startswith("__")
+            for partition in about.partitions
+        )
+
+    def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
+        """The id of each topic, which no other topic ever has; those that do not exist are absent. One request.
+
+        "" where the cluster gives none, or not to us, which is logged once. Raises BrokerAway, KafkaFailed.
+        """
+        if not topics:
+            return {}
+        found = {topic: self._id(topic, about) for topic, about in self._described(topics).items()}
+        without = sorted(topic for topic, found_id in found.items() if found_id == "")
+        if without and not self._warned_of_ids:
+            self._warned_of_ids = True
+            log.warning(
+                "%s does not tell the ids of %d topics (%s is one): that such a topic was deleted and made anew is "
+                "noticed only when it then ends below where the group stands.",
+                self._servers, len(without), without[0],
+            )  # fmt: skip
+        return {topic: found_id for topic, found_id in found.items() if found_id is not None}
+
+    def _id(self, topic: str, about: "Future[TopicDescription]") -> str | None:
+        """None when there is no such topic; "" when it is not known."""
+        try:
+            found = str(self._answer(about).topic_id)
+        except KafkaException as error:
+            code = error.args[0].code()
+            if code in client_errors.UNKNOWN:
+                return None
+            if code in client_errors.REFUSALS:
+                return ""
+            raise self._failed(error.args[0], f"Topic {topic}") from None
+        return "" if found == NO_ID else found.translate(_URL_SAFE)
+
+    def _described(self, topics: Sequence[str]) -> "dict[str, Future[TopicDescription]]":
+        """Asks for the topics by name, which never creates one.
+
+        The client asks the broker that it knows as the controller, for minutes also one that is gone; a list of all
+        topics names the current one.
+        """
+        described = self._describe(topics, min(CONTROLLER_S, self._timeout_s))
+        try:
+            self._answer(next(iter(described.values())))
+        except KafkaException as error:
+            if error.args[0].code() in client_errors.PASSING:
+                self._all_topics()
+                return self._describe(topics, self._timeout_s)
+        return described
+
+    def _describe(self, topics: Sequence[str], timeout_s: float) -> "dict[str, Future[TopicDescription]]":
+        described: dict[str, Future[TopicDescription]] = self._admin.describe_topics(
+            TopicCollection(list(topics)), request_timeout=timeout_s
+        )
+        return described
+
+    def _of(self, topic: str, about: "Future[TopicDescription]", allow_missing: bool) -> list[PartitionKey]:
+        try:
+            return [(topic, info.id) for info in self._answer(about).partitions]
+        except KafkaException as error:
+            if allow_missing and error.args[0].code() in client_errors.UNKNOWN:
+                return []
+            raise self._failed(error.args[0], f"Topic {topic}") from None
+
+    def _all_topics(self) -> "dict[str, TopicMetadata]":
+        try:
+            return self._answer(in_thread(lambda: self._admin.list_topics(timeout=self._timeout_s))).topics
+        except KafkaException as error:
+            raise self._failed(error.args[0], "The list of topics") from None

@@ -1,0 +1,98 @@
+"""Where topic-partitions begin and end: one request for all of them, never one each."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import ListOffsetsResultInfo, OffsetSpec  # type: ignore[attr-defined]
+
+from parquet_sink.errors import KafkaFailed
+from parquet_sink.kafka.client import errors as client_errors
+from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.cluster.requests import SILENT, AdminRequests
+from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.model.partitions import PartitionKey
+
+
+class Watermarks(AdminRequests):
+    """First and last offsets. `epochs`: of the leaders, as they came with the ends that were asked for last."""
+
+    def __init__(
+        self,
+        kafka: KafkaSettings,
+        client_log: ClientLog | None = None,
+        on_wait: Callable[[str], None] = lambda why: None,
+    ) -> None:
+        super().__init__(kafka, client_log, on_wait)
+        committed = kafka.isolation_level == "read_committed"
+        self._isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        self._reasons: dict[PartitionKey, str] = {}
+        self.epochs: dict[PartitionKey, int] = {}
+
+    def end_offsets(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
+        """Where each topic-partition ends, exclusive; one request. Unavailable ones are absent.
+
+        The last stable offset; the high watermark when uncommitted records are read. Raises BrokerAway when none
+        answers, KafkaFailed.
+        """
+        found = self._list(keys, OffsetSpec.latest(), self._isolation)  # type: ignore[no-untyped-call]
+        self.epochs.update({key: epoch for key, (_, epoch) in found.items() if epoch is not None})
+        return {key: offset for key, (offset, _) in found.items()}
+
+    def end_offsets_if_available(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
+        """As `end_offsets`, for unavailable ones: `on_wait` is not called, and no answer is no failure."""
+        try:
+            found = self._list(keys, OffsetSpec.latest(), self._isolation, tell=False)  # type: ignore[no-untyped-call]
+        except KafkaFailed:
+            return {}
+        return {key: offset for key, (offset, _) in found.items()}
+
+    def high_watermarks(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
+        """The high watermarks, whatever is read; otherwise as `end_offsets`."""
+        found = self._list(keys, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)  # type: ignore[no-untyped-call]
+        return {key: offset for key, (offset, _) in found.items()}
+
+    def beginning_offsets(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
+        """The first offset that Kafka still holds; otherwise as `end_offsets`."""
+        found = self._list(keys, OffsetSpec.earliest(), self._isolation)  # type: ignore[no-untyped-call]
+        return {key: offset for key, (offset, _) in found.items()}
+
+    def unavailable_reason(self, key: PartitionKey) -> str:
+        """Why the last request got no answer for a topic-partition."""
+        return self._reasons.get(key, "its leader does not answer")
+
+    def _list(
+        self, keys: Sequence[PartitionKey], spec: Any, isolation: IsolationLevel, *, tell: bool = True
+    ) -> dict[PartitionKey, tuple[int, int | None]]:
+        """Offset and leader epoch of each; absent: those that are unavailable."""
+        if not keys:
+            return {}
+        asked = {TopicPartition(t, p): spec for t, p in keys}
+        futures = self._admin.list_offsets(asked, isolation_level=isolation, request_timeout=self._timeout_s)
+        out: dict[PartitionKey, tuple[int, int | None]] = {}
+        first: KafkaFailed | None = None
+        for tp, future in futures.items():
+            key = (tp.topic, tp.partition)
+            found = self._offset(future, tell=tell)
+            if isinstance(found, tuple):
+                out[key] = found
+                continue
+            failed = self._failed(found, f"Topic {tp.topic}, topic-partition {tp.partition}")
+            if found.code() not in client_errors.PASSING:
+                raise failed
+            self._reasons[key] = found.str()
+            first = first or failed
+        if first is not None and not out:
+            raise first
+        return out
+
+    def _offset(self, future: "Future[ListOffsetsResultInfo]", *, tell: bool) -> tuple[int, int | None] | KafkaError:
+        try:
+            told = self._answer(future, tell=tell)
+        except KafkaException as error:
+            said: KafkaError = error.args[0]
+            return said
+        if told.offset < 0:  # what the client says, as no error, of a leader that kept silent while others answered
+            return SILENT
+        return told.offset, told.leader_epoch

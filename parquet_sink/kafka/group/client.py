@@ -1,0 +1,78 @@
+"""Requests to the group's coordinator, each within a bounded time: what is committed, and commits."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from parquet_sink.errors import AnotherInstance, BrokerAway, ConnectorError
+from parquet_sink.kafka.client import errors as client_errors
+from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.client.timeouts import TimeLimited
+from parquet_sink.kafka.group.committed import Committed
+from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.model.partitions import PartitionKey
+
+TIMEOUT_S: Final = 15.0
+CLOSE_S: Final = 2.0
+UNKNOWN_EPOCH: Final = -1
+"""The leader epoch of an offset whose epoch is not known."""
+
+
+class GroupClient:
+    """A consumer that is not a member of its group. client_log: takes what it logs."""
+
+    def __init__(self, kafka: KafkaSettings, client_log: ClientLog | None = None) -> None:
+        self._group = kafka.group
+        self._client_log = client_log or ClientLog(kafka.group)
+        self._consumer: Consumer = client_options.build(Consumer, client_options.group_options(kafka), self._client_log)
+        self._commits = TimeLimited(TIMEOUT_S)
+
+    def committed(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, Committed]:
+        """What is committed for these topic-partitions; those without a commit are absent. Raises ConnectorError."""
+        try:
+            found = self._consumer.committed([TopicPartition(t, p) for t, p in keys], timeout=TIMEOUT_S)
+        except KafkaException as error:
+            raise self.failure("its offsets cannot be read", error.args[0]) from None
+        bad = next((tp for tp in found if tp.error), None)
+        if bad is not None and bad.error is not None:
+            raise self.failure("its offsets cannot be read", bad.error)
+        return {
+            (tp.topic, tp.partition): Committed(tp.offset, tp.metadata or "", tp.leader_epoch)
+            for tp in found
+            if tp.offset >= 0
+        }
+
+    def commit(self, offsets: list[TopicPartition]) -> KafkaError | None:
+        """Commits offsets with their metadata and epochs, in one request. The error, if there was one."""
+        try:
+            done = self._commits.run(lambda: self._consumer.commit(offsets=offsets, asynchronous=False))
+        except KafkaException as error:
+            answer: KafkaError = error.args[0]
+            return answer
+        except TimeoutError:
+            return KafkaError(KafkaError._TIMED_OUT)  # noqa: SLF001 - the client's public name
+        return next((tp.error for tp in done or () if tp.error), None)
+
+    def failure(self, what: str, error: KafkaError) -> ConnectorError:
+        """The error that says what could not be done with the group, and why."""
+        if error.code() in client_errors.MEMBERS_ONLY:
+            return AnotherInstance(
+                f"Group {self._group}: {what}, because the group has active members: the connector still runs in Kafka "
+                f"Connect, or another consumer uses this group. Stop that first."
+            )
+        if error.code() in client_errors.UNKNOWN:
+            return BrokerAway(f"Group {self._group}: {what}. A topic is being made or deleted.")
+        why, cure = self._client_log.cause()
+        return client_errors.failure(error, f"Group {self._group}: {what}", why=why, away=cure or "Nothing is lost")
+
+    def poll(self) -> None:
+        """Takes what the client logs; there are no records for one that is assigned to nothing."""
+        self._consumer.poll(0)
+
+    def close(self) -> None:
+        """A broker that hangs holds the client, and the commits before it; it is waited for CLOSE_S."""
+        with suppress(TimeoutError):
+            TimeLimited(CLOSE_S).run(self._consumer.close)

@@ -1,0 +1,31 @@
+"""A range whose rest is not accepted yet, and when its next attempt is due."""
+
+from dataclasses import dataclass, replace
+
+from parquet_sink.model.progress import Accepted
+from parquet_sink.model.ranges import PlannedRange, Tries
+
+
+@dataclass(frozen=True)
+class PendingRetry:
+    """A range whose rest is not accepted yet, and when (by the planner's clock) it may be tried again."""
+
+    planned: PlannedRange
+    tried_s: float
+    due_s: float
+
+    def now(self, seconds: float) -> PlannedRange:
+        """The work of the next attempt; the time since the first counts on."""
+        tries = self.planned.tries
+        elapsed_s = tries.elapsed_s + max(seconds - self.tried_s, 0.0)
+        return replace(self.planned, tries=Tries(tries.attempts, elapsed_s))
+
+
+def pending_retry(planned: PlannedRange, found: Accepted | None, now_s: float) -> PendingRetry | None:
+    """What is left of a range after a micro-batch; None when nothing is, or it is not ours to try again."""
+    if found is None or (found.start, found.end) != (planned.start, planned.end) or found.again is None:
+        return None
+    if found.next_offset >= planned.end:
+        return None
+    tried = replace(planned, accepted=found.next_offset, tries=found.again.tries)
+    return PendingRetry(tried, now_s, now_s + found.again.wait_s)

@@ -1,0 +1,4 @@
+"""How a topic-partition is named."""
+
+PartitionKey = tuple[str, int]
+"""topic, partition"""

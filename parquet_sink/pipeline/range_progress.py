@@ -1,0 +1,69 @@
+"""How far one range got, and what of that counts as accepted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from parquet_sink.errors import ConnectorError
+from parquet_sink.model.failure import Failure
+from parquet_sink.model.ranges import Again, Known, PlannedRange
+from parquet_sink.model.receipts import Receipt
+from parquet_sink.pipeline.outcome import RangeOutcome
+
+
+@dataclass
+class RangeProgress:
+    """Of one attempt at a range.
+
+    reached: everything below is in a file, was set aside, or has no row. failure: why the connector cannot go on, the
+    first reason. again: when the range is to be tried again. thrown_away: whether rows were thrown away that no file
+    has. set_aside_from: the first record that was set aside; not_kept: why that is not kept for good.
+    """
+
+    planned: PlannedRange
+    reached: int
+    failure: Failure | None = None
+    again: Again | None = None
+    thrown_away: bool = False
+    set_aside_from: int | None = None
+    not_kept: Failure | None = None
+
+    def reach(self, offset: int) -> None:
+        """Everything below this offset is done with."""
+        self.reached = max(self.reached, offset)
+
+    def fail(self, error: ConnectorError) -> None:
+        """The first reason counts."""
+        self.failure = self.failure or error.failure()
+
+    def set_aside(self, offset: int) -> None:
+        """The policy took the record at this offset; they come in order."""
+        if self.set_aside_from is None:
+            self.set_aside_from = offset
+
+    def outcome(self, receipts: Sequence[Receipt], learned: Known, now: float) -> RangeOutcome:
+        """What the driver is told. receipts: of the range's files, in offset order. now: epoch seconds."""
+        refused = next((one.failure for one in receipts if one.failure is not None), None)
+        again = refused.again if refused is not None else self.again
+        failure = self.failure
+        if refused is not None:
+            failure = refused if again is None else None
+        if self.not_kept is not None:
+            failure, again = failure or self.not_kept, None
+        done = tuple(one for one in receipts if one.failure is None or one.failure.again is None)
+        return RangeOutcome(self.planned, self._accepted_until(receipts), done, failure, learned, again, now)
+
+    def _accepted_until(self, receipts: Sequence[Receipt]) -> int:
+        """What an earlier attempt reached is never taken back."""
+        until = self._delivered_until(receipts)
+        if self.not_kept is not None and self.set_aside_from is not None:
+            until = min(until, self.set_aside_from)
+        return max(until, self.planned.accepted)
+
+    def _delivered_until(self, receipts: Sequence[Receipt]) -> int:
+        """What was reached, unless a file on the way there was not accepted, or was thrown away."""
+        refused = next((one for one in receipts if not one.accepted), None)
+        if refused is not None:
+            return max(refused.next_offset, self.planned.start)
+        if self.thrown_away:
+            return max((one.next_offset for one in receipts), default=self.planned.start)
+        return self.reached

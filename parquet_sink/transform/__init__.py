@@ -1,0 +1,1 @@
+"""What may happen to records between decoding and shaping."""

@@ -1,0 +1,100 @@
+"""The transforms of one connector, one after the other, from decoded values to transformed ones."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from parquet_sink.convert.decoded import Decoder, Piece
+from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
+from parquet_sink.model.rejected import Stage
+from parquet_sink.transform.protocol import Predicate, Transform
+from parquet_sink.transform.records import DecodedRecords, merged
+
+_UNREADABLE = "a header's name is not UTF-8, and a transform asks for the headers"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A transform, and which records it is for: all, those of a predicate, or (negate) all others."""
+
+    transform: Transform
+    predicate: Predicate | None = None
+    negate: bool = False
+
+    @property
+    def needs(self) -> RecordParts:
+        """What of a record is looked at."""
+        return self.transform.needs | (VALUES_ONLY if self.predicate is None else self.predicate.needs)
+
+    def apply(self, records: DecodedRecords) -> DecodedRecords:
+        """All records, those that are chosen transformed."""
+        if self.predicate is None:
+            return self.transform.apply(records)
+        found = self.predicate.test(records)
+        positions = records.positions.filter(pc.invert(found) if self.negate else found)
+        if not len(positions):
+            return records
+        if len(positions) == len(records):
+            return self.transform.apply(records)
+        chosen = np.zeros(len(records.batch), np.bool_)
+        chosen[positions.to_numpy()] = True
+        return merged(self.transform.apply(records.where(chosen)), records.where(~chosen), chosen)
+
+
+class TransformChain:
+    """Steps in the order of the configuration. key_decoder: of the key converter; used where keys are asked for."""
+
+    def __init__(self, steps: Sequence[Step], key_decoder: Decoder | None = None) -> None:
+        self._steps, self._key_decoder = tuple(steps), key_decoder
+        self.needs = VALUES_ONLY
+        for step in self._steps:
+            self.needs |= step.needs
+
+    def apply(self, batch: RecordBatch, decoder: Decoder) -> DecodedRecords:
+        """The records of a batch decoded and transformed; tombstones are among them until a transform drops them.
+
+        As in Connect a record that fails is rejected where it fails first: key, value, headers, then transforms. Raises
+        ConnectorError when no record is to blame.
+        """
+        records = self._decoded(batch, decoder)
+        for step in self._steps:
+            if not len(records):
+                break
+            records = step.apply(records)
+        return records
+
+    def _decoded(self, batch: RecordBatch, decoder: Decoder) -> DecodedRecords:
+        keys: tuple[Piece, ...] | None = None
+        bad_keys: Mapping[int, str] = {}
+        if self.needs.keys and self._key_decoder is not None and batch.keys is not None:
+            keys, bad_keys = _decode(self._key_decoder, batch.keys)
+        values, bad_values = _decode(decoder, batch.values)
+        records = DecodedRecords(batch, pa.array(np.arange(len(batch))), values, keys)
+        records = records.reject(bad_keys, Stage.KEY_CONVERTER)
+        records = records.reject(
+            {at: why for at, why in bad_values.items() if at not in bad_keys}, Stage.VALUE_CONVERTER
+        )
+        return self._with_headers(records) if self.needs.headers else records
+
+    @staticmethod
+    def _with_headers(records: DecodedRecords) -> DecodedRecords:
+        headers = records.batch.headers
+        if headers is None or not headers.null_count:
+            return replace(records, headers=headers)
+        unreadable = set(pc.indices_nonzero(headers.is_null()).to_pylist()) - records.rejected.keys()
+        records = replace(records, headers=pc.fill_null(headers, pa.scalar([], headers.type)))
+        return records.reject(dict.fromkeys(unreadable, _UNREADABLE), Stage.HEADER_CONVERTER)
+
+
+def _decode(decoder: Decoder, data: pa.BinaryArray) -> tuple[tuple[Piece, ...], Mapping[int, str]]:
+    """What became of bytes, by their positions; those that are null are in no piece."""
+    if not data.null_count:
+        decoded = decoder.decode(data)
+        return decoded.pieces, decoded.invalid
+    places = pc.indices_nonzero(data.is_valid()).cast(pa.int64())
+    decoded = decoder.decode(data.drop_null())
+    pieces = tuple(replace(piece, positions=places.take(piece.positions)) for piece in decoded.pieces)
+    return pieces, {places[at].as_py(): why for at, why in decoded.invalid.items()}

@@ -1,0 +1,116 @@
+"""The records of one batch on their way from the converters to the shaper, as transforms find and leave them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from parquet_sink.convert.decoded import Inferred, Piece, Trees, Typed
+from parquet_sink.model.records import RecordBatch
+from parquet_sink.model.rejected import Stage
+
+Reason = tuple[Stage, str]
+"""Why a record is rejected: the stage, and one sentence for the operator, without the content of any field."""
+
+
+@dataclass(frozen=True)
+class DecodedRecords:
+    """Some records of a batch, with decoded values. A position is a record's place in `batch`.
+
+    batch: the records as Kafka had them: topic, topic-partition, offsets, timestamps, and bytes, which no transform
+    changes; file names, offsets and dead letters go by it. positions: increasing, which records these are; one that a
+    transform drops is left out. values: each record is in one piece at most; one that is in none has a null value (a
+    tombstone). keys: likewise; None when no transform asks for keys. headers: of type HEADERS, none null, one entry for
+    each record of `batch`, header values as bytes; None when no transform asks for headers. topics: likewise, the names
+    that routing has given, for later transforms and predicates alone; None while every record has its own topic's.
+    rejected: by position, records that cannot be decoded or transformed; they are not among `positions` any more.
+
+    An `Inferred` piece has each record twice, as a row and by `tree`: who changes one changes both in the same way, or
+    takes `as_trees`. Its rows lack lists that are discarded, and with `has_lists` a text may stand for a list, as it
+    will be written; so only who needs no more than scalar fields found there works on them.
+    """
+
+    batch: RecordBatch
+    positions: pa.Int64Array
+    values: tuple[Piece, ...]
+    keys: tuple[Piece, ...] | None = None
+    headers: pa.ListArray | None = None
+    topics: pa.StringArray | None = None
+    rejected: Mapping[int, Reason] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def where(self, chosen: np.ndarray) -> "DecodedRecords":
+        """Only the records whose entry in `chosen`, a mask over the batch, is true."""
+        return replace(
+            self,
+            positions=self.positions.filter(_at(chosen, self.positions)),
+            values=_chosen(self.values, chosen),
+            keys=None if self.keys is None else _chosen(self.keys, chosen),
+        )
+
+    def without(self, dropped: Iterable[int]) -> "DecodedRecords":
+        """All but the records at these positions, which are passed over: they have no row, and that is no failure."""
+        mask = np.ones(len(self.batch), np.bool_)
+        mask[list(dropped)] = False
+        return self.where(mask)
+
+    def reject(self, reasons: Mapping[int, str], stage: Stage = Stage.TRANSFORMATION) -> "DecodedRecords":
+        """All but the records at these positions, which a transform cannot take, and why."""
+        if not reasons:
+            return self
+        found = {position: (stage, reason) for position, reason in reasons.items()}
+        return replace(self.without(reasons), rejected={**self.rejected, **found})
+
+
+def merged(some: DecodedRecords, others: DecodedRecords, chosen: np.ndarray) -> DecodedRecords:
+    """Two parts of one batch as one again. chosen: a mask over the batch, true for what became `some`."""
+    mask = pa.array(chosen)
+    topics = None
+    if some.topics is not None or others.topics is not None:
+        topics = pc.if_else(mask, *(_topics(one) for one in (some, others)))
+    return replace(
+        some,
+        positions=pa.array(np.union1d(some.positions.to_numpy(), others.positions.to_numpy())),
+        values=(*some.values, *others.values),
+        keys=None if some.keys is None or others.keys is None else (*some.keys, *others.keys),
+        headers=None if some.headers is None else pc.if_else(mask, some.headers, others.headers),
+        topics=topics,
+        rejected={**others.rejected, **some.rejected},
+    )
+
+
+def _topics(records: DecodedRecords) -> pa.StringArray | pa.StringScalar:
+    return pa.scalar(records.batch.topic) if records.topics is None else records.topics
+
+
+def _chosen(pieces: tuple[Piece, ...], chosen: np.ndarray) -> tuple[Piece, ...]:
+    return tuple(piece for piece in (_of(one, chosen) for one in pieces) if len(piece.positions))
+
+
+def as_trees(piece: Trees | Inferred) -> Trees:
+    """The records one by one, with all that they hold: the form that defines what becomes of them."""
+    if isinstance(piece, Trees):
+        return piece
+    return Trees(piece.positions, [piece.tree(row) for row in range(len(piece.positions))])
+
+
+def _of(piece: Piece, chosen: np.ndarray) -> Piece:
+    kept = _at(chosen, piece.positions)
+    if kept.true_count == len(kept):
+        return piece
+    positions = piece.positions.filter(kept)
+    if isinstance(piece, Typed):
+        return Typed(positions, piece.rows.filter(kept))
+    if isinstance(piece, Trees):
+        return Trees(positions, [tree for tree, keep in zip(piece.trees, kept.to_pylist(), strict=True) if keep])
+    which = np.flatnonzero(kept.to_numpy(zero_copy_only=False))
+    return replace(piece, positions=positions, rows=piece.rows.filter(kept), tree=lambda row: piece.tree(which[row]))
+
+
+def _at(mask: np.ndarray, positions: pa.Int64Array) -> pa.BooleanArray:
+    """The entries of a mask over the batch at these positions."""
+    return pa.array(mask[positions.to_numpy()])

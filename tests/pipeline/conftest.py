@@ -1,0 +1,34 @@
+"""A Spark task to run."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parquet_sink.pipeline import task as module
+from parquet_sink.pipeline.record_steps import RecordSteps
+from parquet_sink.pipeline.task import TaskFlush
+from parquet_sink.targets.settings import RetrySettings
+from tests.pipeline.fakes import ONCE, FakeReader, Feed, Run, Target, made
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs one task over ranges, each with its batches, against a target; outcomes by topic-partition."""
+
+    def task(
+        target: Target,
+        *ranges: Feed,
+        records: int = 1_000,
+        retry: RetrySettings = ONCE,
+        steps: RecordSteps | None = None,
+    ) -> Any:
+        monkeypatch.setattr(module, "target_for", lambda settings: target)
+        monkeypatch.setattr(module, "RangeReader", partial(FakeReader, dict(ranges)))
+        found = TaskFlush(made(tmp_path, records, retry), steps).run([planned for planned, _ in ranges])
+        outcomes = {(one.planned.topic, one.planned.partition): one for one in found}
+        assert len(outcomes) == len(found)
+        return outcomes
+
+    return task

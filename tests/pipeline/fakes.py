@@ -1,0 +1,127 @@
+"""What tests of a Spark task share: a target, a reader, and ranges of records. Files are real."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from parquet_sink.config.secret import Secret
+from parquet_sink.files.accumulator import FinishedFile
+from parquet_sink.files.settings import FileSettings
+from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
+from parquet_sink.model.ranges import PlannedRange
+from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
+from parquet_sink.pipeline.outcome import RangeOutcome
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.targets.outcome import Outcome, Verdict
+from parquet_sink.targets.push.settings import PushSettings
+from parquet_sink.targets.settings import RetrySettings
+
+SPAN = PlannedRange("orders", 0, 100, 200, "interval", accepted=100)
+ONCE = RetrySettings(max_retries=1, retry_interval_ms=1)
+SLOW = replace(ONCE, max_retries=3, retry_interval_ms=10_000)
+ACCEPTED = Outcome(Verdict.ACCEPTED, "", "", 200)
+REFUSED = Outcome(Verdict.REFUSED, "the target answered 403", "Give the key the right", 403)
+UNKNOWN = Outcome(Verdict.UNKNOWN, "no whole answer came in time", "Check the target")
+
+
+class Target:
+    """A fake client: an outcome for each file, in turn, then acceptance. It reads what it accepts."""
+
+    def __init__(self, *outcomes: Outcome | BaseException) -> None:
+        self.outcomes = list(outcomes)
+        self.rows: list[dict[str, Any]] = []
+        self.files: list[FinishedFile] = []
+
+    def push(self, file: FinishedFile, seconds_left: float) -> Outcome:
+        outcome = self.outcomes.pop(0) if self.outcomes else ACCEPTED
+        if isinstance(outcome, BaseException):
+            raise outcome
+        if outcome.verdict is Verdict.ACCEPTED:
+            self.files.append(file)
+            self.rows += pq.ParquetFile(file.path).read().to_pylist()
+        return outcome
+
+    @property
+    def offsets(self) -> list[int]:
+        """Offsets of all accepted rows."""
+        return [row["kafkaOffset"] for row in self.rows]
+
+
+Run = Callable[..., dict[tuple[str, int], RangeOutcome]]
+Feed = tuple[PlannedRange, Sequence[RecordBatch | BaseException]]
+
+
+class FakeReader:
+    """Gives the batches of a range, or raises where an error stands among them. asked: for what of a record, last."""
+
+    asked: RecordParts = VALUES_ONLY
+
+    def __init__(
+        self, feeds: dict[PlannedRange, Sequence[RecordBatch | BaseException]], *args: Any, **more: Any
+    ) -> None:
+        _kafka, *where = args
+        FakeReader.asked = more["parts"]
+        (self._items,) = (
+            items for p, items in feeds.items() if [p.topic, p.partition, p.start, p.end, p.topic_id] == where
+        )
+
+    def batches(self) -> Iterator[RecordBatch]:
+        for item in self._items:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+
+
+def made(folder: Path, records: int, retry: RetrySettings = ONCE) -> SinkSettings:
+    """A connector whose files take so many records."""
+    return SinkSettings(
+        "sink",
+        KafkaSettings(("orders",), None, "connect-sink", {}),
+        FlushSettings(10**9, records, 2_000),
+        ShapeSettings(),
+        FileSettings(str(folder)),
+        PushSettings("http://localhost/", Secret("AppKey k"), "t"),
+        retry=retry,
+    )
+
+
+def block(span: PlannedRange, first: int, values: Sequence[bytes | None]) -> RecordBatch:
+    """Consecutive records from `first` on."""
+    offsets = range(first, first + len(values))
+    return RecordBatch.of(span.topic, span.partition, offsets, [1_000] * len(values), values)
+
+
+def good(count: int) -> list[bytes | None]:
+    """So many records of one kind."""
+    return [b'{"id":%d}' % number for number in range(count)]
+
+
+def left(folder: Path) -> list[str]:
+    """Local Parquet files that are still there."""
+    return sorted(path.name for path in folder.rglob("*") if ".parquet" in path.name and path.is_file())
+
+
+def wide(number: int) -> bytes:
+    """A record that compresses badly, with a column that only some have and a number that is a fraction at times."""
+    text = "".join(f"{(number * 2654435761 + i * 40503) % 65521:x}" for i in range(12))
+    late = f',"late{number // 900}":"{text}"' if number % 7 == 0 else ""
+    amount = f"{number}.5" if number % 11 == 0 else str(number)
+    return f'{{"id":{number},"amount":{amount},"text":"{text}"{late}}}'.encode()
+
+
+CUT = PlannedRange("orders", 0, 0, 4_000, "records")
+
+
+def cut_blocks(span: PlannedRange, cut: int) -> list[RecordBatch]:
+    """The records of a range in blocks of so many."""
+    values = [wide(number) for number in range(span.start, span.end)]
+    return [block(span, span.start + n, values[n : n + cut]) for n in range(0, len(values), cut)]
+
+
+def names(target: Target) -> list[str]:
+    """Of the files accepted."""
+    return [file.name for file in target.files]
