@@ -36,6 +36,9 @@ class Interleaving:
         """Records that stand together in one part: its number, the first's position, and that where the next begin."""
         if not self._positions:
             return
+        if len(self._positions) == 1 and len(only := self._positions[0]) and only[-1] < self.stop:
+            yield 0, int(only[0]), self.stop
+            return
         counts = [len(found) for found in self._positions]
         numbers = np.repeat(np.arange(len(counts)), counts)
         positions = np.concatenate(self._positions)
