@@ -18,7 +18,7 @@ from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.shape import metadata
 from parquet_sink.shape.column_batch import ColumnBatch, InferredBatch, RejectedBatch, TreeBatch
-from parquet_sink.shape.flatten.tree_rows import NOT_SHARED, PendingRows, kinds_of, rows_of
+from parquet_sink.shape.flatten.tree_rows import NOT_SHARED, PendingRows, rows_of, value_types_of
 from parquet_sink.shape.interleave import Interleaving, join
 from parquet_sink.shape.lone_rows import LoneRows
 from parquet_sink.shape.primary_keys import PrimaryKeys
@@ -187,7 +187,7 @@ class RunBuilder:
         rows, own, change = rows_of(trees, self._settings), {}, Change.NONE
         if not all(fits(self._topic.value_types, row) for row in rows):
             rows = rows_of(trees, self._settings)
-            own = kinds_of(rows, self._reserved)
+            own = value_types_of(rows, self._reserved)
             change = self._topic.judge(own, rows)
             if change is Change.INCOMPATIBLE:
                 rows = rows_of(trees, self._settings)

@@ -17,7 +17,7 @@ from parquet_sink.convert.decoded import Tree, Trees, Typed
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.shape import explode, metadata, piece_shaper
 from parquet_sink.shape.column_batch import ColumnBatch, TreeBatch
-from parquet_sink.shape.flatten.tree_rows import PendingRows, kinds_of, rows_of
+from parquet_sink.shape.flatten.tree_rows import PendingRows, rows_of, value_types_of
 from parquet_sink.shape.piece_shaper import PieceShaper
 from parquet_sink.shape.schema.topic_columns import TopicColumns
 from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
@@ -50,7 +50,7 @@ def as_sheet(settings: ShapeSettings, part: TreeBatch) -> ColumnBatch:
     for position, found in zip(part.positions, part.trees, strict=True):
         try:
             ready = rows_of(found, settings)
-            own = kinds_of(ready, frozenset())
+            own = value_types_of(ready, frozenset())
         except InvalidValue as error:
             invalid[position] = str(error)
             continue

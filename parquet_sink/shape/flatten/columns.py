@@ -9,10 +9,11 @@ import pyarrow as pa
 from parquet_sink.config.key import ems
 from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.shape import json_text
+from parquet_sink.shape.flatten.tree_rows import value_types_of
 from parquet_sink.shape.flatten.trees import SEPARATOR, column_name, one_column
 from parquet_sink.shape.schema.arrow_arrays import conformed
 from parquet_sink.shape.schema.arrow_types import fields, name, storable
-from parquet_sink.shape.schema.value_types import Row, evolve
+from parquet_sink.shape.schema.value_types import Row
 
 _Steps: TypeAlias = tuple[int, ...]
 _Names: TypeAlias = tuple[str, ...]
@@ -122,12 +123,12 @@ def _require_record(arrow: pa.DataType) -> None:
 def _check(columns: Sequence[pa.Field], reserved: frozenset[str]) -> None:
     """Raise InvalidValue for no column, too many, names too long or names that are ours.
 
-    Records without a schema are held to the same limits, by the same rule: `value_types.evolve` judges a record that
-    has some text in each of these columns.
+    Records without a schema are held to the same limits, by the same rule: `tree_rows.value_types_of` judges a
+    record that has some text in each of these columns.
     """
     if not columns:
         raise InvalidValue(NO_FIELD)
-    evolve({}, {column.name: _sample(column.type) for column in columns}, reserved)
+    value_types_of([{column.name: _sample(column.type) for column in columns}], reserved)
 
 
 def _sample(arrow: pa.DataType) -> object:

@@ -34,7 +34,7 @@ def rows_of(trees: Sequence[Tree], settings: ShapeSettings) -> list[Row]:
     return made
 
 
-def kinds_of(rows: Sequence[Row], reserved: frozenset[str]) -> ValueTypes:
+def value_types_of(rows: Sequence[Row], reserved: frozenset[str]) -> ValueTypes:
     """The types of the rows of one record. Raises InvalidValue when they have none in common, or are beyond limits."""
     own: ValueTypes = {}
     try:

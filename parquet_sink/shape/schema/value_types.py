@@ -37,7 +37,6 @@ _TYPES: Mapping[object, pa.DataType] = {
     str: pa.string(),
     EmptyMap: EMPTY_MAP,
 }
-_NUMBERS = (int, float)
 _KINDS = {arrow: kind for kind, arrow in _TYPES.items()}
 
 
@@ -76,32 +75,6 @@ def fits(value_types: ValueTypes, row: Row) -> bool:
     return True
 
 
-def evolve(known: ValueTypes, row: Row, reserved: frozenset[str], *, flat: bool = False) -> tuple[ValueTypes, Change]:
-    """The types with this row's taken in. The row is one that `fits` refused, built anew.
-
-    Incompatible types, or more columns than a topic may have, give the row's own. reserved: names that a payload
-    column may not have. flat: no kind is an object's, so that none of thousands need be looked into. Raises
-    InvalidValue when the row could not stand on its own.
-    """
-    own, _ = _merge({}, row)
-    check(own, reserved)
-    try:
-        value_types, change = _merge(known, row)
-    except Incompatible:
-        return own, Change.INCOMPATIBLE
-    columns = len(value_types) if flat else count(value_types)
-    return (value_types, change) if columns <= MAX_COLUMNS else (own, Change.INCOMPATIBLE)
-
-
-def unite(first: ValueTypes, second: ValueTypes) -> ValueTypes:
-    """Both taken together, the order of `first` leading; where they are incompatible, `second` alone."""
-    try:
-        value_types = _unite(first, second)
-    except Incompatible:
-        return second
-    return value_types if count(value_types) <= MAX_COLUMNS else second
-
-
 def count(value_types: ValueTypes) -> int:
     """How many leaves there are."""
     return len(value_types) + sum(count(kind) - 1 for kind in value_types.values() if type(kind) is dict)
@@ -128,41 +101,9 @@ def of_arrow(arrow: pa.DataType) -> ValueType:
     return kind
 
 
-def from_fields(fields: list[pa.Field]) -> ValueTypes:
-    """The reverse of `to_fields`. Raises KeyError for a type that is no kind's."""
-    return {field.name: _from_arrow(field.type) for field in fields}
-
-
-def _from_arrow(arrow: pa.DataType) -> ValueType:
-    if pa.types.is_struct(arrow):
-        return from_fields([arrow.field(index) for index in range(arrow.num_fields)])
-    kind = _KINDS[arrow]
-    assert isinstance(kind, type)
-    return kind
-
-
 def _is_exact(value: int) -> bool:
     """Whether a fraction column holds this integer without loss."""
     return int(float(value)) == value
-
-
-def _merge(known: ValueTypes, row: Row) -> tuple[ValueTypes, Change]:
-    """The types with the row's taken in, and the greater change of ADDED and WIDENED. Raises Incompatible."""
-    value_types, change = dict(known), Change.ADDED
-    for name, value in row.items():
-        kind = value_types.get(name)
-        if kind is type(value):
-            continue
-        if isinstance(value, dict) and (isinstance(kind, dict) or (kind is None and value)):
-            value_types[name], below = _merge(kind if isinstance(kind, dict) else {}, value)
-            change = below if change is Change.ADDED else change
-        elif kind is None:
-            value_types[name] = EmptyMap if isinstance(value, dict) else type(value)
-        elif kind is int and type(value) is float:
-            value_types[name], change = float, Change.WIDENED
-        elif not _holds(kind, value):
-            raise Incompatible
-    return value_types, change
 
 
 def _holds(kind: ValueType, value: object) -> bool:
@@ -170,23 +111,6 @@ def _holds(kind: ValueType, value: object) -> bool:
     if kind is float and type(value) is int:
         return _is_exact(value)
     return kind is EmptyMap and value == {}
-
-
-def _unite(first: ValueTypes, second: ValueTypes) -> ValueTypes:
-    value_types = dict(first)
-    for name, kind in second.items():
-        known = value_types.get(name)
-        if known is None:
-            value_types[name] = kind
-        elif isinstance(known, dict) and isinstance(kind, dict):
-            value_types[name] = _unite(known, kind)
-        elif known is kind:
-            continue
-        elif known in _NUMBERS and kind in _NUMBERS:
-            value_types[name] = float
-        else:
-            raise Incompatible
-    return value_types
 
 
 def check(own: ValueTypes, reserved: frozenset[str]) -> None:
