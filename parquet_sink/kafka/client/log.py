@@ -62,8 +62,8 @@ class ClientLog:
 
     def __init__(self, group: str = "", clock: Callable[[], float] = time.monotonic) -> None:
         self._group, self._clock = group, clock
-        self._told: dict[str, float] = {}
-        self._troubles: dict[str, tuple[float, ClientProblem]] = {}
+        self._logged_at_s: dict[str, float] = {}
+        self._problems: dict[str, tuple[float, ClientProblem]] = {}
 
     def log(self, level: int, text: str, *parts: object) -> None:
         """A line of a client; the parts are a code for what it is about, the client's name, and its words."""
@@ -80,7 +80,7 @@ class ClientLog:
     def cause(self) -> tuple[str, str]:
         """Why brokers cannot be reached, by address, and the cure; "" and "" without a problem lately."""
         since = self._clock() - RECENT_S
-        recent = {address: found for address, (at, found) in list(self._troubles.items()) if at >= since}
+        recent = {address: found for address, (at, found) in list(self._problems.items()) if at >= since}
         words = [f"{address}: {found.words}" for address, found in sorted(recent.items())]
         more = f"; and {len(words) - MOST_NAMED} more" if len(words) > MOST_NAMED else ""
         cures = dict.fromkeys(found.cure for _, found in sorted(recent.items()))
@@ -88,23 +88,23 @@ class ClientLog:
 
     def clear(self) -> None:
         """Forgets all problems: a broker answered."""
-        self._troubles.clear()
+        self._problems.clear()
 
     def _notice(self, words: str) -> None:
         found = _ADDRESS.match(words)
         if found is None:
             return
-        if len(self._troubles) >= MOST_LINES:
-            self._troubles.clear()
-        self._troubles[found["address"]] = (self._clock(), explain(found["words"]))
+        if len(self._problems) >= MOST_LINES:
+            self._problems.clear()
+        self._problems[found["address"]] = (self._clock(), explain(found["words"]))
 
     def _is_new(self, words: str) -> bool:
         now = self._clock()
-        if now - self._told.get(words, -SAME_LINE_S) < SAME_LINE_S:
+        if now - self._logged_at_s.get(words, -SAME_LINE_S) < SAME_LINE_S:
             return False
-        if len(self._told) >= MOST_LINES:
-            self._told.clear()
-        self._told[words] = now
+        if len(self._logged_at_s) >= MOST_LINES:
+            self._logged_at_s.clear()
+        self._logged_at_s[words] = now
         return True
 
 

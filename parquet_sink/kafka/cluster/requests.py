@@ -52,9 +52,9 @@ class AdminRequests:
         """Takes what the client logs."""
         self._admin.poll(0)
 
-    def _answer(self, future: "Future[T]", *, tell: bool = True) -> T:
+    def _answer(self, future: "Future[T]", *, report_wait: bool = True) -> T:
         """What a request gets. Takes what the client logs meanwhile; calls `on_wait` when it takes long."""
-        asked, told = time.monotonic(), not tell
+        asked, reported = time.monotonic(), not report_wait
         while not future.done():
             self.poll()
             with suppress(TimeoutError):
@@ -63,8 +63,8 @@ class AdminRequests:
             if waited >= self._timeout_s + GRACE_S:
                 raise KafkaException(SILENT)
             why, cure = self._client_log.cause()
-            if not told and waited >= (SOON_S if why else LATE_S):
-                told = True
+            if not reported and waited >= (SOON_S if why else LATE_S):
+                reported = True
                 self._on_wait(f"No answer from {self._servers} yet. {why or NOTHING_SAID}. {cure or CHECK}.")
         found = future.result()
         self._client_log.clear()

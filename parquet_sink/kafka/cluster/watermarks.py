@@ -43,7 +43,7 @@ class Watermarks(AdminRequests):
     def end_offsets_if_available(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
         """As `end_offsets`, for unavailable ones: `on_wait` is not called, and no answer is no failure."""
         try:
-            found = self._list(keys, OffsetSpec.latest(), self._isolation, tell=False)  # type: ignore[no-untyped-call]
+            found = self._list(keys, OffsetSpec.latest(), self._isolation, report_wait=False)  # type: ignore[no-untyped-call]
         except KafkaFailed:
             return {}
         return {key: offset for key, (offset, _) in found.items()}
@@ -63,7 +63,7 @@ class Watermarks(AdminRequests):
         return self._reasons.get(key, "its leader does not answer")
 
     def _list(
-        self, keys: Sequence[PartitionKey], spec: Any, isolation: IsolationLevel, *, tell: bool = True
+        self, keys: Sequence[PartitionKey], spec: Any, isolation: IsolationLevel, *, report_wait: bool = True
     ) -> dict[PartitionKey, tuple[int, int | None]]:
         """Offset and leader epoch of each; absent: those that are unavailable."""
         if not keys:
@@ -74,7 +74,7 @@ class Watermarks(AdminRequests):
         first: KafkaFailed | None = None
         for tp, future in futures.items():
             key = (tp.topic, tp.partition)
-            found = self._offset(future, tell=tell)
+            found = self._offset(future, report_wait=report_wait)
             if isinstance(found, tuple):
                 out[key] = found
                 continue
@@ -87,12 +87,14 @@ class Watermarks(AdminRequests):
             raise first
         return out
 
-    def _offset(self, future: "Future[ListOffsetsResultInfo]", *, tell: bool) -> tuple[int, int | None] | KafkaError:
+    def _offset(
+        self, future: "Future[ListOffsetsResultInfo]", *, report_wait: bool
+    ) -> tuple[int, int | None] | KafkaError:
         try:
-            told = self._answer(future, tell=tell)
+            answer = self._answer(future, report_wait=report_wait)
         except KafkaException as error:
-            said: KafkaError = error.args[0]
-            return said
-        if told.offset < 0:  # what the client says, as no error, of a leader that kept silent while others answered
+            failed: KafkaError = error.args[0]
+            return failed
+        if answer.offset < 0:  # what the client says, as no error, of a leader that kept silent while others answered
             return SILENT
-        return told.offset, told.leader_epoch
+        return answer.offset, answer.leader_epoch

@@ -66,8 +66,8 @@ def test_what_is_remembered_is_bounded(clock: Clock, monkeypatch: pytest.MonkeyP
     one = ClientLog("g", clock)
     for number in range(1_000):
         say(one, f"[thrd:x]: b{number}:9092/bootstrap: no {number}")
-    assert len(one._told) <= 10
-    assert len(one._troubles) <= 10
+    assert len(one._logged_at_s) <= 10
+    assert len(one._problems) <= 10
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_cause_is_told_with_its_cure(words: str, expected: str, cure: str) -> 
     assert cure in found.cure
 
 
-def test_troubles_are_told_by_address(clock: Clock) -> None:
+def test_problems_are_named_by_address(clock: Clock) -> None:
     """Each address has its last trouble; addresses with the same cure share it."""
     one = ClientLog("g", clock)
     assert one.cause() == ("", "")
@@ -115,7 +115,7 @@ def test_troubles_are_told_by_address(clock: Clock) -> None:
     assert cure == ("Check [bootstrap.servers], and that the broker runs. Check the names in [bootstrap.servers]")
 
 
-def test_troubles_pass(clock: Clock) -> None:
+def test_problems_pass(clock: Clock) -> None:
     """What was wrong is no cause any more when a broker answered since, or nothing was said for long."""
     one = ClientLog("g", clock)
     say(one, REFUSED)
