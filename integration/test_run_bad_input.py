@@ -279,7 +279,7 @@ def workers_limited_to(size_bytes: int) -> Iterator[None]:
 
 
 def python_workers() -> list[int]:
-    """Processes of Spark's daemon of workers below this one: where Spark tasks run."""
+    """Processes of Spark's Python daemons below this one: where Spark tasks run, and what plans and commits them."""
     parents: dict[int, int] = {}
     workers: list[int] = []
     for entry in Path("/proc").iterdir():
@@ -289,7 +289,7 @@ def python_workers() -> list[int]:
             except OSError:
                 continue
             parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
-            if b"parquet_sink.spark.daemon" in command:
+            if b".daemon\0" in command:  # of tasks, and of what plans and commits
                 workers.append(int(entry.name))
     return [pid for pid in workers if os.getpid() in ancestors(pid, parents)]
 
