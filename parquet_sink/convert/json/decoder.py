@@ -1,23 +1,24 @@
 """JSON without a schema: many records at once where what was learned of a topic covers them, else one by one.
 
-A block is read at once (`fast`, with the types of `profile`). Where that fails, each record is parsed by the definition
-(`exact`), which tells the invalid ones and teaches the rest; those that the profile covers are read at once all the
-same, the others are given as trees. So a block with some odd or invalid records costs about three times a clean one,
-and never a try for each.
+A block is read at once (`fast`, with the types of `profile`). Where that fails, each record is parsed, which tells
+those that are no JSON objects, and the rest is tried at once. Where that fails, too, the definition (`exact`) judges
+each record, and the profile learns it; those that it covers are read at once all the same, the others are given as
+trees. So a block with some invalid records costs about twice a clean one, with some odd ones about four times, and
+never a try for each.
 """
 
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.convert.decoded import Decoded, Inferred, LearningDecoder, Piece, Reading, Tree, Trees
+from parquet_sink.convert.decoded import Decoded, LearningDecoder, Reading
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json import fast
 from parquet_sink.convert.json.doubts import doubtful
 from parquet_sink.convert.json.exact import parse
+from parquet_sink.convert.json.gathered import AtOnce, Gathered
 from parquet_sink.convert.json.lists import with_lists_as_text
 from parquet_sink.convert.json.profile import JsonProfile
 from parquet_sink.convert.json.trees import JsonTrees
@@ -41,7 +42,7 @@ FEW = 1_000
 """When more than one record in so many was odd, the next block is not tried as a whole: that would fail."""
 
 ODD_WORTH_IT = 16
-"""When more than one record in so many is odd, none is read at once; nor is a profile kept that covers so few."""
+"""A profile that covers fewer than all but one in so many records is not kept."""
 
 
 def decoder() -> LearningDecoder:
@@ -57,7 +58,7 @@ class JsonDecoder:
         self._trees = JsonTrees(anything=reading.anything)
         self._profile = self._empty()
         self._profile.restore(learned)
-        self._odd_ones = False
+        self._odd_ones = self._invalid_ones = False
 
     def for_topic(self, reading: Reading, learned: bytes | None) -> LearningDecoder:
         """As `convert.decoded.LearningDecoder` says."""
@@ -83,14 +84,11 @@ class JsonDecoder:
         size = values.nbytes / max(len(values), 1)
         if not self._profile.fields:
             self._learn_first(values)
-        found = None
-        if not self._odd_ones and len(values) >= FEWEST and self._is_worth_it(size):
-            found = self._at_once(values, self._profile.schema)
-        if found is None:
-            return self._sorted_out(values, positions, size)
-        gathered = _Gathered(values, positions, bool(self._profile.lists))
-        gathered.read(found, np.arange(len(values)))
-        return gathered.decoded()
+        gathered = Gathered(values, positions)
+        promising = not self._odd_ones and len(values) >= FEWEST and self._is_worth_it(size)
+        if not (promising and self._read_valid(gathered)):
+            self._sorted_out(gathered, size)
+        return gathered.decoded(has_lists=bool(self._profile.lists))
 
     def _learn_first(self, values: pa.BinaryArray) -> None:
         """Learn from some records, so that a topic's first block may be read at once."""
@@ -106,7 +104,24 @@ class JsonDecoder:
         profile = self._profile
         return bool(profile.fields) and profile.size <= max(size * _FIELDS_A_BYTE, _ALWAYS_READ)
 
-    def _at_once(self, values: pa.BinaryArray, schema: pa.Schema) -> "_Read | None":
+    def _read_valid(self, gathered: Gathered) -> bool:
+        """Read all records at once, or all but those that are no JSON objects; False when others are odd."""
+        count = len(gathered.values)
+        found = None if self._invalid_ones else self._at_once(gathered.values, self._profile.schema)
+        if found is not None:
+            gathered.read(found, np.arange(count))
+            return True
+        valid = gathered.load()
+        tried, self._invalid_ones = not self._invalid_ones, _too_many(count - len(valid), count)
+        if not len(valid):
+            return True
+        if not (tried and len(valid) == count):
+            found = self._at_once(gathered.of(valid), self._profile.schema)
+        if found is not None:
+            gathered.read(found, valid)
+        return found is not None
+
+    def _at_once(self, values: pa.BinaryArray, schema: pa.Schema) -> AtOnce | None:
         """All the values as rows of the schema, None when one of them does not fit."""
         reading, profile = self._reading, self._profile
         readable: pa.BinaryArray | None = values
@@ -116,21 +131,21 @@ class JsonDecoder:
         batch = None if readable is None else fast.read(readable, schema)
         if batch is None or readable is None:
             return None
-        return _Read(batch, doubtful(batch, readable, reading.discard_lists))
+        return AtOnce(batch, doubtful(batch, readable, reading.discard_lists))
 
-    def _sorted_out(self, values: pa.BinaryArray, positions: pa.Int64Array, size: float) -> Decoded:
-        """Each value parsed, and those that the profile covers then read at once.
+    def _sorted_out(self, gathered: Gathered, size: float) -> None:
+        """Each value judged by itself, and those that the profile covers then read at once.
 
         Records before one that makes a whole number a fraction are read with what was known before.
         """
-        gathered, profile = _Gathered(values, positions), self._profile
+        profile, count = self._profile, len(gathered.values)
+        valid = gathered.load()
+        self._invalid_ones = _too_many(count - len(valid), count)
         covered: list[int] = []
         odd = 0
-        for index, value in enumerate(values.to_pylist()):
-            try:
-                tree = gathered.trees[index] = parse(value)
-            except InvalidValue as error:
-                gathered.invalid[index] = str(error)
+        for index in valid.tolist():
+            tree = gathered.judge(index)
+            if tree is None:
                 continue
             is_covered = profile.learn(tree)
             if covered and (narrower := profile.narrower()) is not None:
@@ -139,20 +154,17 @@ class JsonDecoder:
             covered += [index] if is_covered else []
             odd += not is_covered
         self._read_covered(gathered, covered, profile.schema, size)
-        gathered.has_lists = bool(profile.lists)
-        self._odd_ones = (odd + len(gathered.invalid)) * FEW > len(values)
+        self._odd_ones = _too_many(odd + len(valid) - len(gathered.trees), count)
         if odd * ODD_WORTH_IT > len(gathered.trees):
             self.forget()
-        return gathered.decoded()
 
-    def _read_covered(self, gathered: "_Gathered", covered: list[int], schema: pa.Schema, size: float) -> None:
+    def _read_covered(self, gathered: Gathered, covered: list[int], schema: pa.Schema, size: float) -> None:
         if len(covered) >= FEWEST and self._is_worth_it(size):
             self._read_halves(gathered, np.array(covered), schema)
 
-    def _read_halves(self, gathered: "_Gathered", which: np.ndarray, schema: pa.Schema) -> None:
+    def _read_halves(self, gathered: Gathered, which: np.ndarray, schema: pa.Schema) -> None:
         """Read records at once, halved where that fails, until it is not worth it."""
-        values = gathered.values if len(which) == len(gathered.values) else gathered.values.take(pa.array(which))
-        found = self._at_once(values, schema)
+        found = self._at_once(gathered.of(which), schema)
         if found is not None:
             gathered.read(found, which)
         elif len(which) > SMALLEST:
@@ -161,70 +173,5 @@ class JsonDecoder:
             self._read_halves(gathered, which[middle:], schema)
 
 
-class _Read:
-    """Rows, and which of them must be read by themselves; all of them where too many must."""
-
-    def __init__(self, batch: pa.RecordBatch, mask: pa.BooleanArray | None) -> None:
-        self.batch = batch
-        self.doubtful = np.array([], np.int64) if mask is None else np.flatnonzero(mask.to_numpy(zero_copy_only=False))
-        if len(self.doubtful) * ODD_WORTH_IT > batch.num_rows:
-            self.doubtful = np.arange(batch.num_rows)
-
-
-class _Gathered:
-    """What became of some values: by index among them, not by position."""
-
-    def __init__(self, values: pa.BinaryArray, positions: pa.Int64Array, has_lists: bool = False) -> None:
-        self.values, self.positions, self.has_lists = values, positions, has_lists
-        self.trees: dict[int, Tree] = {}
-        self.invalid: dict[int, str] = {}
-        self._rows: list[pa.StructArray] = []
-        self._which: list[np.ndarray] = []
-
-    def read(self, found: _Read, which: np.ndarray) -> None:
-        """Take rows that were read at once. which: the index of each."""
-        for index in which[found.doubtful].tolist():
-            if index not in self.trees:
-                self._parse(index)
-        rows = found.batch.to_struct_array()
-        if len(found.doubtful):
-            kept = np.ones(len(which), np.bool_)
-            kept[found.doubtful] = False
-            rows, which = rows.filter(pa.array(kept)), which[kept]
-        if len(which):
-            self._rows.append(rows)
-            self._which.append(which)
-
-    def _tree_of(self, which: np.ndarray) -> Callable[[int], Tree]:
-        values = self.values
-        return lambda row: parse(values[which[row]].as_py())
-
-    def _parse(self, index: int) -> None:
-        try:
-            self.trees[index] = parse(self.values[index].as_py())
-        except InvalidValue as error:
-            self.invalid[index] = str(error)
-
-    def decoded(self) -> Decoded:
-        """Rows as columns, all others as trees."""
-        pieces: list[Piece] = []
-        for rows, which in self._by_schema():
-            whole = len(which) == len(self.positions)
-            positions = self.positions if whole else self.positions.take(pa.array(which))
-            pieces.append(Inferred(positions, rows, self._tree_of(which), self.has_lists))
-        together = set(np.concatenate(self._which).tolist()) if self.trees and self._which else set()
-        if alone := sorted(self.trees.keys() - together):
-            positions = self.positions.take(pa.array(alone, pa.int64()))
-            pieces.append(Trees(positions, [self.trees[index] for index in alone]))
-        invalid = {self.positions[index].as_py(): reason for index, reason in self.invalid.items()}
-        return Decoded(tuple(pieces), invalid)
-
-    def _by_schema(self) -> Iterator[tuple[pa.StructArray, np.ndarray]]:
-        """Rows that were read with one schema put together, and the index of each."""
-        types = {rows.type: None for rows in self._rows}
-        for one in types:
-            mine = [(rows, which) for rows, which in zip(self._rows, self._which, strict=True) if rows.type.equals(one)]
-            if len(mine) == 1:
-                yield mine[0]
-            else:
-                yield pa.concat_arrays([rows for rows, _ in mine]), np.concatenate([which for _, which in mine])
+def _too_many(odd: int, count: int) -> bool:
+    return odd * FEW > count

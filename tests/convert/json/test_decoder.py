@@ -1,0 +1,96 @@
+"""Blocks of JSON records with some that are no JSON objects, or odd otherwise."""
+
+from collections.abc import Sequence
+from unittest.mock import patch
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parquet_sink.convert.decoded import Decoded, Inferred, Reading, Trees
+from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.json.decoder import JsonDecoder
+from parquet_sink.convert.json.exact import parse
+from parquet_sink.convert.json.profile import JsonProfile
+
+CLEAN = [b'{"id": %d, "name": "n%d"}' % (number, number) for number in range(2_000)]
+NO_OBJECTS = [
+    b"junk",
+    b'{"id": 1, "name": "n',
+    b'{"id"; 1}',
+    b"[1]",
+    b"5",
+    b'"x"',
+    b"",
+    b"{}",
+    b'{"id": 1, "name": "\xff"}',
+]
+ODD = [b'{"id": "text"}', b'{"id": 99999999999999999999}', b'{"id": 1, "id": 2}', b'{"new": 1}', b" null "]
+
+
+def seen(decoded: Decoded) -> dict[int, object]:
+    """What became of each position: its record, or why it has none."""
+    found: dict[int, object] = dict(decoded.invalid)
+    for piece in decoded.pieces:
+        assert isinstance(piece, Trees | Inferred)
+        for row, position in enumerate(piece.positions.to_pylist()):
+            assert position not in found
+            found[position] = piece.trees[row] if isinstance(piece, Trees) else piece.tree(row)
+    return found
+
+
+def defined(values: Sequence[bytes]) -> dict[int, object]:
+    """The same, by the definition of one record."""
+    found: dict[int, object] = {}
+    for position, value in enumerate(values):
+        try:
+            found[position] = parse(value)
+        except InvalidValue as error:
+            found[position] = str(error)
+    return found
+
+
+def with_some(values: Sequence[bytes], every: int) -> list[bytes]:
+    """The clean records, one in so many replaced."""
+    block = list(CLEAN)
+    for at in range(0, len(block), every):
+        block[at] = values[at // every % len(values)]
+    return block
+
+
+@pytest.mark.parametrize("every", [2, 100, 1_999])
+def test_records_that_are_no_json_objects_leave_the_others_together(every: int) -> None:
+    """The valid ones of a block are read at once, and none of them is looked at by itself to learn from it."""
+    decoder = JsonDecoder(Reading(), None)
+    decoder.decode(pa.array(CLEAN, pa.binary()))
+    block = with_some(NO_OBJECTS, every)
+    for _ in range(2):
+        with patch.object(JsonProfile, "learn", side_effect=AssertionError):
+            decoded = decoder.decode(pa.array(block, pa.binary()))
+        (piece,) = decoded.pieces
+        assert isinstance(piece, Inferred)
+        assert piece.rows.field("id").to_pylist() == [parse(block[at])["id"] for at in piece.positions.to_pylist()]
+        assert seen(decoded) == defined(block)
+
+
+def test_a_block_without_any_json_object_is_all_invalid() -> None:
+    """Nothing is left to read, before and after a clean block."""
+    decoder = JsonDecoder(Reading(), None)
+    block = (NO_OBJECTS * 100)[:500]
+    for values in (block, CLEAN, block, CLEAN):
+        assert seen(decoder.decode(pa.array(values, pa.binary()))) == defined(values)
+
+
+BLOCKS = [
+    CLEAN[:300],
+    *(with_some(values, every)[:600] for values in (NO_OBJECTS, ODD, NO_OBJECTS + ODD) for every in (3, 97)),
+]
+
+
+@given(st.lists(st.sampled_from(BLOCKS), max_size=5))
+def test_what_a_block_becomes_does_not_depend_on_the_blocks_before(blocks: list[list[bytes]]) -> None:
+    """Whatever was invalid or odd before, each record is what its own parsing gives."""
+    decoder = JsonDecoder(Reading(), None)
+    for block in blocks:
+        assert seen(decoder.decode(pa.array(block, pa.binary()))) == defined(block)
