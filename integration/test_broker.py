@@ -19,7 +19,7 @@ from parquet_sink.errors import KafkaFailed, SetupError
 
 COMMAND = """
 import argparse, sys
-from parquet_sink.kafka import command
+from parquet_sink.devkit import kafka_command as command
 parser = argparse.ArgumentParser()
 command.add_arguments(parser)
 sys.exit(command.run(parser.parse_args()))

@@ -103,7 +103,7 @@ NEWER: Final = json.dumps(record("Event", id="long", more="string"))
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connector whose query is not started again."""
-    monkeypatch.setattr(restarts, "MOST", 0)
+    monkeypatch.setattr(restarts, "MOST_RESTARTS", 0)
 
 
 @pytest.mark.usefixtures("impatient")

@@ -101,10 +101,10 @@ def test_a_signal_for_all_stops_in_order(
 
 @pytest.mark.parametrize(("number", "wait_s"), [(SIGTERM, 0.5), (SIGHUP, 1.5), (SIGINT, 4.0)])
 def test_a_signal_during_the_start_ends_it(
-    number: Signals, wait_s: float, sink: Sink, start: Callable[..., Command]
+    number: Signals, wait_s: float, sink: Sink, topic: TopicFactory, start: Callable[..., Command]
 ) -> None:
-    """While modules load, while Java loads, while Spark starts: status 0 within seconds, and nothing is left."""
-    command = start(sink.properties("absent"))
+    """While modules load, while Java loads, while Spark or the connector starts: status 0, and nothing is left."""
+    command = start(sink.properties(topic()))
     time.sleep(wait_s)
     command.signal_group(number)
     assert command.ended(30) == 0, command.said

@@ -12,9 +12,10 @@ from parquet_sink.process import logs
 
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
-    """The loggers of this process, as they were before the test."""
+    """The loggers of this process, as they were before the test; within, none that a task left marks its lines."""
     found = {name: logging.getLogger(name) for name in ("root", "py4j", *logs.CHATTY)}
     levels, handlers = {name: one.level for name, one in found.items()}, logging.getLogger().handlers[:]
+    logging.getLogger().handlers[:] = [one for one in handlers if not isinstance(one, logs._Marked)]
     yield
     for name, one in found.items():
         one.setLevel(levels[name])
