@@ -53,15 +53,17 @@ class Shaper:
         self._keys = PrimaryKeys(settings)
         learned = LearnedSchema.restored(known, settings)
         self._topic = TopicColumns(learned.columns)
-        decoder = json.decoder() if decoder is None else decoder
-        if isinstance(decoder, LearningDecoder):
-            decoder = decoder.for_topic(self._reading(), learned.decoder)
-        self._decoder, self._transforms = decoder, transforms
+        self._decoder: Decoder = json.decoder() if decoder is None else decoder
+        self._learning: LearningDecoder | None = None
+        """The decoder, if it learns."""
+        if isinstance(self._decoder, LearningDecoder):
+            self._decoder = self._learning = self._decoder.for_topic(self._reading(), learned.decoder)
+        self._transforms = transforms
 
     @property
     def known(self) -> pa.Schema | None:
         """The payload columns learned so far, with what the decoder learned; None before the first."""
-        learned = self._decoder.learned if isinstance(self._decoder, LearningDecoder) else None
+        learned = None if self._learning is None else self._learning.learned
         return LearnedSchema(self._topic.columns, learned).to_schema(self._settings)
 
     def shape(self, block: RecordBatch, *, across_rejected: bool = False) -> Iterator[Run | Rejected]:
@@ -134,5 +136,5 @@ class Shaper:
     def _tell(self, pieces: Sequence[Piece], as_trees: int) -> None:
         """Let the decoder learn anew when what it gave could not be used."""
         given = sum(len(piece.positions) for piece in pieces if isinstance(piece, Inferred))
-        if isinstance(self._decoder, LearningDecoder) and as_trees * _TREES_WORTH_IT > given:
-            self._decoder.forget()
+        if self._learning is not None and as_trees * _TREES_WORTH_IT > given:
+            self._learning.forget()
