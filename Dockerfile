@@ -16,6 +16,6 @@ USER sink
 WORKDIR /home/sink
 ENV PYTHONUNBUFFERED=1
 # Java's classes of a start in one file (170 MB), which makes each start some seconds shorter.
-RUN python -m parquet_sink.spark.archive
+RUN python -m parquet_sink.spark.make_archive
 ENTRYPOINT ["parquet-sink"]
 CMD ["--help"]

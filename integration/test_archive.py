@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.spark import archive
+from parquet_sink.spark import archive, make_archive
 from parquet_sink.spark.session import JAVA_OPTIONS
 
 HEADER_BYTES = 1_000_000
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.xdist_group("archive")
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of this machine's archive, which is made if need be, in a cache folder of the test's own."""
-    original = archive.make()
+    original = make_archive.make()
     monkeypatch.setenv("PARQUET_SINK_CACHE", str(tmp_path))
     return Path(shutil.copy(original, tmp_path))
 
@@ -48,7 +48,7 @@ def start(folder: Path) -> tuple[str, str]:
 
 def test_the_archive_that_was_made_is_used(made: Path, tmp_path: Path) -> None:
     """Java maps it: it was made for this Java, these jars and these options."""
-    assert archive.make() == made
+    assert make_archive.make() == made
     maps, log = start(tmp_path)
     assert str(made) in maps
     assert log == ""

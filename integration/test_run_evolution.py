@@ -164,7 +164,7 @@ def test_columns_are_known_until_their_folder_is_lost(
 
     produce(0, {"id": 0, "left": "x"})
     produce(1, {"id": 1, "right": 0.5})
-    run = sink.make({**sink.properties(name), **properties}).start().until_records(2)
+    run = sink.make({**sink.properties(name, commit_records=1), **properties}).start().until_records(2)
     run.until(lambda: sink.offsets(name, 2) == [1, 1])
     produce(0, {"id": 2})
     run.until_records(3).stop()

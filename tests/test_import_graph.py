@@ -226,6 +226,31 @@ def test_a_room_does_not_know_the_next(module: str) -> None:
     assert {room(name) for name in own(module)} & later == set()
 
 
+def test_no_circles_among_modules() -> None:
+    """No module imports itself by way of others, not even within a function."""
+    assert [name for name in MODULES if name in modules_reached(name)] == []
+
+
+@cache
+def modules_reached(module: str) -> frozenset[str]:
+    """The modules that a module imports, directly or not; packages only where they are imported for themselves."""
+    seen: set[str] = set()
+    waiting = [module]
+    while waiting:
+        current = waiting.pop()
+        for name in named_modules(current) - seen:
+            seen.add(name)
+            waiting.append(name)
+    return frozenset(seen)
+
+
+@cache
+def named_modules(module: str) -> frozenset[str]:
+    """The modules that stand in import statements of a module: of `from a.b import c` either a.b.c or a.b."""
+    found = {name for name in imports(module) if name in MODULES}
+    return frozenset(name for name in found if not any(other.startswith(f"{name}.") for other in found))
+
+
 def test_every_import_of_the_package_exists() -> None:
     """A module named in an import of the package is there."""
     wanted = {(name, one) for name in MODULES for one in imports(name) if one.startswith(f"{NAME}.")}

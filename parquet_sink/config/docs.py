@@ -1,10 +1,5 @@
-"""The documentation of keys, written from their tables: Markdown for a page, plain text for a terminal.
+"""The documentation of keys, written from their tables: Markdown for a page, plain text for a terminal."""
 
-`python -m parquet_sink.config.docs > docs/configuration.md` writes the page; with the name of a connector class behind
-it, the keys of that class.
-"""
-
-import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 
@@ -105,9 +100,3 @@ def _brief(key: Key) -> str:
         limits if limits and key.type is Type.STRING else "; ".join(part for part in (key.type.value, limits) if part)
     )
     return f"{kind}; {default if key.required else 'default: ' + default}"
-
-
-if __name__ == "__main__":
-    from parquet_sink.connectors.documentation import markdown
-
-    sys.stdout.write(markdown(*sys.argv[1:2]))

@@ -1,5 +1,10 @@
-"""docs/configuration.md and the help on keys: what a connector class and the worker file have."""
+"""docs/configuration.md and the help on keys: what a connector class and the worker file have.
 
+`python -m parquet_sink.connectors.documentation > docs/configuration.md` writes the page; with the name of a connector
+class behind it, the keys of that class.
+"""
+
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -14,7 +19,7 @@ from parquet_sink.convert.keys import SETTINGS
 from parquet_sink.plugins import PluginUnusable
 
 _INTRO: Final = """\
-<!-- Written by `python -m parquet_sink.config.docs > docs/configuration.md`; do not edit. -->
+<!-- Written by `python -m parquet_sink.connectors.documentation > docs/configuration.md`; do not edit. -->
 # Configuration
 
 A connector is one file, in Java's properties form or as JSON (`{"name": ..., "config": {...}}` or one flat object), as
@@ -102,3 +107,7 @@ def _help_settings() -> Iterator[str]:
     meant = [key_docs.with_kinds(one) for one in SETTINGS if not one.unused]
     yield from docs.help_section("Both files, after value.converter. or key.converter.", meant)
     yield from docs.help_section("Accepted without effect there", [one.key for one in SETTINGS if one.unused])
+
+
+if __name__ == "__main__":
+    sys.stdout.write(markdown(*sys.argv[1:2]))

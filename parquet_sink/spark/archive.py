@@ -1,21 +1,15 @@
 """Java's classes of a start in one file, which Java maps instead of reading, checking and linking them anew.
 
-    python -m parquet_sink.spark.archive      make it, print its path
-
-It is made by a practice run of Spark (`practice`), which tells what classes a start loads, and by Java's own dump of
-these. It lives in the user's cache folder (PARQUET_SINK_CACHE) and belongs to one Java and one set of jars; which, and
-what it holds, its name tells. A start takes it if it is there and whole, and never makes it or waits for it. Java looks
-once more whether it fits, and goes without otherwise. PARQUET_SINK_JAVA_ARCHIVE=off goes without in any case.
+It is made by `make_archive`. It lives in the user's cache folder (PARQUET_SINK_CACHE) and belongs to one Java and one
+set of jars; which, and what it holds, its name tells. A start takes it if it is there and whole, and never makes it or
+waits for it. Java looks once more whether it fits, and goes without otherwise. PARQUET_SINK_JAVA_ARCHIVE=off goes
+without in any case.
 """
 
-import fcntl
 import hashlib
 import logging
 import os
 import re
-import subprocess
-import sys
-import tempfile
 import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -32,17 +26,14 @@ log = logging.getLogger(__name__)
 
 VARIABLE: Final = "PARQUET_SINK_JAVA_ARCHIVE"
 OFF: Final = "off"
-KEPT: Final = 2
-"""Archives in the folder: of this and of one other installation or version."""
-DUMP_S: Final = 900.0
 _NAME: Final = re.compile(r"java-[0-9a-f]{16}-(?P<size>\d+)-(?P<sum>[0-9a-f]{8})\.jsa")
-_FIXED: Final = "-XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0"
+FIXED_OPTIONS: Final = "-XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0"
 """Where it was made for, not at a random address: else all of it is rewritten, which is 0.1 s and 70 MB of memory."""
 
 
 def options(archive: Path) -> str:
     """Java's options to use an archive."""
-    return f'"-XX:SharedArchiveFile={archive}" {_FIXED}'
+    return f'"-XX:SharedArchiveFile={archive}" {FIXED_OPTIONS}'
 
 
 def key(java: str, jars: Iterable[tuple[str, int]], java_options: str) -> str:
@@ -59,7 +50,7 @@ def usable(java_options: str, environment: Mapping[str, str] = os.environ) -> Pa
     if environment.get(VARIABLE, "").lower() == OFF:
         return None
     with suppress(OSError, SetupError):
-        for archive in cache_folder(environment).glob(f"java-{_key(java_options, environment)}-*.jsa"):
+        for archive in cache_folder(environment).glob(f"java-{key_of(java_options, environment)}-*.jsa"):
             if is_whole(archive):
                 return archive
             discard(archive)
@@ -90,32 +81,11 @@ def discard(archive: Path) -> None:
         archive.unlink()
 
 
-COMMAND: Final = "python -m parquet_sink.spark.archive"
+COMMAND: Final = "python -m parquet_sink.spark.make_archive"
 
 
-def make(environment: Mapping[str, str] = os.environ) -> Path:
-    """The archive, made if need be, which takes half a minute. Of several processes one makes it, the others wait.
-
-    Raises SetupError when there is no Java, or it makes none; OSError when the cache folder cannot be used.
-    """
-    from parquet_sink.spark.session import JAVA_OPTIONS
-
-    folder = cache_folder(environment)
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "java.lock").open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        if (found := usable(JAVA_OPTIONS, environment)) is not None:
-            return found
-        with tempfile.TemporaryDirectory(prefix="java-making-", dir=folder) as work:
-            made = _dumped(Path(work), find_java(environment), JAVA_OPTIONS)
-            name = f"java-{_key(JAVA_OPTIONS, environment)}-{made.stat().st_size}-{checksum(made)}.jsa"
-            made.replace(folder / name)
-        for other in sorted(folder.glob("java-*.jsa"), key=lambda path: path.stat().st_mtime)[:-KEPT]:
-            other.unlink()
-    return folder / name
-
-
-def _key(java_options: str, environment: Mapping[str, str]) -> str:
+def key_of(java_options: str, environment: Mapping[str, str]) -> str:
+    """The key of the archive for the Java and the jars of this machine. Raises SetupError, OSError."""
     jars = Path(_find_spark_home(), "jars").glob("*.jar")
     java, _ = version_text(find_java(environment))
     return key(java, ((jar.name, jar.stat().st_size) for jar in jars), _of_java(java_options))
@@ -124,44 +94,3 @@ def _key(java_options: str, environment: Mapping[str, str]) -> str:
 def _of_java(java_options: str) -> str:
     """Without properties, which name folders and change no class."""
     return " ".join(option for option in java_options.split() if not option.startswith("-D"))
-
-
-def _dumped(work: Path, java: str, java_options: str) -> Path:
-    """The archive of the classes that a practice run loads. Raises SetupError."""
-    from parquet_sink.spark.practice import practise
-
-    classes, made = work / "classes", work / "made.jsa"
-    class_path = practise(work / "run", f'"-XX:DumpLoadedClassList={classes}"')
-    collector = [option for option in java_options.split() if option.startswith("-XX:+Use")]
-    command = [java, "-Xshare:dump", *collector, f"-XX:SharedClassListFile={classes}", "-Xmx512m", "-cp", class_path]
-    _run([*command, f"-XX:SharedArchiveFile={made}"])
-    use = [java, *_FIXED.split(), *collector, "-Xshare:on", f"-XX:SharedArchiveFile={made}"]
-    _run([*use, "-cp", class_path, "-version"])
-    with made.open("rb") as file:
-        os.fsync(file.fileno())
-    return made
-
-
-def _run(command: list[str]) -> None:
-    """Raises SetupError when it fails."""
-    try:
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=DUMP_S, check=False)
-    except subprocess.TimeoutExpired:
-        raise SetupError(f"Java did not make the archive of its classes within {DUMP_S:.0f} s.") from None
-    if ended.returncode != 0:
-        words = (ended.stderr + ended.stdout).strip().splitlines()
-        raise SetupError(f"Java made no archive of its classes (exit status {ended.returncode}): {words[-1:]}")
-
-
-def main() -> int:
-    """Makes it and prints its path; the exit status."""
-    try:
-        print(make())
-    except (SetupError, OSError) as error:
-        print(f"No archive of Java's classes, so starts take some seconds longer: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

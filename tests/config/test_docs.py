@@ -20,7 +20,7 @@ PAGE_TEXT, HELP_TEXT = markdown(), help_text()
 
 
 def test_the_page_in_the_repository_is_what_the_table_says() -> None:
-    """After a change of the table: python -m parquet_sink.config.docs > docs/configuration.md."""
+    """After a change of the table: python -m parquet_sink.connectors.documentation > docs/configuration.md."""
     assert PAGE.read_text(encoding="utf-8") == markdown()
 
 

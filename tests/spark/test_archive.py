@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.errors import SetupError
-from parquet_sink.spark import archive
+from parquet_sink.spark import archive, make_archive
 
 JARS = [("a.jar", 10), ("b.jar", 20)]
 
@@ -14,7 +14,7 @@ JARS = [("a.jar", 10), ("b.jar", 20)]
 @pytest.fixture
 def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """A cache folder of its own, for one Java and one set of jars."""
-    monkeypatch.setattr(archive, "_key", lambda java_options, environment: "0123456789abcdef")
+    monkeypatch.setattr(archive, "key_of", lambda java_options, environment: "0123456789abcdef")
     return {"PARQUET_SINK_CACHE": str(tmp_path)}
 
 
@@ -49,7 +49,7 @@ def test_folders_among_the_options_do_not_matter(monkeypatch: pytest.MonkeyPatch
     """Properties name folders of an installation, and change no class."""
     monkeypatch.setattr(archive, "version_text", lambda java: ("17", 0))
     one, other, third = (
-        archive._key(f"-Xmx1m {more}", {"PATH": "/usr/bin:/bin"}) for more in ("-Da=/b", "-Da=/c", "-Xint")
+        archive.key_of(f"-Xmx1m {more}", {"PATH": "/usr/bin:/bin"}) for more in ("-Da=/b", "-Da=/c", "-Xint")
     )
     assert one == other != third
 
@@ -72,7 +72,7 @@ def test_a_damaged_archive_is_thrown_away(
         assert archive.usable("", environment) is None
     assert not made.exists()
     assert str(made) in caplog.text
-    assert "python -m parquet_sink.spark.archive" in caplog.text
+    assert "python -m parquet_sink.spark.make_archive" in caplog.text
 
 
 def test_a_damaged_archive_hides_no_whole_one(environment: dict[str, str], tmp_path: Path) -> None:
@@ -109,12 +109,12 @@ def test_what_keeps_java_from_making_one_is_told(
     def no_java(*_: object) -> Path:
         raise SetupError("no java")
 
-    monkeypatch.setattr(archive, "make", no_java)
-    assert archive.main() == 1
+    monkeypatch.setattr(make_archive, "make", no_java)
+    assert make_archive.main() == 1
     assert capsys.readouterr().err == "No archive of Java's classes, so starts take some seconds longer: no java\n"
 
 
 def test_a_dump_that_fails_names_its_cause(tmp_path: Path) -> None:
     """With Java's last words."""
     with pytest.raises(SetupError, match=r"exit status 3.*last"):
-        archive._run(["/bin/sh", "-c", "echo first; echo last; exit 3"])
+        make_archive._run(["/bin/sh", "-c", "echo first; echo last; exit 3"])

@@ -1,0 +1,85 @@
+"""Makes the archive of Java's classes of a start (`archive`), once for a machine.
+
+    python -m parquet_sink.spark.make_archive      make it, print its path
+
+A practice run of Spark (`practice`) tells what classes a start loads, and Java itself dumps these.
+"""
+
+import fcntl
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from parquet_sink.errors import SetupError
+from parquet_sink.process.cache import cache_folder
+from parquet_sink.process.java_home import find_java
+from parquet_sink.spark.archive import FIXED_OPTIONS, checksum, key_of, usable
+from parquet_sink.spark.practice import practise
+from parquet_sink.spark.session import JAVA_OPTIONS
+
+KEPT: Final = 2
+"""Archives in the folder: of this and of one other installation or version."""
+DUMP_S: Final = 900.0
+
+
+def make(environment: Mapping[str, str] = os.environ) -> Path:
+    """The archive, made if need be, which takes half a minute. Of several processes one makes it, the others wait.
+
+    Raises SetupError when there is no Java, or it makes none; OSError when the cache folder cannot be used.
+    """
+    folder = cache_folder(environment)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "java.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        if (found := usable(JAVA_OPTIONS, environment)) is not None:
+            return found
+        with tempfile.TemporaryDirectory(prefix="java-making-", dir=folder) as work:
+            made = _dumped(Path(work), find_java(environment), JAVA_OPTIONS)
+            name = f"java-{key_of(JAVA_OPTIONS, environment)}-{made.stat().st_size}-{checksum(made)}.jsa"
+            made.replace(folder / name)
+        for other in sorted(folder.glob("java-*.jsa"), key=lambda path: path.stat().st_mtime)[:-KEPT]:
+            other.unlink()
+    return folder / name
+
+
+def _dumped(work: Path, java: str, java_options: str) -> Path:
+    """The archive of the classes that a practice run loads. Raises SetupError."""
+    classes, made = work / "classes", work / "made.jsa"
+    class_path = practise(work / "run", f'"-XX:DumpLoadedClassList={classes}"')
+    collector = [option for option in java_options.split() if option.startswith("-XX:+Use")]
+    command = [java, "-Xshare:dump", *collector, f"-XX:SharedClassListFile={classes}", "-Xmx512m", "-cp", class_path]
+    _run([*command, f"-XX:SharedArchiveFile={made}"])
+    use = [java, *FIXED_OPTIONS.split(), *collector, "-Xshare:on", f"-XX:SharedArchiveFile={made}"]
+    _run([*use, "-cp", class_path, "-version"])
+    with made.open("rb") as file:
+        os.fsync(file.fileno())
+    return made
+
+
+def _run(command: list[str]) -> None:
+    """Raises SetupError when it fails."""
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=DUMP_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise SetupError(f"Java did not make the archive of its classes within {DUMP_S:.0f} s.") from None
+    if ended.returncode != 0:
+        words = (ended.stderr + ended.stdout).strip().splitlines()
+        raise SetupError(f"Java made no archive of its classes (exit status {ended.returncode}): {words[-1:]}")
+
+
+def main() -> int:
+    """Makes it and prints its path; the exit status."""
+    try:
+        print(make())
+    except (SetupError, OSError) as error:
+        print(f"No archive of Java's classes, so starts take some seconds longer: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
