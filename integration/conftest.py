@@ -1,5 +1,6 @@
 """What integration tests share: one Kafka broker, one target, topics of their own."""
 
+import signal
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -13,6 +14,9 @@ from integration.harness import sink, spark
 from integration.registry import RegistryServer
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
+
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # under `nohup`; what the tests start is to hear it
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 __all__ = ["sink", "spark"]  # fixtures of the harness, for all tests
 
