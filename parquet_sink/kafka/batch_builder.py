@@ -12,6 +12,9 @@ from parquet_sink.model.records import VALUES_ONLY, Header, RecordBatch, RecordP
 
 BATCH_RECORDS: Final = 10_000
 """Records in one batch: enough to be vectorised, few enough to keep workers small (20,000 cost 200 MB more in all)."""
+POLL_RECORDS: Final = 1_000
+"""Asked of the client at once. It makes its messages with Python's lock in hand, and who writes meanwhile waits for it:
+with 10,000 a range took 3.1 to 3.7 µs of wall time per record, with 1,000 2.5 to 3.0."""
 BATCH_BYTES: Final = 4 << 20
 """Bytes of values in one batch, and of keys and headers where they are read, unless a single record is larger."""
 HEADER_BYTES: Final = 64
@@ -93,10 +96,10 @@ class BatchBuilder:
 
 
 def next_poll(messages: Sequence[Message], asked: int) -> int:
-    """How many records to ask for next: about a batch, growing from a careful first poll."""
+    """How many records to ask for next: growing from a careful first poll, to POLL_RECORDS or what fills a batch."""
     last = messages[-1]
     size = len(last.value() or b"") + len(_key(last) or b"")
-    return max(1, min(asked * 4, BATCH_RECORDS, BATCH_BYTES // max(size, 1)))
+    return max(1, min(asked * 4, POLL_RECORDS, BATCH_BYTES // max(size, 1)))
 
 
 def headers_of(message: Message) -> Sequence[Header] | None:

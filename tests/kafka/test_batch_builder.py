@@ -8,7 +8,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.kafka import batch_builder
-from parquet_sink.kafka.batch_builder import BATCH_BYTES, BATCH_RECORDS, HEADER_BYTES, BatchBuilder, next_poll
+from parquet_sink.kafka.batch_builder import (
+    BATCH_BYTES,
+    BATCH_RECORDS,
+    HEADER_BYTES,
+    POLL_RECORDS,
+    BatchBuilder,
+    next_poll,
+)
 from parquet_sink.model.records import VALUES_ONLY, Header, RecordBatch, RecordParts
 
 BOTH = RecordParts(keys=True, headers=True)
@@ -162,5 +169,5 @@ def test_large_records_are_asked_for_in_small_numbers() -> None:
     assert after(b"x" * (BATCH_BYTES // 4), None, 1_000) == 4
     assert after(None, b"x" * (BATCH_BYTES // 4), 1_000) == 4
     assert after(b"x" * (2 * BATCH_BYTES), None, 1_000) == 1
-    assert after(None, None, 1_000) == 4_000
-    assert after(b"x", None, 19_000) == BATCH_RECORDS
+    assert after(None, None, 100) == 400
+    assert after(b"x", None, 19_000) == POLL_RECORDS
