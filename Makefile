@@ -16,7 +16,7 @@ READY := $(VENV)/ready
 demo: jars ## see it work: broker, target, an order stream, the sink, and the proof
 	$(BIN)/parquet-sink demo $(ARGS)
 
-unit: $(READY) ## unit tests only: no network, no Java; under two minutes
+unit: $(READY) ## unit tests only: no network, no Java; about two minutes on 2 cores
 	$(BIN)/python -m pytest -n 2 tests $(ARGS)
 
 test: jars ## unit and integration tests

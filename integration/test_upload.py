@@ -52,7 +52,7 @@ PATIENCE = {field.name for field in fields(RetrySettings)}
 def retry_for(**more: object) -> RetrySettings:
     """Three attempts in eight seconds; what is no matter of patience is passed over."""
     quick = RetrySettings(max_retries=3, retry_interval_ms=1, put_timeout_ms=8_000)
-    return replace(quick, **{name: value for name, value in more.items() if name in PATIENCE})  # type: ignore[arg-type]
+    return replace(quick, **{name: value for name, value in more.items() if name in PATIENCE})
 
 
 def settings_for(endpoint: str, **more: object) -> PushSettings:
@@ -64,7 +64,7 @@ def settings_for(endpoint: str, **more: object) -> PushSettings:
         connect_timeout_ms=2_000,
         response_timeout_ms=400,
     )
-    return replace(quick, **{name: value for name, value in more.items() if name not in PATIENCE})  # type: ignore[arg-type]
+    return replace(quick, **{name: value for name, value in more.items() if name not in PATIENCE})
 
 
 def deliver(endpoint: str, file: FinishedFile, **more: object) -> Receipt:
@@ -544,7 +544,7 @@ def through(port: int, kind: str = "HTTP", *, signed_in: bool = True, password: 
         port,
         kind,
         USER if signed_in else None,
-        Secret(password) if signed_in else None,  # type: ignore[arg-type]
+        Secret(password) if signed_in else None,
     )
 
 
