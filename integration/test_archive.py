@@ -20,7 +20,8 @@ pytestmark = pytest.mark.xdist_group("archive")
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of this machine's archive, which is made if need be, in a cache folder of the test's own."""
-    original = make_archive.make()
+    command = [sys.executable, "-m", "parquet_sink.spark.make_archive"]  # by itself: it starts a Spark of its own
+    original = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True).stdout.strip()
     monkeypatch.setenv("PARQUET_SINK_CACHE", str(tmp_path))
     return Path(shutil.copy(original, tmp_path))
 
@@ -50,8 +51,8 @@ def test_the_archive_that_was_made_is_used(made: Path, tmp_path: Path) -> None:
     """Java maps it: it was made for this Java, these jars and these options."""
     assert make_archive.make() == made
     maps, log = start(tmp_path)
-    assert str(made) in maps
-    assert log == ""
+    assert str(made) in maps, log
+    assert "archive" not in log
 
 
 def test_a_start_goes_without_a_damaged_archive(made: Path, tmp_path: Path) -> None:

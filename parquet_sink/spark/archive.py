@@ -1,9 +1,9 @@
 """Java's classes of a start in one file, which Java maps instead of reading, checking and linking them anew.
 
 It is made by `make_archive`. It lives in the user's cache folder (PARQUET_SINK_CACHE) and belongs to one Java and one
-set of jars; which, and what it holds, its name tells. A start takes it if it is there and whole, and never makes it or
-waits for it. Java looks once more whether it fits, and goes without otherwise. PARQUET_SINK_JAVA_ARCHIVE=off goes
-without in any case.
+installation of Spark; which, and what it holds, its name tells. A start takes it if it is there and whole, and never
+makes it or waits for it. Java looks once more whether it fits, and goes without otherwise.
+PARQUET_SINK_JAVA_ARCHIVE=off goes without in any case.
 """
 
 import hashlib
@@ -36,9 +36,12 @@ def options(archive: Path) -> str:
     return f'"-XX:SharedArchiveFile={archive}" {FIXED_OPTIONS}'
 
 
-def key(java: str, jars: Iterable[tuple[str, int]], java_options: str) -> str:
-    """Of an archive for a Java (what `java -version` says), jars (name, size in bytes), and Java's options."""
-    lines = [java, java_options, *(f"{name} {size}" for name, size in sorted(jars))]
+def key(java: str, jars: Iterable[tuple[str, int, int]], java_options: str) -> str:
+    """Of an archive for a Java (what `java -version` says), jars (path, bytes, seconds of change), and Java's options.
+
+    Java itself refuses an archive when a jar has another path, size or time of change than when it was made.
+    """
+    lines = [java, java_options, *(f"{path} {size} {changed}" for path, size, changed in sorted(jars))]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
@@ -86,9 +89,10 @@ COMMAND: Final = "python -m parquet_sink.spark.make_archive"
 
 def key_of(java_options: str, environment: Mapping[str, str]) -> str:
     """The key of the archive for the Java and the jars of this machine. Raises SetupError, OSError."""
-    jars = Path(_find_spark_home(), "jars").glob("*.jar")
+    jars = Path(_find_spark_home(), "jars").resolve().glob("*.jar")
     java, _ = version_text(find_java(environment))
-    return key(java, ((jar.name, jar.stat().st_size) for jar in jars), _of_java(java_options))
+    known = ((str(jar), jar.stat()) for jar in jars)
+    return key(java, ((jar, stat.st_size, int(stat.st_mtime)) for jar, stat in known), _of_java(java_options))
 
 
 def _of_java(java_options: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 from parquet_sink.errors import SetupError
 from parquet_sink.spark import archive, make_archive
 
-JARS = [("a.jar", 10), ("b.jar", 20)]
+JARS = [("/s/a.jar", 10, 5), ("/s/b.jar", 20, 5)]
 
 
 @pytest.fixture
@@ -35,13 +35,15 @@ def test_the_order_of_jars_does_not_matter_to_the_key() -> None:
     [
         ("17.0.2", JARS, "-Xmx1m"),
         ("17.0.1", JARS[:1], "-Xmx1m"),
-        ("17.0.1", [("a.jar", 11), ("b.jar", 20)], "-Xmx1m"),
-        ("17.0.1", [("a.jar", 10), ("c.jar", 20)], "-Xmx1m"),
+        ("17.0.1", [("/s/a.jar", 11, 5), ("/s/b.jar", 20, 5)], "-Xmx1m"),
+        ("17.0.1", [("/s/a.jar", 10, 6), ("/s/b.jar", 20, 5)], "-Xmx1m"),
+        ("17.0.1", [("/s/a.jar", 10, 5), ("/s/c.jar", 20, 5)], "-Xmx1m"),
+        ("17.0.1", [("/t/a.jar", 10, 5), ("/t/b.jar", 20, 5)], "-Xmx1m"),
         ("17.0.1", JARS, "-XX:+UseG1GC"),
     ],
 )
-def test_another_java_has_another_archive(java: str, jars: list[tuple[str, int]], options: str) -> None:
-    """So has another set of jars, a jar of another size, and Java with other options."""
+def test_another_java_has_another_archive(java: str, jars: list[tuple[str, int, int]], options: str) -> None:
+    """So has another set of jars, a jar of another size, time or folder, and Java with other options."""
     assert archive.key(java, jars, options) != archive.key("17.0.1", JARS, "-Xmx1m")
 
 
