@@ -1,4 +1,4 @@
-"""Transforms of fields: exact for one record, columns where there are some, and whatever fails is told record by record."""
+"""Transforms of fields: exact for one record, columns where there are some, failures told one by one."""
 
 from dataclasses import replace
 from typing import Any
