@@ -2,7 +2,8 @@
 
 An example is a row of fenced blocks: settings (`properties`), records (`input`, `hex`), each after the schema that they
 are written with (`avro`, `connect`, `schema`, `json-schema`), with their `keys` (`json` or `text`) and `headers` (one
-object for each record), and what comes of it (`rows`, `columns`, `error`, `unmatched`). It ends where the next block of settings, schema or records follows a result.
+object for each record), and what comes of it (`rows`, `columns`, `error`, `unmatched`). It ends where the next block of
+settings, schema or records follows a result.
 """
 
 import json
@@ -252,7 +253,13 @@ def run(example: Example) -> dict[str, list[str]]:
     settings, registered = to_settings(example), Registered()
     values = [value for written in example.written for value in to_values(written, registered)]
     block = RecordBatch.of(
-        "orders", 3, range(len(values)), [1_700_000_000_000] * len(values), values, to_keys(example), to_headers(example)
+        "orders",
+        3,
+        range(len(values)),
+        [1_700_000_000_000] * len(values),
+        values,
+        to_keys(example),
+        to_headers(example),
     )
     transforms = chain_for(settings.transforms, settings.key)
     shaper = Shaper(settings.shape, None, to_decoder(settings.value, registered), transforms)
