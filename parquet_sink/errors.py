@@ -18,6 +18,8 @@
         │   └── TopicGone        a topic is not there, or not any more: make it, or correct the connector's topics
         ├── RegistryFailed       the schema registry refused or stayed away
         │   └── RegistryAway     no answer in time, or trouble of its own; it may come back
+        ├── TransformFailed      a transform could not do its work, and no record is to blame
+        │   └── RetryLater       what a transform needs is away; it may come back
         ├── StorageFailed        the folder for temporary files cannot be used
         ├── MachineBusy          Spark could not start a process in time; it may the next time
         └── Defect               nobody raised it on purpose: a lost worker, a full heap, a bug
@@ -168,6 +170,17 @@ class RegistryAway(RegistryFailed):
     """No registry answered in time, or only with trouble of its own; nothing is lost meanwhile."""
 
     reaction = Reaction(Restart.REGISTRY, passes=True)
+
+
+class TransformFailed(ConnectorError):
+    """A transform or predicate failed, and no record is to blame; the message names it by its name in the file."""
+
+
+class RetryLater(TransformFailed):
+    """Raised by a transform when what it needs is away and may come back: the same records are tried again.
+
+    How long and how often is in errors.retry.timeout and errors.retry.delay.max.ms.
+    """
 
 
 class StorageFailed(ConnectorError):

@@ -2,13 +2,15 @@
 
 Each room that has plug-ins says what one must have (a protocol) and makes a `Kind` of it. A plug-in is found by its
 full name, by a short name as Kafka Connect derives it (`EmsSinkConnector` and `EmsSink` of
-`com.celonis.kafka.connect.ems.sink.EmsSinkConnector`), or by whatever name its entry point has. Nothing is imported
-before it is asked for, and installed packages are looked through only for a name that is not built in.
+`com.celonis.kafka.connect.ems.sink.EmsSinkConnector`), by whatever name its entry point has, or, where a kind takes
+it, as `package.module.Class`. Nothing is imported before it is asked for, and installed packages are looked through
+only for a name that is not built in.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Final, Generic, TypeVar
 
 from parquet_sink.config.report import did_you_mean, printable, quoted
@@ -16,13 +18,30 @@ from parquet_sink.config.report import did_you_mean, printable, quoted
 T = TypeVar("T")
 
 CONNECTORS: Final = "parquet_sink.connectors"
+TRANSFORMS: Final = "parquet_sink.transforms"
+PREDICATES: Final = "parquet_sink.predicates"
+CONVERTERS: Final = "parquet_sink.converters"
+_CONNECT: Final = "org.apache.kafka.connect.transforms"
+_TRANSFORM: Final = "parquet_sink.transform"
+
+
+def _sides(name: str, path: str) -> Mapping[str, str]:
+    """A class of Kafka Connect that works on values or on keys: its two names."""
+    return {f"{_CONNECT}.{name}${side}": f"{_TRANSFORM}.{path}" for side in ("Value", "Key")}
+
+
 BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
     CONNECTORS: {
         "parquet_sink.EmsSink": "parquet_sink.connectors.ems.sink:EmsSink",
         "com.celonis.kafka.connect.ems.sink.EmsSinkConnector": "parquet_sink.connectors.ems.sink:EmsSink",
-    }
+    },
+    TRANSFORMS: {},
+    PREDICATES: {},
+    CONVERTERS: {},
 }
-"""By group and name, where the object is: what pyproject.toml declares, too; so a checkout works without installing."""
+"""By group and name, where the object is. Connectors are what pyproject.toml declares, too; so a checkout works without
+installing.
+"""
 
 
 class PluginUnusable(ValueError):
@@ -31,27 +50,44 @@ class PluginUnusable(ValueError):
 
 @dataclass(frozen=True)
 class Kind(Generic[T]):
-    """One kind of plug-in. group: of entry points. what: for messages. suffix: what a short name may leave out.
+    """One kind of plug-in. group: of entry points. what: for messages. suffixes: what short names may leave out.
 
-    protocol: what a plug-in must have; a runtime-checkable protocol.
+    protocol: what a plug-in must have; a runtime-checkable protocol. called: a class is the plug-in itself, and made
+    by who found it; else it is made here, without arguments. by_path: `package.module.Class` is a name, too, with
+    what may stand behind `$`.
     """
 
     group: str
     what: str
-    suffix: str
+    suffixes: tuple[str, ...]
     protocol: type[T]
+    called: bool = False
+    by_path: bool = False
+
+
+@dataclass(frozen=True)
+class Located:
+    """A plug-in that is there. path: `module:attribute`."""
+
+    full_name: str
+    path: str
 
 
 def find(kind: Kind[T], name: str) -> T:
-    """The plug-in of a full name, a short name or an entry point. Raises PluginUnusable."""
-    built_in = BUILT_IN.get(kind.group, {})
-    paths = _matching(kind, name, built_in) or _matching(kind, name, installed(kind))
-    if not paths:
-        raise PluginUnusable(_unknown(kind, name))
+    """The plug-in of a full name, a short name, an entry point or a path. Raises PluginUnusable."""
+    return load(kind, locate(kind, name))
+
+
+def locate(kind: Kind[Any], name: str) -> Located:
+    """Where the plug-in of a name is, without loading it. Raises PluginUnusable."""
+    paths = _matching(kind, name, BUILT_IN.get(kind.group, {})) or _matching(kind, name, installed(kind))
     if len(set(paths.values())) > 1:
         raise PluginUnusable(f"{quoted(name)} stands for {' and '.join(sorted(paths))}; write one of them in full.")
-    full_name, path = next(iter(paths.items()))
-    return _load(kind, full_name, path)
+    if paths:
+        return Located(*next(iter(paths.items())))
+    if kind.by_path and (path := _import_path(name)) is not None:
+        return Located(name, path)
+    raise PluginUnusable(_unknown(kind, name))
 
 
 def names(kind: Kind[Any]) -> tuple[str, ...]:
@@ -71,8 +107,9 @@ def short_names(kind: Kind[Any], name: str) -> Iterator[str]:
     """The names that Kafka Connect would take for a class, too: the last part, and that without its suffix."""
     simple = name.rpartition(".")[2]
     yield simple
-    if simple.removesuffix(kind.suffix):
-        yield simple.removesuffix(kind.suffix)
+    for suffix in kind.suffixes:
+        if simple.endswith(suffix) and simple != suffix:
+            yield simple.removesuffix(suffix)
 
 
 def _matching(kind: Kind[Any], name: str, known: Mapping[str, str]) -> dict[str, str]:
@@ -80,6 +117,22 @@ def _matching(kind: Kind[Any], name: str, known: Mapping[str, str]) -> dict[str,
     if name in known:
         return {name: known[name]}
     return {full: path for full, path in known.items() if name in short_names(kind, full)}
+
+
+def _import_path(name: str) -> str | None:
+    """`package.module.Class$Key` as `package.module:Class`; None when there is no such module."""
+    module, _, attribute = name.partition("$")[0].rpartition(".")
+    if not (attribute.isidentifier() and module and all(part.isidentifier() for part in module.split("."))):
+        return None
+    try:
+        there = find_spec(module) is not None
+    except Exception:  # noqa: BLE001 - its package is not there, or fails when it is imported: loading tells how
+        there = _top_level_is_there(module)
+    return f"{module}:{attribute}" if there else None
+
+
+def _top_level_is_there(module: str) -> bool:
+    return find_spec(module.partition(".")[0]) is not None
 
 
 def _unknown(kind: Kind[Any], name: str) -> str:
@@ -92,14 +145,15 @@ def _unknown(kind: Kind[Any], name: str) -> str:
     )
 
 
-def _load(kind: Kind[T], name: str, path: str) -> T:
-    """The object at `module:attribute`, made when it is a class. Raises PluginUnusable."""
+def load(kind: Kind[T], located: Located) -> T:
+    """The object there, made when it is a class and its kind says so. Raises PluginUnusable."""
+    name, path = located.full_name, located.path
     module, _, attribute = path.partition(":")
     try:
         found: Any = import_module(module)
         for step in attribute.split("."):
             found = getattr(found, step)
-        made = found() if isinstance(found, type) else found
+        made = found() if isinstance(found, type) and not kind.called else found
     except Exception as error:  # whatever another's code raises, the file that names it is told
         reason = f"{type(error).__name__}: {error}"
         raise PluginUnusable(

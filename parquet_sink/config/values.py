@@ -1,7 +1,7 @@
 """From texts to typed values, by the table of keys."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from parquet_sink.config.key import Key, Type, Value
@@ -85,13 +85,14 @@ class Values:
 NOTHING = Values({}, (), {})
 
 
-def read(table: Iterable[Key], resolved: Resolved, report: Report) -> Values:
+def read(table: Collection[Key], resolved: Resolved, report: Report) -> Values:
     """Parse and check every key of the table; what is wrong goes to the report, in the table's order.
 
-    A blank text counts as absent. Keys that stand for a prefix are not parsed.
+    A blank text counts as absent, but for verbatim keys. Keys that stand for a prefix are not parsed.
     """
     values: dict[str, Value] = {}
-    given = {name for name, text in resolved.values.items() if text.strip()}
+    verbatim = {key.name for key in table if key.verbatim}
+    given = {name for name, text in resolved.values.items() if text.strip() or name in verbatim}
     for key in table:
         if key.is_prefix:
             continue
@@ -106,7 +107,8 @@ def read(table: Iterable[Key], resolved: Resolved, report: Report) -> Values:
 def _read_key(key: Key, resolved: Resolved, report: Report) -> Value:
     shown = "It" if key.secret else quoted(resolved.shown[key.name].strip())
     try:
-        value = _parse(key, resolved.values[key.name].strip(), shown)
+        text = resolved.values[key.name]
+        value = _parse(key, text if key.verbatim else text.strip(), shown)
     except ValueError as error:
         if key.other_choice:
             report.warn(key.name, f"{error} It is read as {key.other_choice}.")

@@ -32,7 +32,7 @@ class ConnectorClass(Protocol):
         """What the runtime runs, from values about which there was no problem."""
 
 
-CONNECTOR_CLASSES: Final[Kind[ConnectorClass]] = Kind(CONNECTORS, "connector class", "Connector", ConnectorClass)  # type: ignore[type-abstract]
+CONNECTOR_CLASSES: Final[Kind[ConnectorClass]] = Kind(CONNECTORS, "connector class", ("Connector",), ConnectorClass)  # type: ignore[type-abstract]
 
 
 def find_class(name: str = DEFAULT_CLASS) -> ConnectorClass:
