@@ -20,7 +20,8 @@
         │   └── RegistryAway     no answer in time, or trouble of its own; it may come back
         ├── TransformFailed      a transform could not do its work, and no record is to blame
         │   └── RetryLater       what a transform needs is away; it may come back
-        ├── StorageFailed        the folder for temporary files cannot be used
+        ├── StorageFailed        a folder of ours cannot be used
+        │   └── ParkedFull       what was passed over takes all the room it may: mend the cause and replay it
         ├── MachineBusy          Spark could not start a process in time; it may the next time
         └── Defect               nobody raised it on purpose: a lost worker, a full heap, a bug
 
@@ -185,6 +186,10 @@ class RetryLater(TransformFailed):
 
 class StorageFailed(ConnectorError):
     """A local file could not be made, written, read or verified."""
+
+
+class ParkedFull(StorageFailed):
+    """A record that is to be passed over cannot be kept, because parked records take all the room they may."""
 
 
 class MachineBusy(ConnectorError):

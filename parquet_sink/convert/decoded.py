@@ -73,13 +73,14 @@ class Inferred:
 
     positions: as in `Typed`. rows: structs, none null, with fields of int64, float64, bool, string, null and structs of
     these; a field that a record lacks is null, like one that it has as null. tree: the record at an index of `rows`.
-    has_lists: text may be the JSON text of a list, of a record that `Reading.rewrite` has passed.
+    lists: fields that may be lists, or hold some below: their text may be the JSON text of a list, of a record that
+    `Reading.rewrite` has passed; where lists are discarded, they are null.
     """
 
     positions: pa.Int64Array
     rows: pa.StructArray
     tree: Callable[[int], Tree]
-    has_lists: bool = False
+    lists: frozenset[str] = frozenset()
 
 
 Piece = Typed | Trees | Inferred

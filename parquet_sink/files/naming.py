@@ -17,6 +17,7 @@ MARKER_FILE: Final = ".parquet-sink"
 LOCK_FILE: Final = ".lock"
 CLAIMS_FOLDER: Final = ".claims"
 STATE_FILE: Final = ".state.db"
+PARKED_FOLDER: Final = ".parked"
 
 _OWN_NAME: Final = re.compile(r"parquet-sink-[0-9a-f]{32}-[0-9]{6}\.parquet\.part")
 
@@ -70,6 +71,11 @@ def partition_folder(base: str, connector: str, topic: str, partition: int) -> s
 def claim_file(base: str, connector: str, topic: str, partition: int) -> str:
     """Lock file of one topic-partition, beside its folder and not in it: kept files are there for people to read."""
     return str(PurePath(connector_folder(base, connector)) / CLAIMS_FOLDER / f"{component(topic)}-{partition}")
+
+
+def parked_folder(base: str, connector: str) -> str:
+    """Folder of a connector's parked records where none is configured: no topic's folder is called so."""
+    return str(PurePath(connector_folder(base, connector)) / PARKED_FOLDER)
 
 
 def attempt_name(attempt: str, number: int) -> str:

@@ -92,7 +92,25 @@ class BatchBuilder:
         del self._messages[:count], self._values[:count], self._keys[:count], self._headers[:count]
         offsets = list(map(message_offset, messages))
         stamps = [ms if kind else 0 for kind, ms in map(Message.timestamp, messages)]
-        return RecordBatch.of(self._topic, self._partition, offsets, stamps, values, keys, headers)
+        source = KeptMessages(messages) if self._parts.single else None
+        return RecordBatch.of(self._topic, self._partition, offsets, stamps, values, keys, headers, source)
+
+
+class KeptMessages:
+    """A `RecordSource`: the messages of a batch as the client gave them. Each has its value once more, in memory."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self._messages = messages
+        self._headers: dict[int, tuple[Header, ...] | None] = {}
+
+    def key(self, index: int) -> bytes | None:
+        return _key(self._messages[index])
+
+    def headers(self, index: int) -> tuple[Header, ...] | None:
+        if index not in self._headers:
+            found = headers_of(self._messages[index])
+            self._headers[index] = None if found is None else tuple(found)
+        return self._headers[index]
 
 
 def next_poll(messages: Sequence[Message], asked: int) -> int:

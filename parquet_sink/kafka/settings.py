@@ -22,6 +22,20 @@ class KafkaSettings:
 
 
 @dataclass(frozen=True)
+class DeadLetterSettings:
+    """Where records go that have no row. producer, admin: settings of the clients, with Java's names.
+
+    replication_factor: of the topic, where it is made. context: whether headers tell why a record is there.
+    """
+
+    topic: str
+    replication_factor: int = 3
+    context: bool = False
+    producer: Mapping[str, str | Secret] = field(default_factory=dict)
+    admin: Mapping[str, str | Secret] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class FlushSettings:
     """When a topic-partition is due, and when a file is full."""
 

@@ -4,9 +4,9 @@ Batches of records are what the reading thread of a Spark task hands to the one 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate, chain
-from typing import Final
+from typing import Final, Protocol
 
 import pyarrow as pa
 
@@ -19,16 +19,30 @@ HEADERS: Final = pa.list_(pa.field("element", pa.struct(_HEADER_FIELDS)))
 
 @dataclass(frozen=True)
 class RecordParts:
-    """What of a record is read beside its offset, timestamp and value. `a | b`: what either asks for."""
+    """What of a record is read beside its offset, timestamp and value. `a | b`: what either asks for.
+
+    keys, headers: of all records. single: of single records, by `RecordBatch.source`, which costs those alone.
+    """
 
     keys: bool = False
     headers: bool = False
+    single: bool = False
 
     def __or__(self, other: "RecordParts") -> "RecordParts":
-        return RecordParts(self.keys or other.keys, self.headers or other.headers)
+        return RecordParts(self.keys or other.keys, self.headers or other.headers, self.single or other.single)
 
 
 VALUES_ONLY: Final = RecordParts()
+
+
+class RecordSource(Protocol):
+    """Gives what was not read of all records of a batch. index: which record of the batch."""
+
+    def key(self, index: int) -> bytes | None: ...
+
+    def headers(self, index: int) -> tuple[Header, ...] | None:
+        """None when they cannot be read, because a name is not UTF-8."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -40,7 +54,8 @@ class RecordBatch:
     had them; null is a tombstone. keys: likewise; null is no key. headers: of type HEADERS, for each record its headers
     in their order, names may repeat, values may be null; the list is empty where there are none, and null where they
     cannot be read because a name is not UTF-8. keys and headers are None as a whole when they were not asked for. All
-    have one entry per record; together the values, and the keys, stay below 2 GiB.
+    have one entry per record; together the values, and the keys, stay below 2 GiB. source: gives keys and headers of
+    single records, if that was asked for.
     """
 
     topic: str
@@ -50,6 +65,7 @@ class RecordBatch:
     values: pa.BinaryArray
     keys: pa.BinaryArray | None = None
     headers: pa.ListArray | None = None
+    source: RecordSource | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         arrays = {"timestamps": self.timestamps, "values": self.values, "keys": self.keys, "headers": self.headers}
@@ -64,9 +80,18 @@ class RecordBatch:
     def __len__(self) -> int:
         return len(self.offsets)
 
+    def key_of(self, index: int) -> bytes | None:
+        """The key of one record; None when it has none, or none was asked for."""
+        if self.keys is None:
+            return None if self.source is None else self.source.key(index)
+        key: bytes | None = self.keys[index].as_py()
+        return key
+
     def headers_of(self, index: int) -> tuple[Header, ...] | None:
         """The headers of one record; None when they were not asked for, or cannot be read."""
-        found = None if self.headers is None else self.headers[index].as_py()
+        if self.headers is None:
+            return None if self.source is None else self.source.headers(index)
+        found = self.headers[index].as_py()
         return None if found is None else tuple((one["key"], one["value"]) for one in found)
 
     @classmethod
@@ -79,6 +104,7 @@ class RecordBatch:
         values: Sequence[bytes | None],
         keys: Sequence[bytes | None] | None = None,
         headers: Sequence[Sequence[Header] | None] | None = None,
+        source: RecordSource | None = None,
     ) -> "RecordBatch":
         """A batch from one entry per record. Raises ValueError when lengths differ or something exceeds 2 GiB."""
         where = f"RecordBatch of topic {topic}, topic-partition {partition}"
@@ -90,6 +116,7 @@ class RecordBatch:
             _binary(values, f"{where}: the values"),
             None if keys is None else _binary(keys, f"{where}: the keys"),
             None if headers is None else _header_lists(headers, f"{where}: the headers"),
+            source,
         )
 
 

@@ -50,7 +50,7 @@ class RangeFlush:
         self.planned, self.ended = planned, False
         self._progress = RangeProgress(planned, planned.start)
         self._uploader, self._commit_records = uploader, settings.flush.commit_records
-        self._policy, self._untried = steps.policy, True
+        self._policy, self._untried, self._asked = steps.policy, True, False
         attempt = uuid.uuid4().hex
         base, name = settings.files.tmp_dir, settings.name
         self._connector = name
@@ -113,6 +113,7 @@ class RangeFlush:
         """Has the policy decide, but about what an earlier attempt at the range had set aside for good."""
         if rejected.offset < self.planned.accepted:
             return
+        self._asked = True
         decision = self._policy.decide(rejected)
         if isinstance(decision, SetAside):
             self._progress.set_aside(rejected.offset)
@@ -141,11 +142,13 @@ class RangeFlush:
 
     def acknowledge(self) -> None:
         """Has what was set aside kept for good; where that fails, nothing from the first such record on is accepted."""
-        if self._progress.set_aside_from is None:
+        if not self._asked:
             return
         try:
             self._policy.flush(self.planned)
         except ConnectorError as error:
+            if self._progress.failure is not None:
+                log.warning("connector %s: what was set aside is not kept: %s", self._connector, error)
             self._progress.not_kept = error.failure()
 
     def abandon(self) -> None:

@@ -39,7 +39,7 @@ class RejectPolicy(Protocol):
 
     @property
     def needs(self) -> RecordParts:
-        """What of a record it looks at beside its value; it is read of all records."""
+        """What of a record it looks at beside its value. `single` is all that is needed for rejected records."""
         ...
 
     def decide(self, rejected: Rejected) -> Stop | SetAside:
@@ -52,8 +52,13 @@ class RejectPolicy(Protocol):
     def flush(self, planned: PlannedRange) -> None:
         """Returns when all records of this range that were set aside are kept for good. Raises ConnectorError if not.
 
-        Called once for each range that had any, after its last record, also when the range did not end well.
+        Called once for each range of which a record was asked about, after its last record, also when the range did
+        not end well.
         """
+        ...
+
+    def close(self) -> None:
+        """The task has ended, well or not; nothing is asked any more. Raises nothing."""
         ...
 
 
@@ -69,3 +74,6 @@ class StopAtRejected:
 
     def flush(self, planned: PlannedRange) -> None:
         """There is nothing to wait for."""
+
+    def close(self) -> None:
+        """There is nothing to let go of."""

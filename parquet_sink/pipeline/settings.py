@@ -6,9 +6,25 @@ from hashlib import sha256
 from parquet_sink import __version__
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.files.settings import FileSettings
-from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
+from parquet_sink.kafka.settings import DeadLetterSettings, FlushSettings, KafkaSettings
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.targets.settings import RetrySettings, TargetSettings
+
+
+@dataclass(frozen=True)
+class ErrorSettings:
+    """What becomes of records that have no row, and of files that the target refuses.
+
+    invalid_records, refused_files: whether they are passed over; else the connector fails. What is passed over is set
+    aside: in the dead-letter topic, if there is one. log: a log line tells of each, as far as there are not too many;
+    log_content: with key, value and headers.
+    """
+
+    invalid_records: bool = False
+    refused_files: bool = False
+    dead_letters: DeadLetterSettings | None = None
+    log: bool = False
+    log_content: bool = False
 
 
 @dataclass(frozen=True)
@@ -28,6 +44,7 @@ class SinkSettings:
     value: ConverterSettings = field(default_factory=ConverterSettings)
     key: ConverterSettings | None = None
     retry: RetrySettings = field(default_factory=RetrySettings)
+    errors: ErrorSettings = field(default_factory=ErrorSettings)
     registry_patience_ms: int = 0
     registry_pause_ms: int = 60_000
     stop_timeout_ms: int = 30_000
@@ -37,4 +54,5 @@ class SinkSettings:
         """Stands for the settings, and the version, that the files of a range depend on."""
         limits = (self.flush.commit_size_bytes, self.flush.commit_records)
         parts = (*limits, self.files.codec, self.files.row_group_size_bytes)
-        return sha256(repr((__version__, self.shape, self.value, *parts)).encode()).hexdigest()
+        described = (__version__, self.shape, self.value, *parts, self.errors.invalid_records)
+        return sha256(repr(described).encode()).hexdigest()

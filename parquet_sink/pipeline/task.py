@@ -61,6 +61,7 @@ class TaskFlush:
 
     def run(self, ranges: Sequence[PlannedRange]) -> tuple[RangeOutcome, ...]:
         """Reads all ranges, waits for all uploads. A defect is raised, after local files are thrown away."""
+        steps: RecordSteps | None = None
         try:
             steps = self._steps() if ranges else RecordSteps()
             with ReadAhead(ranges, partial(self._read, steps.needs)) as reading:
@@ -79,6 +80,8 @@ class TaskFlush:
         finally:
             for flush in self._flushes.values():
                 flush.release()
+            if steps is not None:
+                steps.policy.close()
         outcomes = tuple(
             flush.outcome([one for one in receipts if (one.topic, one.partition) == key])
             for key, flush in self._flushes.items()

@@ -46,9 +46,12 @@ LONGEST_TEXT = 2**30
 class PieceShaper:
     """One per topic and Spark task."""
 
-    def __init__(self, settings: ShapeSettings, reserved: frozenset[str]) -> None:
-        """reserved: names that payload columns may not have (see `metadata.names`)."""
-        self._settings, self._reserved = settings, reserved
+    def __init__(self, settings: ShapeSettings, reserved: frozenset[str], *, transformed: bool = False) -> None:
+        """reserved: names that payload columns may not have (see `metadata.names`).
+
+        transformed: the decoder could not `rewrite` what is in lists, because records are changed after it.
+        """
+        self._settings, self._reserved, self._transformed = settings, reserved, transformed
         self._obfuscator: FieldObfuscator | None = None
         if settings.obfuscation is not None:
             self._obfuscator = FieldObfuscator(settings.obfuscation, settings.flatten)
@@ -119,13 +122,15 @@ class PieceShaper:
 
     def _inferred_columns(self, piece: Inferred) -> inferred.InferredColumns | None:
         """Steps 2, 4 and 5 for all records at once, None when each must be judged by itself."""
+        if piece.lists and self._transformed and self.rewrites_lists:
+            return None
         try:
             rows = self._typed_named(piece.rows)
         except InvalidValue:
             return None
         read: dict[str, pa.Array] | None = dict(zip((field.name for field in rows.type), rows.flatten(), strict=True))
         if self._obfuscator is not None and read is not None:
-            read = self._obfuscator.columns(read, lists_as_text=piece.has_lists)
+            read = self._obfuscator.columns(read, lists_as_text=bool(piece.lists))
         if read is None:
             return None
         make = inferred.flat if self._settings.flatten else inferred.nested

@@ -56,29 +56,28 @@ class Records:
     """The records of a batch that have a value, or all with tombstones=True. Positions count these."""
 
     def __init__(self, batch: RecordBatch, *, tombstones: bool = False) -> None:
-        self._batch = batch if tombstones or not batch.values.null_count else _where(batch, batch.values.is_valid())
-        self.partition = batch.partition
-        self.offsets, self.timestamps, self.values = self._batch.offsets, self._batch.timestamps, self._batch.values
+        self._batch, self.partition = batch, batch.partition
+        self._places: pa.UInt64Array | None = None
+        """Where in the batch its records are; None: where they are here."""
+        self.offsets, self.timestamps, self.values = batch.offsets, batch.timestamps, batch.values
+        if not tombstones and batch.values.null_count:
+            valid = batch.values.is_valid()
+            self._places = pc.indices_nonzero(valid)
+            self.offsets, self.timestamps, self.values = (one.filter(valid) for one in self._columns)
 
     def __len__(self) -> int:
         return len(self.offsets)
 
     def rejected(self, index: int, stage: Stage, reason: str) -> Rejected:
         """One record as a rejected one."""
-        batch = self._batch
-        key = None if batch.keys is None else batch.keys[index].as_py()
-        return Rejected(
-            *(batch.topic, batch.partition, batch.offsets[index].as_py(), stage, reason),
-            *(key, batch.values[index].as_py(), batch.headers_of(index), batch.timestamps[index].as_py()),
-        )
+        batch, place = self._batch, index if self._places is None else self._places[index].as_py()
+        offset, timestamp_ms, value = (one[index].as_py() for one in self._columns)
+        key, headers = batch.key_of(place), batch.headers_of(place)
+        return Rejected(batch.topic, batch.partition, offset, stage, reason, key, value, headers, timestamp_ms)
 
-
-def _where(batch: RecordBatch, mask: pa.BooleanArray) -> RecordBatch:
-    keys, headers = (None if array is None else array.filter(mask) for array in (batch.keys, batch.headers))
-    return RecordBatch(
-        *(batch.topic, batch.partition, batch.offsets.filter(mask), batch.timestamps.filter(mask)),
-        *(batch.values.filter(mask), keys, headers),
-    )
+    @property
+    def _columns(self) -> tuple[pa.Int64Array, pa.Int64Array, pa.BinaryArray]:
+        return self.offsets, self.timestamps, self.values
 
 
 def to_run(

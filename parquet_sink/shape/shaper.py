@@ -49,16 +49,16 @@ class Shaper:
         decoder: of the connector's converter; None for JSON without a schema. transforms: between it and what follows.
         """
         self._settings = settings
-        self._pieces = PieceShaper(settings, metadata.names(settings))
+        self._pieces = PieceShaper(settings, metadata.names(settings), transformed=transforms is not None)
         self._keys = PrimaryKeys(settings)
         learned = LearnedSchema.restored(known, settings)
         self._topic = TopicColumns(learned.columns)
+        self._transforms = transforms
         self._decoder: Decoder = json.decoder() if decoder is None else decoder
         self._learning: LearningDecoder | None = None
         """The decoder, if it learns."""
         if isinstance(self._decoder, LearningDecoder):
             self._decoder = self._learning = self._decoder.for_topic(self._reading(), learned.decoder)
-        self._transforms = transforms
 
     @property
     def known(self) -> pa.Schema | None:
@@ -114,7 +114,7 @@ class Shaper:
             as_trees=settings.chunks is not None or settings.explode,
             anything=settings.chunks is not None,
             discard_lists=settings.discard_collections,
-            rewrite=pieces.rewrite if pieces.rewrites_lists else None,
+            rewrite=pieces.rewrite if pieces.rewrites_lists and self._transforms is None else None,
             ignore_case=settings.lowercase,
         )
 

@@ -28,8 +28,8 @@ class DecodedRecords:
     rejected: by position, records that cannot be decoded or transformed; they are not among `positions` any more.
 
     An `Inferred` piece has each record twice, as a row and by `tree`: who changes one changes both in the same way, or
-    takes `as_trees`. Its rows lack lists that are discarded, and with `has_lists` a text may stand for a list, as it
-    will be written; so only who needs no more than scalar fields found there works on them.
+    takes `as_trees`. Where `lists` names a field, its rows lack the list, or a text stands for it, as it will be
+    written; so who needs what is in such a field takes the records one by one.
     """
 
     batch: RecordBatch

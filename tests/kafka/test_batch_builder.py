@@ -171,3 +171,32 @@ def test_large_records_are_asked_for_in_small_numbers() -> None:
     assert after(b"x" * (2 * BATCH_BYTES), None, 1_000) == 1
     assert after(None, None, 100) == 400
     assert after(b"x", None, 19_000) == POLL_RECORDS
+
+
+def test_key_and_headers_of_single_records_come_from_their_messages() -> None:
+    """Only those that are asked for are looked at, once each, and each batch has its own."""
+    messages = [Message(n, b"v" * 1_000, b"k%d" % n, [("n", b"%d" % n)]) for n in range(BATCH_RECORDS)]
+    messages[8_000] = Message(8_000, b"v", None, Exception)
+    builder = BatchBuilder("orders", 0, RecordParts(single=True))
+    builder.add(messages)  # type: ignore[arg-type]
+    batches = [*builder.full(), builder.rest()]
+    assert len(batches) == 3
+    for batch in batches:
+        assert batch is not None
+        assert (batch.keys, batch.headers) == (None, None)
+        offset = batch.offsets[5].as_py()
+        for _ in range(2):
+            assert (batch.key_of(5), batch.headers_of(5)) == (b"k%d" % offset, (("n", b"%d" % offset),))
+        if batch.offsets[0].as_py() <= 8_000 <= batch.offsets[-1].as_py():
+            at = 8_000 - batch.offsets[0].as_py()
+            assert (batch.key_of(at), batch.headers_of(at), batch.headers_of(at)) == (None, None, None)
+    assert sum(message.asked for message in messages) == 4
+
+
+def test_what_nobody_asks_for_is_not_kept() -> None:
+    """Without a source there is no key, and no header."""
+    builder = BatchBuilder("orders", 0)
+    builder.add([Message(0, b"v", b"k", [("a", b"b")])])  # type: ignore[list-item]
+    batch = builder.rest()
+    assert batch is not None
+    assert (batch.source, batch.key_of(0), batch.headers_of(0)) == (None, None, None)

@@ -44,6 +44,7 @@ class Shelf:
     decided: list[Rejected] = field(default_factory=list)
     kept: list[int] = field(default_factory=list)
     raises: bool = False
+    closed: int = 0
     sets_aside = True
 
     def decide(self, rejected: Rejected) -> Stop | SetAside:
@@ -60,6 +61,9 @@ class Shelf:
             raise KafkaFailed("the shelf is away")
         where = (planned.topic, planned.partition)
         self.kept += [one.offset for one in self.decided if (one.topic, one.partition) == where]
+
+    def close(self) -> None:
+        self.closed += 1
 
 
 def with_bad(count: int, *bad: int) -> list[bytes | None]:
@@ -82,6 +86,7 @@ def test_the_range_goes_on_behind_a_record_that_is_set_aside(run: Run, tmp_path:
     assert target.offsets == [offset for offset in range(100, 200) if offset not in shelf.kept]
     assert len(target.files) == 1, "a rejected record ends no file"
     assert left(tmp_path) == []
+    assert shelf.closed == 1
 
 
 def test_a_range_of_nothing_but_rejected_records_needs_no_file(run: Run) -> None:

@@ -153,3 +153,31 @@ def test_few_rejects_among_many_keep_the_rest_together(across: bool) -> None:
     assert len(rejected) == texts.count(b"junk")
     assert sum(run.records for run in runs) == 10_000 - len(rejected)
     assert len(runs) == 1 if across else len(runs) > 50
+
+
+class OnlySome:
+    """A source that has keys and headers of the records at some places, and fails for all others."""
+
+    def __init__(self, *places: int) -> None:
+        self.places = places
+
+    def key(self, index: int) -> bytes:
+        assert index in self.places
+        return b"k%d" % index
+
+    def headers(self, index: int) -> tuple[tuple[str, bytes], ...]:
+        assert index in self.places
+        return (("place", b"%d" % index),)
+
+
+def test_key_and_headers_are_looked_up_for_rejected_records_alone() -> None:
+    """Also behind tombstones, which have no row and are no failure."""
+    given: list[bytes | None] = [b'{"a":1}', None, b"no", b'{"a":2}', None, None, b"[]"]
+    offsets = [10 * at for at in range(7)]
+    block = RecordBatch.of("orders", 3, offsets, offsets, given, source=OnlySome(2, 6))
+    for across in (True, False):
+        _, found = shaped(Shaper(BARE), [block], across)
+        assert [(one.offset, one.timestamp_ms, one.value, one.key, one.headers) for one in found] == [
+            (20, 20, b"no", b"k2", (("place", b"2"),)),
+            (60, 60, b"[]", b"k6", (("place", b"6"),)),
+        ]

@@ -88,7 +88,7 @@ class JsonDecoder:
         promising = not self._odd_ones and len(values) >= FEWEST and self._is_worth_it(size)
         if not (promising and self._read_valid(gathered)):
             self._sorted_out(gathered, size)
-        return gathered.decoded(has_lists=bool(self._profile.lists))
+        return gathered.decoded(frozenset(self._profile.lists))
 
     def _learn_first(self, values: pa.BinaryArray) -> None:
         """Learn from some records, so that a topic's first block may be read at once."""

@@ -87,13 +87,13 @@ class Gathered:
         except InvalidValue as error:
             self.invalid[index] = str(error)
 
-    def decoded(self, *, has_lists: bool) -> Decoded:
-        """Rows as columns, all others as trees. has_lists: see `Inferred`."""
+    def decoded(self, lists: frozenset[str]) -> Decoded:
+        """Rows as columns, all others as trees. lists: see `Inferred`."""
         pieces: list[Piece] = []
         for rows, which in self._by_schema():
             whole = len(which) == len(self.positions)
             positions = self.positions if whole else self.positions.take(pa.array(which))
-            pieces.append(Inferred(positions, rows, self._tree_of(which), has_lists))
+            pieces.append(Inferred(positions, rows, self._tree_of(which), lists))
         together = set(np.concatenate(self._which).tolist()) if self.trees and self._which else set()
         if alone := sorted(self.trees.keys() - together):
             positions = self.positions.take(pa.array(alone, pa.int64()))

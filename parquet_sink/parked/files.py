@@ -1,0 +1,156 @@
+"""One file of parked records: its name, what it says of itself, and how it comes to be, whole or not at all."""
+
+import os
+import re
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from parquet_sink.errors import StorageFailed
+from parquet_sink.files.storage import Purpose, storage_trouble
+from parquet_sink.parked.keys import DIR, MAX_BYTES
+from parquet_sink.parked.table import SCHEMA, metadata_of, place_of
+
+PARKING: Final = Purpose(
+    DIR,
+    MAX_BYTES,
+    "Nothing is lost: what is not parked is still in Kafka, and is read again at the next start.",
+)
+
+_NAME: Final = re.compile(r"parked-([0-9]{6,})\.parquet")
+_UNFINISHED: Final = re.compile(r"\.parked-[0-9]{6,}\.parquet\.[0-9a-f]{32}\.part")
+_DICTIONARIES: Final = ["connector", "topic", "stage", "reason"]
+
+
+@dataclass(frozen=True)
+class ParkedFile:
+    """A file of one topic-partition by its footer. raw_bytes: of its columns before they were compressed."""
+
+    path: str
+    topic: str
+    partition: int
+    rows: int
+    size_bytes: int
+    raw_bytes: int
+    first_offset: int
+    last_offset: int
+
+    def read(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Its records, or some columns of them. Raises OSError or pa.ArrowException."""
+        return pq.ParquetFile(self.path).read(columns=columns)
+
+
+def name_of(number: int) -> str:
+    """The name of a topic-partition's file of this number."""
+    return f"parked-{number:06d}.parquet"
+
+
+def number_in(name: str) -> int | None:
+    """The number in a name that `name_of` may have made, else None."""
+    found = _NAME.fullmatch(name)
+    return None if found is None else int(found[1])
+
+
+def is_unfinished(name: str) -> bool:
+    """Whether a file of this name was being written by `Staged`."""
+    return _UNFINISHED.fullmatch(name) is not None
+
+
+def inspect(path: str) -> ParkedFile | str:
+    """The file by its footer, or why it is none of parked records. Raises FileNotFoundError when it is not there."""
+    try:
+        size = os.stat(path).st_size
+        footer = pq.read_metadata(path)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        return error.strerror or "it cannot be read"
+    except pa.ArrowException as error:
+        return f"it is no whole Parquet file: {str(error).splitlines()[0][:200]}"
+    place = place_of(footer.metadata)
+    if place is None or not footer.schema.to_arrow_schema().equals(SCHEMA):
+        return "it is a Parquet file, but not one of parked records"
+    groups = [footer.row_group(index) for index in range(footer.num_row_groups)]
+    offsets = [group.column(SCHEMA.get_field_index("offset")).statistics for group in groups]
+    return ParkedFile(
+        path,
+        *place,
+        footer.num_rows,
+        size,
+        sum(group.total_byte_size for group in groups),
+        min((one.min for one in offsets), default=0),
+        max((one.max for one in offsets), default=-1),
+    )
+
+
+class Staged:
+    """A file that is written, synced and verified beside its place, which it takes with `commit`."""
+
+    def __init__(self, path: str, table: pa.Table, topic: str, partition: int) -> None:
+        """Raises StorageFailed; then nothing is left."""
+        self._path, self._folder = path, os.path.dirname(path)
+        self._beside = os.path.join(self._folder, f".{os.path.basename(path)}.{uuid.uuid4().hex}.part")
+        table = table.replace_schema_metadata(metadata_of(topic, partition))
+        try:
+            with storage_trouble(self._folder, "write parked records", PARKING):
+                _write(self._beside, table)
+                found, self.size_bytes = pq.read_metadata(self._beside).num_rows, os.stat(self._beside).st_size
+            _verify(self._beside, found, table.num_rows)
+        except BaseException:
+            self.discard()
+            raise
+
+    def commit(self) -> None:
+        """Takes its place, also that of an older file, for good. Raises StorageFailed."""
+        try:
+            with storage_trouble(self._folder, "put parked records in their place", PARKING):
+                os.replace(self._beside, self._path)
+                sync_folder(self._folder)
+        except BaseException:
+            self.discard()
+            raise
+
+    def discard(self) -> None:
+        """Removes it, if it did not take its place."""
+        with suppress(OSError):
+            os.unlink(self._beside)
+
+
+def _write(path: str, table: pa.Table) -> None:
+    with open(path, "xb", opener=_private) as file:
+        pq.write_table(
+            table,
+            file,
+            compression="zstd",
+            use_dictionary=_DICTIONARIES,
+            write_statistics=["offset"],
+            row_group_size=max(1, table.num_rows),
+        )
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _verify(path: str, found: int, written: int) -> None:
+    if found != written:
+        raise StorageFailed(
+            f"File {path} of parked records has {found} rows by its footer, {written} were written. Check the disk. "
+            f"{PARKING.kept}"
+        )
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC, 0o600)
+
+
+def sync_folder(folder: str) -> None:
+    """Makes names in a folder last. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,234 @@
+"""The base of transforms that change the key or the value of each record by itself.
+
+The exact form defines what becomes of a record: `FieldTransform.tree` without a schema, `TypedChange.value` with one.
+Beside it a transform may have a form for columns, which must give the same; where that cannot tell, it says so of the
+rows that it is in doubt of, and these are taken one by one.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from parquet_sink.convert.decoded import Inferred, Piece, Tree, Trees, Typed
+from parquet_sink.model.records import VALUES_ONLY, RecordParts
+from parquet_sink.transform.fields.origin import Origin, Origins
+from parquet_sink.transform.fields.plain import from_plain, to_plain
+from parquet_sink.transform.protocol import RecordFault, Side
+from parquet_sink.transform.records import DecodedRecords, as_trees
+
+_TYPES: Final = 256
+"""Record types whose way is remembered."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Many records changed at once.
+
+    rows: one for each record, in the same order; a null row is a tombstone. doubtful: rows that must be changed one by
+    one, whatever stands for them in `rows`; None for none. lists: of an `Inferred` piece, as there.
+    """
+
+    rows: pa.Array
+    doubtful: pa.BooleanArray | None = None
+    lists: frozenset[str] = frozenset()
+
+
+class TypedChange(ABC):
+    """What a transform does to records of one type. arrow: the type that they have then."""
+
+    def __init__(self, arrow: pa.DataType) -> None:
+        self.arrow = arrow
+
+    @abstractmethod
+    def value(self, value: object, origin: Origin) -> object:
+        """The exact form: one record, as `plain.to_plain` gives it, changed; not in place. None: a tombstone.
+
+        Raises RecordFault.
+        """
+
+    def columns(self, rows: pa.Array, origins: Origins) -> Columns | None:
+        """Many records at once; None: one by one."""
+        return None
+
+
+class FieldTransform(ABC):
+    """A `transform.protocol.Transform` for keys or values."""
+
+    def __init__(self, side: Side) -> None:
+        self._on_key = side == "key"
+        self._change = lru_cache(_TYPES)(self._typed_or_why)
+
+    @property
+    def needs(self) -> RecordParts:
+        """Keys where it works on keys."""
+        return RecordParts(keys=True) if self._on_key else VALUES_ONLY
+
+    @abstractmethod
+    def tree(self, tree: object, origin: Origin) -> object:
+        """The exact form for a record without a schema, changed; not in place. None, given or returned: a tombstone.
+
+        Raises RecordFault.
+        """
+
+    @abstractmethod
+    def typed(self, arrow: pa.DataType) -> TypedChange:
+        """What is done to records of a type. Raises RecordFault when no record of that type can be changed."""
+
+    def inferred(self, piece: Inferred, origins: Origins) -> Columns | None:
+        """Records without a schema that were read as columns, many at once; None: one by one.
+
+        Only rows are given; trees are changed by `tree` when somebody asks for one.
+        """
+        return None
+
+    def apply(self, records: DecodedRecords) -> DecodedRecords:
+        """As `transform.protocol.Transform` says."""
+        mine = (records.keys or ()) if self._on_key else records.values
+        work = _Work(self, records)
+        pieces = [*(changed for piece in mine for changed in work.piece(piece)), *work.tombstones(mine)]
+        found = replace(records, keys=tuple(pieces)) if self._on_key else replace(records, values=tuple(pieces))
+        return found.reject(work.rejected)
+
+    def change(self, arrow: pa.DataType) -> TypedChange:
+        """`typed`, remembered. Raises RecordFault."""
+        found = self._change(arrow)
+        if isinstance(found, str):
+            raise RecordFault(found)
+        return found
+
+    def _typed_or_why(self, arrow: pa.DataType) -> TypedChange | str:
+        try:
+            return self.typed(arrow)
+        except RecordFault as error:
+            return str(error)
+
+
+class _Work:
+    """One transform on the records of one batch. rejected: by position, why a record cannot be changed."""
+
+    def __init__(self, transform: FieldTransform, records: DecodedRecords) -> None:
+        self._transform, self._records = transform, records
+        self.rejected: dict[int, str] = {}
+
+    def piece(self, piece: Piece) -> Sequence[Piece]:
+        """What becomes of a piece."""
+        if isinstance(piece, Typed):
+            return self._typed(piece)
+        if isinstance(piece, Trees):
+            return self._trees(zip(piece.positions.to_pylist(), piece.trees, strict=True))
+        return self._inferred(piece)
+
+    def tombstones(self, pieces: Iterable[Piece]) -> Sequence[Piece]:
+        """Records that were tombstones, and are none any more."""
+        there = [piece.positions.to_numpy() for piece in pieces]
+        if sum(map(len, there)) == len(self._records):
+            return ()
+        every = self._records.positions.to_numpy()
+        absent = np.setdiff1d(every, np.concatenate(there), assume_unique=True) if there else every
+        return self._trees((position, None) for position in absent.tolist())
+
+    def _trees(self, trees: Iterable[tuple[int, object]]) -> Sequence[Trees]:
+        origins = Origins(self._records, self._records.positions)
+        positions, changed = [], []
+        for position, tree in trees:
+            try:
+                found = self._transform.tree(tree, origins.at(position))
+            except RecordFault as error:
+                self.rejected[position] = str(error)
+                continue
+            if found is not None:
+                positions.append(position)
+                changed.append(found)
+        return (Trees(pa.array(positions, pa.int64()), cast("list[Tree]", changed)),) if changed else ()
+
+    def _inferred(self, piece: Inferred) -> Sequence[Piece]:
+        origins = Origins(self._records, piece.positions)
+        found = self._transform.inferred(piece, origins)
+        if found is None:
+            return self.piece(as_trees(piece))
+        change = self._transform.tree
+
+        def tree(row: int) -> Tree:
+            return cast("Tree", change(piece.tree(row), origins.of(row)))
+
+        changed = Inferred(piece.positions, found.rows, tree, found.lists)
+        alone = _rows(found.doubtful)
+        if not len(alone):
+            return (changed,)
+        positions = piece.positions.to_numpy()[alone].tolist()
+        others = self._trees((at, piece.tree(row)) for at, row in zip(positions, alone.tolist(), strict=True))
+        return (*_without(changed, alone), *others)
+
+    def _typed(self, piece: Typed) -> Sequence[Piece]:
+        try:
+            change = self._transform.change(piece.rows.type)
+        except RecordFault as error:
+            self.rejected |= dict.fromkeys(piece.positions.to_pylist(), str(error))
+            return ()
+        found = change.columns(piece.rows, Origins(self._records, piece.positions))
+        if found is None:
+            return _valid(self._one_by_one(piece, change))
+        alone = _rows(found.doubtful)
+        whole = Typed(piece.positions, found.rows)
+        if not len(alone):
+            return _valid(whole)
+        which = pa.array(alone)
+        lone = self._one_by_one(Typed(piece.positions.take(which), piece.rows.take(which)), change)
+        kept = _kept(len(piece.positions), alone)
+        return _valid(_in_order(Typed(whole.positions.filter(kept), whole.rows.filter(kept)), lone))
+
+    def _one_by_one(self, piece: Typed, change: TypedChange) -> Typed:
+        origins = Origins(self._records, piece.positions)
+        positions, changed = [], []
+        for row, (position, value) in enumerate(zip(piece.positions.to_pylist(), to_plain(piece.rows), strict=True)):
+            try:
+                changed.append(change.value(value, origins.of(row)))
+                positions.append(position)
+            except RecordFault as error:
+                self.rejected[position] = str(error)
+        return Typed(pa.array(positions, pa.int64()), from_plain(changed, change.arrow))
+
+
+def _rows(mask: pa.BooleanArray | None) -> np.ndarray:
+    return np.array([], np.int64) if mask is None else np.flatnonzero(mask.to_numpy(zero_copy_only=False))
+
+
+def _kept(count: int, alone: np.ndarray) -> pa.BooleanArray:
+    kept = np.ones(count, np.bool_)
+    kept[alone] = False
+    return pa.array(kept)
+
+
+def _without(piece: Inferred, alone: np.ndarray) -> Iterator[Inferred]:
+    """The piece without some rows, if any is left."""
+    kept = _kept(len(piece.positions), alone)
+    if not kept.true_count:
+        return
+    which = np.flatnonzero(kept.to_numpy(zero_copy_only=False))
+    yield replace(
+        piece,
+        positions=piece.positions.filter(kept),
+        rows=piece.rows.filter(kept),
+        tree=lambda row: piece.tree(int(which[row])),
+    )
+
+
+def _in_order(one: Typed, other: Typed) -> Typed:
+    """Two parts of a piece as one again."""
+    positions = pa.concat_arrays([one.positions, other.positions])
+    order = pc.sort_indices(positions)
+    return Typed(positions.take(order), pa.concat_arrays([one.rows, other.rows]).take(order))
+
+
+def _valid(piece: Typed) -> Sequence[Typed]:
+    """The piece without null rows, which are tombstones."""
+    if piece.rows.null_count:
+        valid = piece.rows.is_valid()
+        piece = Typed(piece.positions.filter(valid), piece.rows.filter(valid))
+    return (piece,) if len(piece.positions) else ()

@@ -1,0 +1,113 @@
+"""What a transform made of each record, in one form for trees, typed records and records read as columns."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from parquet_sink.convert.decoded import Inferred, Piece, Trees, Typed
+from parquet_sink.model.records import RecordBatch
+from parquet_sink.transform.fields.base import FieldTransform, TypedChange
+from parquet_sink.transform.fields.origin import Origin
+from parquet_sink.transform.fields.plain import to_plain
+from parquet_sink.transform.records import DecodedRecords
+
+
+@dataclass
+class OneByOne(FieldTransform):
+    """Another transform without its forms for columns: the definition."""
+
+    other: FieldTransform
+
+    def __post_init__(self) -> None:
+        super().__init__("key" if self.other.needs.keys else "value")
+
+    def tree(self, tree: object, origin: Origin) -> object:
+        return self.other.tree(tree, origin)
+
+    def typed(self, arrow: pa.DataType) -> TypedChange:
+        return _OneByOne(self.other.typed(arrow))
+
+
+class _OneByOne(TypedChange):
+    def __init__(self, other: TypedChange) -> None:
+        super().__init__(other.arrow)
+        self._other = other
+
+    def value(self, value: object, origin: Origin) -> object:
+        return self._other.value(value, origin)
+
+
+def records_of(*pieces: Piece, count: int | None = None, topic: str = "t", first: int = 100) -> DecodedRecords:
+    """Decoded records at offsets from `first` on, at each second one a timestamp; tombstones where no piece has one."""
+    size = count if count is not None else 1 + max((p for one in pieces for p in one.positions.to_pylist()), default=-1)
+    offsets = range(first, first + size)
+    timestamps = [1_700_000_000_123 + at if at % 2 else 0 for at in range(size)]
+    batch = RecordBatch.of(topic, 3, offsets, timestamps, [b"x"] * size)
+    return DecodedRecords(batch, pa.array(range(size), pa.int64()), tuple(pieces))
+
+
+def inferred(rows: pa.StructArray, trees: list[dict[str, Any]], *lists: str) -> Inferred:
+    """Records that were read as columns. trees: the same records."""
+    return Inferred(pa.array(range(len(trees)), pa.int64()), rows, lambda row: trees[row], frozenset(lists))
+
+
+def typed(values: list[Any], arrow: pa.DataType) -> Typed:
+    """Records with a schema, from plain values."""
+    return Typed(pa.array(range(len(values)), pa.int64()), pa.array(values, arrow))
+
+
+def trees(*values: Any) -> Trees:
+    """Records without a schema."""
+    return Trees(pa.array(range(len(values)), pa.int64()), values)
+
+
+def outcomes(records: DecodedRecords, *, of_keys: bool = False) -> dict[int, object]:
+    """By position: the tree, the typed value with its type, or the reason; a tombstone is in none."""
+    found: dict[int, object] = {at: f"rejected: {reason}" for at, (_, reason) in records.rejected.items()}
+    for piece in (records.keys or ()) if of_keys else records.values:
+        positions = piece.positions.to_pylist()
+        assert positions == sorted(set(positions) - found.keys())
+        if isinstance(piece, Typed):
+            assert not piece.rows.null_count
+            piece.rows.validate(full=True)
+            found |= {
+                at: (str(piece.rows.type), value) for at, value in zip(positions, to_plain(piece.rows), strict=True)
+            }
+        elif isinstance(piece, Inferred):
+            _check_rows(piece)
+            found |= {at: piece.tree(row) for row, at in enumerate(positions)}
+        else:
+            found |= dict(zip(positions, piece.trees, strict=True))
+    return {at: _comparable(found[at]) for at in sorted(found)}
+
+
+def _check_rows(piece: Inferred) -> None:
+    """Rows have what their trees have; fields that may be lists are left out."""
+    piece.rows.validate(full=True)
+    names = [field.name for field in piece.rows.type]
+    assert len(set(names)) == len(names)
+    for row, value in enumerate(to_plain(piece.rows)):
+        assert isinstance(value, dict)
+        kept = {name: below for name, below in value.items() if name not in piece.lists}
+        tree = {name: below for name, below in piece.tree(row).items() if name not in piece.lists}
+        assert _comparable(_without_nulls(kept), as_read=True) == _comparable(_without_nulls(tree), as_read=True)
+
+
+def _without_nulls(tree: object) -> object:
+    """Objects without nulls, and without objects that hold nothing."""
+    if not isinstance(tree, dict):
+        return tree
+    below = {name: _without_nulls(value) for name, value in tree.items()}
+    return {name: value for name, value in below.items() if value is not None and value != {}}
+
+
+def _comparable(value: object, *, as_read: bool = False) -> object:
+    """With types told apart that Python thinks equal, and NaN equal to itself. as_read: 1 may have been read as 1.0."""
+    if isinstance(value, dict):
+        return {name: _comparable(below, as_read=as_read) for name, below in value.items()}
+    if isinstance(value, list | tuple):
+        return [_comparable(below, as_read=as_read) for below in value]
+    if as_read and type(value) is int:
+        return "float", repr(float(value))
+    return type(value).__name__, repr(value)
