@@ -42,7 +42,7 @@ def run(stand: Stand, work: Work) -> dict[str, Any]:
     count = min(stand.sizes.stage_records, work.records)
     name = f"{work.name}-stages"
     with stand.part_folder(name) as folder, stand.topic(name, 1) as topic:
-        load.fill(stand.servers, topic, 1, count, work.values)
+        load.fill(stand.servers, topic, 1, count, work.values, work.record)
         path = connector_file(folder, topic, topic, stand.target.endpoint(), stand.flush, work.keys)
         (settings,) = check_files([str(path)], None, bootstrap_servers=stand.servers).require()
         found = _measure(settings, topic, count, folder)
