@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from parquet_sink.transform.building import chain_for
-
 from integration.bench import figures
 from integration.bench.named_transforms import keys_of, record_of
 from integration.bench.parts import Stand, Work, say
@@ -23,6 +21,7 @@ from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.run import Run
 from parquet_sink.shape.shaper import Shaper
+from parquet_sink.transform.building import chain_for
 from parquet_sink.transform.chain import TransformChain
 
 ROUNDS: Final = 4

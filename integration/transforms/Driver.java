@@ -100,7 +100,7 @@ public final class Driver {
 
     private static Map<String, String> texts(JsonNode keys) {
         Map<String, String> found = new HashMap<>();
-        keys.fields().forEachRemaining(entry -> found.put(entry.getKey(), entry.getValue().asText()));
+        keys.properties().forEach(entry -> found.put(entry.getKey(), entry.getValue().asText()));
         return found;
     }
 

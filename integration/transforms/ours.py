@@ -1,13 +1,11 @@
 """The same cases through this package: keys of a connector file to a chain, decoders, blocks cut at random."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
-from parquet_sink.transform.building import chain_for
-from parquet_sink.transform.keys import TRANSFORM_KEYS
 
 from integration.transforms.cases import Case, Record
 from integration.transforms.outcome import (
@@ -33,7 +31,9 @@ from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.transform import configuration
+from parquet_sink.transform.building import chain_for
 from parquet_sink.transform.chain import TransformChain
+from parquet_sink.transform.keys import TRANSFORM_KEYS
 from parquet_sink.transform.records import DecodedRecords
 
 _KEYS: tuple[Key, ...] = TRANSFORM_KEYS
@@ -158,22 +158,18 @@ def _read(one: Any) -> Any:
 
 
 def tree(found: Any) -> Value:
-    """A value without a schema."""
-    if found is None:
-        return None
-    if isinstance(found, dict):
-        return "Map", in_order((("String", name), tree(value)) for name, value in found.items())
-    if isinstance(found, list):
-        return "List", tuple(tree(value) for value in found)
-    if isinstance(found, bool):
-        return "Boolean", found
-    if isinstance(found, int):
-        return "Long", found
-    if isinstance(found, float):
-        return "Double", bits(found)
-    if isinstance(found, str):
-        return "String", found
-    raise AssertionError(f"a tree holds {type(found)}")
+    """A value without a schema. Raises KeyError for what is none."""
+    return None if found is None else _TREES[type(found)](found)
+
+
+_TREES: Final[Mapping[type, Callable[[Any], Value]]] = {
+    dict: lambda found: ("Map", in_order((("String", name), tree(value)) for name, value in found.items())),
+    list: lambda found: ("List", tuple(tree(value) for value in found)),
+    bool: lambda found: ("Boolean", found),
+    int: lambda found: ("Long", found),
+    float: lambda found: ("Double", bits(found)),
+    str: lambda found: ("String", found),
+}
 
 
 def typed(found: pa.Scalar) -> Value:
@@ -181,23 +177,24 @@ def typed(found: pa.Scalar) -> Value:
     if not found.is_valid:
         return None
     kind = found.type
-    if pa.types.is_struct(kind):
-        return "Struct", tuple((field.name, typed(found[at])) for at, field in enumerate(kind))
-    if pa.types.is_map(kind):
-        return "Map", in_order((typed(pair[0]), typed(pair[1])) for pair in found.values)
-    if pa.types.is_list(kind):
-        return "List", tuple(typed(one) for one in found.values)
-    if pa.types.is_decimal(kind):
-        return decimal(found.as_py(), kind.scale)
-    if pa.types.is_date32(kind):
-        return "Date", found.value * 86_400_000
-    if pa.types.is_time32(kind) or pa.types.is_timestamp(kind):
-        return "Date", found.value
-    if pa.types.is_floating(kind):
-        return "Float" if kind == pa.float32() else "Double", bits(found.as_py())
-    return _CLASSES[str(kind)], found.as_py()
+    make = next((make for test, make in _TYPED if test(kind)), None)
+    return (_CLASSES[str(kind)], found.as_py()) if make is None else make(found)
 
 
+_TYPED: Final[Sequence[tuple[Callable[[pa.DataType], bool], Callable[[Any], Value]]]] = (
+    (
+        pa.types.is_struct,
+        lambda found: ("Struct", tuple((one.name, typed(found[at])) for at, one in enumerate(found.type))),
+    ),
+    (pa.types.is_map, lambda found: ("Map", in_order((typed(pair[0]), typed(pair[1])) for pair in found.values))),
+    (pa.types.is_list, lambda found: ("List", tuple(typed(one) for one in found.values))),
+    (pa.types.is_decimal, lambda found: decimal(found.as_py(), found.type.scale)),
+    (pa.types.is_date32, lambda found: ("Date", found.value * 86_400_000)),
+    (pa.types.is_time32, lambda found: ("Date", found.value)),
+    (pa.types.is_timestamp, lambda found: ("Date", found.value)),
+    (pa.types.is_float32, lambda found: ("Float", bits(found.as_py()))),
+    (pa.types.is_float64, lambda found: ("Double", bits(found.as_py()))),
+)
 _CLASSES = {
     "int8": "Byte",
     "int16": "Short",

@@ -2,7 +2,7 @@
 
 import base64
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
@@ -63,8 +63,6 @@ class Refused:
 Outcome = Row | Dropped | Failed
 Outcomes = Refused | list[Outcome]
 
-_SMALL: Final = ("Byte", "Short", "Integer")
-
 
 def of_kafka(answer: Mapping[str, Any]) -> Outcomes:
     """What the Java driver said."""
@@ -93,25 +91,33 @@ def _value(found: Any) -> Value:
     if found is None:
         return None
     tag, content = found
-    match tag:
-        case "Struct":
-            return tag, tuple((name, _value(value)) for name, value in content)
-        case "Map":
-            return tag, in_order((_value(key), _value(value)) for key, value in content)
-        case "List":
-            return tag, tuple(_value(value) for value in content)
-        case "Bytes":
-            return tag, base64.b64decode(content)
-        case "Boolean":
-            return tag, content == "true"
-        case "Float" | "Double":
-            return tag, bits(float(content))
-        case "BigDecimal":
-            digits, _, scale = content.partition("/")
-            return tag, int(digits), int(scale)
-        case "String":
-            return tag, content
-    return tag, int(content)
+    return (tag, *_READ.get(tag, _whole)(content))
+
+
+def _decimal(content: str) -> tuple[int, int]:
+    digits, _, scale = content.partition("/")
+    return int(digits), int(scale)
+
+
+def _whole(content: str) -> tuple[int]:
+    return (int(content),)
+
+
+def _fraction(content: str) -> tuple[str]:
+    return (bits(float(content)),)
+
+
+_READ: Final[Mapping[str, Callable[[Any], tuple[Any, ...]]]] = {
+    "Struct": lambda content: (tuple((name, _value(value)) for name, value in content),),
+    "Map": lambda content: (in_order((_value(key), _value(value)) for key, value in content),),
+    "List": lambda content: (tuple(_value(value) for value in content),),
+    "Bytes": lambda content: (base64.b64decode(content),),
+    "Boolean": lambda content: (content == "true",),
+    "Float": _fraction,
+    "Double": _fraction,
+    "BigDecimal": _decimal,
+    "String": lambda content: (content,),
+}
 
 
 def in_order(pairs: Any) -> tuple[tuple[Value, Value], ...]:
