@@ -120,12 +120,14 @@ class TaskFlush:
         return self._flushes[key]
 
     def _steps(self) -> RecordSteps:
-        """The value converter's decoder is kept in this process from micro-batch to micro-batch."""
+        """The value converter's decoder, and transforms, are kept in this process from micro-batch to micro-batch."""
         if self._given is not None:
             return self._given
         from parquet_sink.convert.decoders import decoder_for  # loads only what this connector needs
+        from parquet_sink.transform.building import chain_for
 
-        return RecordSteps(decoder_for(self._settings.value))
+        settings = self._settings
+        return RecordSteps(decoder_for(settings.value), chain_for(settings.transforms, settings.key))
 
     def _warn_of_clear_text(self) -> None:
         """A path that matches nothing is a slip of the pen, and what it should have hidden leaves in clear."""
