@@ -14,20 +14,8 @@ _FORMATS: Final = (
     *("yyyy-MM-dd'T'HH:mm:ssXXX", "EEE, d MMM yyyy", "yy", "yyyy-MM-dd'T'HH:mm:ss'Z'", "MMM d, yyyy hh:mm a", "D"),
 )
 _LITERALS: Final = (
-    *(
-        "12",
-        "300",
-        "-1",
-        "1.5",
-        "true",
-        "text",
-        "2020-01-01",
-        "2020-01-01T00:00:00.000Z",
-        "[1,2]",
-        '{"a":1}',
-        "",
-        "null",
-    ),
+    *("12", "300", "-1", "1.5", "true", "text", "2020-01-01", "2020-01-01T00:00:00.000Z", "[1,2]", '{"a":1}'),
+    *("", "null"),
     *("12:34:56.789Z", '"quoted"', "99999999999", "1e400", " padded ", "ünï", "[]", "{}", "NaN"),
 )
 HEADERS: Final = ("h", "trace", "x-id", "ünï", "h2")

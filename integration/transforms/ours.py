@@ -124,6 +124,11 @@ def _of(records: DecodedRecords) -> Iterator[Outcome]:
             yield Row(topic, *values.get(at, _NULL), key, key_schema, headers)
 
 
+def _headers(records: DecodedRecords, at: int) -> tuple[tuple[str, Value], ...]:
+    assert records.headers is not None
+    return tuple((one.name, typed(one.value)) for one in records.headers[at])
+
+
 def _of_pieces(pieces: tuple[Piece, ...]) -> dict[int, tuple[Value, Schema]]:
     found: dict[int, tuple[Value, Schema]] = {}
     for piece in pieces:
