@@ -104,7 +104,7 @@ def test_lock_file_survives_writing_and_reading(tmp_path: Path) -> None:
 
 
 def test_lock_file_of_another_name_has_a_folder_of_its_own(environment: dict[str, str], tmp_path: Path) -> None:
-    """Jars of another lock file for the same Kafka do not replace the broker's: its name is kept, and is the folder's."""
+    """Jars of another lock file for the same Kafka do not replace the broker's: their folder has another name."""
     other = replace(LOCK, name="more")
     jars.write_lock(other, tmp_path / "lock.json")
     assert jars.read_lock(tmp_path / "lock.json") == other
