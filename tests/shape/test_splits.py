@@ -59,7 +59,8 @@ class Topic:
             self.error = (offset, "")
             return False
         for key in self.config.primary_keys:
-            if key not in columns or any(row.get(key) is None for row in done):
+            nulls = any(row.get(key) is None for row in done) and not self.config.allow_null_primary_keys
+            if key not in columns or nulls:
                 self.error = (offset, "")
                 return False
         self.columns = columns
