@@ -25,7 +25,7 @@ from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.shape.shaper import Shaper
 from parquet_sink.transform.chain import Step, TransformChain
 from tests.factories import accepted
-from tests.shape.test_splits import Json, Shaped, Topic, lower, shown
+from tests.shape.definition import Json, Shaped, Topic, lower, shown
 from tests.transform.doubles import DropAll, Identity, Where, is_tombstone
 
 ROWS = ShapeSettings(
