@@ -124,12 +124,13 @@ class TaskFlush:
         """The value converter's decoder, and transforms, are kept in this process from micro-batch to micro-batch."""
         if self._given is not None:
             return self._given
-        from parquet_sink.convert.decoders import decoder_for  # loads only what this connector needs
+        from parquet_sink.convert.decoders import decoder_for, key_decoder_for  # loads only what this connector needs
         from parquet_sink.transform.building import chain_for
 
         settings = self._settings
         transforms = chain_for(settings.transforms, settings.key)
-        return RecordSteps(decoder_for(settings.value), transforms, policy_for(settings))
+        tombstone_keys = None if settings.shape.tombstone_column is None else key_decoder_for(settings.key)
+        return RecordSteps(decoder_for(settings.value), transforms, policy_for(settings), tombstone_keys)
 
     def _warn_of_clear_text(self) -> None:
         """A path that matches nothing is a slip of the pen, and what it should have hidden leaves in clear."""
