@@ -15,6 +15,7 @@ from parquet_sink.config.values import Values, read
 from parquet_sink.convert.decoders import key_decoder_for
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import ConnectorError, RetryLater, TransformFailed
+from parquet_sink.model.records import VALUES_ONLY, RecordParts
 from parquet_sink.plugins import PluginUnusable
 from parquet_sink.process.lru_cache import LruCache
 from parquet_sink.transform.chain import Step, TransformChain
@@ -46,6 +47,14 @@ def chain_for(steps: tuple[StepSettings, ...], key: ConverterSettings | None) ->
             found = TransformChain([_step(one) for one in steps], key_decoder_for(key))
             _chains.put(at, found)
         return found
+
+
+def needs_of(steps: tuple[StepSettings, ...]) -> RecordParts:
+    """What of a record these look at beside its value."""
+    needs = VALUES_ONLY
+    for step in steps:
+        needs |= _step(step).needs
+    return needs
 
 
 def _step(settings: StepSettings) -> Step:
