@@ -13,10 +13,11 @@ from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedCha
 from parquet_sink.transform.fields.casting import columns
 from parquet_sink.transform.fields.casting.exact import TARGETS, of_tree, of_typed
 from parquet_sink.transform.fields.faults import field, no_object, no_struct
-from parquet_sink.transform.fields.keys import GROUP, REPLACE_NULL, SINCE
+from parquet_sink.transform.fields.keys import REPLACE_NULL
 from parquet_sink.transform.fields.origin import Origin as RecordOrigin
 from parquet_sink.transform.fields.origin import Origins
 from parquet_sink.transform.fields.structs import columns_of, either, fields_of, read_as, records
+from parquet_sink.transform.keys import TRANSFORM
 from parquet_sink.transform.protocol import RecordFault, Side
 
 _NAME: Final = "Cast"
@@ -45,14 +46,13 @@ class Cast(FieldTransform):
     keys = (
         Key(
             "spec",
-            GROUP,
+            TRANSFORM,
             Type.LIST,
             f"`field:type` for each field, separated by commas, or one type for the whole value: {', '.join(TARGETS)}.",
             required=True,
             missing="write field:type, or a type alone for the whole value.",
             check=Check("field:type, or a type", _spec),
             origin=Origin.CONNECT,
-            since=SINCE,
         ),
         REPLACE_NULL,
     )

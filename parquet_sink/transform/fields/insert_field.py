@@ -13,10 +13,11 @@ from parquet_sink.config.values import Values
 from parquet_sink.convert.decoded import Inferred
 from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
 from parquet_sink.transform.fields.faults import field, no_object, no_struct, twice
-from parquet_sink.transform.fields.keys import GROUP, REPLACE_NULL, SINCE
+from parquet_sink.transform.fields.keys import REPLACE_NULL
 from parquet_sink.transform.fields.origin import Origin as RecordOrigin
 from parquet_sink.transform.fields.origin import Origins
 from parquet_sink.transform.fields.structs import columns_of, either, fields_of, read_as, records
+from parquet_sink.transform.keys import TRANSFORM
 from parquet_sink.transform.protocol import RecordFault, Side, WrongSettings
 
 _NAME: Final = "InsertField"
@@ -79,33 +80,30 @@ class InsertField(FieldTransform):
         *(
             Key(
                 name,
-                GROUP,
+                TRANSFORM,
                 Type.STRING,
                 f"The field that gets {what}. {_MARKS}",
                 check=_NAMED,
                 origin=Origin.CONNECT,
-                since=SINCE,
             )
             for name, what in _WHAT.items()
         ),
         Key(
             _STATIC,
-            GROUP,
+            TRANSFORM,
             Type.STRING,
             f"The field that gets `static.value`. {_MARKS}",
             check=_NAMED,
             origin=Origin.CONNECT,
-            since=SINCE,
         ),
         Key(
             "static.value",
-            GROUP,
+            TRANSFORM,
             Type.STRING,
             "The text that `static.field` gets.",
             verbatim=True,
             needs=_STATIC,
             origin=Origin.CONNECT,
-            since=SINCE,
         ),
         REPLACE_NULL,
     )

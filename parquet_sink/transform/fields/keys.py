@@ -4,9 +4,7 @@ from typing import Final
 
 from parquet_sink.config.key import Check, Key, Origin, Type, Value
 from parquet_sink.config.report import quoted
-
-GROUP: Final = "Transforms"
-SINCE: Final = "0.2.0"
+from parquet_sink.transform.keys import TRANSFORM as GROUP
 
 REPLACE_NULL: Final = Key(
     "replace.null.with.default",
@@ -19,7 +17,6 @@ REPLACE_NULL: Final = Key(
         "(`value.converter.replace.null.with.default`)."
     ),
     origin=Origin.CONNECT,
-    since=SINCE,
 )
 
 

@@ -14,11 +14,12 @@ from parquet_sink.convert.decoded import Inferred
 from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
 from parquet_sink.transform.fields.faults import field, kind, no_object, no_struct, tree_kind
 from parquet_sink.transform.fields.java import numbers
-from parquet_sink.transform.fields.keys import GROUP, REPLACE_NULL, SINCE
+from parquet_sink.transform.fields.keys import REPLACE_NULL
 from parquet_sink.transform.fields.origin import Origin as RecordOrigin
 from parquet_sink.transform.fields.origin import Origins
 from parquet_sink.transform.fields.plain import from_plain
 from parquet_sink.transform.fields.structs import anywhere, columns_of, either, fields_of, read_as, records
+from parquet_sink.transform.keys import TRANSFORM
 from parquet_sink.transform.protocol import RecordFault, Side
 
 _NAME: Final = "MaskField"
@@ -50,25 +51,23 @@ class MaskField(FieldTransform):
     keys = (
         Key(
             "fields",
-            GROUP,
+            TRANSFORM,
             Type.LIST,
             "The fields to mask.",
             required=True,
             missing="name the fields to mask.",
             check=Check("at least one field", _some_fields),
             origin=Origin.CONNECT,
-            since=SINCE,
         ),
         Key(
             "replacement",
-            GROUP,
+            TRANSFORM,
             Type.STRING,
             "What takes the place of texts and numbers, converted to the field's type; other types are refused then.",
             default_text="0, false, an empty text, list or map",
             verbatim=True,
             check=Check("not empty", _some_text),
             origin=Origin.CONNECT,
-            since=SINCE,
         ),
         REPLACE_NULL,
     )

@@ -10,10 +10,11 @@ from parquet_sink.config.values import Values
 from parquet_sink.convert.decoded import Inferred
 from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
 from parquet_sink.transform.fields.faults import field, kind, no_object, no_struct, twice
-from parquet_sink.transform.fields.keys import GROUP, PAIRS, REPLACE_NULL, SINCE
+from parquet_sink.transform.fields.keys import PAIRS, REPLACE_NULL
 from parquet_sink.transform.fields.origin import Origin as RecordOrigin
 from parquet_sink.transform.fields.origin import Origins
 from parquet_sink.transform.fields.structs import columns_of, fields_of, read_as, records
+from parquet_sink.transform.keys import TRANSFORM
 from parquet_sink.transform.protocol import RecordFault, Side
 
 _NAME: Final = "ReplaceField"
@@ -25,39 +26,35 @@ class ReplaceField(FieldTransform):
     keys = (
         Key(
             "exclude",
-            GROUP,
+            TRANSFORM,
             Type.LIST,
             "Fields that are left out; it wins over `include`.",
             origin=Origin.CONNECT,
-            since=SINCE,
         ),
         Key(
             "include",
-            GROUP,
+            TRANSFORM,
             Type.LIST,
             "Fields that are kept, by their old names; all others are left out. Without it all are kept.",
             origin=Origin.CONNECT,
-            since=SINCE,
         ),
         Key(
             "renames",
-            GROUP,
+            TRANSFORM,
             Type.LIST,
             "Fields with new names: `old:new`, separated by commas.",
             check=PAIRS,
             origin=Origin.CONNECT,
-            since=SINCE,
         ),
         REPLACE_NULL,
         *(
             Key(
                 name,
-                GROUP,
+                TRANSFORM,
                 Type.LIST,
                 f"The name of `{new}` before Kafka 2.6.",
                 deprecated=f"Kafka Connect ignores it since 4.0, and so does this; write `{new}`.",
                 origin=Origin.CONNECT,
-                since=SINCE,
             )
             for name, new in (("whitelist", "include"), ("blacklist", "exclude"))
         ),
