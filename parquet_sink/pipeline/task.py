@@ -2,7 +2,7 @@
 
 For each range [start, end):
 
-  1. its batches are read in offset order, some ahead of what is written  (`pipeline.read_ahead`)
+  1. its batches are read in offset order, perhaps ahead of what is written (`pipeline.read_ahead`)
   2. records become rows; of one without a row the policy decides:       (`shape.shaper`, `pipeline.reject_policy`)
      the range ends before it, or it is set aside
   3. rows become local files; a finished file's footer is verified       (`files.accumulator`)
@@ -36,7 +36,7 @@ from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.pipeline.outcome import RangeOutcome
 from parquet_sink.pipeline.policies import policy_for
 from parquet_sink.pipeline.range_flush import RangeFlush
-from parquet_sink.pipeline.read_ahead import ReadAhead
+from parquet_sink.pipeline.read_ahead import reading
 from parquet_sink.pipeline.record_steps import RecordSteps
 from parquet_sink.pipeline.refused_files import ALL_PARTS
 from parquet_sink.pipeline.reject_policy import RejectPolicy
@@ -76,13 +76,13 @@ class TaskFlush:
         steps: RecordSteps | None = None
         try:
             steps = self._steps() if ranges else RecordSteps()
-            with ReadAhead(ranges, partial(self._read, steps.needs)) as reading:
-                for planned, item in reading:
+            with reading(ranges, partial(self._read, steps.needs)) as batches:
+                for planned, item in batches:
                     flush = self._flush(planned, steps)
                     if not flush.ended:
                         _take(flush, item)
                     if flush.ended:
-                        reading.skip(planned)
+                        batches.skip(planned)
             receipts = self._uploader.close()
             for key, flush in self._flushes.items():
                 flush.set_aside_refused(_of(receipts, key), partial(self._read_again, flush.planned))
@@ -101,7 +101,7 @@ class TaskFlush:
         return outcomes
 
     def _read(self, parts: RecordParts, planned: PlannedRange) -> Iterator[RecordBatch]:
-        """In the reading thread."""
+        """In the reading thread, where there is one."""
         return self._read_range(self._settings.kafka, planned, parts)
 
     def _read_again(self, planned: PlannedRange, receipt: Receipt) -> Iterator[RecordBatch]:
@@ -142,10 +142,12 @@ class TaskFlush:
 
 def steps_for(settings: SinkSettings, policy: RejectPolicy) -> RecordSteps:
     """The value converter's decoder, and transforms, are kept in this process from micro-batch to micro-batch."""
-    from parquet_sink.convert.decoders import decoder_for  # loads only what this connector needs
+    from parquet_sink.convert.decoders import decoder_for, key_decoder_for  # loads only what this connector needs
     from parquet_sink.transform.building import chain_for
 
-    return RecordSteps(decoder_for(settings.value), chain_for(settings.transforms, settings.key), policy)
+    transforms = chain_for(settings.transforms, settings.key)
+    tombstone_keys = None if settings.shape.tombstone_column is None else key_decoder_for(settings.key)
+    return RecordSteps(decoder_for(settings.value), transforms, policy, tombstone_keys)
 
 
 def from_kafka(kafka: KafkaSettings, planned: PlannedRange, parts: RecordParts) -> Iterator[RecordBatch]:
