@@ -3,6 +3,7 @@
     SinkError
     ├── InvalidConfiguration     fix the configuration          (exit status 2)
     ├── SetupError               install or reach what is named (exit status 2)
+    ├── NoSuchRecord             a command names a record that is not there (exit status 2)
     ├── DemoFailed               the demo did not get to its proof (exit status 1)
     └── ConnectorError           the connector stops            (exit status 1)
         ├── InvalidRecord        fix the file or the producer, or skip the offset by resetting the group
@@ -68,6 +69,12 @@ class InvalidConfiguration(SinkError):
 
 class SetupError(SinkError):
     """Something this program needs on the machine is missing (Java, the registry, a folder)."""
+
+    exit_status = 2
+
+
+class NoSuchRecord(SinkError):
+    """The record that a command names is not there; the message says what is."""
 
     exit_status = 2
 

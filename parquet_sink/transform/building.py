@@ -60,10 +60,11 @@ def needs_of(steps: tuple[StepSettings, ...]) -> RecordParts:
 def _step(settings: StepSettings) -> Step:
     transform, predicate = settings.transform, settings.predicate
     named = NamedTransform(f"transforms.{transform.name}", transform.type, _transform(transform))
+    name = f"transforms.{transform.name} ({transform.type})"
     if predicate is None:
-        return Step(named)
+        return Step(named, name=name)
     asked = NamedPredicate(f"predicates.{predicate.name}", predicate.type, _predicate(predicate))
-    return Step(named, asked, settings.negate)
+    return Step(named, asked, settings.negate, name)
 
 
 def _transform(settings: ClassSettings) -> Transform:

@@ -20,6 +20,19 @@ class Keep:
         return records
 
 
+class Drop:
+    """Drops every record."""
+
+    keys = ()
+    needs = VALUES_ONLY
+
+    def __init__(self, values: Values, side: Side) -> None:
+        """It has no settings."""
+
+    def apply(self, records: DecodedRecords) -> DecodedRecords:
+        return records.without(records.positions.to_pylist())
+
+
 class Never:
     """Chooses no record."""
 
