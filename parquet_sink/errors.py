@@ -8,6 +8,7 @@
         ├── InvalidRecord        fix the file or the producer, or skip the offset by resetting the group
         ├── UploadError
         │   ├── UploadRefused    the target said no: fix the cause, start again
+        │   │   └── FileRefused  it said no for what is in the file: another file may be accepted
         │   ├── UploadExhausted  the target could not be reached, or did not answer, within the retry budget
         │   └── UploadPostponed  not accepted yet: the driver plans the next attempt
         ├── OffsetsLost          Kafka deleted records before they were read
@@ -114,6 +115,15 @@ class UploadError(ConnectorError):
 
 class UploadRefused(UploadError):
     """The target answered that it will not take the file, and would answer so again."""
+
+
+class FileRefused(UploadRefused):
+    """The target will not take this file for what is in it. reason: what it said, for the file's records."""
+
+    def __init__(self, message: str, status: int | None, reason: str) -> None:
+        super().__init__(message, status)
+        self.args = (message, status, reason)
+        self.reason = reason
 
 
 class UploadExhausted(UploadError):

@@ -21,6 +21,20 @@ class Report:
         self.warnings.append(f"Warning [{printable(key)}]. {reason}")
 
 
+class PrefixedReport(Report):
+    """Tells another report, with something before each key."""
+
+    def __init__(self, report: Report, prefix: str) -> None:
+        self.prefix, self._report = prefix, report
+        self.problems, self.warnings = report.problems, report.warnings
+
+    def problem(self, key: str, reason: str) -> None:
+        self._report.problem(self.prefix + key, reason)
+
+    def warn(self, key: str, reason: str) -> None:
+        self._report.warn(self.prefix + key, reason)
+
+
 def quoted(text: str) -> str:
     """A value as messages show it: in quotes, control characters escaped, cut when long."""
     cut = text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "..."

@@ -11,7 +11,6 @@ _LONGEST_NAME: Final = 200
 _DEAD_LETTERS = (
     "there is no dead-letter store yet; remove it: the connector then stops at an invalid record and names it."
 )
-_TRANSFORMS = "remove it, and transform records before they reach the topic or after they reached the target."
 
 
 def _name(value: Value) -> str | None:
@@ -84,26 +83,6 @@ CONNECTOR_KEYS: Final = (
 )
 
 CONNECT_KEYS: Final = (
-    Key(
-        "transforms",
-        CONNECT,
-        Type.LIST,
-        "Single message transforms.",
-        default=(),
-        not_built=NotBuilt("any", is_set, _TRANSFORMS),
-        origin=Origin.CONNECT,
-    ),
-    _key("transforms.*", Type.STRING, "Settings of transforms.", needs="transforms"),
-    Key(
-        "predicates",
-        CONNECT,
-        Type.LIST,
-        "Predicates of transforms.",
-        default=(),
-        not_built=NotBuilt("any", is_set, _TRANSFORMS),
-        origin=Origin.CONNECT,
-    ),
-    _key("predicates.*", Type.STRING, "Settings of predicates.", needs="predicates"),
     Key(
         "errors.tolerance",
         CONNECT,

@@ -17,6 +17,8 @@ from parquet_sink.convert import key_docs
 from parquet_sink.convert.converter_setting import CONVERT_SETTINGS
 from parquet_sink.convert.keys import SETTINGS
 from parquet_sink.plugins import PluginUnusable
+from parquet_sink.transform import key_docs as transform_docs
+from parquet_sink.transform.keys import TRANSFORM
 
 _INTRO: Final = """\
 <!-- Written by `python -m parquet_sink.connectors.documentation > docs/configuration.md`; do not edit. -->
@@ -68,6 +70,8 @@ def markdown(connector_class: str = DEFAULT_CLASS) -> str:
     for group in docs.groups(keys):
         if group == CONVERT_SETTINGS:
             parts += [key_docs.converters(), key_docs.settings()]
+        elif group == TRANSFORM:
+            parts.append(transform_docs.section())
         else:
             parts.append(docs.section(group, keys))
     parts.append(_WORKER_INTRO)
@@ -99,7 +103,9 @@ def _help_of_installed(name: str) -> Iterator[str]:
 
 def _help(title: str, keys: Sequence[Key]) -> Iterator[str]:
     for group in docs.groups(keys):
-        if group != CONVERT_SETTINGS:
+        if group == TRANSFORM:
+            yield from transform_docs.help_lines(title)
+        elif group != CONVERT_SETTINGS:
             yield from docs.help_section(f"{title}: {group}", [key for key in keys if key.group == group])
 
 

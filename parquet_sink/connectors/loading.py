@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from parquet_sink.config.key import find
@@ -17,6 +17,7 @@ from parquet_sink.convert import configuration
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.plugins import PluginUnusable
+from parquet_sink.transform import configuration as transforms
 
 _CLASS: Final = "connector.class"
 
@@ -66,9 +67,10 @@ def _settings(
 ) -> SinkSettings | None:
     values = read(connector.keys, resolved, report)
     connector.check(values, worker, report)
+    steps = transforms.check(values, report) if values.knows("transforms") else ()
     remarks = configuration.remarks(values, worker.converters)
     warn_about(connector.keys, values, properties, lambda name: _unknown(name, connector), report, **remarks)
-    return None if report.problems else connector.settings(values, worker)
+    return None if report.problems else replace(connector.settings(values, worker), transforms=steps)
 
 
 def _unknown(name: str, connector: ConnectorClass) -> str:

@@ -20,6 +20,7 @@ ConverterKind = Literal[
     "long",
     "float",
     "double",
+    "simple_header",  # Kafka Connect's SimpleHeaderConverter, for headers alone
 ]
 
 

@@ -57,6 +57,13 @@ class FileFailed(PartitionEvent):
 
 
 @dataclass(frozen=True)
+class FilePassedOver(PartitionEvent):
+    """The target refused a file for what is in it; its records are set aside. `receipt.passed_over` says why."""
+
+    receipt: Receipt
+
+
+@dataclass(frozen=True)
 class RangeFlushed(PartitionEvent):
     """All of a range [start, end) is accepted, or has no row. records, rows, size_bytes: sums over its files."""
 
@@ -156,8 +163,15 @@ class EventsDropped(Event):
 TYPES: Final[dict[str, type[Event]]] = {
     one.__name__: one
     for one in (
-        *(RangePlanned, FileAccepted, FileFailed, RangeFlushed, RangePostponed, RangeFailed, OffsetCommitted),
-        *(PartitionUnavailable, PartitionAvailable, ConnectorStarting, ConnectorRunning, ConnectorWaiting),
+        *(RangePlanned, FileAccepted, FileFailed, FilePassedOver, RangeFlushed, RangePostponed, RangeFailed),
+        *(
+            OffsetCommitted,
+            PartitionUnavailable,
+            PartitionAvailable,
+            ConnectorStarting,
+            ConnectorRunning,
+            ConnectorWaiting,
+        ),
         *(ConnectorStopping, ConnectorStopped, ConnectorFailed, EventsDropped),
     )
 }

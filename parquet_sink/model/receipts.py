@@ -14,7 +14,8 @@ class Receipt:
 
     Everything of its topic-partition below `next_offset` (exclusive) has been accepted, as far as this range goes: the
     offset after the file, or the file's first offset when it failed. seconds: per stage (`write`, `upload`).
-    accepted_at: epoch seconds. oldest_ms: oldest Kafka timestamp within, epoch milliseconds.
+    accepted_at: epoch seconds. oldest_ms: oldest Kafka timestamp within, epoch milliseconds. passed_over: why the
+    target refused it, where its records are set aside and the next file goes on; then there is no failure.
     """
 
     connector: str
@@ -35,10 +36,11 @@ class Receipt:
     accepted_at: float | None = None
     oldest_ms: int | None = None
     failure: Failure | None = None
+    passed_over: str | None = None
 
     @property
     def accepted(self) -> bool:
-        return self.failure is None
+        return self.failure is None and self.passed_over is None
 
     @property
     def bytes_per_row(self) -> float | None:

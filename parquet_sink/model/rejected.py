@@ -5,13 +5,17 @@ from enum import StrEnum
 
 
 class Stage(StrEnum):
-    """Where a record was rejected: Kafka Connect's names, and SHAPE for what Connect leaves to a sink's `put`."""
+    """Where a record was rejected: Kafka Connect's names, and SHAPE for what Connect leaves to a sink's `put`.
+
+    TASK_PUT: the target refused the file that has its row.
+    """
 
     KEY_CONVERTER = "KEY_CONVERTER"
     VALUE_CONVERTER = "VALUE_CONVERTER"
     HEADER_CONVERTER = "HEADER_CONVERTER"
     TRANSFORMATION = "TRANSFORMATION"
     SHAPE = "SHAPE"
+    TASK_PUT = "TASK_PUT"
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,20 @@ _NEWER = (
     "Of a DataFrame's rows with the same key no offset tells which is the newest; name a column that does, for example "
     "one made by withColumn('changed', current_timestamp())."
 )
+_TRANSFORMS = (
+    "Rows of a DataFrame are no records of Kafka, so they have no key, headers or topic to transform; remove it, and "
+    "transform rows in the program."
+)
 
 
 def for_frame(settings: SinkSettings) -> SinkSettings:
     """The settings without Kafka's metadata columns, which rows of a DataFrame do not have.
 
-    Raises InvalidConfiguration when primary keys are named and no column that orders rows.
+    Raises InvalidConfiguration when primary keys are named and no column that orders rows, and when there are
+    transforms.
     """
+    if settings.transforms:
+        raise InvalidConfiguration([f"Invalid [transforms]. {_TRANSFORMS}"])
     shape = settings.shape
     if shape.primary_keys and shape.order_field is None:
         raise InvalidConfiguration([f"Invalid [{ems('order.field.name')}]. {_NEWER}"])

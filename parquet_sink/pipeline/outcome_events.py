@@ -2,7 +2,15 @@
 
 from collections.abc import Iterator
 
-from parquet_sink.model.events import Event, FileAccepted, FileFailed, RangeFailed, RangeFlushed, RangePostponed
+from parquet_sink.model.events import (
+    Event,
+    FileAccepted,
+    FileFailed,
+    FilePassedOver,
+    RangeFailed,
+    RangeFlushed,
+    RangePostponed,
+)
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.pipeline.outcome import RangeOutcome
 
@@ -27,5 +35,6 @@ def events_of(connector: str, outcome: RangeOutcome) -> Iterator[Event]:
 
 def _of_file(connector: str, receipt: Receipt, ended_at_s: float) -> Event:
     at_s = ended_at_s if receipt.accepted_at is None else receipt.accepted_at
-    kind = FileAccepted if receipt.accepted else FileFailed
+    refused = FileFailed if receipt.passed_over is None else FilePassedOver
+    kind = FileAccepted if receipt.accepted else refused
     return kind(connector, at_s, receipt.topic, receipt.partition, receipt)

@@ -3,7 +3,7 @@
 import logging
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +21,7 @@ from parquet_sink.model.rejected import Rejected
 from parquet_sink.pipeline.outcome import RangeOutcome
 from parquet_sink.pipeline.range_progress import RangeProgress
 from parquet_sink.pipeline.record_steps import RecordSteps
+from parquet_sink.pipeline.refused_files import FileRecords, rejected_of
 from parquet_sink.pipeline.reject_policy import SetAside
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.run import Run
@@ -34,7 +35,7 @@ CLAIM_WAIT_S = 5.0
 
 
 class RangeFlush:
-    """Steps 2 to 4 of `pipeline.task` for one range, and step 6.
+    """Steps 2 to 4 of `pipeline.task` for one range, and steps 6 and 7.
 
     Owns a shaper with what was known when the range was planned, so that its files do not depend on what else the
     task does.
@@ -63,6 +64,7 @@ class RangeFlush:
             settings.files,
             bytes_per_row=planned.known.bytes_per_row,
         )
+        self._file_records = FileRecords() if settings.errors.refused_files else None
         self._schema_changes = SchemaChangeMonitor(name, planned.topic)
         schema = planned.known.schema
         known = None if schema is None else pa.ipc.read_schema(pa.py_buffer(schema))
@@ -102,6 +104,8 @@ class RangeFlush:
 
     def _write(self, run: Run, oldest: int | None) -> None:
         for part in run.parts(self._commit_records):
+            if self._file_records is not None:
+                self._file_records.add(part.offsets)
             files = self._accumulator.add(part, oldest)
             self._schema_changes.added(part.rows.schema, (f.rows for f in files if f.reason is Reason.SCHEMA))
             self._send(files)
@@ -140,6 +144,31 @@ class RangeFlush:
         else:
             self._fail(error)
 
+    def set_aside_refused(
+        self, receipts: Sequence[Receipt], read_again: Callable[[Receipt], Iterable[RecordBatch]]
+    ) -> None:
+        """Has the policy take the records of refused files that were passed over. receipts: as for `outcome`.
+
+        read_again: what Kafka has from a file's first record to its last. Where that fails, nothing of the file counts.
+        """
+        for receipt in receipts:
+            if receipt.passed_over is None:
+                continue
+            self._progress.set_aside(receipt.first_offset)
+            self._asked = True
+            try:
+                self._set_aside_file(receipt, read_again(receipt))
+            except ConnectorError as error:
+                self._progress.not_kept = error.failure()
+                return
+
+    def _set_aside_file(self, receipt: Receipt, batches: Iterable[RecordBatch]) -> None:
+        assert self._file_records is not None
+        for rejected in rejected_of(receipt, self._file_records.of(receipt), batches):
+            decision = self._policy.decide(rejected)
+            if not isinstance(decision, SetAside):
+                raise decision.error
+
     def acknowledge(self) -> None:
         """Has what was set aside kept for good; where that fails, nothing from the first such record on is accepted."""
         if not self._asked:
@@ -149,7 +178,7 @@ class RangeFlush:
         except ConnectorError as error:
             if self._progress.failure is not None:
                 log.warning("connector %s: what was set aside is not kept: %s", self._connector, error)
-            self._progress.not_kept = error.failure()
+            self._progress.not_kept = self._progress.not_kept or error.failure()
 
     def abandon(self) -> None:
         """Throws away what was not handed to the uploader."""
@@ -168,6 +197,8 @@ class RangeFlush:
 
     def _send(self, files: Sequence[FinishedFile]) -> None:
         for file in files:
+            if self._file_records is not None:
+                self._file_records.finished(file)
             if file.last_offset < self.planned.accepted:
                 remove_unsent(file.path)  # an earlier attempt at this range has delivered it
             elif self.ended or not self._uploader.submit(self._upload(file)):

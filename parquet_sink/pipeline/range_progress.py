@@ -16,7 +16,8 @@ class RangeProgress:
 
     reached: everything below is in a file, was set aside, or has no row. failure: why the connector cannot go on, the
     first reason. again: when the range is to be tried again. thrown_away: whether rows were thrown away that no file
-    has. set_aside_from: the first record that was set aside; not_kept: why that is not kept for good.
+    has. set_aside_from: the first record that was set aside, by itself or with a refused file; not_kept: why that is
+    not kept for good.
     """
 
     planned: PlannedRange
@@ -36,9 +37,8 @@ class RangeProgress:
         self.failure = self.failure or error.failure()
 
     def set_aside(self, offset: int) -> None:
-        """The policy took the record at this offset; they come in order."""
-        if self.set_aside_from is None:
-            self.set_aside_from = offset
+        """The policy took the record at this offset, or is to take those of a file that begins there."""
+        self.set_aside_from = offset if self.set_aside_from is None else min(self.set_aside_from, offset)
 
     def outcome(self, receipts: Sequence[Receipt], learned: Known, now: float) -> RangeOutcome:
         """What the driver is told. receipts: of the range's files, in offset order. now: epoch seconds."""
@@ -61,7 +61,7 @@ class RangeProgress:
 
     def _delivered_until(self, receipts: Sequence[Receipt]) -> int:
         """What was reached, unless a file on the way there was not accepted, or was thrown away."""
-        refused = next((one for one in receipts if not one.accepted), None)
+        refused = next((one for one in receipts if one.failure is not None), None)
         if refused is not None:
             return max(refused.next_offset, self.planned.start)
         if self.thrown_away:

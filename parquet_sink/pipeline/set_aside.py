@@ -6,7 +6,7 @@ from typing import Protocol
 from parquet_sink.errors import ConnectorError, InvalidRecord
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordParts
-from parquet_sink.model.rejected import Rejected
+from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.pipeline.reject_policy import SetAside, Stop
 from parquet_sink.pipeline.settings import ErrorSettings
 
@@ -59,7 +59,7 @@ class SetAsidePolicy:
 
     def decide(self, rejected: Rejected) -> Stop | SetAside:
         """Raises what the store raises, if the record was to be passed over."""
-        if self._settings.invalid_records:
+        if self._passes_over(rejected.stage):
             self._store.put(rejected)
             return SetAside()
         try:
@@ -67,6 +67,9 @@ class SetAsidePolicy:
         except ConnectorError as error:
             log.warning("topic %s, topic-partition %d, offset %d is not set aside: %s", *_where(rejected), error)
         return Stop(InvalidRecord(*_where(rejected), rejected.reason))
+
+    def _passes_over(self, stage: Stage) -> bool:
+        return self._settings.refused_files if stage is Stage.TASK_PUT else self._settings.invalid_records
 
     def flush(self, planned: PlannedRange) -> None:
         """As the store's."""

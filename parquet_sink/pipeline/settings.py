@@ -9,6 +9,7 @@ from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.settings import DeadLetterSettings, FlushSettings, KafkaSettings
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.targets.settings import RetrySettings, TargetSettings
+from parquet_sink.transform.settings import StepSettings
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class ErrorSettings:
 class SinkSettings:
     """One connector, ready to run.
 
+    header: of the header converter. transforms: between decoding and shaping, in this order.
     registry_patience_ms: how long a registry may stay away, -1 for ever. registry_pause_ms: the longest between tries.
     stop_timeout_ms: how long a stop waits for the flush in progress.
     """
@@ -43,6 +45,8 @@ class SinkSettings:
     target: TargetSettings
     value: ConverterSettings = field(default_factory=ConverterSettings)
     key: ConverterSettings | None = None
+    header: ConverterSettings = field(default_factory=lambda: ConverterSettings("simple_header"))
+    transforms: tuple[StepSettings, ...] = ()
     retry: RetrySettings = field(default_factory=RetrySettings)
     errors: ErrorSettings = field(default_factory=ErrorSettings)
     registry_patience_ms: int = 0
@@ -54,5 +58,7 @@ class SinkSettings:
         """Stands for the settings, and the version, that the files of a range depend on."""
         limits = (self.flush.commit_size_bytes, self.flush.commit_records)
         parts = (*limits, self.files.codec, self.files.row_group_size_bytes)
-        described = (__version__, self.shape, self.value, *parts, self.errors.invalid_records)
+        converters = (self.value, self.key, self.header)
+        transforms = tuple(step.digest for step in self.transforms)
+        described = (__version__, self.shape, *converters, *parts, *transforms, self.errors.invalid_records)
         return sha256(repr(described).encode()).hexdigest()

@@ -7,30 +7,36 @@ For each range [start, end):
      the range ends before it, or it is set aside
   3. rows become local files; a finished file's footer is verified       (`files.accumulator`)
   4. a file is sent, the next only after this one was accepted           (`targets.uploader`)
-  5. the accepted file is removed from the disk                          (`targets.delivery`)
-  6. what was set aside is acknowledged                                  (`RejectPolicy.flush`)
-  7. what the range taught and how far it got goes to the driver         (`RangeOutcome`)
-  8. the driver notes receipts and accepted offsets, then any failure    (`PushWriter.commit`)
-  9. the next tick commits the accepted offsets to the group             (`kafka.planning.range_plans`)
+  5. the accepted file is removed from the disk; one that is refused     (`targets.delivery`, `targets.uploader`)
+     for what is in it may be passed over: it is removed, and the next goes on
+  6. the records of a file that was passed over are read again from      (`pipeline.refused_files`)
+     Kafka and set aside
+  7. what was set aside is acknowledged                                  (`RejectPolicy.flush`)
+  8. what the range taught and how far it got goes to the driver         (`RangeOutcome`)
+  9. the driver notes receipts and accepted offsets, then any failure    (`PushWriter.commit`)
+ 10. the next tick commits the accepted offsets to the group             (`kafka.planning.range_plans`)
 
 A crash before 4 leaves nothing behind but local files, which the next attempt or start removes, and perhaps records
-that were set aside. A crash between 4 and 9 sends the same files again, under the same names, with the same rows, and
+that were set aside. A crash between 4 and 10 sends the same files again, under the same names, with the same rows, and
 sets the same records aside again: a range is always repeated as a whole, from what was known when it was planned.
-Nothing is committed before 4 and 6 are done for all below.
+Nothing is committed before 4, or 6, and 7 are done for all below.
 """
 
 import logging
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from parquet_sink.errors import ConnectorError
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.model.ranges import PlannedRange
+from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.pipeline.outcome import RangeOutcome
 from parquet_sink.pipeline.range_flush import RangeFlush
 from parquet_sink.pipeline.read_ahead import ReadAhead
 from parquet_sink.pipeline.record_steps import RecordSteps
+from parquet_sink.pipeline.refused_files import ALL_PARTS
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.process.memory import collect_garbage_rarely, give_back
@@ -56,7 +62,7 @@ class TaskFlush:
         self._settings, self._given = settings, steps
         target = target_for(settings.target)
         deliverer = Deliverer(settings.name, target, settings.retry, keep_files=settings.files.keep_files)
-        self._uploader = OrderedUploader(deliverer)
+        self._uploader = OrderedUploader(deliverer, passes_over=settings.errors.refused_files)
         self._flushes: dict[tuple[str, int], RangeFlush] = {}
 
     def run(self, ranges: Sequence[PlannedRange]) -> tuple[RangeOutcome, ...]:
@@ -72,7 +78,8 @@ class TaskFlush:
                     if flush.ended:
                         reading.skip(planned)
             receipts = self._uploader.close()
-            for flush in self._flushes.values():
+            for key, flush in self._flushes.items():
+                flush.set_aside_refused(_of(receipts, key), partial(self._read_again, flush.planned))
                 flush.acknowledge()
         except BaseException:
             self._give_up()
@@ -82,10 +89,7 @@ class TaskFlush:
                 flush.release()
             if steps is not None:
                 steps.policy.close()
-        outcomes = tuple(
-            flush.outcome([one for one in receipts if (one.topic, one.partition) == key])
-            for key, flush in self._flushes.items()
-        )
+        outcomes = tuple(flush.outcome(_of(receipts, key)) for key, flush in self._flushes.items())
         self._warn_of_clear_text()
         give_back()
         return outcomes
@@ -100,6 +104,14 @@ class TaskFlush:
             parts=parts,
         ).batches()
 
+    def _read_again(self, planned: PlannedRange, receipt: Receipt) -> Iterator[RecordBatch]:
+        """The records of a refused file, and those between them; what is not there any more is no loss to accept."""
+        return RangeReader(
+            replace(self._settings.kafka, lost_offsets="STOP"),
+            *(planned.topic, planned.partition, receipt.first_offset, receipt.last_offset + 1, planned.topic_id),
+            parts=ALL_PARTS,
+        ).batches()
+
     def _flush(self, planned: PlannedRange, steps: RecordSteps) -> RangeFlush:
         key = (planned.topic, planned.partition)
         if key not in self._flushes:
@@ -108,12 +120,14 @@ class TaskFlush:
         return self._flushes[key]
 
     def _steps(self) -> RecordSteps:
-        """The value converter's decoder is kept in this process from micro-batch to micro-batch."""
+        """The value converter's decoder, and transforms, are kept in this process from micro-batch to micro-batch."""
         if self._given is not None:
             return self._given
         from parquet_sink.convert.decoders import decoder_for  # loads only what this connector needs
+        from parquet_sink.transform.building import chain_for
 
-        return RecordSteps(decoder_for(self._settings.value))
+        settings = self._settings
+        return RecordSteps(decoder_for(settings.value), chain_for(settings.transforms, settings.key))
 
     def _warn_of_clear_text(self) -> None:
         """A path that matches nothing is a slip of the pen, and what it should have hidden leaves in clear."""
@@ -133,6 +147,10 @@ class TaskFlush:
             self._uploader.close()
         except Exception as error:  # noqa: BLE001 - what is raised already comes first
             log.debug("while giving up: %s", error)
+
+
+def _of(receipts: Sequence[Receipt], key: tuple[str, int]) -> list[Receipt]:
+    return [one for one in receipts if (one.topic, one.partition) == key]
 
 
 def _take(flush: RangeFlush, item: RecordBatch | BaseException | None) -> None:

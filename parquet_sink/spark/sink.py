@@ -62,14 +62,14 @@ class PushWriter(DataSourceStreamArrowWriter):
         self._given = given
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> Outcomes:
-        """Steps 1 to 6, in a worker process, for all ranges of one Spark task."""
+        """Steps 1 to 8, in a worker process, for all ranges of one Spark task."""
         from parquet_sink.pipeline.task import TaskFlush  # only in workers: planning processes stay small
 
         ranges = [planned for batch in iterator for planned in ranges_in(batch)]
         return Outcomes(TaskFlush(self._given.settings).run(ranges))
 
     def commit(self, messages: Sequence[Any], batchId: int) -> None:
-        """Step 7. Raises ConnectorError when a range failed, which ends the query."""
+        """Step 9. Raises ConnectorError when a range failed, which ends the query."""
         failure = self._note(messages)
         if failure is not None:
             raise ConnectorError(failure.message)

@@ -7,7 +7,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from parquet_sink.errors import ConnectorError, UploadError, UploadExhausted, UploadPostponed, UploadRefused
+from parquet_sink.errors import (
+    ConnectorError,
+    FileRefused,
+    UploadError,
+    UploadExhausted,
+    UploadPostponed,
+    UploadRefused,
+)
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.cleanup import after_acceptance
 from parquet_sink.model.ranges import NO_TRIES, Again, Tries
@@ -53,7 +60,8 @@ class Deliverer:
 
         earlier: attempts at this file before this task. superseded: whether another attempt at the range has begun;
         then no further attempt and no further wait is. Raises UploadPostponed when the next attempt is the driver's to
-        plan; UploadRefused or UploadExhausted; StorageFailed when the file cannot be read. After these the file stays.
+        plan; UploadRefused (FileRefused where another file may be accepted) or UploadExhausted; StorageFailed when the
+        file cannot be read. After these the file stays.
         """
         started = self._monotonic()
         sent = send_with_retries(
@@ -129,6 +137,8 @@ def _error(file: FinishedFile, sent: Sent, *, superseded: bool) -> UploadError:
     )
     if sent.wait_s is not None:
         return UploadPostponed(message, outcome.status, Again(sent.tries, sent.wait_s))
+    if outcome.verdict is Verdict.REFUSED and outcome.of_file:
+        return FileRefused(message, outcome.status, f"the target refused file {file.name}: {outcome.cause}")
     return (UploadRefused if outcome.verdict is Verdict.REFUSED else UploadExhausted)(message, outcome.status)
 
 

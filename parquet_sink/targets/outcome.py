@@ -25,7 +25,8 @@ class Outcome:
 
     status: the number that the target's protocol has for it, such as an HTTP status; None when no answer came, or the
     protocol has none. retry_after_seconds: how long the target asks to be left alone. answer_id: what the target calls
-    the file.
+    the file. of_file: REFUSED for what is in this file, so that another one may be accepted; not for a key, a right or
+    an address, which all files share.
     """
 
     verdict: Verdict
@@ -34,6 +35,7 @@ class Outcome:
     status: int | None = None
     retry_after_seconds: float | None = None
     answer_id: str | None = None
+    of_file: bool = False
 
 
 class Health(StrEnum):

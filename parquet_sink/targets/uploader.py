@@ -4,10 +4,10 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
-from parquet_sink.errors import ConnectorError, UploadPostponed
+from parquet_sink.errors import ConnectorError, FileRefused, UploadPostponed
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.cleanup import remove_unsent
 from parquet_sink.model.ranges import NO_TRIES, Tries
@@ -47,6 +47,8 @@ class OrderedUploader:
 
     A file is sent only after the one before it of its topic-partition was accepted. After the first that was not,
     nothing more of that topic-partition is sent; its later files are removed, their records are still in Kafka.
+    passes_over: a file that is refused for what is in it is removed, and the next one is sent all the same; what
+    becomes of its records is the caller's to see to, by its receipt.
     """
 
     def __init__(
@@ -55,8 +57,9 @@ class OrderedUploader:
         *,
         most_parallel: int = MOST_PARALLEL,
         on_receipt: Callable[[Receipt], None] | None = None,
+        passes_over: bool = False,
     ) -> None:
-        self._deliverer, self._on_receipt = deliverer, on_receipt
+        self._deliverer, self._on_receipt, self._passes_over = deliverer, on_receipt, passes_over
         self._pool = ThreadPoolExecutor(most_parallel, thread_name_prefix="upload")
         self._queues: dict[tuple[str, int], _PartitionQueue] = {}
         self._receipts: list[Receipt] = []
@@ -112,10 +115,17 @@ class OrderedUploader:
         try:
             return self._deliverer.deliver(upload.file, upload.earlier, upload.superseded)
         except ConnectorError as error:
+            if self._passes_over and isinstance(error, FileRefused):
+                return self._passed_over(upload.file, error)
             self._fail(queue)
             if isinstance(error, UploadPostponed):
                 remove_unsent(upload.file.path)  # the next attempt makes it again
             return self._deliverer.failed(upload.file, error)
+
+    def _passed_over(self, file: FinishedFile, error: FileRefused) -> Receipt:
+        receipt = self._deliverer.failed(file, error)
+        remove_unsent(file.path)
+        return replace(receipt, failure=None, passed_over=error.reason, next_offset=file.last_offset + 1)
 
     def _record(self, receipt: Receipt) -> None:
         with self._changed:

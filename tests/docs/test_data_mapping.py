@@ -1,8 +1,9 @@
-"""Every example in docs/data-mapping.md and docs/converters.md gives what the page says.
+"""Every example in docs/data-mapping.md, docs/converters.md and docs/transforms.md gives what the page says.
 
 An example is a row of fenced blocks: settings (`properties`), records (`input`, `hex`), each after the schema that they
-are written with (`avro`, `connect`, `schema`, `json-schema`), and what comes of it (`rows`, `columns`, `error`,
-`unmatched`). It ends where the next block of settings, schema or records follows a result.
+are written with (`avro`, `connect`, `schema`, `json-schema`), with their `keys` (`json` or `text`) and `headers` (one
+object for each record), and what comes of it (`rows`, `columns`, `error`, `unmatched`). It ends where the next block of
+settings, schema or records follows a result.
 """
 
 import json
@@ -32,13 +33,14 @@ from parquet_sink.convert.protobuf import decoder as protobuf_decoder
 from parquet_sink.convert.registry.registered import RegisteredDecoder, RegisteredSchema, SchemaKind
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import InvalidRecord
-from parquet_sink.model.records import RecordBatch
+from parquet_sink.model.records import Header, RecordBatch
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.shaper import Run, Shaper
+from parquet_sink.transform.building import chain_for
 from tests.factories import accepted
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("data-mapping.md", "converters.md")
+PAGES = ("data-mapping.md", "converters.md", "transforms.md")
 FENCE = re.compile(r"^```(\w+)(?: ([\w-]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OTHER_TYPES, NEW_FILE = "--- from here on: other types", "--- from here on: a new file"
 SCHEMAS = ("avro", "connect", "schema", "json-schema")
@@ -88,6 +90,8 @@ class Example:
     place: str
     settings: dict[str, str] = field(default_factory=dict)
     written: list[Written] = field(default_factory=list)
+    keys: Written | None = None
+    headers: list[str] | None = None
     results: dict[str, list[str]] = field(default_factory=dict)
 
 
@@ -111,6 +115,10 @@ def examples(page: str) -> Iterator[Example]:
         elif name in RECORDS:
             form = "hex" if name == "hex" else language
             current.written.append(Written(form, text.splitlines(), schema, schema_text))
+        elif name == "keys":
+            current.keys = Written(language, text.splitlines(), "", "")
+        elif name == "headers":
+            current.headers = text.splitlines()
         else:
             assert name in RESULTS, f"{current.place}: what is {match.group(0)}?"
             current.results[name] = text.splitlines()
@@ -123,6 +131,8 @@ def to_settings(example: Example) -> SinkSettings:
     first = example.written[0]
     converter = CONVERTERS.get(first.schema or first.form, {})
     keys = {**CONNECTOR, **({} if "value.converter" in example.settings else converter), **example.settings}
+    if example.keys is not None and "key.converter" not in keys:
+        keys |= {name.replace("value", "key", 1): text for name, text in CONVERTERS[example.keys.form].items()}
     if keys["value.converter"] in {one["value.converter"] for one in (AVRO, PROTOBUF, JSON_SCHEMA)}:
         keys.setdefault("value.converter.schema.registry.url", "http://localhost:8081")
     loaded = load(keys, Worker(), source=example.place)
@@ -225,12 +235,34 @@ def to_decoder(settings: ConverterSettings, registered: Registered) -> Decoder |
     )
 
 
+def to_keys(example: Example) -> list[bytes | None] | None:
+    """The bytes of the records' keys; a line without anything is no key."""
+    return None if example.keys is None else [line.encode() or None for line in example.keys.lines]
+
+
+def to_headers(example: Example) -> list[list[Header]] | None:
+    """Each line is an object: names, and texts or null."""
+    if example.headers is None:
+        return None
+    objects = [json.loads(line, object_pairs_hook=list) for line in example.headers]
+    return [[(name, None if text is None else text.encode()) for name, text in one] for one in objects]
+
+
 def run(example: Example) -> dict[str, list[str]]:
     """What comes out, as the documents write it."""
     settings, registered = to_settings(example), Registered()
     values = [value for written in example.written for value in to_values(written, registered)]
-    block = RecordBatch.of("orders", 3, range(len(values)), [1_700_000_000_000] * len(values), values)
-    shaper = Shaper(settings.shape, None, to_decoder(settings.value, registered))
+    block = RecordBatch.of(
+        "orders",
+        3,
+        range(len(values)),
+        [1_700_000_000_000] * len(values),
+        values,
+        to_keys(example),
+        to_headers(example),
+    )
+    transforms = chain_for(settings.transforms, settings.key)
+    shaper = Shaper(settings.shape, None, to_decoder(settings.value, registered), transforms)
     runs: list[Run] = []
     found: dict[str, list[str]] = {}
     try:

@@ -1,5 +1,6 @@
 """A Spark task to run."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 from parquet_sink.pipeline import task as module
 from parquet_sink.pipeline.record_steps import RecordSteps
+from parquet_sink.pipeline.settings import ErrorSettings
 from parquet_sink.pipeline.task import TaskFlush
 from parquet_sink.targets.settings import RetrySettings
 from tests.pipeline.fakes import ONCE, FakeReader, Feed, Run, Target, made
@@ -23,10 +25,12 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         records: int = 1_000,
         retry: RetrySettings = ONCE,
         steps: RecordSteps | None = None,
+        errors: ErrorSettings | None = None,
     ) -> Any:
         monkeypatch.setattr(module, "target_for", lambda settings: target)
         monkeypatch.setattr(module, "RangeReader", partial(FakeReader, dict(ranges)))
-        found = TaskFlush(made(tmp_path, records, retry), steps).run([planned for planned, _ in ranges])
+        settings = replace(made(tmp_path, records, retry), errors=errors or ErrorSettings())
+        found = TaskFlush(settings, steps).run([planned for planned, _ in ranges])
         outcomes = {(one.planned.topic, one.planned.partition): one for one in found}
         assert len(outcomes) == len(found)
         return outcomes

@@ -24,6 +24,7 @@ SPAN = PlannedRange("orders", 0, 100, 200, "interval", accepted=100)
 ONCE = RetrySettings(max_retries=1, retry_interval_ms=1)
 SLOW = replace(ONCE, max_retries=3, retry_interval_ms=10_000)
 ACCEPTED = Outcome(Verdict.ACCEPTED, "", "", 200)
+BAD_FILE = Outcome(Verdict.REFUSED, "the target answered 422", "Correct what the answer names", 422, of_file=True)
 REFUSED = Outcome(Verdict.REFUSED, "the target answered 403", "Give the key the right", 403)
 UNKNOWN = Outcome(Verdict.UNKNOWN, "no whole answer came in time", "Check the target")
 
@@ -55,19 +56,39 @@ Run = Callable[..., dict[tuple[str, int], RangeOutcome]]
 Feed = tuple[PlannedRange, Sequence[RecordBatch | BaseException]]
 
 
+def part(item: RecordBatch | BaseException, start: int, end: int) -> RecordBatch | BaseException:
+    """The records of a batch from `start` to before `end`."""
+    if isinstance(item, BaseException):
+        return item
+    chosen = [index for index, offset in enumerate(item.offsets.to_pylist()) if start <= offset < end]
+    columns = (item.offsets, item.timestamps, item.values)
+    offsets, stamps, values = ([column[index].as_py() for index in chosen] for column in columns)
+    keys, headers = [b"k%d" % offset for offset in offsets], [[("h", b"%d" % offset)] for offset in offsets]
+    return RecordBatch.of(item.topic, item.partition, offsets, stamps, values, keys, headers)
+
+
 class FakeReader:
     """Gives the batches of a range, or raises where an error stands among them. asked: for what of a record, last."""
 
     asked: RecordParts = VALUES_ONLY
+    again: "Callable[[Sequence[RecordBatch | BaseException]], Sequence[RecordBatch | BaseException]]" = list
+    """What is there when a part is read again."""
 
     def __init__(
         self, feeds: dict[PlannedRange, Sequence[RecordBatch | BaseException]], *args: Any, **more: Any
     ) -> None:
-        _kafka, *where = args
+        kafka, topic, partition, start, end, topic_id = args
         FakeReader.asked = more["parts"]
-        (self._items,) = (
-            items for p, items in feeds.items() if [p.topic, p.partition, p.start, p.end, p.topic_id] == where
-        )
+        mine = {
+            p: items for p, items in feeds.items() if (p.topic, p.partition, p.topic_id) == (topic, partition, topic_id)
+        }
+        whole = [items for p, items in mine.items() if (p.start, p.end) == (start, end)]
+        if whole:
+            (self._items,) = whole
+            return
+        assert kafka.lost_offsets == "STOP", "a part of a range is read again, and what is gone must not be passed over"
+        (items,) = mine.values()
+        self._items = [part(item, start, end) for item in FakeReader.again(items)]
 
     def batches(self) -> Iterator[RecordBatch]:
         for item in self._items:

@@ -1,4 +1,4 @@
-"""Step 7: what tasks report is noted for the program and the next micro-batch, whether it went well or not."""
+"""Step 9: what tasks report is noted for the program and the next micro-batch, whether it went well or not."""
 
 import pickle
 from collections.abc import Iterator

@@ -10,6 +10,7 @@ from parquet_sink.kafka.keys import OVERRIDE_KEYS, TOPIC_KEYS
 from parquet_sink.shape.keys import OBFUSCATION_KEYS, SHAPE_KEYS
 from parquet_sink.targets.keys import ERROR_KEYS, TARGET_KEYS
 from parquet_sink.targets.push.keys import HTTP_KEYS
+from parquet_sink.transform.keys import TRANSFORM_KEYS
 
 REMOVED: Final = "Removed keys"
 
@@ -35,6 +36,7 @@ EMS_KEYS: Final[tuple[Key, ...]] = (
     *TOPIC_KEYS,
     *OVERRIDE_KEYS,
     *CONVERTER_KEYS,
+    *TRANSFORM_KEYS,
     *TARGET_KEYS,
     *FLUSH_KEYS,
     *FILE_KEYS,

@@ -37,6 +37,8 @@ _FAILURE_CURES: Final = {
 
 _RETRIABLE: Final = frozenset({408, 421, 425, 429})
 _REFUSED_5XX: Final = frozenset({501, 505})
+_OF_FILE: Final = frozenset({400, 409, 413, 422})
+"""What a target says of a file. All other refusals are of the key, the address or the protocol: of every file."""
 _NOT_A_PUSH_TARGET: Final = (
     "connect.ems.endpoint is not a push target, or something between answers in its place: correct the address"
 )
@@ -66,7 +68,8 @@ def of_answer(answer: Answer, secrets: Sequence[str] = (), now: float = 0.0) -> 
     text = _failure_text(answer.body, secrets)
     cause = f"the target answered {answer.status}" + (f": {text}" if text else " without a text")
     wait = parse_retry_after(answer.headers.get("retry-after"), now)
-    return Outcome(verdict, cause, _cure(answer.status, verdict), answer.status, wait)
+    cure, of_file = _cure(answer.status, verdict), answer.status in _OF_FILE
+    return Outcome(verdict, cause, cure, answer.status, wait, of_file=of_file)
 
 
 def of_failure(failure: FailureKind, detail: str = "", secrets: Sequence[str] = ()) -> Outcome:

@@ -151,22 +151,6 @@ PROBLEMS = [
     (f"{E}obfuscation.fields", "a.b,ab,a", '"a" and "a.b" overlap; keep one of them.'),
     (f"{E}flattener.jsonblob.chunks", "0", '"0" is less than 1; give 1 to 2000.'),
     (
-        "transforms",
-        "insert",
-        (
-            "Its feature is not built yet: remove it, and transform records before they reach the "
-            "topic or after they reached the target."
-        ),
-    ),
-    (
-        "predicates",
-        "p",
-        (
-            "Its feature is not built yet: remove it, and transform records before they reach the topic or "
-            "after they reached the target."
-        ),
-    ),
-    (
         "errors.tolerance",
         "all",
         (

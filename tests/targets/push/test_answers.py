@@ -156,3 +156,19 @@ def test_parse_retry_after(text: str | None, seconds: float | None) -> None:
 def test_junk_in_retry_after_is_harmless(text: str) -> None:
     """No text raises or gives a negative wait."""
     assert (parse_retry_after(text, 0.0) or 0) >= 0
+
+
+@pytest.mark.parametrize(
+    "status", [300, 307, 400, 401, 403, 404, 405, 407, 409, 410, 411, 413, 415, 422, 431, 501, 505]
+)
+def test_only_some_refusals_are_of_the_file(status: int) -> None:
+    """Another file may be accepted after 400, 409, 413 and 422; a key, a right or an address is every file's."""
+    outcome = of_answer(Answer(status, {}, b"no"))
+    assert outcome.verdict is Verdict.REFUSED
+    assert outcome.of_file == (status in (400, 409, 413, 422))
+
+
+@pytest.mark.parametrize("failure", FailureKind)
+def test_no_failure_without_an_answer_is_of_the_file(failure: FailureKind) -> None:
+    """A target that cannot be reached, or trusted, said nothing of it."""
+    assert not of_failure(failure).of_file

@@ -1,0 +1,137 @@
+"""From settings to a `TransformChain`, made once in a process, so that it is kept from micro-batch to micro-batch."""
+
+import os
+import threading
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from parquet_sink.config.key import Key
+from parquet_sink.config.providers import Resolved
+from parquet_sink.config.report import Report, printable
+from parquet_sink.config.secret import STARS, Secret
+from parquet_sink.config.values import Values, read
+from parquet_sink.convert.decoders import decoder_for
+from parquet_sink.convert.settings import ConverterSettings
+from parquet_sink.errors import ConnectorError, RetryLater, TransformFailed
+from parquet_sink.plugins import PluginUnusable
+from parquet_sink.process.lru_cache import LruCache
+from parquet_sink.transform.chain import Step, TransformChain
+from parquet_sink.transform.classes import find_predicate, find_transform
+from parquet_sink.transform.protocol import Predicate, Transform
+from parquet_sink.transform.records import DecodedRecords
+from parquet_sink.transform.settings import ClassSettings, StepSettings
+
+MOST_CHAINS: Final = 16
+_BYTES: Final = ConverterSettings("bytes")
+"""How keys are read where no converter is set for them."""
+
+_Key = tuple[int, tuple[StepSettings, ...], ConverterSettings]
+_chains: LruCache[_Key, TransformChain] = LruCache(MOST_CHAINS)
+_lock = threading.Lock()
+
+
+def chain_for(steps: tuple[StepSettings, ...], key: ConverterSettings | None) -> TransformChain | None:
+    """The process's chain for these settings; None for no steps. key: of the key converter, None where none is set.
+
+    Raises TransformFailed when a class that the driver found is not here, or fails.
+    """
+    if not steps:
+        return None
+    at = (os.getpid(), steps, key or _BYTES)
+    with _lock:
+        found = _chains.get(at)
+        if found is None:
+            found = TransformChain([_step(one) for one in steps], decoder_for(key or _BYTES))
+            _chains.put(at, found)
+        return found
+
+
+def _step(settings: StepSettings) -> Step:
+    transform, predicate = settings.transform, settings.predicate
+    named = NamedTransform(f"transforms.{transform.name}", transform.type, _transform(transform))
+    if predicate is None:
+        return Step(named)
+    asked = NamedPredicate(f"predicates.{predicate.name}", predicate.type, _predicate(predicate))
+    return Step(named, asked, settings.negate)
+
+
+def _transform(settings: ClassSettings) -> Transform:
+    try:
+        found, side = find_transform(settings.type)
+        return found(_values(found.keys, settings), side)
+    except PluginUnusable as error:
+        raise _absent("transforms", settings, error) from None
+
+
+def _predicate(settings: ClassSettings) -> Predicate:
+    try:
+        found = find_predicate(settings.type)
+        return found(_values(found.keys, settings))
+    except PluginUnusable as error:
+        raise _absent("predicates", settings, error) from None
+
+
+def _absent(kind: str, settings: ClassSettings, error: Exception) -> TransformFailed:
+    return TransformFailed(
+        f"{kind}.{settings.name}.type: {error} It was found where the connector was started; it must be on every "
+        "machine that runs Spark tasks."
+    )
+
+
+def _values(keys: Sequence[Key], settings: ClassSettings) -> Values:
+    """As they were checked when the connector file was read."""
+    texts = {name: text.reveal() if isinstance(text, Secret) else text for name, text in settings.texts}
+    shown = {name: STARS if isinstance(text, Secret) else text for name, text in settings.texts}
+    return read(tuple(keys), Resolved(texts, shown), Report())
+
+
+class NamedTransform:
+    """A transform under its name in the file, so that what its code raises names it."""
+
+    def __init__(self, name: str, type_: str, inner: Transform) -> None:
+        self._name, self._type, self._inner = name, type_, inner
+        self.needs = inner.needs
+
+    def apply(self, records: DecodedRecords) -> DecodedRecords:
+        """Raises ConnectorError, TransformFailed for all that the code did not raise on purpose."""
+        try:
+            return self._inner.apply(records)
+        except Exception as error:
+            raise failed(self._name, self._type, records, error) from error
+
+
+class NamedPredicate:
+    """Likewise for a predicate."""
+
+    def __init__(self, name: str, type_: str, inner: Predicate) -> None:
+        self._name, self._type, self._inner = name, type_, inner
+        self.needs = inner.needs
+
+    def test(self, records: DecodedRecords) -> pa.BooleanArray:
+        """Raises as `NamedTransform.apply`."""
+        try:
+            return self._inner.test(records)
+        except Exception as error:
+            raise failed(self._name, self._type, records, error) from error
+
+
+def failed(name: str, type_: str, records: DecodedRecords, error: Exception) -> ConnectorError:
+    """What is raised in place of an error from the code of a transform or predicate."""
+    batch = records.batch
+    where = f"topic {batch.topic}, topic-partition {batch.partition}, offsets {_offsets(records)}"
+    if isinstance(error, RetryLater):
+        return RetryLater(f"{where}: {name} ({type_}) cannot work now: {error}")
+    if isinstance(error, ConnectorError):
+        return error
+    return TransformFailed(
+        f"{where}: {name} ({type_}) failed with {type(error).__name__}: {printable(str(error))}. No record is blamed, "
+        "and nothing from there on is committed. Correct its code, which must reject a record that it cannot take, or "
+        "its settings, then start again."
+    )
+
+
+def _offsets(records: DecodedRecords) -> str:
+    found = records.batch.offsets.take(records.positions)
+    return f"{found[0]} to {found[-1]}" if len(found) > 1 else str(found[0] if len(found) else "none")

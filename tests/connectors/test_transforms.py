@@ -1,0 +1,250 @@
+"""Transforms of a connector file: what is wrong is told as of any other key, and what is right is settings."""
+
+import pickle
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from parquet_sink.config.handover import dump_with_secrets, load_with_secrets
+from parquet_sink.config.secret import Secret
+from parquet_sink.transform.settings import ClassSettings, StepSettings
+from tests.connectors.ems.connector_files import CANARY, load_file, settings_of
+
+MODULE = "transforms_for_a_test"
+SOURCE = """
+from parquet_sink.config.key import Key, Type
+from parquet_sink.model.records import VALUES_ONLY
+from parquet_sink.transform.protocol import WrongSettings
+
+class Mask:
+    \"\"\"Hides fields.\"\"\"
+    keys = (
+        Key("fields", "Mask", Type.LIST, "Which.", default=(), required=True, missing="name the fields to hide."),
+        Key("replacement", "Mask", Type.STRING, "By what.", verbatim=True),
+        Key("length", "Mask", Type.INT, "How many.", default=3, minimum=1),
+        Key("salt", "Mask", Type.PASSWORD, "A secret."),
+    )
+    needs = VALUES_ONLY
+    def __init__(self, values, side):
+        self.values, self.side = values, side
+        if "bad" in values.names("fields"):
+            raise WrongSettings({
+                "fields": f"{values.quoted('fields')} has bad in it; leave it out.",
+                "type": "It cannot do that.",
+            })
+        if "ugly" in values.names("fields"):
+            raise RuntimeError("not " + (values.text("replacement") or "told"))
+        if values.secret("salt") is not None and "salted" in values.names("fields"):
+            raise WrongSettings({"salt": f"{values.quoted('salt')} is too salty."})
+    def apply(self, records):
+        return records
+
+class Is:
+    keys = (Key("name", "Is", Type.STRING, "Which.", required=True, missing="give it."),)
+    needs = VALUES_ONLY
+    def __init__(self, values):
+        pass
+"""
+MASK = {"transforms": "m", "transforms.m.type": f"{MODULE}.Mask", "transforms.m.fields": "a,b"}
+IS = {"predicates": "p", "predicates.p.type": f"{MODULE}.Is", "predicates.p.name": "x"}
+USED = {**MASK, **IS, "transforms.m.predicate": "p"}
+
+
+@pytest.fixture(autouse=True)
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A module with a transform and a predicate."""
+    (tmp_path / f"{MODULE}.py").write_text(SOURCE, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield
+    sys.modules.pop(MODULE, None)
+
+
+def test_a_file_without_transforms_has_none() -> None:
+    """Nothing is read or kept for them."""
+    assert settings_of().transforms == ()
+
+
+def test_transforms_come_in_the_order_of_the_list() -> None:
+    """Each with its own keys alone, as the file has them."""
+    first = {"transforms.b.type": f"{MODULE}.Mask$Key", "transforms.b.fields": "x", "transforms.b.replacement": " "}
+    steps = settings_of({**MASK, **first, "transforms": "b, m"}).transforms
+    assert steps == (
+        StepSettings(ClassSettings("b", f"{MODULE}.Mask$Key", (("fields", "x"), ("replacement", " ")))),
+        StepSettings(ClassSettings("m", f"{MODULE}.Mask", (("fields", "a,b"),))),
+    )
+
+
+@pytest.mark.parametrize(("negate", "negated"), [(None, False), ("true", True), ("false", False)])
+def test_a_predicate_of_a_transform(negate: str | None, negated: bool) -> None:
+    """It is the one that the predicates list and describe."""
+    changes = {**USED, **({} if negate is None else {"transforms.m.negate": negate})}
+    (step,) = settings_of(changes).transforms
+    assert step.predicate == ClassSettings("p", f"{MODULE}.Is", (("name", "x"),))
+    assert step.negate is negated
+
+
+PROBLEMS: list[tuple[Mapping[str, str | None], str]] = [
+    (
+        {"transforms.m.type": None},
+        "Invalid [transforms.m.type]. It is missing; name the transform's class, for example Cast$Value.",
+    ),
+    ({"transforms.m.fields": None}, "Invalid [transforms.m.fields]. It is missing; name the fields to hide."),
+    ({"transforms.m.length": "0"}, 'Invalid [transforms.m.length]. "0" is less than 1; give 1 or more.'),
+    (
+        {"transforms.m.negate": "maybe"},
+        'Invalid [transforms.m.negate]. "maybe" is neither true nor false; write one of them.',
+    ),
+    (
+        {"transforms.m.negate": "false", "transforms.m.predicate": None},
+        "Invalid [transforms.m.negate]. There is no predicate to negate; name one in predicate, or remove the key.",
+    ),
+    (
+        {"transforms.m.predicate": "q"},
+        (
+            'Invalid [transforms.m.predicate]. "q" is not among predicates; list it there and give predicates.q.type, '
+            "or correct it."
+        ),
+    ),
+    ({"predicates.p.name": None}, "Invalid [predicates.p.name]. It is missing; give it."),
+    (
+        {"predicates.p.type": None},
+        "Invalid [predicates.p.type]. It is missing; name the predicate's class, for example TopicNameMatches.",
+    ),
+    (
+        {"transforms": "m,m"},
+        'Invalid [transforms]. "m" is named twice; name each transform once, a second one by a name of its own.',
+    ),
+    (
+        {"predicates": "p, p"},
+        'Invalid [predicates]. "p" is named twice; name each predicate once, a second one by a name of its own.',
+    ),
+    (
+        {"transforms.m.type": f"{MODULE}.Is", "transforms.m.name": "x"},
+        "Invalid [transforms.m.type]. Its class fails with these settings (TypeError: ",
+    ),
+    (
+        {"transforms.m.type": f"{MODULE}.Nothing"},
+        f'Invalid [transforms.m.type]. "{MODULE}.Nothing" cannot be loaded from {MODULE}:Nothing (AttributeError',
+    ),
+    ({"transforms.m.type": "no.such.Mask"}, 'Invalid [transforms.m.type]. "no.such.Mask" is no transform known here;'),
+    (
+        {"predicates.p.type": "no.such.Is"},
+        'Invalid [predicates.p.type]. "no.such.Is" is no predicate known here;',
+    ),
+    (
+        {"transforms.m.type": "${env:SECRET}"},
+        'Invalid [transforms.m.type]. What "${env:SECRET}" stands for is no transform that can be used; correct it.',
+    ),
+    ({"transforms.m.fields": "${env:NO}"}, "Invalid [transforms.m.fields]. ${env:NO}: the environment variable NO is"),
+    (
+        {"transforms.m.fields": "ugly"},
+        "Invalid [transforms.m.type]. Its class fails with these settings (RuntimeError); correct the class.",
+    ),
+    (
+        {"transforms.m.fields": "salted", "transforms.m.salt": CANARY},
+        'Invalid [transforms.m.salt]. "*****" is too salty.',
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "problem"), PROBLEMS, ids=[text[:50] for _, text in PROBLEMS])
+def test_what_is_wrong_is_told_with_the_whole_key(changes: Mapping[str, str | None], problem: str) -> None:
+    """Once, with the value and the cure; nothing secret is shown."""
+    loaded = load_file({**USED, **changes})
+    assert loaded.settings is None
+    assert [one[: len(problem)] for one in loaded.problems] == [problem]
+    assert CANARY not in str(loaded)
+
+
+def test_a_class_tells_all_that_is_wrong_together() -> None:
+    """Each with its key; a value that a provider gave is not shown."""
+    assert load_file({**MASK, "transforms.m.fields": "bad"}).problems == (
+        'Invalid [transforms.m.fields]. "bad" has bad in it; leave it out.',
+        "Invalid [transforms.m.type]. It cannot do that.",
+    )
+
+
+def test_everything_wrong_is_told_at_once() -> None:
+    """Of all transforms and predicates, and of the other keys of the file."""
+    loaded = load_file({**USED, "transforms.m.length": "0", "predicates.p.name": None, "topics": None})
+    assert len(loaded.problems) == 3
+
+
+WARNINGS: list[tuple[Mapping[str, str], str]] = [
+    (
+        {"transforms.m.feilds": "a"},
+        (
+            "Warning [transforms.m.feilds]. It is unknown to this transform and has no effect. Did you mean "
+            "transforms.m.fields?"
+        ),
+    ),
+    (
+        {"transforms.m.predicat": "p"},
+        (
+            "Warning [transforms.m.predicat]. It is unknown to this transform and has no effect. Did you mean "
+            "transforms.m.predicate?"
+        ),
+    ),
+    (
+        {"transforms.mm.fields": "a"},
+        (
+            'Warning [transforms.mm.fields]. It has no effect: transforms does not name "mm". Did you mean '
+            "transforms.m.fields?"
+        ),
+    ),
+    (
+        {"predicates.other.type": "x"},
+        'Warning [predicates.other.type]. It has no effect: predicates does not name "other".',
+    ),
+    (
+        {"predicates": "p,r", "predicates.r.type": f"{MODULE}.Is", "predicates.r.name": "y"},
+        "Warning [predicates.r.type]. It has no effect: no transform has it as its predicate.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "warning"), WARNINGS, ids=[text[:50] for _, text in WARNINGS])
+def test_what_changes_nothing_is_warned_about(changes: Mapping[str, str], warning: str) -> None:
+    """Once; the connector runs."""
+    loaded = load_file({**USED, **changes})
+    assert (loaded.problems, loaded.warnings) == ((), (warning,))
+
+
+def test_one_name_may_begin_like_another() -> None:
+    """Keys belong to the longest name that they begin with."""
+    other = {"transforms.m.x.type": f"{MODULE}.Mask", "transforms.m.x.fields": "c"}
+    steps = settings_of({**MASK, **other, "transforms": "m,m.x"}).transforms
+    assert [(step.transform.name, dict(step.transform.texts)) for step in steps] == [
+        ("m", {"fields": "a,b"}),
+        ("m.x", {"fields": "c"}),
+    ]
+
+
+def test_secrets_of_a_transform_stay_secret() -> None:
+    """Those of secret keys, and whatever a provider gave; and they arrive in the processes that need them."""
+    loaded = load_file({**MASK, "transforms.m.salt": CANARY, "transforms.m.replacement": "${env:SECRET}"})
+    settings = loaded.require()
+    texts = dict(settings.transforms[0].transform.texts)
+    assert (texts["salt"], texts["replacement"]) == (Secret(CANARY), Secret(CANARY))
+    assert CANARY not in repr(loaded)
+    assert load_with_secrets(dump_with_secrets(settings)) == settings
+    assert pickle.loads(pickle.dumps(settings)) == settings
+
+
+def test_files_depend_on_transforms() -> None:
+    """A range is not repeated as it was after transforms changed, be it in a secret alone."""
+    found = {
+        settings_of(changes).fingerprint
+        for changes in (
+            {},
+            MASK,
+            USED,
+            {**USED, "transforms.m.negate": "true"},
+            {**MASK, "transforms.m.salt": "one"},
+            {**MASK, "transforms.m.salt": "two"},
+            {**MASK, "transforms.m.fields": "b,a"},
+        )
+    }
+    assert len(found) == 7
