@@ -6,7 +6,7 @@ it is there for stands in more headers, after its own, by Kafka Connect's names.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -29,6 +29,14 @@ MOST_BYTES: Final = 16 << 20
 MOST_RECORDS: Final = 10_000
 POLL_EVERY: Final = 100
 WAIT_S: Final = 0.1
+_NOTHING_COMMITTED: Final = "Nothing from this record on is committed"
+_CURES: Final[Mapping[int, str]] = {
+    KafkaError.MSG_SIZE_TOO_LARGE: "It is too large, with its headers: raise the topic's max.message.bytes",
+    KafkaError.INVALID_RECORD: "Set the topic's cleanup.policy to delete: compacted ones take no record without a key",
+    KafkaError.INVALID_TIMESTAMP: "Raise the topic's message.timestamp.before.max.ms, or .after.max.ms",
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: "Give the user of [producer.override.*] the right (ACL) to write to it",
+}
+"""What the brokers refuse, and would refuse again."""
 GRACE_S: Final = 10.0
 """Beyond the time that a dead letter may take: the client promises an answer by then."""
 
@@ -110,7 +118,7 @@ class DeadLetters:
                 )
             except BufferError:
                 if not len(one.producer):
-                    raise self._too_large(rejected.offset, f"Raise [producer.override.{MEMORY}]") from None
+                    raise self._larger_than_memory(rejected) from None
                 one.producer.poll(WAIT_S)
                 if self._clock() > deadline:
                     raise self._away() from None
@@ -142,29 +150,27 @@ class DeadLetters:
             raise self._failed[key]
 
     def _failure(self, error: KafkaError, key: PartitionKey, offset: int) -> KafkaFailed:
-        if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
-            return self._too_large(offset, "Raise its max.message.bytes", key)
         topic, partition = key
         what = (
             f"Dead-letter topic {self._settings.topic}, for topic {topic}, topic-partition {partition}, offset {offset}"
         )
-        if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-            return KafkaRefused(
-                f"{what}: the brokers refuse. Give the user of [producer.override.*] the right (ACL) to write to it. "
-                "Nothing from this record on is committed."
-            )
-        why = self._taken.client_log.cause()[0] if self._taken is not None else ""
-        return client_errors.failure(error, what, why=why, away="Nothing from this record on is committed")
+        if cure := _CURES.get(error.code()):
+            return KafkaRefused(f"{what}: {error.str().rstrip('.')}. {cure}, then start again. {_NOTHING_COMMITTED}.")
+        return client_errors.failure(error, what, why=self._why, away=_NOTHING_COMMITTED)
 
-    def _too_large(self, offset: int, cure: str, key: PartitionKey | None = None) -> KafkaRefused:
-        where = "" if key is None else f"topic {key[0]}, topic-partition {key[1]}, "
+    def _larger_than_memory(self, rejected: Rejected) -> KafkaRefused:
         return KafkaRefused(
-            f"Dead-letter topic {self._settings.topic}: the record of {where}offset {offset} is too large for it, with "
-            f"its headers. {cure}, then start again. Nothing from this record on is committed."
+            f"Dead-letter topic {self._settings.topic}: the record of topic {rejected.topic}, topic-partition "
+            f"{rejected.partition}, offset {rejected.offset} is larger than [producer.override.{MEMORY}]; raise it. "
+            f"{_NOTHING_COMMITTED}."
         )
 
     def _away(self) -> BrokerAway:
-        why = self._taken.client_log.cause()[0] if self._taken is not None else ""
         return BrokerAway(
-            f"Dead-letter topic {self._settings.topic}: no acknowledgement within {self._limit_s:.0f} s. {why}".rstrip()
+            f"Dead-letter topic {self._settings.topic}: no acknowledgement within {self._limit_s:.0f} s. {self._why}"
         )
+
+    @property
+    def _why(self) -> str:
+        """Why brokers cannot be reached, if the client says so."""
+        return "" if self._taken is None else self._taken.client_log.cause()[0]
