@@ -10,10 +10,9 @@ from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.cluster.requests import AdminRequests
 from parquet_sink.kafka.cluster.topics import described
+from parquet_sink.kafka.dead_letter_names import NAME_KEY, REPLICATION_KEY
 from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings
 
-NAME_KEY: Final = "errors.deadletterqueue.topic.name"
-REPLICATION_KEY: Final = "errors.deadletterqueue.topic.replication.factor"
 PARTITIONS: Final = 1
 """As in Kafka Connect."""
 _NO_RIGHT: Final = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED})

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from parquet_sink.config.secret import Secret
 from parquet_sink.kafka.client.options import translate
 from parquet_sink.kafka.settings import DeadLetterSettings
 
@@ -20,15 +19,8 @@ MEMORY: Final = "buffer.memory"
 _MEMORY_KB: Final = "queue.buffering.max.kbytes"
 _LARGEST_MESSAGE: Final = 1_000_000_000
 _LARGEST_QUEUE_KB: Final = 2_097_151
-_CLIENT: Final = ("security.", "sasl.", "ssl.", "enable.ssl.", "enable.sasl.")
-_SHARED: Final = ("bootstrap.servers", "client.dns.lookup", "broker.address.family")
 DELIVERY_S: Final = 120.0
 """How long one dead letter may take with all its tries, as in Java, unless `delivery.timeout.ms` says otherwise."""
-
-
-def shared_with_consumer(consumer: Mapping[str, str | Secret]) -> dict[str, str | Secret]:
-    """What other clients of the connector take from its consumer's settings: the brokers, and how to sign in."""
-    return {name: value for name, value in consumer.items() if name in _SHARED or name.startswith(_CLIENT)}
 
 
 def producer_options(settings: DeadLetterSettings) -> dict[str, Any]:
