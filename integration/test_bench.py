@@ -165,6 +165,15 @@ def test_formats_come_from_the_environment() -> None:
         from_environment({"FORMAT": "arvo"})
 
 
+def test_transforms_come_from_the_environment() -> None:
+    """Transforms are measured in the order of their table, with a format of each sort unless formats are named."""
+    sizes = from_environment({"TRANSFORMS": "mask, insert"})
+    assert (sizes.transforms, sizes.formats, sizes.parts) == (("insert", "mask"), ("json", "avro"), ())
+    assert from_environment({"TRANSFORMS": "mask", "FORMAT": "nested"}).formats == ("nested",)
+    with pytest.raises(InvalidConfiguration, match=r"Invalid \[TRANSFORMS\]. 'musk' is none of insert, origin, mask"):
+        from_environment({"TRANSFORMS": "musk"})
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_of_the_benchmark_is_read(name: str, registry: RegistryServer) -> None:
     """Each format has valid records: what the benchmark measures are rows, and as many as records."""

@@ -3,8 +3,9 @@
 from contextlib import ExitStack
 from typing import Any, Final
 
-from integration.bench import figures, load, stages, throughput
+from integration.bench import figures, load, stages, throughput, transforms
 from integration.bench.formats import FORMATS, REGISTRY_URL
+from integration.bench.named_transforms import keys_of, record_of
 from integration.bench.parts import Stand, Work, say
 from integration.registry import RegistryServer
 
@@ -23,11 +24,14 @@ def run(stand: Stand) -> dict[str, Any]:
             values = one.values(url, load.POOL)
             size = sum(map(len, values)) / len(values)
             say(f"format {name}: {size:.0f} bytes a record")
-            keys = {**one.keys, REGISTRY_URL: url} if one.uses_registry else one.keys
+            names = stand.sizes.transforms
+            keys = {**one.keys, **({REGISTRY_URL: url} if one.uses_registry else {}), **keys_of(names)}
             records = min(stand.sizes.records, int(MOST_BYTES / size))
-            work = Work(f"bench-{name.replace('_', '-')}", PARTITIONS, records, values, keys)
+            work = Work(f"bench-{name.replace('_', '-')}", PARTITIONS, records, values, keys, record_of(names))
             found[name] = {"bytes_per_record": round(size), **throughput.run(stand, work)}
             found[name]["stages_us"] = stages.run(stand, work)
+            if names:
+                found[name]["transforms_us"] = transforms.run(stand, work)
     say(_table(found))
     return found
 

@@ -3,9 +3,10 @@
 import json
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final
 
 from confluent_kafka import KafkaException, Producer, TopicPartition
 
@@ -47,16 +48,28 @@ def _order(chance: random.Random, number: int) -> bytes:
     return json.dumps(order, separators=(",", ":")).encode()
 
 
-def fill(servers: str, topic: str, partitions: int, per_partition: int, values: Sequence[bytes]) -> None:
-    """Writes `per_partition` records to each topic-partition. Raises KafkaFailed."""
+def fill(
+    servers: str,
+    topic: str,
+    partitions: int,
+    per_partition: int,
+    values: Sequence[bytes],
+    record: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Writes `per_partition` records to each topic-partition. record: `key`, `headers` of each. Raises KafkaFailed."""
     producer = Producer({"bootstrap.servers": servers, **_FAST})
-    _send(producer, topic, partitions, per_partition, values)
+    _send(producer, topic, partitions, per_partition, values, record)
     _flush(producer, topic)
 
 
 @contextmanager
 def held_back(
-    servers: str, topic: str, partitions: int, per_partition: int, values: Sequence[bytes]
+    servers: str,
+    topic: str,
+    partitions: int,
+    per_partition: int,
+    values: Sequence[bytes],
+    record: Mapping[str, Any] = MappingProxyType({}),
 ) -> Iterator[Producer]:
     """Writes the records in a transaction that is open within the block. Raises KafkaFailed.
 
@@ -69,14 +82,21 @@ def held_back(
     try:
         producer.init_transactions(PATIENCE_S)
         producer.begin_transaction()
-        _send(producer, topic, partitions, per_partition, values)
+        _send(producer, topic, partitions, per_partition, values, record)
         _flush(producer, topic)
         yield producer
     except KafkaException as error:
         raise KafkaFailed(f"Topic {topic}: the records could not be written: {error.args[0].str()}") from error
 
 
-def _send(producer: Producer, topic: str, partitions: int, per_partition: int, values: Sequence[bytes]) -> None:
+def _send(
+    producer: Producer,
+    topic: str,
+    partitions: int,
+    per_partition: int,
+    values: Sequence[bytes],
+    record: Mapping[str, Any],
+) -> None:
     """In pieces that fit the producer's queue, topic-partition by topic-partition in turn."""
     produce, size = producer.produce, len(values)
     for first in range(0, per_partition, 10_000):
@@ -85,10 +105,10 @@ def _send(producer: Producer, topic: str, partitions: int, per_partition: int, v
             for number in range(base, base + min(10_000, per_partition - first)):
                 value = values[number % size]
                 try:
-                    produce(topic, value, partition=partition)
+                    produce(topic, value, partition=partition, **record)
                 except BufferError:
                     _make_room(producer, topic)
-                    produce(topic, value, partition=partition)
+                    produce(topic, value, partition=partition, **record)
         producer.poll(0)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from integration.bench import load
 from integration.bench.sizes import Sizes
@@ -16,13 +17,17 @@ from parquet_sink.devkit.target.process import TargetProcess
 
 @dataclass(frozen=True)
 class Work:
-    """What a measured topic holds. keys: of the connector file, on top of the bench's own."""
+    """What a measured topic holds. keys: of the connector file, on top of the bench's own.
+
+    record: what each record has beside its value, as a producer takes it: `key`, `headers`.
+    """
 
     name: str
     partitions: int
     records: int
     values: Sequence[bytes]
     keys: Mapping[str, str] = field(default_factory=dict)
+    record: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from integration.bench.formats import FORMATS
+from integration.bench.named_transforms import TRANSFORMS
 from parquet_sink.errors import InvalidConfiguration
 
 PARTS: Final = ("start", "4", "1", "freshness", "idle", "backlog", "stages")
+WITH_TRANSFORMS: Final = ("json", "avro")
+"""Formats that transforms are measured with where none is named: one without a schema, one with it."""
 USUAL: Final = tuple(part for part in PARTS if part != "backlog")
 
 
@@ -29,6 +32,7 @@ class Sizes:
     backlog: int = 0
     parts: tuple[str, ...] = USUAL
     formats: tuple[str, ...] = ()
+    transforms: tuple[str, ...] = ()
 
     def per_file(self, per_partition: int) -> int:
         """The file size nearest below COMMIT_RECORDS that divides a topic-partition's share into full files."""
@@ -57,7 +61,8 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Sizes:
         return int(text) if text else default
 
     base = Sizes()
-    formats = _formats(environment.get("FORMAT", ""), problems)
+    transforms = _transforms(environment.get("TRANSFORMS", ""), problems)
+    formats = _formats(environment.get("FORMAT", ""), problems) or (WITH_TRANSFORMS if transforms else ())
     backlog = number("BACKLOG", 0, 0)
     sizes = Sizes(
         records=number("RECORDS", base.records, 1_000),
@@ -73,6 +78,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Sizes:
         backlog=backlog,
         parts=_parts(environment.get("ONLY", ""), backlog, problems, usual=() if formats else USUAL),
         formats=formats,
+        transforms=transforms,
     )
     if problems:
         raise InvalidConfiguration(problems)
@@ -87,6 +93,14 @@ def _formats(names: str, problems: list[str]) -> tuple[str, ...]:
     known = f"all, {', '.join(FORMATS)}"
     problems += [f"Invalid [FORMAT]. '{word}' is none of {known}." for word in sorted(wanted - set(FORMATS))]
     return tuple(name for name in FORMATS if name in wanted)
+
+
+def _transforms(names: str, problems: list[str]) -> tuple[str, ...]:
+    """The transforms to measure, in the order in which they are configured together."""
+    wanted = set(names.replace(",", " ").split())
+    known = ", ".join(TRANSFORMS)
+    problems += [f"Invalid [TRANSFORMS]. '{word}' is none of {known}." for word in sorted(wanted - set(TRANSFORMS))]
+    return tuple(name for name in TRANSFORMS if name in wanted)
 
 
 def _parts(only: str, backlog: int, problems: list[str], *, usual: tuple[str, ...]) -> tuple[str, ...]:

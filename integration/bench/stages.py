@@ -24,12 +24,13 @@ from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.cleanup import prepare
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.kafka.range_reader import RangeReader
-from parquet_sink.model.records import RecordBatch
+from parquet_sink.model.records import VALUES_ONLY, Header, RecordBatch
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.run import Run
 from parquet_sink.shape.shaper import Shaper
 from parquet_sink.targets.opening import open_target
 from parquet_sink.targets.target import Target
+from parquet_sink.transform.building import chain_for
 
 ROUNDS: Final = 4
 SEND_S: Final = 60.0
@@ -42,7 +43,7 @@ def run(stand: Stand, work: Work) -> dict[str, Any]:
     count = min(stand.sizes.stage_records, work.records)
     name = f"{work.name}-stages"
     with stand.part_folder(name) as folder, stand.topic(name, 1) as topic:
-        load.fill(stand.servers, topic, 1, count, work.values)
+        load.fill(stand.servers, topic, 1, count, work.values, work.record)
         path = connector_file(folder, topic, topic, stand.target.endpoint(), stand.flush, work.keys)
         (settings,) = check_files([str(path)], None, bootstrap_servers=stand.servers).require()
         found = _measure(settings, topic, count, folder)
@@ -71,7 +72,10 @@ def _measure(settings: SinkSettings, topic: str, count: int, folder: Path) -> di
     offsets = [block.offsets.to_pylist() for block in blocks]
     stamps = [block.timestamps.to_pylist() for block in blocks]
     build = "of which building blocks from lists"
-    timed(build, lambda: [RecordBatch.of(topic, 0, *lists) for lists in zip(offsets, stamps, values, strict=True)])
+    keys = [None if block.keys is None else block.keys.to_pylist() for block in blocks]
+    headers = [_headers(block) for block in blocks]
+    columns = list(zip(offsets, stamps, values, keys, headers, strict=True))
+    timed(build, lambda: [RecordBatch.of(topic, 0, *lists) for lists in columns])
     known = _learned(settings, blocks)
     runs: list[Run] = timed(SHAPED, lambda: _shape(settings, known, blocks))
     decoder = decoder_for(settings.value)
@@ -96,19 +100,27 @@ def _without_overlap(found: dict[str, float], build: str) -> dict[str, float]:
 
 
 def _read(settings: SinkSettings, topic: str, count: int) -> list[RecordBatch]:
-    return list(RangeReader(settings.kafka, topic, 0, 0, count).batches())
+    chain = chain_for(settings.transforms, settings.key)
+    parts = VALUES_ONLY if chain is None else chain.needs
+    return list(RangeReader(settings.kafka, topic, 0, 0, count, parts=parts).batches())
+
+
+def _headers(block: RecordBatch) -> list[tuple[Header, ...]] | None:
+    if block.headers is None:
+        return None
+    return [tuple((one["key"], one["value"]) for one in found or ()) for found in block.headers.to_pylist()]
 
 
 def _learned(settings: SinkSettings, blocks: list[RecordBatch]) -> pa.Schema | None:
     """What a first micro-batch teaches the next."""
-    shaper = Shaper(settings.shape, None, decoder_for(settings.value))
+    shaper = Shaper(settings.shape, None, decoder_for(settings.value), chain_for(settings.transforms, settings.key))
     for block in blocks[:1]:
         list(shaper.shape(block))
     return shaper.known
 
 
 def _shape(settings: SinkSettings, known: pa.Schema | None, blocks: list[RecordBatch]) -> list[Run]:
-    shaper = Shaper(settings.shape, known, decoder_for(settings.value))
+    shaper = Shaper(settings.shape, known, decoder_for(settings.value), chain_for(settings.transforms, settings.key))
     return [one for block in blocks for one in shaper.shape(block) if isinstance(one, Run)]
 
 

@@ -37,7 +37,7 @@ def run(stand: Stand, work: Work) -> dict[str, Any]:
     flush = {**stand.flush, "commit.records": stand.sizes.per_file(share)}
     with stand.part_folder(name) as folder, stand.topic(name, partitions):
         path = connector_file(folder, name, name, stand.target.endpoint(), flush, work.keys)
-        load.fill(stand.servers, name, partitions, share, work.values)
+        load.fill(stand.servers, name, partitions, share, work.values, work.record)
         before = stand.rows()
         with SinkProcess([path], stand.servers, folder) as sink, Sampler(sink.pid) as memory:
             sink.wait("the first pass delivered", lambda: stand.rows() - before >= share * partitions, _patience(stand))
@@ -57,7 +57,7 @@ def _patience(stand: Stand) -> float:
 def _measure(stand: Stand, sink: SinkProcess, memory: Sampler, work: Work, share: int) -> tuple[Pass, Around]:
     name, partitions = work.name, work.partitions
     records = share * partitions
-    with load.held_back(stand.servers, name, partitions, share, work.values) as producer:
+    with load.held_back(stand.servers, name, partitions, share, work.values, work.record) as producer:
         sink.until_committed(f"connect-{name}", name, partitions, _patience(stand))
         rows, known = stand.rows(), len(accepted(stand.client, name))
         before, others = memory.usage(), _others(stand)

@@ -22,7 +22,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -60,10 +60,11 @@ class Jar:
 
 @dataclass(frozen=True)
 class Lock:
-    """The lock file: Kafka's version and all its jars. `digest` identifies this very list."""
+    """The lock file: Kafka's version and all its jars. `digest` identifies this very list; name: of the folder."""
 
     kafka_version: str
     jars: tuple[Jar, ...]
+    name: str = "kafka"
 
     @property
     def digest(self) -> str:
@@ -72,9 +73,9 @@ class Lock:
 
 
 def read_lock(path: Path = LOCK_FILE) -> Lock:
-    """The lock file that this package ships."""
+    """The lock file that this package ships, or another one of its form."""
     content = json.loads(path.read_text())
-    return Lock(content["kafka"], tuple(Jar(**jar) for jar in content["jars"]))
+    return Lock(content["kafka"], tuple(Jar(**jar) for jar in content["jars"]), content.get("name", "kafka"))
 
 
 def repository(environment: Mapping[str, str] = os.environ) -> str:
@@ -118,7 +119,7 @@ def fetch(
     """
     lock = lock or read_lock()
     java = find_java(environment)
-    folder = cache_folder(environment) / f"kafka-{lock.kafka_version}"
+    folder = cache_folder(environment) / f"{lock.name}-{lock.kafka_version}"
     if is_complete(folder, lock):
         return folder, java
     try:
@@ -332,18 +333,21 @@ def make_lock(revision: str, java: str, address: str) -> Lock:
         found.append(Jar("org.apache.kafka", "kafka-tools", revisions["kafka_2.13"]))
         # Kafka's own distribution adds this: without it the broker logs nothing.
         found.append(Jar("org.apache.logging.log4j", "log4j-slf4j-impl", revisions["log4j-core"]))
-        run_ivy(java, work, found, address)
-        hashed = [
-            Jar(jar.organisation, jar.module, jar.revision, path.stat().st_size, _sha256(path))
-            for jar in found
-            for path in [work / "jars" / jar.name]
-        ]
-        return Lock(revisions["kafka_2.13"], tuple(sorted(hashed, key=lambda jar: jar.name)))
+    return Lock(revisions["kafka_2.13"], hashed(found, java, address))
+
+
+def hashed(jars: Sequence[Jar], java: str, address: str) -> tuple[Jar, ...]:
+    """The same jars with the size and SHA-256 of what the repository has, by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        run_ivy(java, Path(folder), jars, address)
+        found = [(jar, Path(folder, "jars", jar.name)) for jar in sorted(jars, key=lambda jar: jar.name)]
+        return tuple(replace(jar, size_bytes=path.stat().st_size, sha256=_sha256(path)) for jar, path in found)
 
 
 def write_lock(lock: Lock, path: Path = LOCK_FILE) -> None:
     """Write the lock file in a form that differs line by line."""
-    content = {"kafka": lock.kafka_version, "jars": [asdict(jar) for jar in lock.jars]}
+    name = {} if lock.name == Lock.name else {"name": lock.name}
+    content = {"kafka": lock.kafka_version, **name, "jars": [asdict(jar) for jar in lock.jars]}
     path.write_text(json.dumps(content, indent=2) + "\n")
 
 

@@ -7,6 +7,7 @@ from parquet_sink import __version__
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.settings import DeadLetterSettings, FlushSettings, KafkaSettings
+from parquet_sink.parked.settings import ParkedSettings
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.targets.settings import RetrySettings, TargetSettings
 from parquet_sink.transform.settings import StepSettings
@@ -17,8 +18,8 @@ class ErrorSettings:
     """What becomes of records that have no row, and of files that the target refuses.
 
     invalid_records, refused_files: whether they are passed over; else the connector fails. What is passed over is set
-    aside: in the dead-letter topic, if there is one. log: a log line tells of each, as far as there are not too many;
-    log_content: with key, value and headers.
+    aside: in the dead-letter topic, if there is one, else in parked files. log: a log line tells of each, as far as
+    there are not too many; log_content: with key, value and headers.
     """
 
     invalid_records: bool = False
@@ -26,6 +27,11 @@ class ErrorSettings:
     dead_letters: DeadLetterSettings | None = None
     log: bool = False
     log_content: bool = False
+
+    @property
+    def parks(self) -> bool:
+        """Whether anything may be passed over that goes to no dead-letter topic: it is parked in files."""
+        return (self.invalid_records or self.refused_files) and self.dead_letters is None
 
 
 @dataclass(frozen=True)
@@ -49,9 +55,15 @@ class SinkSettings:
     transforms: tuple[StepSettings, ...] = ()
     retry: RetrySettings = field(default_factory=RetrySettings)
     errors: ErrorSettings = field(default_factory=ErrorSettings)
+    parked: ParkedSettings = field(default_factory=ParkedSettings)
     registry_patience_ms: int = 0
     registry_pause_ms: int = 60_000
     stop_timeout_ms: int = 30_000
+
+    @property
+    def parked_folder(self) -> str:
+        """Where this connector's parked records are, if it has any."""
+        return self.parked.folder(self.files.tmp_dir, self.name)
 
     @property
     def fingerprint(self) -> str:

@@ -33,6 +33,7 @@ from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.pipeline.outcome import RangeOutcome
+from parquet_sink.pipeline.policies import policy_for
 from parquet_sink.pipeline.range_flush import RangeFlush
 from parquet_sink.pipeline.read_ahead import ReadAhead
 from parquet_sink.pipeline.record_steps import RecordSteps
@@ -127,7 +128,8 @@ class TaskFlush:
         from parquet_sink.transform.building import chain_for
 
         settings = self._settings
-        return RecordSteps(decoder_for(settings.value), chain_for(settings.transforms, settings.key))
+        transforms = chain_for(settings.transforms, settings.key)
+        return RecordSteps(decoder_for(settings.value), transforms, policy_for(settings))
 
     def _warn_of_clear_text(self) -> None:
         """A path that matches nothing is a slip of the pen, and what it should have hidden leaves in clear."""

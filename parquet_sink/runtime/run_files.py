@@ -26,8 +26,16 @@ class RunFiles:
         prepare(tmp_dir)
         self._lock.acquire()
         remove_leftovers(tmp_dir, self._settings.name)
+        self._prepare_parked()
         self.handoff = handoff.write(self._settings, self._folder)
         self.state = SqliteStore.for_new_run(self.handoff.state_path)
+
+    def _prepare_parked(self) -> None:
+        if self._settings.errors.parks:
+            from parquet_sink.parked.folder import ParkedFolder  # loads Arrow, for few connectors
+
+            folder = self._settings.parked_folder
+            ParkedFolder(folder, self._settings.name, self._settings.parked.max_bytes).prepare()
 
     def missing(self) -> list[Path]:
         """Of the files that the connector's processes share, those that somebody removed."""

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.decoded import Decoder, Piece
+from parquet_sink.convert.invalid import of_key
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
 from parquet_sink.model.rejected import Stage
 from parquet_sink.transform.protocol import Predicate, Transform
@@ -73,7 +74,7 @@ class TransformChain:
             keys, bad_keys = _decode(self._key_decoder, batch.keys)
         values, bad_values = _decode(decoder, batch.values)
         records = DecodedRecords(batch, pa.array(np.arange(len(batch))), values, keys)
-        records = records.reject(bad_keys, Stage.KEY_CONVERTER)
+        records = records.reject({at: of_key(why) for at, why in bad_keys.items()}, Stage.KEY_CONVERTER)
         records = records.reject(
             {at: why for at, why in bad_values.items() if at not in bad_keys}, Stage.VALUE_CONVERTER
         )

@@ -103,6 +103,15 @@ def test_lock_file_survives_writing_and_reading(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "lock.json").read_text())["kafka"] == "9.9.9"
 
 
+def test_lock_file_of_another_name_has_a_folder_of_its_own(environment: dict[str, str], tmp_path: Path) -> None:
+    """Jars of another lock file for the same Kafka do not replace the broker's: their folder has another name."""
+    other = replace(LOCK, name="more")
+    jars.write_lock(other, tmp_path / "lock.json")
+    assert jars.read_lock(tmp_path / "lock.json") == other
+    folders = [jars.fetch(lock, report=lambda text: None, environment=environment)[0].name for lock in (LOCK, other)]
+    assert folders == ["kafka-9.9.9", "more-9.9.9"]
+
+
 @given(st.sampled_from(["size_bytes", "sha256", "revision"]))
 def test_digest_of_the_lock_file_changes_with_any_jar(field: str) -> None:
     """No change to a jar's entry leaves the digest as it was, so an older cache is never taken for the new one."""

@@ -9,11 +9,13 @@ from parquet_sink.config.values import Values
 from parquet_sink.connectors.error_handling import error_settings
 from parquet_sink.connectors.reading import kafka_settings
 from parquet_sink.connectors.worker import Worker
-from parquet_sink.convert.configuration import build_converter
+from parquet_sink.convert.configuration import build_converter, build_headers
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.files.settings import Codec, FileSettings
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.net.settings import ProxySettings, ProxyType
+from parquet_sink.parked.keys import DIR, MAX_BYTES
+from parquet_sink.parked.settings import ParkedSettings
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.settings import ObfuscationMethod, ObfuscationSettings, ShapeSettings
 from parquet_sink.targets.directory.address import folder_of, is_directory
@@ -42,8 +44,10 @@ def build(values: Values, worker: Worker) -> SinkSettings:
         target=_target(values, worker),
         retry=_retry(values),
         errors=error_settings(values, worker, kafka),
+        parked=_parked(values, worker),
         value=_value(values, worker),
         key=build_converter("key", values, worker.converters, worker.machine),
+        header=build_headers(values, worker.converters, worker.machine),
         registry_patience_ms=values.number("errors.retry.timeout") or 0,
         registry_pause_ms=values.number("errors.retry.delay.max.ms") or 0,
         stop_timeout_ms=_number(values, "stop.timeout.ms"),
@@ -98,6 +102,11 @@ def _retry(values: Values) -> RetrySettings:
         retry_interval_ms=_number(values, "retry.interval"),
         put_timeout_ms=_number(values, "sink.put.timeout.ms"),
     )
+
+
+def _parked(values: Values, worker: Worker) -> ParkedSettings:
+    base = values.text(DIR)
+    return ParkedSettings(None if base is None else _absolute(base, worker), values.number(MAX_BYTES) or 0)
 
 
 def _target(values: Values, worker: Worker) -> TargetSettings:

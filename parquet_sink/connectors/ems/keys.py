@@ -8,6 +8,7 @@ from parquet_sink.connectors.error_keys import ERROR_HANDLING_KEYS
 from parquet_sink.convert.keys import CONVERTER_KEYS
 from parquet_sink.files.keys import FILE_KEYS, FLUSH_KEYS
 from parquet_sink.kafka.keys import OVERRIDE_KEYS, TOPIC_KEYS
+from parquet_sink.parked.keys import PARKED_KEYS
 from parquet_sink.shape.keys import OBFUSCATION_KEYS, SHAPE_KEYS
 from parquet_sink.targets.keys import ERROR_KEYS, TARGET_KEYS
 from parquet_sink.targets.push.keys import HTTP_KEYS
@@ -44,6 +45,7 @@ EMS_KEYS: Final[tuple[Key, ...]] = (
     *SHAPE_KEYS,
     *ERROR_KEYS,
     *ERROR_HANDLING_KEYS,
+    *PARKED_KEYS,
     *HTTP_KEYS,
     *OBFUSCATION_KEYS,
     *CONNECT_KEYS,

@@ -163,7 +163,7 @@ def test_junk_in_retry_after_is_harmless(text: str) -> None:
 )
 def test_only_some_refusals_are_of_the_file(status: int) -> None:
     """Another file may be accepted after 400, 409, 413 and 422; a key, a right or an address is every file's."""
-    outcome = of_answer(Answer(status, {}, b"no"))
+    outcome = answered(status)
     assert outcome.verdict is Verdict.REFUSED
     assert outcome.of_file == (status in (400, 409, 413, 422))
 

@@ -1,0 +1,118 @@
+"""What transforms cost: each alone, and all that are named one after the other, in this process on the same records.
+
+CPU time of all threads of this process per record, the least of some rounds. The first figure is of the transform
+itself; the second of everything from bytes to columns that is dearer with it, because there are more columns to shape,
+or because records do not stay columns.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from integration.bench import figures
+from integration.bench.named_transforms import keys_of, record_of
+from integration.bench.parts import Stand, Work, say
+from integration.bench.running import connector_file
+from parquet_sink.connectors.check import check_files
+from parquet_sink.convert.decoded import Decoder, LearningDecoder, Reading
+from parquet_sink.convert.decoders import decoder_for
+from parquet_sink.model.records import RecordBatch
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.shape.run import Run
+from parquet_sink.shape.shaper import Shaper
+from parquet_sink.transform.building import chain_for
+from parquet_sink.transform.chain import TransformChain
+
+ROUNDS: Final = 4
+BLOCK: Final = 10_000
+TOGETHER: Final = "together"
+_MILLIS: Final = "1795000000123"
+
+
+def run(stand: Stand, work: Work) -> dict[str, Any]:
+    """Prints the table; the same figures for JSON, µs per record."""
+    names = stand.sizes.transforms
+    count = min(stand.sizes.stage_records, work.records)
+    chosen: dict[str, Sequence[str]] = {"none": (), **{name: (name,) for name in names}}
+    if len(names) > 1:
+        chosen[TOGETHER] = names
+    found = {}
+    with stand.part_folder(f"{work.name}-transforms") as folder:
+        for title, some in chosen.items():
+            settings = _settings(stand, work, folder, some)
+            found[title] = _measure(settings, _blocks(work, some, count))
+    costs = {
+        title: {"transform": found[title][0] - found["none"][0], "to_rows": found[title][1] - found["none"][1]}
+        for title in chosen
+        if title != "none"
+    }
+    _print(work, count, found["none"], costs)
+    return {title: {name: round(us, 3) for name, us in cost.items()} for title, cost in costs.items()}
+
+
+def _print(work: Work, count: int, none: tuple[float, float], costs: Mapping[str, Mapping[str, float]]) -> None:
+    say(f"\ntransforms in one process, {count:,} records, µs CPU per record (least of {ROUNDS - 1} rounds)")
+    rows = [["none", f"({none[0]:.2f})", f"({none[1]:.2f})"]]
+    rows += [[title, f"{one['transform']:.2f}", f"{one['to_rows']:.2f}"] for title, one in costs.items()]
+    say(figures.table(["transform", "by itself", "from bytes to columns"], rows))
+    say("  none: what decoding, and all from bytes to columns, take without a transform; the others: what is added\n")
+
+
+def _settings(stand: Stand, work: Work, folder: Path, names: Sequence[str]) -> SinkSettings:
+    keys = {**{key: text for key, text in work.keys.items() if not key.startswith("transforms")}, **keys_of(names)}
+    path = connector_file(folder, work.name, work.name, stand.target.endpoint(), stand.flush, keys)
+    (settings,) = check_files([str(path)], None, bootstrap_servers=stand.servers).require()
+    return settings
+
+
+def _blocks(work: Work, names: Sequence[str], count: int) -> list[RecordBatch]:
+    record = record_of(names)
+    found = []
+    for first in range(0, count, BLOCK):
+        offsets = range(first, min(first + BLOCK, count))
+        values = [work.values[at % len(work.values)] for at in offsets]
+        keys = [record["key"]] * len(values) if "key" in record else [None] * len(values)
+        headers = [record.get("headers", ())] * len(values)
+        stamps = [int(_MILLIS)] * len(values)
+        found.append(RecordBatch.of(work.name, 0, offsets, stamps, values, keys, headers))
+    return found
+
+
+def _measure(settings: SinkSettings, blocks: Sequence[RecordBatch]) -> tuple[float, float]:
+    """µs per record: decoding and transforming; all from bytes to columns."""
+    chain = chain_for(settings.transforms, settings.key)
+    alone = chain if chain is not None else TransformChain(())
+    count = sum(map(len, blocks))
+    taught = Shaper(settings.shape, None, decoder_for(settings.value), chain)
+    list(taught.shape(blocks[0]))
+    decoder = _decoder(settings, alone, blocks[0])
+
+    def transform() -> None:
+        for block in blocks:
+            alone.apply(block, decoder)
+
+    def to_rows() -> None:
+        shaper = Shaper(settings.shape, taught.known, decoder_for(settings.value), chain)
+        for block in blocks:
+            assert all(isinstance(one, Run) for one in shaper.shape(block)), "a record has no row"
+
+    return _least(transform) / count, _least(to_rows) / count
+
+
+def _decoder(settings: SinkSettings, chain: TransformChain, block: RecordBatch) -> Decoder:
+    decoder = decoder_for(settings.value)
+    if isinstance(decoder, LearningDecoder):
+        decoder = decoder.for_topic(Reading(), None)
+    chain.apply(block, decoder)
+    return decoder
+
+
+def _least(work: Callable[[], None]) -> float:
+    """µs of CPU time, of the rounds after the first."""
+    times = []
+    for _ in range(ROUNDS):
+        began = time.process_time()
+        work()
+        times.append(time.process_time() - began)
+    return 1e6 * min(times[1:])
