@@ -169,6 +169,7 @@ def _shape(values: Values) -> ShapeSettings:
         chunk_bytes=None if chunks is None else values.number(ems("data.fallback.varchar.length")),
         explode=values.text(ems("explode.mode")) == "List",
         obfuscation=_obfuscation(values),
+        tombstone_column=values.text(ems("tombstones.column")) if values.text(ems("tombstones")) == "row" else None,
     )
 
 
