@@ -45,6 +45,7 @@ class PlannedRange:
     whole so that its files come out the same; files that end below are made again but not sent. known: what was known
     of the topic when the range was planned first. topic_id: of the topic that the range belongs to, "" when unknown.
     epoch: of the leader that the records before start were seen under, if another one came since; else -1.
+    read_ahead: whether the task reads in a thread of its own, ahead of what it writes; what comes out is the same.
     """
 
     topic: str
@@ -57,6 +58,7 @@ class PlannedRange:
     topic_id: str = ""
     known: Known = Known()
     epoch: int = -1
+    read_ahead: bool = True
 
     def to_json(self) -> str:
         body = asdict(self)

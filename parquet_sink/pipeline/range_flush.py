@@ -68,7 +68,7 @@ class RangeFlush:
         self._schema_changes = SchemaChangeMonitor(name, planned.topic)
         schema = planned.known.schema
         known = None if schema is None else pa.ipc.read_schema(pa.py_buffer(schema))
-        self.shaper = Shaper(settings.shape, known, steps.decoder, steps.transforms)
+        self.shaper = Shaper(settings.shape, known, steps.decoder, steps.transforms, steps.tombstone_keys)
 
     def begin(self) -> None:
         """Claims the topic-partition. When an earlier attempt still holds it, the range ends and comes again."""

@@ -2,7 +2,7 @@
 
 For each range [start, end):
 
-  1. its batches are read in offset order, some ahead of what is written  (`pipeline.read_ahead`)
+  1. its batches are read in offset order, perhaps ahead of what is written (`pipeline.read_ahead`)
   2. records become rows; of one without a row the policy decides:       (`shape.shaper`, `pipeline.reject_policy`)
      the range ends before it, or it is set aside
   3. rows become local files; a finished file's footer is verified       (`files.accumulator`)
@@ -35,7 +35,7 @@ from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.pipeline.outcome import RangeOutcome
 from parquet_sink.pipeline.policies import policy_for
 from parquet_sink.pipeline.range_flush import RangeFlush
-from parquet_sink.pipeline.read_ahead import ReadAhead
+from parquet_sink.pipeline.read_ahead import reading
 from parquet_sink.pipeline.record_steps import RecordSteps
 from parquet_sink.pipeline.refused_files import ALL_PARTS
 from parquet_sink.pipeline.settings import SinkSettings
@@ -71,13 +71,13 @@ class TaskFlush:
         steps: RecordSteps | None = None
         try:
             steps = self._steps() if ranges else RecordSteps()
-            with ReadAhead(ranges, partial(self._read, steps.needs)) as reading:
-                for planned, item in reading:
+            with reading(ranges, partial(self._read, steps.needs)) as batches:
+                for planned, item in batches:
                     flush = self._flush(planned, steps)
                     if not flush.ended:
                         _take(flush, item)
                     if flush.ended:
-                        reading.skip(planned)
+                        batches.skip(planned)
             receipts = self._uploader.close()
             for key, flush in self._flushes.items():
                 flush.set_aside_refused(_of(receipts, key), partial(self._read_again, flush.planned))
@@ -96,7 +96,7 @@ class TaskFlush:
         return outcomes
 
     def _read(self, parts: RecordParts, planned: PlannedRange) -> Iterator[RecordBatch]:
-        """In the reading thread."""
+        """In the reading thread, where there is one."""
         return RangeReader(
             self._settings.kafka,
             *(planned.topic, planned.partition, planned.start, planned.end, planned.topic_id),
@@ -124,12 +124,13 @@ class TaskFlush:
         """The value converter's decoder, and transforms, are kept in this process from micro-batch to micro-batch."""
         if self._given is not None:
             return self._given
-        from parquet_sink.convert.decoders import decoder_for  # loads only what this connector needs
+        from parquet_sink.convert.decoders import decoder_for, key_decoder_for  # loads only what this connector needs
         from parquet_sink.transform.building import chain_for
 
         settings = self._settings
         transforms = chain_for(settings.transforms, settings.key)
-        return RecordSteps(decoder_for(settings.value), transforms, policy_for(settings))
+        tombstone_keys = None if settings.shape.tombstone_column is None else key_decoder_for(settings.key)
+        return RecordSteps(decoder_for(settings.value), transforms, policy_for(settings), tombstone_keys)
 
     def _warn_of_clear_text(self) -> None:
         """A path that matches nothing is a slip of the pen, and what it should have hidden leaves in clear."""

@@ -12,7 +12,7 @@ from parquet_sink.config.providers import Resolved
 from parquet_sink.config.report import Report, printable
 from parquet_sink.config.secret import STARS, Secret
 from parquet_sink.config.values import Values, read
-from parquet_sink.convert.decoders import decoder_for
+from parquet_sink.convert.decoders import key_decoder_for
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import ConnectorError, RetryLater, TransformFailed
 from parquet_sink.plugins import PluginUnusable
@@ -43,7 +43,7 @@ def chain_for(steps: tuple[StepSettings, ...], key: ConverterSettings | None) ->
     with _lock:
         found = _chains.get(at)
         if found is None:
-            found = TransformChain([_step(one) for one in steps], decoder_for(key or _BYTES))
+            found = TransformChain([_step(one) for one in steps], key_decoder_for(key))
             _chains.put(at, found)
         return found
 
