@@ -25,7 +25,9 @@ KNOWN: Final = (
     Known(
         "lists and maps of several types",
         "Connect gives them no type: they are kept as JSON has it, what JSON has no word for as text",
-        lambda text, theirs, ours: theirs is not None and theirs[0] in ("List", "Map") and untyped(theirs) == untyped(ours),
+        lambda text, theirs, ours: (
+            theirs is not None and theirs[0] in ("List", "Map") and untyped(theirs) == untyped(ours)
+        ),
     ),
     Known(
         "decimals of many digits",
