@@ -128,7 +128,7 @@ class TaskFlush:
         from parquet_sink.transform.building import chain_for
 
         settings = self._settings
-        transforms = chain_for(settings.transforms, settings.key)
+        transforms = chain_for(settings.transforms, settings.key, settings.header)
         return RecordSteps(decoder_for(settings.value), transforms, policy_for(settings))
 
     def _warn_of_clear_text(self) -> None:

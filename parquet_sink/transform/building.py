@@ -27,23 +27,30 @@ MOST_CHAINS: Final = 16
 _BYTES: Final = ConverterSettings("bytes")
 """How keys are read where no converter is set for them."""
 
-_Key = tuple[int, tuple[StepSettings, ...], ConverterSettings]
+_SIMPLE: Final = ConverterSettings("simple_header")
+
+_Key = tuple[int, tuple[StepSettings, ...], ConverterSettings, ConverterSettings]
 _chains: LruCache[_Key, TransformChain] = LruCache(MOST_CHAINS)
 _lock = threading.Lock()
 
 
-def chain_for(steps: tuple[StepSettings, ...], key: ConverterSettings | None) -> TransformChain | None:
-    """The process's chain for these settings; None for no steps. key: of the key converter, None where none is set.
+def chain_for(
+    steps: tuple[StepSettings, ...], key: ConverterSettings | None, header: ConverterSettings = _SIMPLE
+) -> TransformChain | None:
+    """The process's chain for these settings; None for no steps.
+
+    key: of the key converter, None where none is set. header: of the header converter.
 
     Raises TransformFailed when a class that the driver found is not here, or fails.
     """
     if not steps:
         return None
-    at = (os.getpid(), steps, key or _BYTES)
+    at = (os.getpid(), steps, key or _BYTES, header)
     with _lock:
         found = _chains.get(at)
         if found is None:
-            found = TransformChain([_step(one) for one in steps], decoder_for(key or _BYTES))
+            made = [_step(one) for one in steps]
+            found = TransformChain(made, decoder_for(key or _BYTES), decoder_for(header))
             _chains.put(at, found)
         return found
 

@@ -261,7 +261,7 @@ def run(example: Example) -> dict[str, list[str]]:
         to_keys(example),
         to_headers(example),
     )
-    transforms = chain_for(settings.transforms, settings.key)
+    transforms = chain_for(settings.transforms, settings.key, settings.header)
     shaper = Shaper(settings.shape, None, to_decoder(settings.value, registered), transforms)
     runs: list[Run] = []
     found: dict[str, list[str]] = {}
