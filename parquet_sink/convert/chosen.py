@@ -1,4 +1,4 @@
-"""The converter of a connector's values or keys, with its settings: its own, or the worker's with its own on top.
+"""The converter of a connector's values, keys or headers with its settings: its own, or its own on the worker's.
 
 As in Kafka Connect, a converter that the connector file names takes nothing from the worker file. Settings without a
 converter add to the worker's.
@@ -6,18 +6,17 @@ converter add to the worker's.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from parquet_sink.config.key import Value
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import NOTHING, Values
 from parquet_sink.convert.converter_setting import Setting
-from parquet_sink.convert.converters import Converter, find
+from parquet_sink.convert.converters import Converter, Side, find
 from parquet_sink.convert.keys import find_setting
 from parquet_sink.convert.settings import ConverterKind
 
-Side = Literal["value", "key"]
-SIDES: Final[tuple[Side, ...]] = ("value", "key")
+SIDES: Final[tuple[Side, ...]] = ("value", "key", "header")
 
 
 @dataclass(frozen=True)
@@ -78,5 +77,5 @@ def choose(side: Side, own: Values, worker: Values = NOTHING) -> Chosen | None:
     key = f"{side}.converter"
     values = own if key in own.given or key not in worker.given else own.over(worker, key)
     name = values.text(key)
-    converter = None if name is None else find(name)
+    converter = None if name is None else find(name, side)
     return None if name is None or converter is None else Chosen(side, name, converter, values)

@@ -1,4 +1,4 @@
-"""Both converters of a connector: that each is known and complete, that its settings are its own, and what they say."""
+"""The converters of a connector: that each is known and complete, that its settings are its own, and what they say."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -8,9 +8,9 @@ from parquet_sink.config.machine import Machine
 from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import NOTHING, Values
 from parquet_sink.convert import converters
-from parquet_sink.convert.chosen import SIDES, Chosen, Side, choose
+from parquet_sink.convert.chosen import SIDES, Chosen, choose
 from parquet_sink.convert.converter_setting import REGISTRY
-from parquet_sink.convert.converters import JSON_CONVERTER
+from parquet_sink.convert.converters import JSON_CONVERTER, SIMPLE_HEADER, Side
 from parquet_sink.convert.keys import find_setting
 from parquet_sink.convert.registry import cross_checks
 from parquet_sink.convert.registry.build import build_registry
@@ -30,11 +30,12 @@ def named(own: Values, worker: Values = NOTHING) -> Mapping[str, Chosen | None]:
 
 
 def check(own: Values, worker: Values, source: str, machine: Machine, report: Report) -> None:
-    """Judge both converters of a connector with all their settings, also those that it has from the worker file.
+    """Judge the converters of a connector with all their settings, also those that it has from the worker file.
 
-    source: the worker file's name, for messages.
+    That of headers is judged where there are transforms, and is nobody's business otherwise. source: the worker file's
+    name, for messages.
     """
-    for side in SIDES:
+    for side in SIDES if own.names("transforms") else SIDES[:2]:
         chosen = choose(side, own, worker)
         if chosen is None:
             _absent(side, own, worker, source, report)
@@ -47,17 +48,24 @@ def _absent(side: Side, own: Values, worker: Values, source: str, report: Report
     key = f"{side}.converter"
     inherited = worker.text(key) if key in worker.given else None
     if key in own.given:
+        if side == "header" and (name := own.text(key)) is not None:  # of which nobody asks in other files
+            report.problem(key, converters.refusal(name, _shown(own, key, name), side) or "")
         return
     if inherited is not None:
-        shown = worker.quoted(key)
-        shown_or_none = None if shown == quoted(inherited) else shown
-        report.problem(key, f"{converters.refusal(inherited, shown_or_none)} It is set in {source}.")
+        refusal = converters.refusal(inherited, _shown(worker, key, inherited), side)
+        report.problem(key, f"{refusal} It is set in {source}.")
     elif side == "value" and key not in worker.given:
         report.problem(
             key,
             f"It is set neither here nor in the worker file; name the records' converter, for plain JSON objects "
             f"{JSON_CONVERTER} with {key}.schemas.enable=false.",
         )
+
+
+def _shown(values: Values, key: str, name: str) -> str | None:
+    """The placeholder of a name that a provider gave; None for any other."""
+    shown = values.quoted(key)
+    return None if shown == quoted(name) else shown
 
 
 def _settings(chosen: Chosen, report: Report) -> bool:
@@ -77,6 +85,11 @@ def remarks(own: Values, worker: Values = NOTHING) -> Remarks:
     converter = named(own, worker) if own.knows("value.converter") else {}
     unjudged = tuple(prefix for prefix, chosen in converter.items() if chosen is None)
     return {"foreign": lambda name: foreign(name, converter), "unjudged": unjudged}
+
+
+def build_headers(own: Values, worker: Values, machine: Machine) -> ConverterSettings:
+    """How headers are decoded: by SimpleHeaderConverter where none is set."""
+    return build_converter("header", own, worker, machine) or ConverterSettings(SIMPLE_HEADER.kind)
 
 
 def foreign(name: str, converter: Mapping[str, Chosen | None]) -> str | None:

@@ -1,7 +1,7 @@
 """Converters by name: Kafka Connect's class names and short names, to what we decode."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from parquet_sink.config.report import did_you_mean, quoted
 from parquet_sink.convert.settings import ConverterKind
@@ -10,6 +10,9 @@ JSON_CONVERTER: Final = "org.apache.kafka.connect.json.JsonConverter"
 _CONNECT = "org.apache.kafka.connect.converters"
 _APICURIO = "io.apicurio.registry.utils.converter"
 _SUFFIX = "Converter"
+
+Side = Literal["value", "key", "header"]
+"""What of a record is decoded."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,11 @@ class Converter:
             return ()
         pruned = self.simple_name.removesuffix(_SUFFIX)
         return tuple(dict.fromkeys((self.simple_name, pruned, self.kind)))
+
+    @property
+    def short_names_in_lower(self) -> tuple[str, ...]:
+        """As they are compared."""
+        return tuple(name.lower() for name in self.short_names)
 
 
 CONVERTERS: Final = (
@@ -62,22 +70,35 @@ _UNREADABLE: Final = {
     f"read; let producers write plain JSON or JSON with a schema, and name {JSON_CONVERTER}.",
 }
 
+SIMPLE_HEADER: Final = Converter("org.apache.kafka.connect.storage.SimpleHeaderConverter", "simple_header")
+"""For headers alone, and theirs unless another one is named."""
+HEADER_KINDS: Final[frozenset[ConverterKind]] = frozenset(
+    {*("json", "string", "bytes", "boolean", "short", "integer", "long", "float", "double"), SIMPLE_HEADER.kind}
+)
+"""What decodes headers in Kafka Connect; of the others it says that they are no header converter."""
+
 _BY_CLASS = {one.class_name: one for one in CONVERTERS}
-_BY_SHORT_NAME = {name.lower(): one for one in CONVERTERS for name in one.short_names}
+_BY_SHORT_NAME = {name: one for one in CONVERTERS for name in one.short_names_in_lower}
 
 
-def find(name: str) -> Converter | None:
-    """The converter of a full class name, or of a short name in any case; None when unknown."""
-    return _BY_CLASS.get(name) or _BY_SHORT_NAME.get(name.lower())
+def find(name: str, side: Side = "value") -> Converter | None:
+    """The converter of a full class name, or of a short name in any case; None when unknown, or not for this side."""
+    if side == "header" and name.lower() in {SIMPLE_HEADER.class_name.lower(), *SIMPLE_HEADER.short_names_in_lower}:
+        return SIMPLE_HEADER
+    found = _BY_CLASS.get(name) or _BY_SHORT_NAME.get(name.lower())
+    return None if found is None or (side == "header" and found.kind not in HEADER_KINDS) else found
 
 
-def refusal(name: str, shown: str | None = None) -> str | None:
+def refusal(name: str, shown: str | None = None, side: Side = "value") -> str | None:
     """Why a converter cannot be used, and what to write; None when it can.
 
     shown: the name as messages may show it; None: the name itself.
     """
-    if find(name) is not None:
+    if find(name, side) is not None:
         return None
+    if side == "header":
+        known = ", ".join(one.simple_name for one in (SIMPLE_HEADER, *CONVERTERS) if one.kind in HEADER_KINDS)
+        return f"{shown or quoted(name)} is no converter of headers; known are {known}."
     if name in _UNREADABLE:
         return _UNREADABLE[name]
     known = ", ".join(one.simple_name for one in CONVERTERS if not one.apicurio)

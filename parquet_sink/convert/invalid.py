@@ -10,6 +10,11 @@ class InvalidValue(ValueError):
     """A value that has no row; the text says why and where, and never holds the content of a field."""
 
 
+def of_key(reason: str) -> str:
+    """What a converter says of a value, said of a key."""
+    return reason.replace("value.converter", "key.converter").replace("the value", "the key")
+
+
 def show(path: Path) -> str:
     """A path for a message, `customer.lines[2].price`: control characters escaped, cut when very long."""
     text = ""

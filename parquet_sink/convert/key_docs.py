@@ -6,7 +6,7 @@ from dataclasses import replace
 from parquet_sink.config.docs import TABLE_HEAD, row_of
 from parquet_sink.config.key import Key
 from parquet_sink.convert.converter_setting import CONVERT_SETTINGS, REGISTRY, Setting
-from parquet_sink.convert.converters import CONVERTERS
+from parquet_sink.convert.converters import CONVERTERS, SIMPLE_HEADER
 from parquet_sink.convert.keys import SETTINGS
 
 _CONVERTERS = """\
@@ -28,11 +28,12 @@ _DECODES = {
     "long": "a number of 8 bytes",
     "float": "a fraction of 4 bytes",
     "double": "a fraction of 8 bytes",
+    "simple_header": "headers alone: text that is read as JSON-like as it can be",
 }
 _SETTINGS = """\
-They stand behind `value.converter.` or `key.converter.`, in a connector file or in the worker file. A setting of
-another converter than the one in use is told as a warning. Meanings begin with the converters that have the setting;
-those with a registry are Avro, Protobuf and JSON Schema.
+They stand behind `value.converter.`, `key.converter.` or `header.converter.`, in a connector file or in the worker
+file. A setting of another converter than the one in use is told as a warning. Meanings begin with the converters that
+have the setting; those with a registry are Avro, Protobuf and JSON Schema, which decode no headers.
 """
 _NAMES = {
     "json": "JSON",
@@ -45,7 +46,8 @@ _NAMES = {
 
 def converters() -> str:
     """The table of converters: class names, short names, what is decoded."""
-    rows = [f"| `{one.class_name}` | {_listed(one.short_names)} | {_DECODES[one.kind]} |" for one in CONVERTERS]
+    known = (*CONVERTERS, SIMPLE_HEADER)
+    rows = [f"| `{one.class_name}` | {_listed(one.short_names)} | {_DECODES[one.kind]} |" for one in known]
     return "\n".join([_CONVERTERS, *rows, ""])
 
 

@@ -1,4 +1,4 @@
-"""Keys of both converters, with the settings of all converters: `value.converter.*` and `key.converter.*`."""
+"""Keys of the converters of values, keys and headers, with their settings: `value.converter.*` and so on."""
 
 from typing import Final
 
@@ -13,12 +13,13 @@ from parquet_sink.convert.unused_settings import UNUSED_SETTINGS
 CONVERT: Final = "Converters"
 
 SETTINGS: tuple[Setting, ...] = (*DECODING_SETTINGS, *REGISTRY_SETTINGS, *APICURIO_SETTINGS, *UNUSED_SETTINGS)
-PREFIXES: Final = ("value.converter.", "key.converter.")
+PREFIXES: Final = ("value.converter.", "key.converter.", "header.converter.")
 
 
 def settings_under(prefix: str) -> tuple[Key, ...]:
-    """The whole table as keys of a file, `value.converter.` or `key.converter.` before each name."""
-    return tuple(setting.under(prefix) for setting in SETTINGS)
+    """The table as keys of a file, `value.converter.` and so on before each name; for headers what can concern them."""
+    some = [one for one in SETTINGS if "header" not in prefix or one.kinds & converters.HEADER_KINDS]
+    return tuple(setting.under(prefix) for setting in some)
 
 
 def find_setting(name: str) -> Setting | None:
@@ -40,11 +41,6 @@ def _converter(side: str, doc: str, default_text: str) -> Key:
     return Key(name, CONVERT, Type.STRING, doc, default_text=default_text, check=_KNOWN, origin=connect)
 
 
-def _unused_converter(name: str, what: str) -> Key:
-    doc = f"Any is accepted, with its settings: {what} are never used, so nothing decodes them."
-    return Key(name, CONVERT, Type.STRING, doc, origin=Origin.CONNECT)
-
-
 CONVERTER_KEYS: Final = (
     _converter(
         "value",
@@ -54,11 +50,24 @@ CONVERTER_KEYS: Final = (
     ),
     _converter(
         "key",
-        "How keys of records are decoded, where something asks for a key. Nothing does yet, but it must be a converter "
-        "that is known, with settings that are right.",
+        "How keys of records are decoded, where a transform or predicate asks for a key; else they are not even read.",
         "the worker's, else keys are bytes",
     ),
-    _unused_converter("header.converter", "headers of records"),
-    _unused_converter("header.converter.*", "headers of records"),
+    Key(
+        "header.converter",
+        CONVERT,
+        Type.STRING,
+        "How values of headers are decoded, where a transform asks for them: as in Kafka Connect by "
+        "`SimpleHeaderConverter`, or as JSON, text, bytes or a number. In a file without transforms any is accepted.",
+        default_text="the worker's, else SimpleHeaderConverter",
+        origin=Origin.CONNECT,
+    ),
+    Key(
+        "header.converter.*",
+        CONVERT,
+        Type.STRING,
+        "Any other is accepted, with any settings, in a file without transforms.",
+        origin=Origin.CONNECT,
+    ),
     *(key for prefix in PREFIXES for key in settings_under(prefix)),
 )

@@ -14,17 +14,23 @@ _TRANSFORMS = (
     "Rows of a DataFrame are no records of Kafka, so they have no key, headers or topic to transform; remove it, and "
     "transform rows in the program."
 )
+_TOMBSTONES = (
+    "Rows of a DataFrame have no keys, and none of them is a tombstone; remove it, and let a column of the "
+    "DataFrame say what is deleted."
+)
 
 
 def for_frame(settings: SinkSettings) -> SinkSettings:
     """The settings without Kafka's metadata columns, which rows of a DataFrame do not have.
 
-    Raises InvalidConfiguration when primary keys are named and no column that orders rows, and when there are
-    transforms.
+    Raises InvalidConfiguration when primary keys are named and no column that orders rows, when there are
+    transforms, and when tombstones are to become rows.
     """
     if settings.transforms:
         raise InvalidConfiguration([f"Invalid [transforms]. {_TRANSFORMS}"])
     shape = settings.shape
+    if shape.tombstone_column is not None:
+        raise InvalidConfiguration([f"Invalid [{ems('tombstones')}]. {_TOMBSTONES}"])
     if shape.primary_keys and shape.order_field is None:
         raise InvalidConfiguration([f"Invalid [{ems('order.field.name')}]. {_NEWER}"])
     return replace(settings, shape=replace(shape, embed_metadata=False))

@@ -1,6 +1,7 @@
-"""Batches of several ranges, read in a thread of their own while earlier ones are written.
+"""Batches of several ranges, read in a thread of their own while earlier ones are written, or in turn with writing.
 
-librdkafka and Arrow let go of Python's lock, so that reading and writing of one topic-partition overlap.
+librdkafka and Arrow let go of Python's lock, so that reading and writing of one topic-partition overlap where there is
+a core for each; where there is not, taking turns costs less (`kafka.planning.task_assignment.with_reading`).
 """
 
 import queue
@@ -18,6 +19,7 @@ CLOSE_S: Final = 20.0
 """How long `close` waits for a read in progress: watermarks are asked for with a time limit of 15 s."""
 
 Read = Callable[[PlannedRange], Iterator[RecordBatch]]
+Item = RecordBatch | BaseException | None
 
 
 class ReadAhead:
@@ -28,7 +30,7 @@ class ReadAhead:
 
     def __init__(self, ranges: Sequence[PlannedRange], read: Read, ahead: int = AHEAD_BATCHES) -> None:
         self._ranges, self._read = ranges, read
-        self._items: queue.Queue[tuple[PlannedRange, RecordBatch | BaseException | None]] = queue.Queue(ahead)
+        self._items: queue.Queue[tuple[PlannedRange, Item]] = queue.Queue(ahead)
         self._closed = threading.Event()
         self._skipped: set[PlannedRange] = set()
         self._thread = threading.Thread(target=self._run, name="read-ahead", daemon=True)
@@ -41,7 +43,7 @@ class ReadAhead:
         self._closed.set()
         self._thread.join(CLOSE_S)
 
-    def __iter__(self) -> Iterator[tuple[PlannedRange, RecordBatch | BaseException | None]]:
+    def __iter__(self) -> Iterator[tuple[PlannedRange, Item]]:
         unfinished = len(self._ranges)
         while unfinished:
             planned, item = self._items.get()
@@ -58,13 +60,13 @@ class ReadAhead:
                 for batch in self._read(planned):
                     if planned in self._skipped or not self._put(planned, batch):
                         break
-                end: BaseException | None = None
+                end: Item = None
             except BaseException as error:  # noqa: BLE001 - raised or reported by whoever takes it
                 end = error
             if not self._put(planned, end):
                 return
 
-    def _put(self, planned: PlannedRange, item: RecordBatch | BaseException | None) -> bool:
+    def _put(self, planned: PlannedRange, item: Item) -> bool:
         """False when nobody takes anything any more."""
         while not self._closed.is_set():
             try:
@@ -73,3 +75,43 @@ class ReadAhead:
                 continue
             return True
         return False
+
+
+class ReadInTurn:
+    """The same, each batch read when it is asked for, by whoever asks."""
+
+    def __init__(self, ranges: Sequence[PlannedRange], read: Read) -> None:
+        self._ranges, self._read = ranges, read
+        self._skipped: set[PlannedRange] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *trouble: object) -> None:
+        """Nothing is under way."""
+
+    def __iter__(self) -> Iterator[tuple[PlannedRange, Item]]:
+        for planned in self._ranges:
+            yield from ((planned, item) for item in self._items(planned))
+
+    def skip(self, planned: PlannedRange) -> None:
+        """The rest of this range is not read; its end comes all the same."""
+        self._skipped.add(planned)
+
+    def _items(self, planned: PlannedRange) -> Iterator[Item]:
+        batches = self._read(planned)
+        while planned not in self._skipped:
+            try:
+                batch = next(batches)
+            except StopIteration:
+                break
+            except Exception as error:  # noqa: BLE001 - raised or reported by whoever takes it
+                yield error
+                return
+            yield batch
+        yield None
+
+
+def reading(ranges: Sequence[PlannedRange], read: Read) -> ReadAhead | ReadInTurn:
+    """As the ranges of a task say; they all say the same."""
+    return ReadAhead(ranges, read) if any(one.read_ahead for one in ranges) else ReadInTurn(ranges, read)

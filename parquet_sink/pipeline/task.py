@@ -2,7 +2,7 @@
 
 For each range [start, end):
 
-  1. its batches are read in offset order, some ahead of what is written  (`pipeline.read_ahead`)
+  1. its batches are read in offset order, perhaps ahead of what is written (`pipeline.read_ahead`)
   2. records become rows; of one without a row the policy decides:       (`shape.shaper`, `pipeline.reject_policy`)
      the range ends before it, or it is set aside
   3. rows become local files; a finished file's footer is verified       (`files.accumulator`)
@@ -23,21 +23,23 @@ Nothing is committed before 4, or 6, and 7 are done for all below.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 from parquet_sink.errors import ConnectorError
 from parquet_sink.kafka.range_reader import RangeReader
+from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.pipeline.outcome import RangeOutcome
 from parquet_sink.pipeline.policies import policy_for
 from parquet_sink.pipeline.range_flush import RangeFlush
-from parquet_sink.pipeline.read_ahead import ReadAhead
+from parquet_sink.pipeline.read_ahead import reading
 from parquet_sink.pipeline.record_steps import RecordSteps
 from parquet_sink.pipeline.refused_files import ALL_PARTS
+from parquet_sink.pipeline.reject_policy import RejectPolicy
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.process.memory import collect_garbage_rarely, give_back
@@ -47,6 +49,8 @@ from parquet_sink.targets.uploader import OrderedUploader
 
 log = logging.getLogger(__name__)
 
+Read = Callable[[KafkaSettings, PlannedRange, RecordParts], Iterator[RecordBatch]]
+
 _warned: set[tuple[str, str, tuple[str, ...]]] = set()
 """Connector, topic and paths that were warned about in this process: once is enough."""
 
@@ -54,13 +58,14 @@ _warned: set[tuple[str, str, tuple[str, ...]]] = set()
 class TaskFlush:
     """All ranges of one task: read one after the other, sent side by side.
 
-    steps: what happens to records on their way to rows; None: what the settings say.
+    steps: what happens to records on their way to rows; None: what the settings say. read: gives the records of a
+    range; None: from Kafka.
     """
 
-    def __init__(self, settings: SinkSettings, steps: RecordSteps | None = None) -> None:
+    def __init__(self, settings: SinkSettings, steps: RecordSteps | None = None, read: Read | None = None) -> None:
         configure_worker(settings.name)
         collect_garbage_rarely()
-        self._settings, self._given = settings, steps
+        self._settings, self._given, self._read_range = settings, steps, read or from_kafka
         target = target_for(settings.target)
         deliverer = Deliverer(settings.name, target, settings.retry, keep_files=settings.files.keep_files)
         self._uploader = OrderedUploader(deliverer, passes_over=settings.errors.refused_files)
@@ -71,13 +76,13 @@ class TaskFlush:
         steps: RecordSteps | None = None
         try:
             steps = self._steps() if ranges else RecordSteps()
-            with ReadAhead(ranges, partial(self._read, steps.needs)) as reading:
-                for planned, item in reading:
+            with reading(ranges, partial(self._read, steps.needs)) as batches:
+                for planned, item in batches:
                     flush = self._flush(planned, steps)
                     if not flush.ended:
                         _take(flush, item)
                     if flush.ended:
-                        reading.skip(planned)
+                        batches.skip(planned)
             receipts = self._uploader.close()
             for key, flush in self._flushes.items():
                 flush.set_aside_refused(_of(receipts, key), partial(self._read_again, flush.planned))
@@ -96,22 +101,14 @@ class TaskFlush:
         return outcomes
 
     def _read(self, parts: RecordParts, planned: PlannedRange) -> Iterator[RecordBatch]:
-        """In the reading thread."""
-        return RangeReader(
-            self._settings.kafka,
-            *(planned.topic, planned.partition, planned.start, planned.end, planned.topic_id),
-            accepted=planned.accepted,
-            epoch=planned.epoch,
-            parts=parts,
-        ).batches()
+        """In the reading thread, where there is one."""
+        return self._read_range(self._settings.kafka, planned, parts)
 
     def _read_again(self, planned: PlannedRange, receipt: Receipt) -> Iterator[RecordBatch]:
         """The records of a refused file, and those between them; what is not there any more is no loss to accept."""
-        return RangeReader(
-            replace(self._settings.kafka, lost_offsets="STOP"),
-            *(planned.topic, planned.partition, receipt.first_offset, receipt.last_offset + 1, planned.topic_id),
-            parts=ALL_PARTS,
-        ).batches()
+        start, end = receipt.first_offset, receipt.last_offset + 1
+        part = PlannedRange(planned.topic, planned.partition, start, end, planned.reason, topic_id=planned.topic_id)
+        return self._read_range(replace(self._settings.kafka, lost_offsets="STOP"), part, ALL_PARTS)
 
     def _flush(self, planned: PlannedRange, steps: RecordSteps) -> RangeFlush:
         key = (planned.topic, planned.partition)
@@ -121,15 +118,7 @@ class TaskFlush:
         return self._flushes[key]
 
     def _steps(self) -> RecordSteps:
-        """The value converter's decoder, and transforms, are kept in this process from micro-batch to micro-batch."""
-        if self._given is not None:
-            return self._given
-        from parquet_sink.convert.decoders import decoder_for  # loads only what this connector needs
-        from parquet_sink.transform.building import chain_for
-
-        settings = self._settings
-        transforms = chain_for(settings.transforms, settings.key, settings.header)
-        return RecordSteps(decoder_for(settings.value), transforms, policy_for(settings))
+        return steps_for(self._settings, policy_for(self._settings)) if self._given is None else self._given
 
     def _warn_of_clear_text(self) -> None:
         """A path that matches nothing is a slip of the pen, and what it should have hidden leaves in clear."""
@@ -149,6 +138,27 @@ class TaskFlush:
             self._uploader.close()
         except Exception as error:  # noqa: BLE001 - what is raised already comes first
             log.debug("while giving up: %s", error)
+
+
+def steps_for(settings: SinkSettings, policy: RejectPolicy) -> RecordSteps:
+    """The value converter's decoder, and transforms, are kept in this process from micro-batch to micro-batch."""
+    from parquet_sink.convert.decoders import decoder_for, key_decoder_for  # loads only what this connector needs
+    from parquet_sink.transform.building import chain_for
+
+    transforms = chain_for(settings.transforms, settings.key, settings.header)
+    tombstone_keys = None if settings.shape.tombstone_column is None else key_decoder_for(settings.key)
+    return RecordSteps(decoder_for(settings.value), transforms, policy, tombstone_keys)
+
+
+def from_kafka(kafka: KafkaSettings, planned: PlannedRange, parts: RecordParts) -> Iterator[RecordBatch]:
+    """The records of a range, as Kafka has them."""
+    return RangeReader(
+        kafka,
+        *(planned.topic, planned.partition, planned.start, planned.end, planned.topic_id),
+        accepted=planned.accepted,
+        epoch=planned.epoch,
+        parts=parts,
+    ).batches()
 
 
 def _of(receipts: Sequence[Receipt], key: tuple[str, int]) -> list[Receipt]:

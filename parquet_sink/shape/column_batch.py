@@ -55,6 +55,16 @@ class InferredBatch:
 
 
 @dataclass(frozen=True)
+class TombstoneBatch:
+    """Tombstones as rows of their primary keys: they take the columns that the topic has, and change none of these.
+
+    batch: one row for each record, with the primary keys' columns alone, at least one of them not null in each row.
+    """
+
+    batch: ColumnBatch
+
+
+@dataclass(frozen=True)
 class Rejection:
     """Why a record has no row. reason: given where it depends on the columns that the topic has by then."""
 
@@ -70,4 +80,4 @@ class RejectedBatch:
     rejections: Sequence[Rejection]
 
 
-Part: TypeAlias = ColumnBatch | TreeBatch | InferredBatch | RejectedBatch
+Part: TypeAlias = ColumnBatch | TreeBatch | InferredBatch | TombstoneBatch | RejectedBatch

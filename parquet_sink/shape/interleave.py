@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.shape.column_batch import ColumnBatch, InferredBatch, Part
+from parquet_sink.shape.column_batch import ColumnBatch, InferredBatch, Part, TombstoneBatch
 from parquet_sink.shape.schema.evolution import Columns, aligned
 
 
@@ -63,7 +63,7 @@ class Interleaving:
     def taken(self, number: int, end: int) -> ColumnBatch:
         """The rows of a part of records before `end` that were not taken yet; now they are."""
         part, start, beyond = self.parts[number], self._taken[number], self.row(number, end)
-        batch = part.batch if isinstance(part, InferredBatch) else part
+        batch = part.batch if isinstance(part, InferredBatch | TombstoneBatch) else part
         assert isinstance(batch, ColumnBatch)
         self._taken[number] = beyond
         left_out = self._left_out.pop(number, [])
@@ -116,7 +116,7 @@ def _column(column: pa.Field, pieces: Sequence[tuple[int, pa.Array]], starts: Se
 
 
 def _positions(part: Part) -> np.ndarray:
-    if isinstance(part, InferredBatch):
+    if isinstance(part, InferredBatch | TombstoneBatch):
         part = part.batch
     return part.positions.to_numpy() if isinstance(part, ColumnBatch) else np.asarray(part.positions, np.int64)
 

@@ -5,7 +5,7 @@ from typing import Final
 from parquet_sink.config.checks import PRINTABLE
 from parquet_sink.config.key import Key, Origin, Type, ems
 from parquet_sink.shape.settings import MOST_CHUNKS
-from parquet_sink.shape.value_checks import COLUMN_NAMES, HMAC_KEY, PATHS
+from parquet_sink.shape.value_checks import COLUMN_NAME, COLUMN_NAMES, HMAC_KEY, PATHS
 
 SHAPE: Final = "From record to row"
 OBFUSCATION: Final = "Obfuscation"
@@ -34,6 +34,27 @@ SHAPE_KEYS: Final = (
         "column `__celonis_order` (the record's offset) is added and named.",
         check=PRINTABLE,
         needs=ems("data.primary.key"),
+    ),
+    Key(
+        ems("tombstones"),
+        SHAPE,
+        Type.STRING,
+        "What becomes of a record with a null value. `skip`: it has no row. `row`: a row with the primary keys from "
+        "its key (which `key.converter` decodes), null in all other columns of records, and true in a column that is "
+        "added to all rows, so that the target can delete. Needs `connect.ems.data.primary.key`.",
+        default="skip",
+        choices=("skip", "row"),
+        origin=Origin.OWN,
+    ),
+    Key(
+        ems("tombstones.column"),
+        SHAPE,
+        Type.STRING,
+        "Name of that column: true in rows of tombstones, false in all others.",
+        default="__deleted",
+        check=COLUMN_NAME,
+        needs=ems("tombstones"),
+        origin=Origin.OWN,
     ),
     Key(
         ems("embed.kafka.metadata"),

@@ -53,10 +53,13 @@ class Run:
 
 
 class Records:
-    """The records of a batch that have a value, or all with tombstones=True. Positions count these."""
+    """The records of a batch that have a value, or all with tombstones=True. Positions count these.
 
-    def __init__(self, batch: RecordBatch, *, tombstones: bool = False) -> None:
-        self._batch, self.partition = batch, batch.partition
+    deleted: by position, which are tombstones that have rows; None where no tombstone has one.
+    """
+
+    def __init__(self, batch: RecordBatch, *, tombstones: bool = False, deleted: pa.BooleanArray | None = None) -> None:
+        self._batch, self.partition, self.deleted = batch, batch.partition, deleted
         self._places: pa.UInt64Array | None = None
         """Where in the batch its records are; None: where they are here."""
         self.offsets, self.timestamps, self.values = batch.offsets, batch.timestamps, batch.values
@@ -90,7 +93,8 @@ def to_run(
 ) -> Run:
     """A run with the added columns. positions: for each row that of its record among `records`, not decreasing."""
     offsets, timestamps = _of(records.offsets, positions), _of(records.timestamps, positions)
-    added = metadata.arrays(settings, records.partition, offsets, timestamps)
+    deleted = None if records.deleted is None else _of(records.deleted, positions)
+    added = metadata.arrays(settings, records.partition, offsets, timestamps, deleted)
     schema = pa.schema([*payload, *metadata.fields(settings)])
     rows = pa.Table.from_arrays([*arrays, *added], schema=schema)
     first, last = offsets[0].as_py(), offsets[len(offsets) - 1].as_py()
@@ -99,7 +103,7 @@ def to_run(
     return Run(rows, count, first, last, incompatible, offsets)
 
 
-def _of(values: pa.Int64Array, positions: pa.Int64Array) -> pa.Int64Array:
+def _of(values: pa.Array, positions: pa.Int64Array) -> pa.Array:
     """The values at these positions; a slice where those are contiguous."""
     first, last = positions[0].as_py(), positions[len(positions) - 1].as_py()
     if last - first == len(positions) - 1 and not pc.any(pc.equal(positions[1:], positions[:-1])).as_py():

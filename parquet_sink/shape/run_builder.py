@@ -9,7 +9,7 @@ for one record: `piece_shaper` has the first ones (to columns of the record's ow
 """
 
 from collections.abc import Collection, Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Final
 
@@ -17,7 +17,7 @@ from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.shape import metadata
-from parquet_sink.shape.column_batch import ColumnBatch, InferredBatch, RejectedBatch, TreeBatch
+from parquet_sink.shape.column_batch import ColumnBatch, InferredBatch, RejectedBatch, TombstoneBatch, TreeBatch
 from parquet_sink.shape.flatten.tree_rows import NOT_SHARED, PendingRows, rows_of, value_types_of
 from parquet_sink.shape.interleave import Interleaving, join
 from parquet_sink.shape.lone_rows import LoneRows
@@ -28,6 +28,7 @@ from parquet_sink.shape.schema.topic_columns import CUTS, Step, TopicColumns
 from parquet_sink.shape.schema.value_types import Change, Row, ValueTypes, fits
 from parquet_sink.shape.schema.widening import first_misfit
 from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.shape.tombstone_fit import TombstoneFit, brought
 
 _NO_COLUMN: Final = "every field is null or left out, and no column is known"
 
@@ -62,7 +63,10 @@ class RunBuilder:
         self._fitting: dict[int, float] = {}
         """Batches that the run under way has rows of, and the position up to which their rows fit its columns."""
         self._fits: dict[int, _Fit] = {}
+        self._settled: dict[int, float] = {}
+        self._settled_version = -1
         self._lone: dict[int, LoneRows] = {}
+        self._deleted: dict[int, TombstoneFit] = {}
         self._rejected: list[Rejected] = []
         self._incompatible = False
         self.inferred_as_trees = 0
@@ -72,6 +76,8 @@ class RunBuilder:
         """All runs and all rejected records, in the order of their last offsets. Call it once."""
         self._interleaving = interleaving
         for number, start, end in self._interleaving.stretches():
+            if self._is_settled(number, end):
+                continue
             part = self._interleaving.parts[number]
             if isinstance(part, ColumnBatch):
                 yield from self._columns(part, number, start, end)
@@ -79,12 +85,25 @@ class RunBuilder:
             first, beyond = (self._interleaving.row(number, position) for position in (start, end))
             if isinstance(part, InferredBatch):
                 yield from self._inferred(part, number, first, beyond)
+            elif isinstance(part, TombstoneBatch):
+                yield from self._tombstones(part, number, first, beyond)
             elif isinstance(part, TreeBatch):
                 for at in range(first, beyond):
                     yield from self._trees(part.positions[at], part.trees[at])
             else:
                 yield from self._rejections(part, range(first, beyond))
         yield from self._cut(self._interleaving.stop, Change.NONE)
+
+    def _is_settled(self, number: int, end: int) -> bool:
+        """Whether all rows of a part before a position are known to fit, so that each of its stretches costs little."""
+        if self._settled_version != self._topic.version:
+            self._settled_version = self._topic.version
+            self._settled = {}
+        return number in self._fitting and self._settled.get(number, -1) >= end
+
+    def _settle(self, number: int, batch: ColumnBatch, row: int) -> None:
+        """The rows of a part before this one fit the columns as they are."""
+        self._settled[number] = batch.positions[row].as_py() if row < len(batch) else inf
 
     def why_no_key(self, batch: ColumnBatch, row: int) -> str:
         """What is wrong with a record whose key is null in this row of a batch."""
@@ -169,6 +188,28 @@ class RunBuilder:
                 yield from self._trees(position, trees)
             self.inferred_as_trees += len(self._pending) != accepted
             row += 1
+        if self._settled_version == self._topic.version:
+            self._settle(number, part.batch, self._lone[number].next(end))
+
+    def _tombstones(self, part: TombstoneBatch, number: int, row: int, end: int) -> Iterator[Run | Rejected]:
+        """Rows of primary keys, from one row to another: the topic's columns stay as they are, but for null."""
+        if number not in self._deleted:
+            self._deleted[number] = TombstoneFit(part.batch, self._topic, self._key_names)
+        fit = self._deleted[number]
+        while row < end:
+            position, until = part.batch.positions[row].as_py(), min(fit.next(row), end)
+            if until > row:
+                step = fit.step()
+                if step.change in CUTS:
+                    yield from self._cut(position, step.change)
+                self._topic.make(step)
+                self._fitting[number] = row = until
+                continue
+            self._interleaving.leave_out(number, row, row + 1)
+            yield from self._reject(position, Stage.SHAPE, fit.why_not(row))
+            row += 1
+        if self._settled_version == self._topic.version:
+            self._settle(number, part.batch, fit.next(end))
 
     def _trees(self, position: int, trees: Sequence[Tree]) -> Iterator[Run | Rejected]:
         """One record without a schema."""
@@ -217,10 +258,13 @@ class RunBuilder:
 
     def _taken(self, number: int, end: int) -> ColumnBatch:
         """The rows of a part that the run under way has; if read without a schema, only columns that have a value."""
-        batch = self._interleaving.taken(number, end)
-        if not isinstance(self._interleaving.parts[number], InferredBatch):
-            return batch
+        batch, part = self._interleaving.taken(number, end), self._interleaving.parts[number]
         both = zip(batch.columns, batch.arrays, strict=True)
+        if isinstance(part, TombstoneBatch):
+            arrays = tuple(brought(array, self._topic.field(column.name).type) for column, array in both)
+            return replace(batch, arrays=arrays)
+        if not isinstance(part, InferredBatch):
+            return batch
         kept = [(column, array) for column, array in both if array.null_count < len(array)]
         return ColumnBatch(batch.positions, tuple(one for one, _ in kept), tuple(array for _, array in kept))
 

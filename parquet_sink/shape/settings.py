@@ -29,7 +29,10 @@ class ObfuscationSettings:
 
 @dataclass(frozen=True)
 class ShapeSettings:
-    """How a record becomes a row (see docs/data-mapping.md). chunk_bytes: with chunks, the size of each column."""
+    """How a record becomes a row (see docs/data-mapping.md). chunk_bytes: with chunks, the size of each column.
+
+    tombstone_column: tombstones become rows, in which this column is true; None: they are skipped.
+    """
 
     flatten: bool = True
     discard_collections: bool = False
@@ -43,3 +46,4 @@ class ShapeSettings:
     chunk_bytes: int | None = None
     explode: bool = False
     obfuscation: ObfuscationSettings | None = None
+    tombstone_column: str | None = None

@@ -16,7 +16,7 @@ from parquet_sink.convert.json import decoder as json
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.shape import metadata
-from parquet_sink.shape.column_batch import ColumnBatch, InferredBatch, Part, RejectedBatch, Rejection
+from parquet_sink.shape.column_batch import ColumnBatch, InferredBatch, Part, RejectedBatch, Rejection, TombstoneBatch
 from parquet_sink.shape.interleave import Interleaving
 from parquet_sink.shape.obfuscation.field_obfuscator import FieldObfuscator
 from parquet_sink.shape.piece_shaper import PieceShaper, without
@@ -26,6 +26,7 @@ from parquet_sink.shape.run_builder import RunBuilder
 from parquet_sink.shape.schema.learned import LearnedSchema
 from parquet_sink.shape.schema.topic_columns import TopicColumns
 from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.shape.tombstones import Tombstones
 from parquet_sink.transform.chain import TransformChain
 
 __all__ = ["Rejected", "Run", "Shaper"]
@@ -43,10 +44,12 @@ class Shaper:
         known: pa.Schema | None = None,
         decoder: Decoder | None = None,
         transforms: TransformChain | None = None,
+        tombstone_keys: Decoder | None = None,
     ) -> None:
         """known: what was learned so far (another shaper's `known`, also after `serialize`).
 
         decoder: of the connector's converter; None for JSON without a schema. transforms: between it and what follows.
+        tombstone_keys: of the key converter, where tombstones become rows.
         """
         self._settings = settings
         self._pieces = PieceShaper(settings, metadata.names(settings), transformed=transforms is not None)
@@ -59,6 +62,11 @@ class Shaper:
         """The decoder, if it learns."""
         if isinstance(self._decoder, LearningDecoder):
             self._decoder = self._learning = self._decoder.for_topic(self._reading(), learned.decoder)
+        self._tombstones: Tombstones | None = None
+        if tombstone_keys is not None:
+            transformed = transforms is not None
+            self._tombstones = Tombstones(settings, tombstone_keys, self._reading(), transformed=transformed)
+            self._transforms = transforms or TransformChain(())
 
     @property
     def known(self) -> pa.Schema | None:
@@ -67,16 +75,16 @@ class Shaper:
         return LearnedSchema(self._topic.columns, learned).to_schema(self._settings)
 
     def shape(self, block: RecordBatch, *, across_rejected: bool = False) -> Iterator[Run | Rejected]:
-        """The rows of the block as runs, and the records that have none; tombstones give nothing.
+        """The rows of the block as runs, and the records that have none; tombstones give nothing, or a row by settings.
 
         A rejected record leaves no trace in the columns, and the records after it are shaped as if it were not there.
         All comes in the order of last offsets. across_rejected: whether a run may have rows from both sides of a
         rejected record, which then comes before it; without, whoever stops at a rejected record has all rows before it
         and none after. Raises ConnectorError when no record is to blame (the registry is away).
         """
-        records, pieces, rejections = self._decoded(block)
+        records, pieces, rejections, tombstones = self._decoded(block)
         builder = RunBuilder(self._settings, self._topic, records, across_rejected)
-        parts: list[Part] = []
+        parts: list[Part] = [*tombstones]
         for part in (part for piece in pieces for part in self._pieces.of(piece)):
             if not isinstance(part, InferredBatch):
                 rejections |= {at: Rejection(Stage.SHAPE, reason) for at, reason in part.invalid.items()}
@@ -96,16 +104,22 @@ class Shaper:
         obfuscator = FieldObfuscator(obfuscation, self._settings.flatten)
         return obfuscator.unmatched(columns, exploded=self._settings.explode)
 
-    def _decoded(self, block: RecordBatch) -> tuple[Records, tuple[Piece, ...], dict[int, Rejection]]:
-        """Records, their decoded and transformed values, and why some of them have none."""
+    def _decoded(
+        self, block: RecordBatch
+    ) -> tuple[Records, tuple[Piece, ...], dict[int, Rejection], Sequence[TombstoneBatch]]:
+        """Records, their decoded and transformed values, why some of them have none, and tombstones that have rows."""
         if self._transforms is None:
             records = Records(block)
             decoded = self._decoder.decode(records.values)
             invalid = {at: Rejection(Stage.VALUE_CONVERTER, reason) for at, reason in decoded.invalid.items()}
-            return records, decoded.pieces, invalid
+            return records, decoded.pieces, invalid, ()
         found = self._transforms.apply(block, self._decoder)
         rejected = {at: Rejection(stage, reason) for at, (stage, reason) in found.rejected.items()}
-        return Records(block, tombstones=True), found.values, rejected
+        gone = None if self._tombstones is None else self._tombstones.of(found, self._topic)
+        if gone is None:
+            return Records(block, tombstones=True), found.values, rejected, ()
+        records = Records(block, tombstones=True, deleted=pa.array(gone.which))
+        return records, found.values, rejected | gone.rejected, gone.parts
 
     def _reading(self) -> Reading:
         """What the decoder must know of the settings."""

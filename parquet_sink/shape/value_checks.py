@@ -12,13 +12,23 @@ SHORTEST_HMAC_KEY: Final = 16
 
 def _column_names(value: Value) -> str | None:
     for name in value if isinstance(value, tuple) else ():
-        plain = name.replace("_", "a")
-        if not (plain[0].isalpha() and plain.isalnum()):
+        if not _is_name(name):
             return (
                 f"{quoted(name)} cannot be a primary key's name; it must begin with a letter or _ and go on with "
                 "letters, digits and _ (names are those after flattening)."
             )
     return None
+
+
+def _column_name(value: Value) -> str | None:
+    if _is_name(str(value)):
+        return None
+    return f"{quoted(str(value))} cannot be a column's name; begin with a letter or _, then letters, digits and _."
+
+
+def _is_name(name: str) -> bool:
+    plain = name.replace("_", "a")
+    return plain[0].isalpha() and plain.isalnum()
 
 
 def _paths(value: Value) -> str | None:
@@ -44,5 +54,6 @@ def _hmac_key(value: Value) -> str | None:
 
 
 COLUMN_NAMES: Final = Check("each a letter or `_`, then letters, digits, `_`", _column_names)
+COLUMN_NAME: Final = Check("a letter or `_`, then letters, digits, `_`", _column_name)
 PATHS: Final = Check("paths that do not overlap", _paths)
 HMAC_KEY: Final = Check(f"{SHORTEST_HMAC_KEY} bytes or more", _hmac_key)

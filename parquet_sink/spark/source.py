@@ -5,6 +5,7 @@ Its options come from `parquet_sink.spark.handoff`; its rows are described in `s
 """
 
 import logging
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
 from parquet_sink.errors import SinkError
-from parquet_sink.kafka.planning.task_assignment import by_task
+from parquet_sink.kafka.planning.task_assignment import by_task, with_reading
 from parquet_sink.model.events import ConnectorRunning
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
@@ -123,8 +124,8 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Asked when a micro-batch begins, and at once for one that an earlier run planned and did not end."""
+        slots = int(self._opened().get(SLOTS) or 1)
         if stream_offsets.is_warm_up(end):
-            slots = int(self._opened().get(SLOTS) or 1)
             return (
                 [Work([PlannedRange("", index, 0, 0, rows.WARM_UP)]) for index in range(slots)] if end != start else []
             )
@@ -136,7 +137,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
             elif end != start:
                 due = planner.repeated(stream_offsets.ranges(end))
         self._reading = {(one.topic, one.partition): one.end for one in due}
-        return [Work(pile) for pile in by_task(due, planner.tasks())]
+        return [Work(pile) for pile in with_reading(by_task(due, planner.tasks()), slots, os.cpu_count() or 1)]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         assert isinstance(partition, Work)

@@ -12,7 +12,7 @@ from parquet_sink.config.providers import Resolved
 from parquet_sink.config.report import Report, printable
 from parquet_sink.config.secret import STARS, Secret
 from parquet_sink.config.values import Values, read
-from parquet_sink.convert.decoders import decoder_for
+from parquet_sink.convert.decoders import decoder_for, key_decoder_for
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import ConnectorError, RetryLater, TransformFailed
 from parquet_sink.plugins import PluginUnusable
@@ -50,7 +50,7 @@ def chain_for(
         found = _chains.get(at)
         if found is None:
             made = [_step(one) for one in steps]
-            found = TransformChain(made, decoder_for(key or _BYTES), decoder_for(header))
+            found = TransformChain(made, key_decoder_for(key), decoder_for(header))
             _chains.put(at, found)
         return found
 

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from parquet_sink.convert.connect_values import decoder as connect_values
 from parquet_sink.convert.decoded import Decoder, LearningDecoder, Piece, Reading
+from parquet_sink.convert.invalid import of_key
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
 from parquet_sink.model.rejected import Stage
 from parquet_sink.transform import headers as record_headers
@@ -79,10 +80,10 @@ class TransformChain:
         keys: tuple[Piece, ...] | None = None
         bad_keys: Mapping[int, str] = {}
         if self.needs.keys and self._key_decoder is not None and batch.keys is not None:
-            keys, bad_keys = _decode(self._key_decoder, batch.keys)
-        values, bad_values = _decode(decoder, batch.values)
+            keys, bad_keys = decode_given(self._key_decoder, batch.keys)
+        values, bad_values = decode_given(decoder, batch.values)
         records = DecodedRecords(batch, pa.array(np.arange(len(batch))), values, keys)
-        records = records.reject(bad_keys, Stage.KEY_CONVERTER)
+        records = records.reject({at: of_key(why) for at, why in bad_keys.items()}, Stage.KEY_CONVERTER)
         records = records.reject(
             {at: why for at, why in bad_values.items() if at not in bad_keys}, Stage.VALUE_CONVERTER
         )
@@ -108,7 +109,7 @@ def _of_trees(decoder: Decoder) -> Decoder:
     return decoder
 
 
-def _decode(decoder: Decoder, data: pa.BinaryArray) -> tuple[tuple[Piece, ...], Mapping[int, str]]:
+def decode_given(decoder: Decoder, data: pa.BinaryArray) -> tuple[tuple[Piece, ...], Mapping[int, str]]:
     """What became of bytes, by their positions; those that are null are in no piece."""
     if not data.null_count:
         decoded = decoder.decode(data)

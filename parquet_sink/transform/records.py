@@ -49,8 +49,8 @@ class DecodedRecords:
         return replace(
             self,
             positions=self.positions.filter(_at(chosen, self.positions)),
-            values=_chosen(self.values, chosen),
-            keys=None if self.keys is None else _chosen(self.keys, chosen),
+            values=chosen_of(self.values, chosen),
+            keys=None if self.keys is None else chosen_of(self.keys, chosen),
         )
 
     def without(self, dropped: Iterable[int]) -> "DecodedRecords":
@@ -88,7 +88,8 @@ def _topics(records: DecodedRecords) -> pa.StringArray | pa.StringScalar:
     return pa.scalar(records.batch.topic) if records.topics is None else records.topics
 
 
-def _chosen(pieces: tuple[Piece, ...], chosen: np.ndarray) -> tuple[Piece, ...]:
+def chosen_of(pieces: tuple[Piece, ...], chosen: np.ndarray) -> tuple[Piece, ...]:
+    """The records of pieces whose entry in `chosen`, a mask over the batch, is true."""
     return tuple(piece for piece in (_of(one, chosen) for one in pieces) if len(piece.positions))
 
 

@@ -25,7 +25,7 @@ from parquet_sink.connectors.loading import load
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert.avro import decoder as avro_decoder
 from parquet_sink.convert.decoded import Decoder
-from parquet_sink.convert.decoders import decoder_for
+from parquet_sink.convert.decoders import decoder_for, key_decoder_for
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json_schema import decoder as json_schema
 from parquet_sink.convert.protobuf import compile as protobuf_compile
@@ -262,7 +262,8 @@ def run(example: Example) -> dict[str, list[str]]:
         to_headers(example),
     )
     transforms = chain_for(settings.transforms, settings.key, settings.header)
-    shaper = Shaper(settings.shape, None, to_decoder(settings.value, registered), transforms)
+    tombstone_keys = None if settings.shape.tombstone_column is None else key_decoder_for(settings.key)
+    shaper = Shaper(settings.shape, None, to_decoder(settings.value, registered), transforms, tombstone_keys)
     runs: list[Run] = []
     found: dict[str, list[str]] = {}
     try:

@@ -8,7 +8,7 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values
 from parquet_sink.connectors.reading import kafka_settings
 from parquet_sink.connectors.worker import Worker
-from parquet_sink.convert.configuration import build_converter
+from parquet_sink.convert.configuration import build_converter, build_headers
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.files.settings import Codec, FileSettings
 from parquet_sink.kafka.settings import FlushSettings
@@ -44,6 +44,7 @@ def build(values: Values, worker: Worker) -> SinkSettings:
         parked=_parked(values, worker),
         value=_value(values, worker),
         key=build_converter("key", values, worker.converters, worker.machine),
+        header=build_headers(values, worker.converters, worker.machine),
         registry_patience_ms=values.number("errors.retry.timeout") or 0,
         registry_pause_ms=values.number("errors.retry.delay.max.ms") or 0,
         stop_timeout_ms=_number(values, "stop.timeout.ms"),
@@ -165,6 +166,7 @@ def _shape(values: Values) -> ShapeSettings:
         chunk_bytes=None if chunks is None else values.number(ems("data.fallback.varchar.length")),
         explode=values.text(ems("explode.mode")) == "List",
         obfuscation=_obfuscation(values),
+        tombstone_column=values.text(ems("tombstones.column")) if values.text(ems("tombstones")) == "row" else None,
     )
 
 

@@ -7,7 +7,7 @@ from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
 from parquet_sink.connectors import reading
-from parquet_sink.connectors.ems import shape_checks
+from parquet_sink.connectors.ems import shape_checks, tombstone_checks
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert import configuration
 from parquet_sink.net.loopback import is_loopback
@@ -21,6 +21,7 @@ def check(values: Values, worker: Worker, report: Report) -> None:
     configuration.check(values, worker.converters, worker.source, worker.machine, report)
     _target(values, report)
     shape_checks.check(values, report)
+    tombstone_checks.check(values, worker, report)
     _files(values, worker, report)
     _row_group(values, report)
     _proxy(values, report)

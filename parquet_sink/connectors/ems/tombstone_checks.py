@@ -1,0 +1,114 @@
+"""Checks of `connect.ems.tombstones=row`: what would delete nothing, or another row, is refused."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from parquet_sink.config.key import ems
+from parquet_sink.config.report import Report, quoted
+from parquet_sink.config.values import Values
+from parquet_sink.connectors.worker import Worker
+from parquet_sink.convert.chosen import choose
+from parquet_sink.convert.converters import JSON_CONVERTER
+from parquet_sink.shape.flatten.trees import column_name
+
+_TOMBSTONES, _COLUMN, _KEYS = ems("tombstones"), ems("tombstones.column"), ems("data.primary.key")
+_ORDER, _FIELDS = ems("order.field.name"), ems("obfuscation.fields")
+_ORDER_COLUMN: Final = "__celonis_order"
+_OF_ONE_RECORD: Final = ("kafkaOffset", "kafkaTimestamp", "kafkaPartitionOffset")
+_SHARED: Final = "kafkaPartition"
+
+
+def check(values: Values, worker: Worker, report: Report) -> None:
+    """With `skip` nothing is judged."""
+    if values.text(_TOMBSTONES) != "row":
+        return
+    if not values.names(_KEYS):
+        report.problem(
+            _TOMBSTONES,
+            f"It is row, but without {_KEYS} nothing tells which row a tombstone deletes; name the key columns, or set "
+            "skip.",
+        )
+    elif choose("key", values, worker.converters) is None and "key.converter" not in values.given:
+        report.problem(
+            _TOMBSTONES,
+            "It is row, but key.converter is set neither here nor in the worker file, so keys would be bytes; name the "
+            f"keys' converter, for plain JSON {JSON_CONVERTER} with key.converter.schemas.enable=false.",
+        )
+    _forms(values, report)
+    _names(values, report)
+    _order(values, report)
+    _obfuscation(values, report)
+
+
+def added(values: Values) -> Iterator[str]:
+    """The columns that the sink adds beside that of tombstones."""
+    if values.flag(ems("embed.kafka.metadata")):
+        yield from (_SHARED, *_OF_ONE_RECORD)
+    if values.text(_ORDER) is None:
+        yield _ORDER_COLUMN
+
+
+def _forms(values: Values, report: Report) -> None:
+    """Where a key is not the key of one row."""
+    if values.number(ems("flattener.jsonblob.chunks")) is not None:
+        report.problem(
+            _TOMBSTONES,
+            f"It is row, but {ems('flattener.jsonblob.chunks')} leaves no column that a key could fill; set skip.",
+        )
+    if values.text(ems("explode.mode")) == "List":
+        report.problem(
+            _TOMBSTONES,
+            f"It is row, but with {ems('explode.mode')}=List a record is many rows, and its key is the key of none of "
+            "them; set skip.",
+        )
+
+
+def _names(values: Values, report: Report) -> None:
+    """The column must be no other one, and a primary key must be able to come from a record's key."""
+    column, others = values.text(_COLUMN) or "", tuple(added(values))
+    keys = values.names(_KEYS)
+    if column in others:
+        report.problem(_COLUMN, f"{quoted(column)} is another column that the sink adds; choose another name.")
+    elif column in keys or column == values.text(_ORDER):
+        named = _KEYS if column in keys else _ORDER
+        report.problem(_COLUMN, f"{quoted(column)} is named by {named}, too; choose another name.")
+    own = [name for name in keys if name in others and name != _SHARED]
+    if own:
+        report.problem(
+            _TOMBSTONES,
+            f"It is row, but the primary key {own[0]} differs from record to record, so that a tombstone would delete "
+            "no row; name columns that its key has, or set skip.",
+        )
+    elif keys and all(name in others for name in keys):
+        report.problem(
+            _TOMBSTONES, f"It is row, but {_KEYS} names nothing that a key has; name its columns, or set skip."
+        )
+
+
+def _order(values: Values, report: Report) -> None:
+    """A column of records is null in a tombstone's row, which would be older than every other."""
+    order = values.text(_ORDER)
+    if order is None or (values.flag(ems("embed.kafka.metadata")) and order in (_SHARED, *_OF_ONE_RECORD)):
+        return
+    report.problem(
+        _ORDER,
+        f"{quoted(order)} is null in the row of a tombstone ({_TOMBSTONES}=row), so that no target could tell "
+        f"whether it is newer than the row it deletes; remove it, so that {_ORDER_COLUMN} orders by offset.",
+    )
+
+
+def _obfuscation(values: Values, report: Report) -> None:
+    """A key column whose text does not tell rows apart, or is never the same again, finds no row, or all."""
+    method = values.text(ems("obfuscation.method"))
+    salted = ems("obfuscation.sha512.salt") in values.given
+    random = method == "sha512" and values.flag(ems("obfuscation.sha512.randomsalt")) and not salted
+    if method != "fix" and not random:
+        return
+    why = "makes all its values equal" if method == "fix" else "makes equal values differ"
+    for field in values.names(_FIELDS):
+        if column_name(field) in values.names(_KEYS):
+            report.problem(
+                _TOMBSTONES,
+                f"It is row, but {_FIELDS} names the primary key {quoted(field)}, and {ems('obfuscation.method')}="
+                f"{method} {why}; take hmac-sha256.",
+            )

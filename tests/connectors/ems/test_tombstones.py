@@ -1,0 +1,81 @@
+"""`connect.ems.tombstones=row` in a connector file: what it sets, and where it is refused with a cure."""
+
+import pytest
+
+from parquet_sink.connectors.loading import Loaded
+from tests.connectors.ems.connector_files import GOOD, E, load_file
+
+KEYED = {f"{E}data.primary.key": "id,line", f"{E}tombstones": "row", "key.converter": "string"}
+
+
+def _load(more: dict[str, str | None]) -> Loaded:
+    properties = {**GOOD, **KEYED, **more}
+    return load_file({key: text for key, text in properties.items() if text is not None})
+
+
+def test_the_column_is_set_where_tombstones_become_rows() -> None:
+    """Under its name; without `row` there is none."""
+    assert _load({}).require().shape.tombstone_column == "__deleted"
+    assert _load({f"{E}tombstones.column": "gone"}).require().shape.tombstone_column == "gone"
+    assert _load({f"{E}tombstones": "skip"}).require().shape.tombstone_column is None
+
+
+PROBLEMS = [
+    ({f"{E}data.primary.key": None}, "tombstones", "nothing tells which row a tombstone deletes"),
+    ({"key.converter": None}, "tombstones", "key.converter is set neither here nor in the worker file"),
+    (
+        {f"{E}flattener.jsonblob.chunks": "2", f"{E}data.fallback.varchar.length": "100"},
+        "tombstones",
+        "leaves no column that a key could fill",
+    ),
+    ({f"{E}explode.mode": "List"}, "tombstones", "its key is the key of none of them"),
+    ({f"{E}tombstones.column": "kafkaOffset"}, "tombstones.column", "is another column that the sink adds"),
+    ({f"{E}tombstones.column": "__celonis_order"}, "tombstones.column", "is another column that the sink adds"),
+    ({f"{E}tombstones.column": "line"}, "tombstones.column", f"is named by {E}data.primary.key, too"),
+    ({f"{E}tombstones.column": "a b"}, "tombstones.column", "cannot be a column's name"),
+    ({f"{E}data.primary.key": "id,kafkaOffset"}, "tombstones", "kafkaOffset differs from record to record"),
+    ({f"{E}data.primary.key": "kafkaPartition"}, "tombstones", "names nothing that a key has"),
+    ({f"{E}order.field.name": "changed"}, "order.field.name", '"changed" is null in the row of a tombstone'),
+    ({f"{E}obfuscation.fields": "id"}, "tombstones", "obfuscation.method=fix makes all its values equal"),
+    (
+        {
+            f"{E}obfuscation.fields": "id",
+            f"{E}obfuscation.method": "sha512",
+            f"{E}obfuscation.sha512.randomsalt": "true",
+        },
+        "tombstones",
+        "makes equal values differ; take hmac-sha256",
+    ),
+    ({f"{E}obfuscation.fields": "__deleted"}, "obfuscation.fields", "is a column that the sink adds"),
+]
+
+
+@pytest.mark.parametrize(("more", "key", "text"), PROBLEMS)
+def test_what_would_delete_nothing_or_another_row_is_refused(more: dict[str, str | None], key: str, text: str) -> None:
+    """One problem, which names the key, what is wrong, and the cure."""
+    (problem,) = _load(more).problems
+    assert problem.startswith(f"Invalid [{E}{key}]. ")
+    assert text in problem
+    assert problem.endswith(".")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {f"{E}data.primary.key": "id,kafkaPartition"},
+        {f"{E}order.field.name": "kafkaOffset"},
+        {f"{E}embed.kafka.metadata": "false", f"{E}tombstones.column": "kafkaOffset"},
+        {f"{E}obfuscation.fields": "name"},
+    ],
+)
+def test_what_makes_sense_is_accepted(more: dict[str, str | None]) -> None:
+    """Without a problem or a warning."""
+    loaded = _load(more)
+    assert (loaded.problems, loaded.warnings) == ((), ())
+
+
+def test_with_skip_nothing_is_judged_and_its_column_has_no_effect() -> None:
+    """The column alone is warned about."""
+    loaded = _load({f"{E}tombstones": None, f"{E}tombstones.column": "gone", f"{E}data.primary.key": None})
+    assert loaded.problems == ()
+    assert any(f"{E}tombstones.column" in warning for warning in loaded.warnings)

@@ -1,0 +1,79 @@
+"""Reading in turn with writing: the same batches, ends and errors as reading ahead."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from parquet_sink.model.ranges import PlannedRange
+from parquet_sink.model.records import RecordBatch
+from parquet_sink.pipeline.read_ahead import ReadAhead, ReadInTurn, reading
+
+RANGES = [PlannedRange("t", number, 0, 10 * size, "records") for number, size in enumerate((3, 0, 1))]
+
+
+def batches(planned: PlannedRange) -> Iterator[RecordBatch]:
+    """Ten records each."""
+    for start in range(planned.start, planned.end, 10):
+        yield RecordBatch.of(planned.topic, planned.partition, range(start, start + 10), [0] * 10, [b"{}"] * 10)
+
+
+def fails_after_one(planned: PlannedRange) -> Iterator[RecordBatch]:
+    """A range that cannot be read to its end."""
+    yield from list(batches(planned))[:1]
+    raise OSError(f"{planned.partition}")
+
+
+def seen(reader: ReadAhead | ReadInTurn, skip_at: tuple[int, int] | None = None) -> list[tuple[int, object]]:
+    """Topic-partition and first offset of each batch, the end, or the error. skip_at: after which of them to skip."""
+    found: list[tuple[int, object]] = []
+    with reader as items:
+        for planned, item in items:
+            told = item.offsets[0].as_py() if isinstance(item, RecordBatch) else item and str(item)
+            found.append((planned.partition, told))
+            if skip_at == found[-1]:
+                items.skip(planned)
+    return found
+
+
+@pytest.mark.parametrize("kind", [ReadAhead, ReadInTurn])
+def test_every_range_has_its_batches_and_its_end(kind: type[ReadAhead | ReadInTurn]) -> None:
+    """In order, an empty range among them."""
+    assert seen(kind(RANGES, batches)) == [(0, 0), (0, 10), (0, 20), (0, None), (1, None), (2, 0), (2, None)]
+
+
+@pytest.mark.parametrize("kind", [ReadAhead, ReadInTurn])
+def test_an_error_is_the_end_of_its_range_alone(kind: type[ReadAhead | ReadInTurn]) -> None:
+    """The ranges after it are read."""
+    assert seen(kind(RANGES, fails_after_one)) == [(0, 0), (0, "0"), (1, "1"), (2, 0), (2, "2")]
+
+
+def test_what_is_skipped_is_not_read() -> None:
+    """Its end comes all the same, and the next range."""
+    assert seen(ReadInTurn(RANGES, batches), skip_at=(0, 10)) == [
+        (0, 0),
+        (0, 10),
+        (0, None),
+        (1, None),
+        (2, 0),
+        (2, None),
+    ]
+
+
+def test_one_that_reads_in_turn_reads_no_more_than_is_asked_for() -> None:
+    """Nothing of the second batch was touched when the first is given."""
+    asked: list[int] = []
+
+    def read(planned: PlannedRange) -> Iterator[RecordBatch]:
+        for batch in batches(planned):
+            asked.append(batch.offsets[0].as_py())
+            yield batch
+
+    with ReadInTurn(RANGES, read) as items:
+        next(iter(items))
+    assert asked == [0]
+
+
+@pytest.mark.parametrize(("ahead", "kind"), [(True, ReadAhead), (False, ReadInTurn)])
+def test_ranges_say_how_they_are_read(ahead: bool, kind: type) -> None:
+    """All ranges of a task say the same."""
+    assert isinstance(reading([PlannedRange("t", 0, 0, 1, "age", read_ahead=ahead)], batches), kind)
