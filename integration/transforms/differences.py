@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from integration.transforms.cases import Case
-from integration.transforms.outcome import UNREAD, Outcome, Outcomes, Refused, Row, schemaless, widened
+from integration.transforms.outcome import UNREAD, Outcome, Outcomes, Refused, Row, schemaless, untyped, widened
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,12 @@ def _numbers(row: Row) -> Row:
     return replace(found, key=schemaless(row.key)) if row.key_schema is None and row.key != UNREAD else found
 
 
+def _headers(row: Row) -> Row:
+    if isinstance(row.headers, str):
+        return row
+    return replace(row, headers=tuple((name, untyped(value)) for name, value in row.headers))
+
+
 def _small(row: Row) -> Row:
     headers = row.headers if isinstance(row.headers, str) else tuple((name, widened(one)) for name, one in row.headers)
     return Row(
@@ -61,6 +67,11 @@ FORMS: Final = (
         "numbers without a schema",
         "JSON has one whole number and one fraction: what Cast made of one as int8 is written as any whole number",
         _numbers,
+    ),
+    Form(
+        "lists and maps of headers",
+        "a list of values of several types has none, in Connect neither: it is kept as JSON has it, dates as text",
+        _headers,
     ),
     Form("int8 and int16", "columns have no smaller whole number than int32 (convert/decoded.py)", _small),
 )

@@ -84,11 +84,11 @@ class JsonDecoder:
         size = values.nbytes / max(len(values), 1)
         if not self._profile.fields:
             self._learn_first(values)
-        gathered = Gathered(values, positions, any_tree=self._reading.any_tree)
+        gathered, profile = Gathered(values, positions, any_tree=self._reading.any_tree), self._profile
         promising = not self._odd_ones and len(values) >= FEWEST and self._is_worth_it(size)
         if not (promising and self._read_valid(gathered)):
             self._sorted_out(gathered, size)
-        return gathered.decoded(frozenset(self._profile.lists))
+        return gathered.decoded(frozenset(profile.lists))  # of the profile read with, which may be forgotten by now
 
     def _learn_first(self, values: pa.BinaryArray) -> None:
         """Learn from some records, so that a topic's first block may be read at once."""
