@@ -38,7 +38,16 @@ class Finding:
     def __str__(self) -> str:
         record = "" if self.at < 0 else f"\n  record {self.at}: {self.case.records[self.at]}"
         steps = "".join(f"\n  {step}" for step in self.case.steps)
-        return f"topic {self.case.topic}{steps}{record}\n  kafka: {self.theirs}\n  ours:  {self.ours}"
+        theirs, ours = self._parts()
+        return f"topic {self.case.topic}{steps}{record}\n  kafka: {theirs}\n  ours:  {ours}"
+
+    def _parts(self) -> tuple[object, object]:
+        """What differs of two rows, else both as they are."""
+        if not isinstance(self.theirs, Row) or not isinstance(self.ours, Row):
+            return self.theirs, self.ours
+        one, other = vars(_as_read(self.theirs, self.ours)), vars(self.ours)
+        names = [name for name in one if one[name] != other[name]]
+        return {name: one[name] for name in names}, {name: other[name] for name in names}
 
 
 def _numbers(row: Row) -> Row:
