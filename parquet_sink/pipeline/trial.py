@@ -17,6 +17,7 @@ from parquet_sink.shape.run import Run
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.shape.shaper import Shaper
 from parquet_sink.transform.chain import DECODED, TransformChain
+from parquet_sink.transform.headers import HeaderValue
 from parquet_sink.transform.records import DecodedRecords
 
 NOT_DECODED = "not decoded, because nothing asks for it"
@@ -102,11 +103,19 @@ def _seen(step: str, records: DecodedRecords) -> Seen:
 
 
 def _headers(records: DecodedRecords) -> tuple[tuple[str, Shown | None], ...] | None:
-    if records.headers is not None:
-        headers = records.headers[0].as_py()
-        return tuple((one["key"], _raw(one["value"])) for one in headers)
+    if (headers := records.headers) is not None:
+        entries = headers.lists[0].as_py()
+        return tuple((one["name"], _header(headers.value(one["at"]), decoded=one["at"] >= 0)) for one in entries)
     found = records.batch.headers_of(0)
     return None if found is None else tuple((name, _raw(value)) for name, value in found)
+
+
+def _header(value: HeaderValue, *, decoded: bool) -> Shown | None:
+    if not isinstance(value, pa.Scalar):
+        return Shown(as_json(value))
+    if not decoded:
+        return _raw(value.as_py())
+    return None if pa.types.is_null(value.type) else Shown(as_json(value.as_py()), _type(value.type))
 
 
 def _decoded(pieces: Sequence[Piece]) -> Shown | None:

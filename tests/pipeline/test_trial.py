@@ -70,6 +70,13 @@ def test_types_of_a_record_with_a_schema() -> None:
     assert found.seen[1].value == Shown({"quantity": 2, "n": None}, "quantity int32 not null, n string")
 
 
+def test_decoded_headers_have_types() -> None:
+    """As their converter reads them, null included."""
+    headers = [("n", b"7"), ("t", b"x"), ("null", None)]
+    found = tried({"transforms": "h", "transforms.h.type": "tests.transform.classes.Headers"}, headers=headers)
+    assert found.seen[0].headers == (("n", Shown(7, "int8")), ("t", Shown("x", "string")), ("null", None))
+
+
 def test_obfuscated_fields_are_so_in_the_row() -> None:
     """The steps before show them in clear, as the help says."""
     found = tried({f"{E}obfuscation.fields": "name"})

@@ -44,3 +44,11 @@ class Never:
 
     def test(self, records: DecodedRecords) -> pa.BooleanArray:
         return pa.array([False] * len(records), pa.bool_())
+
+
+class Headers(Keep):
+    """Asks for headers, and changes nothing."""
+
+    def __init__(self, values: Values, side: Side) -> None:
+        super().__init__(values, side)
+        self.needs = RecordParts(headers=True)
