@@ -35,7 +35,12 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
         "parquet_sink.EmsSink": "parquet_sink.connectors.ems.sink:EmsSink",
         "com.celonis.kafka.connect.ems.sink.EmsSinkConnector": "parquet_sink.connectors.ems.sink:EmsSink",
     },
-    TRANSFORMS: {},
+    TRANSFORMS: {
+        **_sides("Cast", "fields.cast:Cast"),
+        **_sides("InsertField", "fields.insert_field:InsertField"),
+        **_sides("MaskField", "fields.mask_field:MaskField"),
+        **_sides("ReplaceField", "fields.replace_field:ReplaceField"),
+    },
     PREDICATES: {},
     CONVERTERS: {},
 }
