@@ -88,7 +88,7 @@ class JsonDecoder:
         promising = not self._odd_ones and len(values) >= FEWEST and self._is_worth_it(size)
         if not (promising and self._read_valid(gathered)):
             self._sorted_out(gathered, size)
-        return gathered.decoded(frozenset(self._profile.lists))
+        return gathered.decoded()
 
     def _learn_first(self, values: pa.BinaryArray) -> None:
         """Learn from some records, so that a topic's first block may be read at once."""
@@ -131,7 +131,7 @@ class JsonDecoder:
         batch = None if readable is None else fast.read(readable, schema)
         if batch is None or readable is None:
             return None
-        return AtOnce(batch, doubtful(batch, readable, reading.discard_lists))
+        return AtOnce(batch, doubtful(batch, readable, reading.discard_lists), profile.lists)
 
     def _sorted_out(self, gathered: Gathered, size: float) -> None:
         """Each value judged by itself, and those that the profile covers then read at once.

@@ -1,6 +1,6 @@
 """What became of the values of a block: rows that were read at once, trees, invalid ones."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +14,10 @@ DOUBTS_WORTH_IT = 16
 
 
 class AtOnce:
-    """Rows, and which of them must be read by themselves; all of them where too many must."""
+    """Rows, and which of them must be read by themselves; all of them where too many must. lists: see `Inferred`."""
 
-    def __init__(self, batch: pa.RecordBatch, mask: pa.BooleanArray | None) -> None:
-        self.batch = batch
+    def __init__(self, batch: pa.RecordBatch, mask: pa.BooleanArray | None, lists: Iterable[str] = ()) -> None:
+        self.batch, self.lists = batch, frozenset(lists)
         self.doubtful = np.array([], np.int64) if mask is None else np.flatnonzero(mask.to_numpy(zero_copy_only=False))
         if len(self.doubtful) * DOUBTS_WORTH_IT > batch.num_rows:
             self.doubtful = np.arange(batch.num_rows)
@@ -30,6 +30,7 @@ class Gathered:
         self.values, self.positions = values, positions
         self.trees: dict[int, Tree] = {}
         self.invalid: dict[int, str] = {}
+        self._lists: frozenset[str] = frozenset()
         self._loaded: dict[int, Tree] | None = None
         self._rows: list[pa.StructArray] = []
         self._which: list[np.ndarray] = []
@@ -65,6 +66,7 @@ class Gathered:
 
     def read(self, found: AtOnce, which: np.ndarray) -> None:
         """Take rows that were read at once. which: the index of each."""
+        self._lists |= found.lists
         for index in which[found.doubtful].tolist():
             if index not in self.trees:
                 self.judge(index)
@@ -87,13 +89,13 @@ class Gathered:
         except InvalidValue as error:
             self.invalid[index] = str(error)
 
-    def decoded(self, lists: frozenset[str]) -> Decoded:
-        """Rows as columns, all others as trees. lists: see `Inferred`."""
+    def decoded(self) -> Decoded:
+        """Rows as columns, all others as trees."""
         pieces: list[Piece] = []
         for rows, which in self._by_schema():
             whole = len(which) == len(self.positions)
             positions = self.positions if whole else self.positions.take(pa.array(which))
-            pieces.append(Inferred(positions, rows, self._tree_of(which), lists))
+            pieces.append(Inferred(positions, rows, self._tree_of(which), self._lists))
         together = set(np.concatenate(self._which).tolist()) if self.trees and self._which else set()
         if alone := sorted(self.trees.keys() - together):
             positions = self.positions.take(pa.array(alone, pa.int64()))

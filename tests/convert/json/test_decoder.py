@@ -94,3 +94,12 @@ def test_what_a_block_becomes_does_not_depend_on_the_blocks_before(blocks: list[
     decoder = JsonDecoder(Reading(), None)
     for block in blocks:
         assert seen(decoder.decode(pa.array(block, pa.binary()))) == defined(block)
+
+
+def test_fields_that_may_be_lists_are_told_when_the_profile_is_forgotten() -> None:
+    """Rows say which of their fields may be lists, also of a block whose odd records make the decoder learn anew."""
+    decoder = JsonDecoder(Reading(), None)
+    decoded = decoder.decode(pa.array([b'{"a": [1]}', b'{"a": "x"}', b'{"a": 1}'] * 40, pa.binary()))
+    assert decoder.learned is None
+    (lists,) = [piece.lists for piece in decoded.pieces if isinstance(piece, Inferred)]
+    assert lists == {"a"}
