@@ -6,6 +6,7 @@ from typing import cast
 from parquet_sink.config.key import ems
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values
+from parquet_sink.connectors.error_handling import error_settings
 from parquet_sink.connectors.reading import kafka_settings
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert.configuration import build_converter, build_headers
@@ -29,9 +30,10 @@ _MEMORY_FOLDER = "parquet-sink"
 
 def build(values: Values, worker: Worker) -> SinkSettings:
     """The settings of an EMS connector, from values about which there was no problem."""
+    kafka = kafka_settings(values, worker)
     return SinkSettings(
         name=_text(values, "name"),
-        kafka=kafka_settings(values, worker),
+        kafka=kafka,
         flush=FlushSettings(
             commit_size_bytes=_number(values, "commit.size.bytes"),
             commit_records=_number(values, "commit.records"),
@@ -41,6 +43,7 @@ def build(values: Values, worker: Worker) -> SinkSettings:
         files=_files(values, worker),
         target=_target(values, worker),
         retry=_retry(values),
+        errors=error_settings(values, worker, kafka),
         parked=_parked(values, worker),
         value=_value(values, worker),
         key=build_converter("key", values, worker.converters, worker.machine),

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
-from parquet_sink.connectors import reading
+from parquet_sink.connectors import error_handling, reading
 from parquet_sink.connectors.ems import shape_checks, tombstone_checks
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert import configuration
@@ -19,6 +19,7 @@ def check(values: Values, worker: Worker, report: Report) -> None:
     """Every rule that needs two keys, or a key and the machine."""
     reading.check(values, worker, report)
     configuration.check(values, worker.converters, worker.source, worker.machine, report)
+    error_handling.check(values, worker, report)
     _target(values, report)
     shape_checks.check(values, report)
     tombstone_checks.check(values, worker, report)
