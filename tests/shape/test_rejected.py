@@ -165,6 +165,10 @@ class OnlySome:
         assert index in self.places
         return b"k%d" % index
 
+    def timestamp_type(self, index: int) -> str:
+        assert index in self.places
+        return "LogAppendTime"
+
     def headers(self, index: int) -> tuple[tuple[str, bytes], ...]:
         assert index in self.places
         return (("place", b"%d" % index),)
