@@ -19,7 +19,7 @@ from parquet_sink.runtime.status import Status, status_after
 
 log = logging.getLogger(__name__)
 
-STATUS_LINES: Final = {Status.STARTING: "starting; it waits for Java and Spark, which take 10 to 15 s to load"}
+STATUS_LINES: Final = {Status.STARTING: "starting; it waits for Java and Spark, which take about 10 s to load"}
 """Of a status that says too little by itself."""
 
 

@@ -65,7 +65,7 @@ class MaskField(FieldTransform):
             Type.STRING,
             "What takes the place of texts and numbers, converted to the field's type; other types are refused then.",
             default_text="0, false, an empty text, list or map",
-            verbatim=True,
+            may_be_empty=True,
             check=Check("not empty", _some_text),
             origin=Origin.CONNECT,
         ),
