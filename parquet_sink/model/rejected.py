@@ -7,7 +7,8 @@ from enum import StrEnum
 class Stage(StrEnum):
     """Where a record was rejected: Kafka Connect's names, and SHAPE for what Connect leaves to a sink's `put`.
 
-    TASK_PUT: the target refused the file that has its row.
+    OBFUSCATION: what is to be concealed cannot be, so that it would leave in clear; never passed over. TASK_PUT: the
+    target refused the file that has its row.
     """
 
     KEY_CONVERTER = "KEY_CONVERTER"
@@ -15,6 +16,7 @@ class Stage(StrEnum):
     HEADER_CONVERTER = "HEADER_CONVERTER"
     TRANSFORMATION = "TRANSFORMATION"
     SHAPE = "SHAPE"
+    OBFUSCATION = "OBFUSCATION"
     TASK_PUT = "TASK_PUT"
 
 

@@ -51,6 +51,7 @@ def classes_of(settings: SinkSettings) -> dict[Stage, str]:
         Stage.HEADER_CONVERTER: _converter(settings.header),
         Stage.TRANSFORMATION: "parquet_sink.transform.chain.TransformChain",
         Stage.SHAPE: "parquet_sink.shape.shaper.Shaper",
+        Stage.OBFUSCATION: "parquet_sink.shape.obfuscation.field_obfuscator.FieldObfuscator",
         Stage.TASK_PUT: "parquet_sink.targets.uploader.OrderedUploader",
     }
 

@@ -105,3 +105,11 @@ def test_the_outcome_counts_what_was_set_aside_and_accepted(run: Run) -> None:
     assert (rest.count, rest.first) == (1, 160)
     steps = RecordSteps(policy=SetAsidePolicy(TOLERANT, Store(away=True)))
     assert run(Target(), (SPAN, [block(SPAN, 100, values)]), steps=steps)["orders", 0].set_aside is None
+
+
+def test_what_cannot_be_concealed_stops_and_is_written_nowhere() -> None:
+    """Its content would be in clear wherever it goes."""
+    store = Store()
+    decision = SetAsidePolicy(TOLERANT, store).decide(replace(REJECTED, stage=Stage.OBFUSCATION))
+    assert isinstance(decision, Stop)
+    assert store.put_ == []

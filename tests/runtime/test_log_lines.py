@@ -64,8 +64,10 @@ def test_what_is_set_aside_is_one_line_for_each_range(lines: LogLines, caplog: p
     (record,) = caplog.records
     assert (record.levelname, record.message) == (
         "WARNING",
-        "connector sink: set aside 1,200 records without a row of topic orders, topic-partition 3, offsets 5 to 9000 "
-        "(VALUE_CONVERTER 1,200); the first one: no JSON",
+        (
+            "connector sink: set aside 1,200 records without a row of topic orders, topic-partition 3, offsets 5 to "
+            "9000 (VALUE_CONVERTER 1,200); the first one: no JSON"
+        ),
     )
 
 
