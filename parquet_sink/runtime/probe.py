@@ -68,6 +68,8 @@ def probe(settings: SinkSettings) -> Iterator[Finding]:
     yield from probe_kafka(settings.kafka, settings)
     yield from probe_registries(settings)
     yield probe_folder(settings.files)
+    if settings.errors.parks:
+        yield probe_parked(settings)
     yield probe_target(settings.target)
 
 
@@ -118,6 +120,18 @@ def probe_folder(files: FileSettings) -> Finding:
     except StorageFailed as error:
         return Finding(Verdict.FAILED, "tmp.dir", str(error))
     return Finding(Verdict.OK, "tmp.dir", f"{files.tmp_dir} can be written, {free_space(files.tmp_dir)}")
+
+
+def probe_parked(settings: SinkSettings) -> Finding:
+    """Whether the folder for records that are passed over can be made and written."""
+    from parquet_sink.parked.folder import ParkedFolder
+
+    folder = settings.parked_folder
+    try:
+        ParkedFolder(folder, settings.name, settings.parked.max_bytes).prepare()
+    except StorageFailed as error:
+        return Finding(Verdict.FAILED, "parked.dir", str(error))
+    return Finding(Verdict.OK, "parked.dir", f"{folder} can be written, {free_space(folder)}")
 
 
 def probe_target(settings: TargetSettings) -> Finding:

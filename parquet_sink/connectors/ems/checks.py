@@ -7,7 +7,7 @@ from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
 from parquet_sink.connectors import error_handling, reading
-from parquet_sink.connectors.ems import shape_checks, tombstone_checks
+from parquet_sink.connectors.ems import parked_checks, shape_checks, tombstone_checks
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert import configuration
 from parquet_sink.net.loopback import is_loopback
@@ -21,6 +21,7 @@ def check(values: Values, worker: Worker, report: Report) -> None:
     reading.check(values, worker, report)
     configuration.check(values, worker.converters, worker.source, worker.machine, report)
     error_handling.check(values, worker, report)
+    parked_checks.check(values, report)
     _target(values, report)
     _tables(values, report)
     shape_checks.check(values, report)
