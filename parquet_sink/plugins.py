@@ -35,7 +35,10 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
         "parquet_sink.EmsSink": "parquet_sink.connectors.ems.sink:EmsSink",
         "com.celonis.kafka.connect.ems.sink.EmsSinkConnector": "parquet_sink.connectors.ems.sink:EmsSink",
     },
-    TRANSFORMS: {},
+    TRANSFORMS: {
+        "parquet_sink.Sql": f"{_TRANSFORM}.sql.transform:Sql",
+        "sql": f"{_TRANSFORM}.sql.transform:Sql",
+    },
     PREDICATES: {},
     CONVERTERS: {},
 }
