@@ -193,6 +193,8 @@ class RetryLater(TransformFailed):
     How long and how often is in errors.retry.timeout and errors.retry.delay.max.ms.
     """
 
+    reaction = Reaction(passes=True, range_retries=True)
+
 
 class StorageFailed(ConnectorError):
     """A local file could not be made, written, read or verified."""

@@ -36,6 +36,10 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
         "com.celonis.kafka.connect.ems.sink.EmsSinkConnector": "parquet_sink.connectors.ems.sink:EmsSink",
     },
     TRANSFORMS: {
+        **_sides("Cast", "fields.cast:Cast"),
+        **_sides("InsertField", "fields.insert_field:InsertField"),
+        **_sides("MaskField", "fields.mask_field:MaskField"),
+        **_sides("ReplaceField", "fields.replace_field:ReplaceField"),
         "parquet_sink.Sql": f"{_TRANSFORM}.sql.transform:Sql",
         "sql": f"{_TRANSFORM}.sql.transform:Sql",
     },

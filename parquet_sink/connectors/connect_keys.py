@@ -128,16 +128,17 @@ CONNECT_KEYS: Final = (
     _key(
         "errors.retry.timeout",
         Type.LONG,
-        "How long decoding is tried again while the schema registry is away, in milliseconds; `-1` without end. With 0 "
-        "it is tried for about a minute. Nothing else is: the same bytes give the same error, and uploads are retried "
-        "by `connect.ems.error.policy`.",
+        "How long a record is tried again while the schema registry is away, or a transform says that it cannot work "
+        "now, in milliseconds; `-1` without end. With 0 a registry is tried for about a minute, a transform not again. "
+        "Nothing else is: the same bytes give the same error, and uploads are retried by `connect.ems.error.policy`.",
         default=0,
         minimum=-1,
     ),
     _key(
         "errors.retry.delay.max.ms",
         Type.LONG,
-        "The longest pause between two such tries.",
+        "The longest pause between two such tries. Transforms are tried again after 0.3 s, then twice as long each "
+        "time; what would be longer is of random length below it.",
         default=60_000,
         minimum=1_000,
     ),

@@ -52,7 +52,8 @@ Tree = dict[str, object]
 class Typed:
     """Records of one schema. positions: int64, increasing, where each stands in the input; rows: one for each.
 
-    No row is null; null fields are.
+    No row is null; null fields are. After transforms a position may come several times, one after the other: a record
+    that has become several rows, all of which are in one piece.
     """
 
     positions: pa.Int64Array

@@ -18,6 +18,7 @@ LOCK_FILE: Final = ".lock"
 CLAIMS_FOLDER: Final = ".claims"
 STATE_FILE: Final = ".state.db"
 PARKED_FOLDER: Final = ".parked"
+REPLAY_FOLDER: Final = ".replay"
 
 _OWN_NAME: Final = re.compile(r"parquet-sink-[0-9a-f]{32}-[0-9]{6}\.parquet\.part")
 
@@ -76,6 +77,11 @@ def claim_file(base: str, connector: str, topic: str, partition: int) -> str:
 def parked_folder(base: str, connector: str) -> str:
     """Folder of a connector's parked records where none is configured: no topic's folder is called so."""
     return str(PurePath(connector_folder(base, connector)) / PARKED_FOLDER)
+
+
+def replay_folder(base: str, connector: str) -> str:
+    """Where a replay of parked records makes the files that it sends, apart from those of the running connector."""
+    return str(PurePath(connector_folder(base, connector)) / REPLAY_FOLDER)
 
 
 def attempt_name(attempt: str, number: int) -> str:

@@ -3,6 +3,7 @@
 import base64
 import json
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import Any
 
 
@@ -26,12 +27,28 @@ class Known:
         )
 
 
+class Trying(StrEnum):
+    """What fails, and is tried again."""
+
+    UPLOAD = "upload"
+    TRANSFORM = "transform"
+
+
 @dataclass(frozen=True)
 class Tries:
-    """What was done so far for the first file that is not accepted: attempts, and seconds since the first of them."""
+    """What was done so far for the first file that is not accepted: attempts, and seconds since the first of them.
+
+    trying: what the attempts were at; those at something else count anew.
+    """
 
     attempts: int = 0
     elapsed_s: float = 0.0
+    trying: Trying = Trying.UPLOAD
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> "Tries":
+        """The inverse of `dataclasses.asdict`. Raises ValueError or TypeError for anything else."""
+        return cls(**{**fields, "trying": Trying(fields.get("trying", Trying.UPLOAD))})
 
 
 NO_TRIES = Tries()
@@ -73,7 +90,7 @@ class PlannedRange:
         known, tries = body.pop("known"), body.pop("tries")
         schema = known.pop("schema")
         known = Known(None if schema is None else base64.b64decode(schema), **known)
-        return cls(**body, known=known, tries=Tries(**tries))
+        return cls(**body, known=known, tries=Tries.from_dict(tries))
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from parquet_sink.model.rejected import Rejected
 from parquet_sink.parked.files import PARKING, ParkedFile, Staged, is_unfinished, name_of, number_in, sync_folder
 from parquet_sink.parked.keys import DIR, MAX_BYTES
 from parquet_sink.parked.locks import changing
-from parquet_sink.parked.scan import MARKER, WORK_FOLDER, scan_partition, used_bytes
+from parquet_sink.parked.scan import MARKER, scan_partition, used_bytes
 from parquet_sink.parked.table import table_of
 
 FILE_BYTES: Final = 8 << 20
@@ -87,10 +87,6 @@ class ParkedFolder:
             for empty in (folder, os.path.dirname(folder)):
                 with suppress(OSError):
                     os.rmdir(empty)
-
-    def work_folder(self) -> str:
-        """Where a replay may make files of its own."""
-        return os.path.join(self.path, WORK_FOLDER)
 
     def _check_there(self) -> None:
         if not os.path.isfile(os.path.join(self.path, MARKER)):

@@ -10,9 +10,7 @@ from parquet_sink.parked.files import ParkedFile, inspect, is_unfinished, number
 from parquet_sink.parked.locks import CHANGES, REPLAY
 
 MARKER: Final = ".parquet-sink-parked"
-WORK_FOLDER: Final = ".replay"
-"""Where a replay makes the files that it sends."""
-_OURS: Final = frozenset({MARKER, CHANGES, REPLAY, WORK_FOLDER})
+_OURS: Final = frozenset({MARKER, CHANGES, REPLAY})
 
 
 @dataclass(frozen=True)

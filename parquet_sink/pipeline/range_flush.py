@@ -14,7 +14,7 @@ from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.claims import PartitionClaim
 from parquet_sink.files.cleanup import remove_unsent, sweep
 from parquet_sink.files.rotation import Limits, Reason
-from parquet_sink.model.ranges import NO_TRIES, Again, Known, PlannedRange
+from parquet_sink.model.ranges import NO_TRIES, Again, Known, PlannedRange, Tries, Trying
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected
@@ -24,6 +24,7 @@ from parquet_sink.pipeline.record_steps import RecordSteps
 from parquet_sink.pipeline.refused_files import FileRecords, rejected_of
 from parquet_sink.pipeline.reject_policy import SetAside
 from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.pipeline.transform_retry import TransformRetry
 from parquet_sink.shape.run import Run
 from parquet_sink.shape.schema.change_monitor import SchemaChangeMonitor
 from parquet_sink.shape.shaper import Shaper
@@ -57,6 +58,7 @@ class RangeFlush:
         self._connector = name
         self._folder = naming.partition_folder(base, name, planned.topic, planned.partition)
         self._claim = PartitionClaim(naming.claim_file(base, name, planned.topic, planned.partition), attempt)
+        self._transform_retry = TransformRetry(settings.registry_patience_ms, settings.registry_pause_ms)
         limits = Limits(settings.flush.commit_size_bytes, settings.flush.commit_records)
         self._accumulator = Accumulator(
             Place(name, planned.topic, planned.partition, attempt),
@@ -141,8 +143,22 @@ class RangeFlush:
         elif reaction.range_again_s is not None:
             self._progress.again = Again(self.planned.tries, reaction.range_again_s)
             self.abandon()
+        elif reaction.range_retries:
+            self._retry(error)
         else:
             self._fail(error)
+
+    def _retry(self, error: ConnectorError) -> None:
+        """Ends the range, to be tried again as long as the settings say."""
+        again = self._transform_retry.again(self.planned.tries)
+        if again is None:
+            self._fail(
+                type(error)(f"{error} It was tried as long as errors.retry.timeout says, which is 0 unless set.")
+            )
+            return
+        log.warning("connector %s: %s Trying again in %.1f s", self._connector, error, again.wait_s)
+        self._progress.again = again
+        self.abandon()
 
     def set_aside_refused(
         self, receipts: Sequence[Receipt], read_again: Callable[[Receipt], Iterable[RecordBatch]]
@@ -206,8 +222,13 @@ class RangeFlush:
                 self.abandon()
 
     def _upload(self, file: FinishedFile) -> Upload:
-        earlier, self._untried = (self.planned.tries if self._untried else NO_TRIES), False
+        earlier, self._untried = (self._earlier_tries if self._untried else NO_TRIES), False
         return Upload(file, earlier, self._claim.superseded)
+
+    @property
+    def _earlier_tries(self) -> Tries:
+        """At uploading the first file."""
+        return self.planned.tries if self.planned.tries.trying is Trying.UPLOAD else NO_TRIES
 
     def _close(self, reason: Reason) -> None:
         if self.ended:

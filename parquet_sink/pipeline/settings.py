@@ -39,7 +39,8 @@ class SinkSettings:
     """One connector, ready to run.
 
     header: of the header converter. transforms: between decoding and shaping, in this order.
-    registry_patience_ms: how long a registry may stay away, -1 for ever. registry_pause_ms: the longest between tries.
+    registry_patience_ms: how long a registry, or what a transform needs, may stay away, -1 for ever.
+    registry_pause_ms: the longest between tries.
     stop_timeout_ms: how long a stop waits for the flush in progress.
     """
 

@@ -23,12 +23,13 @@ Nothing is committed before 4, or 6, and 7 are done for all below.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 from parquet_sink.errors import ConnectorError
 from parquet_sink.kafka.range_reader import RangeReader
+from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch, RecordParts
@@ -38,6 +39,7 @@ from parquet_sink.pipeline.range_flush import RangeFlush
 from parquet_sink.pipeline.read_ahead import reading
 from parquet_sink.pipeline.record_steps import RecordSteps
 from parquet_sink.pipeline.refused_files import ALL_PARTS
+from parquet_sink.pipeline.reject_policy import RejectPolicy
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.process.memory import collect_garbage_rarely, give_back
@@ -47,6 +49,8 @@ from parquet_sink.targets.uploader import OrderedUploader
 
 log = logging.getLogger(__name__)
 
+Read = Callable[[KafkaSettings, PlannedRange, RecordParts], Iterator[RecordBatch]]
+
 _warned: set[tuple[str, str, tuple[str, ...]]] = set()
 """Connector, topic and paths that were warned about in this process: once is enough."""
 
@@ -54,13 +58,14 @@ _warned: set[tuple[str, str, tuple[str, ...]]] = set()
 class TaskFlush:
     """All ranges of one task: read one after the other, sent side by side.
 
-    steps: what happens to records on their way to rows; None: what the settings say.
+    steps: what happens to records on their way to rows; None: what the settings say. read: gives the records of a
+    range; None: from Kafka.
     """
 
-    def __init__(self, settings: SinkSettings, steps: RecordSteps | None = None) -> None:
+    def __init__(self, settings: SinkSettings, steps: RecordSteps | None = None, read: Read | None = None) -> None:
         configure_worker(settings.name)
         collect_garbage_rarely()
-        self._settings, self._given = settings, steps
+        self._settings, self._given, self._read_range = settings, steps, read or from_kafka
         target = target_for(settings.target)
         deliverer = Deliverer(settings.name, target, settings.retry, keep_files=settings.files.keep_files)
         self._uploader = OrderedUploader(deliverer, passes_over=settings.errors.refused_files)
@@ -97,21 +102,13 @@ class TaskFlush:
 
     def _read(self, parts: RecordParts, planned: PlannedRange) -> Iterator[RecordBatch]:
         """In the reading thread, where there is one."""
-        return RangeReader(
-            self._settings.kafka,
-            *(planned.topic, planned.partition, planned.start, planned.end, planned.topic_id),
-            accepted=planned.accepted,
-            epoch=planned.epoch,
-            parts=parts,
-        ).batches()
+        return self._read_range(self._settings.kafka, planned, parts)
 
     def _read_again(self, planned: PlannedRange, receipt: Receipt) -> Iterator[RecordBatch]:
         """The records of a refused file, and those between them; what is not there any more is no loss to accept."""
-        return RangeReader(
-            replace(self._settings.kafka, lost_offsets="STOP"),
-            *(planned.topic, planned.partition, receipt.first_offset, receipt.last_offset + 1, planned.topic_id),
-            parts=ALL_PARTS,
-        ).batches()
+        start, end = receipt.first_offset, receipt.last_offset + 1
+        part = PlannedRange(planned.topic, planned.partition, start, end, planned.reason, topic_id=planned.topic_id)
+        return self._read_range(replace(self._settings.kafka, lost_offsets="STOP"), part, ALL_PARTS)
 
     def _flush(self, planned: PlannedRange, steps: RecordSteps) -> RangeFlush:
         key = (planned.topic, planned.partition)
@@ -121,16 +118,7 @@ class TaskFlush:
         return self._flushes[key]
 
     def _steps(self) -> RecordSteps:
-        """The value converter's decoder, and transforms, are kept in this process from micro-batch to micro-batch."""
-        if self._given is not None:
-            return self._given
-        from parquet_sink.convert.decoders import decoder_for, key_decoder_for  # loads only what this connector needs
-        from parquet_sink.transform.building import chain_for
-
-        settings = self._settings
-        transforms = chain_for(settings.transforms, settings.key)
-        tombstone_keys = None if settings.shape.tombstone_column is None else key_decoder_for(settings.key)
-        return RecordSteps(decoder_for(settings.value), transforms, policy_for(settings), tombstone_keys)
+        return steps_for(self._settings, policy_for(self._settings)) if self._given is None else self._given
 
     def _warn_of_clear_text(self) -> None:
         """A path that matches nothing is a slip of the pen, and what it should have hidden leaves in clear."""
@@ -150,6 +138,27 @@ class TaskFlush:
             self._uploader.close()
         except Exception as error:  # noqa: BLE001 - what is raised already comes first
             log.debug("while giving up: %s", error)
+
+
+def steps_for(settings: SinkSettings, policy: RejectPolicy) -> RecordSteps:
+    """The value converter's decoder, and transforms, are kept in this process from micro-batch to micro-batch."""
+    from parquet_sink.convert.decoders import decoder_for, key_decoder_for  # loads only what this connector needs
+    from parquet_sink.transform.building import chain_for
+
+    transforms = chain_for(settings.transforms, settings.key)
+    tombstone_keys = None if settings.shape.tombstone_column is None else key_decoder_for(settings.key)
+    return RecordSteps(decoder_for(settings.value), transforms, policy, tombstone_keys)
+
+
+def from_kafka(kafka: KafkaSettings, planned: PlannedRange, parts: RecordParts) -> Iterator[RecordBatch]:
+    """The records of a range, as Kafka has them."""
+    return RangeReader(
+        kafka,
+        *(planned.topic, planned.partition, planned.start, planned.end, planned.topic_id),
+        accepted=planned.accepted,
+        epoch=planned.epoch,
+        parts=parts,
+    ).batches()
 
 
 def _of(receipts: Sequence[Receipt], key: tuple[str, int]) -> list[Receipt]:

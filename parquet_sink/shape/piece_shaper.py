@@ -94,20 +94,28 @@ class PieceShaper:
             return [_nothing(dict.fromkeys(piece.positions.to_pylist(), str(error)))]
 
     def _trees(self, piece: Trees) -> Sequence[ColumnBatch | TreeBatch]:
-        found: list[Sequence[Tree]] = []
+        found: list[list[Tree]] = []
         positions: list[int] = []
         invalid: dict[int, str] = {}
         for position, tree in zip(piece.positions.to_pylist(), piece.trees, strict=True):
+            if position in invalid:
+                continue
+            again = positions[-1:] == [position]
             try:
                 exploded = self._tree_exploded(tree)
                 wrapper = None if exploded and exploded[0] is tree else next(iter(tree))
                 trees = self._trees_obfuscated([self._tree_named(each) for each in exploded], wrapper)
             except InvalidValue as error:
                 invalid[position] = str(error)
+                if again:
+                    positions.pop()
+                    found.pop()
                 continue
-            if trees:
+            if again:
+                found[-1] += trees
+            elif trees:
                 positions.append(position)
-                found.append(trees)
+                found.append([*trees])
         if self._chunks is None:
             return [TreeBatch(positions, found, invalid)]
         return [_texts(self._chunks, positions, found, invalid)]
@@ -206,7 +214,7 @@ class PieceShaper:
         return columns.nested(arrow, self._reserved)
 
 
-def _texts(chunks: Chunks, positions: list[int], trees: list[Sequence[Tree]], invalid: dict[int, str]) -> ColumnBatch:
+def _texts(chunks: Chunks, positions: list[int], trees: Sequence[Sequence[Tree]], invalid: dict[int, str]) -> ColumnBatch:
     """Records without a schema as JSON text, in chunks."""
     texts = pa.array([orjson.dumps(tree) for found in trees for tree in found], pa.binary()).cast(pa.string())
     each = [position for position, found in zip(positions, trees, strict=True) for _ in found]

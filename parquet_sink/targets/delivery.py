@@ -31,7 +31,7 @@ _FATES: Final = {
     Verdict.RETRIABLE: "was not taken",
     Verdict.UNKNOWN: "may or may not have been taken",
 }
-_NOT_COMMITTED: Final = "These offsets are not committed; they are sent again at the next start."
+NOT_COMMITTED: Final = "These offsets are not committed; they are sent again at the next start."
 
 
 class Deliverer:
@@ -133,7 +133,7 @@ def _error(file: FinishedFile, sent: Sent, *, superseded: bool) -> UploadError:
     ended = ", ended because another attempt at these offsets has begun" if superseded else ""
     message = (
         f"{file.origin}: file {file.name} {_FATES[outcome.verdict]}: {outcome.cause} ({tries}{ended}). {outcome.cure}. "
-        f"{_NOT_COMMITTED if file.frame is None else file.frame.repeated}"
+        f"{NOT_COMMITTED if file.frame is None else file.frame.repeated}"
     )
     if sent.wait_s is not None:
         return UploadPostponed(message, outcome.status, Again(sent.tries, sent.wait_s))

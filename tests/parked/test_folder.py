@@ -2,7 +2,6 @@
 
 import os
 import stat
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,8 @@ from parquet_sink.parked import folder as module
 from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.parked.scan import scan
 from parquet_sink.parked.settings import ParkedSettings
-from tests.parked.conftest import MAX, Crash
+from tests.parked.conftest import MAX
+from tests.parked.crashes import Crash, crash_at
 from tests.parked.records import offsets, rejected
 
 
@@ -168,7 +168,7 @@ def test_foreign_and_torn_files_are_named_and_kept(folder: ParkedFolder) -> None
 
 
 @pytest.mark.parametrize("step", range(9))
-def test_a_crash_leaves_whole_files(folder: ParkedFolder, crash_at: Callable[[int], Any], step: int) -> None:
+def test_a_crash_leaves_whole_files(folder: ParkedFolder, step: int) -> None:
     """At whichever change of the disk: what was acknowledged is there, and repeating brings the rest, nothing twice."""
     folder.append("orders", 0, [rejected(1)], 1)
     more, elsewhere = [rejected(1), rejected(2)], [rejected(7)]
@@ -195,7 +195,7 @@ ranges = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 12), st.integers(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
 @given(ranges, st.integers(200, 5_000))
 def test_however_ranges_are_repeated_each_record_is_there_once(
-    tmp_path: Path, crash_at: Callable[[int], Any], spans: list[tuple[int, int, int]], file_bytes: int
+    tmp_path: Path, spans: list[tuple[int, int, int]], file_bytes: int
 ) -> None:
     """Cut at random, overlapping, crashed at random: all that was acknowledged is there, and no record twice."""
     folder = ParkedFolder(str(tmp_path / os.urandom(8).hex()), "sink", MAX)

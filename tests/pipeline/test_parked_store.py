@@ -96,7 +96,7 @@ def test_many_records_are_written_before_they_fill_memory(
     folder: ParkedFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They need not wait for the end of their range; what is there already is not written again at its end."""
-    monkeypatch.setattr(module, "WAITING_BYTES", 5_000)
+    monkeypatch.setattr(module, "WAITING_BYTES", 5_700)
     store = ParkedStore(folder)
     for offset in range(100):
         store.put(rejected(offset))

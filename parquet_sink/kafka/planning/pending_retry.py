@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from parquet_sink.model.progress import Accepted
-from parquet_sink.model.ranges import PlannedRange, Tries
+from parquet_sink.model.ranges import PlannedRange
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class PendingRetry:
         """The work of the next attempt; the time since the first counts on."""
         tries = self.planned.tries
         elapsed_s = tries.elapsed_s + max(seconds - self.tried_s, 0.0)
-        return replace(self.planned, tries=Tries(tries.attempts, elapsed_s))
+        return replace(self.planned, tries=replace(tries, elapsed_s=elapsed_s))
 
 
 def pending_retry(planned: PlannedRange, found: Accepted | None, now_s: float) -> PendingRetry | None:

@@ -68,4 +68,4 @@ class SqliteRun(Database):
 def _accepted(body: str) -> Accepted:
     fields = json.loads(body)
     again = fields.pop("again")
-    return Accepted(**fields, again=None if again is None else Again(Tries(**again["tries"]), again["wait_s"]))
+    return Accepted(**fields, again=None if again is None else Again(Tries.from_dict(again["tries"]), again["wait_s"]))

@@ -105,7 +105,7 @@ def _without_nulls(tree: object) -> object:
 def _comparable(value: object, *, as_read: bool = False) -> object:
     """With types told apart that Python thinks equal, and NaN equal to itself. as_read: 1 may have been read as 1.0."""
     if isinstance(value, dict):
-        return {name: _comparable(below, as_read=as_read) for name, below in value.items()}
+        return {name: _comparable(value[name], as_read=as_read) for name in sorted(value)}
     if isinstance(value, list | tuple):
         return [_comparable(below, as_read=as_read) for below in value]
     if as_read and type(value) is int:

@@ -1,0 +1,206 @@
+"""Parked records go through a connector's pipeline again, once the cause is mended.
+
+For each topic-partition that has some:
+
+  1. its parked records are read in offset order                          (`parked.reading`)
+  2. they take the way of records from Kafka: decoder, transforms,        (`pipeline.task`)
+     shape, files, names and target are the same, and so are their offsets
+  3. those that were accepted, or have no row, are taken out of the       (`ParkedFolder.change`)
+     parked files; those that were rejected again stay, with their new
+     reason; all others stay as they are
+
+A crash between 2 and 3 sends the same files again at the next replay. The connector may run meanwhile: local files are
+made in a folder of their own, parked files are changed by one process at a time, and what the connector parks in the
+meantime is behind what is replayed. Neither the group's offsets nor what was learned of topics is touched.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import groupby
+
+import numpy as np
+import pyarrow as pa
+
+from parquet_sink.errors import StorageFailed
+from parquet_sink.files.rotation import Reason
+from parquet_sink.files.storage import TEMPORARY, storage_trouble
+from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.model.failure import Failure
+from parquet_sink.model.ranges import Known, PlannedRange, Tries
+from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
+from parquet_sink.model.rejected import Rejected
+from parquet_sink.parked.files import PARKING, ParkedFile
+from parquet_sink.parked.folder import ParkedFolder
+from parquet_sink.parked.reading import Layer, ParkedPartition
+from parquet_sink.parked.scan import scan
+from parquet_sink.parked.selection import Selection
+from parquet_sink.pipeline.outcome import RangeOutcome
+from parquet_sink.pipeline.reject_policy import SetAside
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.pipeline.task import TaskFlush, steps_for
+from parquet_sink.targets.delivery import NOT_COMMITTED
+
+STILL_PARKED = "What was not accepted is still parked."
+Fate = tuple[str, str] | None
+"""None: accepted, or without a row now. Else stage and reason of its new rejection."""
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What became of the chosen records of one topic-partition. failure: why the replay ended there.
+
+    accepted: taken by the target, in so many files, or without a row now. rejected: again; they stay.
+    """
+
+    topic: str
+    partition: int
+    records: int
+    accepted: int
+    rejected: int
+    files: int
+    failure: Failure | None = None
+
+
+@dataclass
+class KeepRejected:
+    """A `RejectPolicy` that notes why records are rejected; they are parked already."""
+
+    sets_aside = True
+    needs = VALUES_ONLY
+    found: dict[int, tuple[str, str]] = field(default_factory=dict)
+
+    def decide(self, rejected: Rejected) -> SetAside:
+        self.found[rejected.offset] = (str(rejected.stage), rejected.reason)
+        return SetAside()
+
+    def flush(self, planned: PlannedRange) -> None:
+        """They are kept."""
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+class Replay:
+    """Of one connector. settings: with the target to send to, and the folder for temporary files of the replay.
+
+    folder: its parked records, which nobody else replays. known: what was learned of topics. changes: whether records
+    that were accepted leave the folder. progress: told how many records were read, of a topic-partition so far.
+    """
+
+    def __init__(
+        self,
+        settings: SinkSettings,
+        folder: ParkedFolder,
+        known: Mapping[str, Known],
+        *,
+        changes: bool = True,
+        progress: Callable[[str, int, int, int], None] = lambda topic, partition, done, of: None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        errors = replace(settings.errors, refused_files=True)
+        self._settings = replace(settings, errors=errors)
+        self._folder, self._known, self._changes = folder, known, changes
+        self._progress, self._sleep = progress, sleep
+
+    def run(self, selection: Selection) -> Iterator[Replayed]:
+        """Topic-partition by topic-partition; after a failure nothing more. Raises StorageFailed."""
+        with storage_trouble(self._folder.path, "read parked records", PARKING):
+            files = [file for file in scan(self._folder.path).files if selection.may_have(file)]
+        for _, group in groupby(files, key=lambda file: (file.topic, file.partition)):
+            with storage_trouble(self._folder.path, "read parked records", PARKING):
+                parked = ParkedPartition(list(group), selection)
+            if not len(parked):
+                continue
+            found = self._partition(parked)
+            yield found
+            if found.failure is not None:
+                return
+
+    def _partition(self, parked: ParkedPartition) -> Replayed:
+        total = Replayed(parked.topic, parked.partition, len(parked), 0, 0, 0)
+        fates: dict[int, dict[int, Fate]] = {index: {} for index in range(len(parked.files))}
+        for layer in parked.layers:
+            policy = KeepRejected()
+            outcome, files = self._send(parked, layer, policy)
+            for offset, file, row in zip(
+                layer.offsets.tolist(), layer.files.tolist(), layer.rows.tolist(), strict=True
+            ):
+                if offset < outcome.accepted_until:
+                    fates[file][row] = policy.found.get(offset)
+            total = replace(total, files=total.files + files)
+            if outcome.failure is not None:
+                total = replace(total, failure=_in_replay(outcome.failure))
+                break
+        if self._changes:
+            self._take_out(parked.files, fates)
+        decided = [fate for rows in fates.values() for fate in rows.values()]
+        accepted = decided.count(None)
+        return replace(total, accepted=accepted, rejected=len(decided) - accepted)
+
+    def _send(self, parked: ParkedPartition, layer: Layer, policy: KeepRejected) -> tuple[RangeOutcome, int]:
+        """Sends them as one range, and again what must be tried again, as the planner would have it."""
+        read, files = self._reader(parked, layer), 0
+        planned = self._planned(parked, layer)
+        while True:
+            (outcome,) = TaskFlush(self._settings, steps_for(self._settings, policy), read).run([planned])
+            files += sum(receipt.accepted for receipt in outcome.receipts)
+            if outcome.again is None:
+                return outcome, files
+            tries, wait_s = outcome.again.tries, outcome.again.wait_s
+            self._sleep(wait_s)
+            planned = replace(
+                planned, accepted=outcome.accepted_until, tries=Tries(tries.attempts, tries.elapsed_s + wait_s)
+            )
+
+    def _planned(self, parked: ParkedPartition, layer: Layer) -> PlannedRange:
+        start, end = int(layer.offsets[0]), int(layer.offsets[-1]) + 1
+        known = self._known.get(parked.topic, Known())
+        return PlannedRange(parked.topic, parked.partition, start, end, str(Reason.END_OF_INPUT), start, known=known)
+
+    def _reader(
+        self, parked: ParkedPartition, layer: Layer
+    ) -> Callable[[KafkaSettings, PlannedRange, RecordParts], Iterator[RecordBatch]]:
+        def read(_kafka: KafkaSettings, planned: PlannedRange, _parts: RecordParts) -> Iterator[RecordBatch]:
+            done = 0
+            with storage_trouble(self._folder.path, "read parked records", PARKING):
+                for batch in parked.batches(layer, planned.start, planned.end):
+                    yield batch
+                    done += len(batch)
+                    self._progress(parked.topic, parked.partition, done, len(parked))
+
+        return read
+
+    def _take_out(self, files: Sequence[ParkedFile], fates: Mapping[int, Mapping[int, Fate]]) -> None:
+        """Changes each file that has records of which something became."""
+        for index, file in enumerate(files):
+            if fates[index]:
+                self._folder.change(file, partial(_without, file, fates[index]))
+
+
+def _without(file: ParkedFile, fates: Mapping[int, Fate], table: pa.Table) -> pa.Table:
+    """The records of a file but those that were accepted; those that were rejected have their new reasons."""
+    if table.num_rows < file.rows:
+        raise StorageFailed(
+            f"File {file.path} of parked records was changed by somebody else while it was replayed; it stays as it is."
+        )
+    stays = np.ones(table.num_rows, np.bool_)
+    stages, reasons = table.column("stage").to_pylist(), table.column("reason").to_pylist()
+    for row, fate in fates.items():
+        if fate is None:
+            stays[row] = False
+        else:
+            stages[row], reasons[row] = fate
+    for name, column in (("stage", stages), ("reason", reasons)):
+        place = table.schema.get_field_index(name)
+        table = table.set_column(place, table.schema.field(place), pa.array(column, pa.string()))
+    return table.filter(pa.array(stays))
+
+
+def _in_replay(failure: Failure) -> Failure:
+    """What its message says of records in Kafka is said of those that are parked."""
+    message = failure.message
+    for words in (NOT_COMMITTED, TEMPORARY.kept, PARKING.kept):
+        message = message.replace(words, STILL_PARKED)
+    return replace(failure, message=message)

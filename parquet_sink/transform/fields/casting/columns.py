@@ -1,0 +1,187 @@
+"""Whole columns cast to another type; what `exact` gives value by value is the definition."""
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from parquet_sink.convert.reinterpret import reinterpreted
+from parquet_sink.transform.fields.casting.exact import BITS, TARGETS, of_typed
+from parquet_sink.transform.fields.java import texts
+from parquet_sink.transform.fields.plain import plain_type, to_plain
+from parquet_sink.transform.fields.structs import anywhere, either
+from parquet_sink.transform.protocol import RecordFault
+
+Mask: TypeAlias = pa.BooleanArray | None
+Found: TypeAlias = tuple[pa.Array, Mask]
+"""A column of the target's type, and rows that must be cast one by one."""
+
+_WHOLE: Final = r"^-?[0-9]{1,18}$"
+_FRACTION: Final = r"^-?[0-9]{1,17}(\.[0-9]{1,17})?$"
+_POINT_ZERO: Final = pa.scalar(".0", pa.string())
+_PLAIN: Final = (1e-3, 1e7)
+_DTYPES: Final = {"int8": np.int8, "int16": np.int16, "int32": np.int32, "int64": np.int64}
+_FLOATS: Final = {"float32": np.float32, "float64": np.float64}
+
+
+def cast(array: pa.Array, target: str) -> Found:
+    """A column with a schema."""
+    arrow = array.type
+    if pa.types.is_null(arrow) or array.null_count == len(array):
+        return pa.nulls(len(array), TARGETS[target]), None
+    for matches, change in _KERNELS:
+        if matches(arrow):
+            return change(array, target)
+    return by_values(array, TARGETS[target], of_typed(arrow, target))
+
+
+def cast_read(array: pa.Array, target: str) -> Found:
+    """A column of records without a schema, which has whole numbers as int64 and all others as float64.
+
+    A whole number in a column of fractions may have been read from either: it is in doubt where that counts.
+    """
+    if pa.types.is_struct(array.type):
+        return array, anywhere(array.is_valid())
+    found, doubtful = cast(array, target)
+    if pa.types.is_float64(array.type) and target in ("string", "int8", "int16", "int32"):
+        whole = pc.equal(pc.trunc(array), array)
+        if target != "string":
+            whole = pc.and_(whole, pc.greater(pc.abs(array), 2.0**30))
+        doubtful = either(doubtful, anywhere(whole))
+    return (found.cast(_READ[target]) if target in _READ else found), doubtful
+
+
+_READ: Final = {"int8": pa.int64(), "int16": pa.int64(), "int32": pa.int64(), "float32": pa.float64()}
+
+
+def by_values(array: pa.Array, arrow: pa.DataType, exact: Callable[[object], object]) -> Found:
+    """A column made value by value, by a function that raises RecordFault where a row must be looked at."""
+    made: list[object] = []
+    bad: list[int] = []
+    for row, value in enumerate(to_plain(array)):
+        try:
+            made.append(None if value is None else exact(value))
+        except RecordFault:
+            made.append(None)
+            bad.append(row)
+    doubtful = None
+    if bad:
+        mask = np.zeros(len(array), np.bool_)
+        mask[bad] = True
+        doubtful = pa.array(mask)
+    return pa.array(made, arrow), doubtful
+
+
+def _numbers(array: pa.Array) -> tuple[np.ndarray, np.ndarray | None]:
+    """The values, with 0 for null, and where that is."""
+    if not array.null_count:
+        return array.to_numpy(), None
+    return pc.fill_null(array, 0).to_numpy(), array.is_null().to_numpy(zero_copy_only=False)
+
+
+def _integers(array: pa.Array, target: str) -> Found:
+    return _of_integers(array, target), None
+
+
+def _of_integers(array: pa.Array, target: str) -> pa.Array:
+    if target == "string":
+        return array.cast(pa.string())
+    values, nulls = _numbers(array)
+    if target == "boolean":
+        return pa.array(values != 0, pa.bool_(), mask=nulls)
+    dtype = _DTYPES[target] if target in BITS else _FLOATS[target]
+    return _made(values.astype(dtype), nulls, target)
+
+
+def _made(values: np.ndarray, nulls: np.ndarray | None, target: str) -> pa.Array:
+    wide = values.astype(np.int32) if target in ("int8", "int16") else values
+    return pa.array(wide, TARGETS[target], mask=nulls)
+
+
+def _booleans(array: pa.Array, target: str) -> Found:
+    return array.cast(TARGETS[target]), None
+
+
+def _temporals(array: pa.Array, target: str) -> Found:
+    if target == "string":
+        return by_values(array, pa.string(), of_typed(array.type, target))
+    return _integers(reinterpreted(array, plain_type(array.type)), target)
+
+
+def _floats(array: pa.Array, target: str) -> Found:
+    return (_float_texts(array) if target == "string" else _fractions(array, target)), None
+
+
+def _fractions(array: pa.Array, target: str) -> pa.Array:
+    values, nulls = _numbers(array)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if target in _FLOATS:
+            return pa.array(values.astype(_FLOATS[target]), mask=nulls)
+        whole = _truncated(values.astype(np.float64), 32 if target in BITS and BITS[target] < 64 else 64)
+    if target == "boolean":
+        return pa.array(whole != 0, pa.bool_(), mask=nulls)
+    return _made(whole.astype(_DTYPES[target]), nulls, target)
+
+
+def _truncated(values: np.ndarray, bits: int) -> np.ndarray:
+    """As `numbers.truncated`, in int64."""
+    half = 2.0 ** (bits - 1)
+    inside = (values >= -half) & (values < half)
+    whole = np.where(inside, values, 0).astype(np.int64)
+    if inside.all():
+        return whole
+    limit = 1 << (bits - 1)
+    return np.where(values >= half, limit - 1, np.where(values < -half, -limit, whole))
+
+
+def _float_texts(array: pa.Array) -> pa.Array:
+    plain = array.cast(pa.string())
+    found = pc.if_else(pc.match_substring(plain, "."), plain, pc.binary_join_element_wise(plain, _POINT_ZERO, ""))
+    size = pc.abs(array)
+    odd = pc.invert(pc.or_(pc.and_(pc.greater_equal(size, _PLAIN[0]), pc.less(size, _PLAIN[1])), pc.equal(size, 0)))
+    odd = pc.fill_null(odd, False)
+    if not odd.true_count:
+        return found
+    text = texts.of_float32 if pa.types.is_float32(array.type) else texts.of_float
+    return pc.replace_with_mask(found, odd, pa.array([text(value) for value in array.filter(odd).to_pylist()]))
+
+
+def _strings(array: pa.Array, target: str) -> Found:
+    if target == "string":
+        return array, None
+    if target == "boolean":
+        return pc.equal(pc.ascii_lower(array), "true"), None
+    usual = pc.match_substring_regex(array, _WHOLE if target in BITS else _FRACTION)
+    doubtful = anywhere(pc.invert(usual))
+    if doubtful is not None:
+        array = pc.if_else(usual, array, pa.scalar(None, pa.string()))
+    if target in _FLOATS:
+        return array.cast(TARGETS[target]), doubtful
+    whole = array.cast(pa.int64())
+    if target == "int64":
+        return whole, doubtful
+    found = _of_integers(whole, target)
+    return found, either(doubtful, anywhere(pc.not_equal(found, whole)))
+
+
+def _decimals(array: pa.Array, target: str) -> Found:
+    if target in ("string", "float32", "float64"):
+        text = array.cast(pa.string())
+        return (text if target == "string" else text.cast(TARGETS[target])), None
+    try:
+        whole = array.cast(options=pc.CastOptions(pa.int64(), allow_decimal_truncate=True))
+    except pa.ArrowInvalid:
+        return by_values(array, TARGETS[target], of_typed(array.type, target))
+    return _integers(whole, target)
+
+
+_KERNELS: Final[tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array, str], Found]], ...]] = (
+    (pa.types.is_integer, _integers),
+    (pa.types.is_floating, _floats),
+    (pa.types.is_boolean, _booleans),
+    (pa.types.is_string, _strings),
+    (pa.types.is_decimal, _decimals),
+    (pa.types.is_temporal, _temporals),
+)

@@ -1,0 +1,126 @@
+"""Java's numbers: narrowing conversions, and numbers read from texts."""
+
+import math
+import re
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+_INTEGER: Final = re.compile(r"[+-]?\d+")
+_BLANKS: Final = "".join(map(chr, range(33)))
+_FLOAT: Final = re.compile(
+    r"(?P<sign>[+-]?)(?:(?P<nan>NaN)|(?P<inf>Infinity)"
+    r"|(?P<digits>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?"
+    r"|0[xX](?P<whole>[0-9a-fA-F]*)\.?(?P<part>[0-9a-fA-F]*)[pP](?P<power>[+-]?[0-9]+)[fFdD]?)"
+)
+_DECIMAL: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,10})?")
+_MOST_POWER: Final = 100_000
+_MOST_DIGITS: Final = 10_000
+
+
+class NoNumber(ValueError):
+    """A text is not the number that is asked for."""
+
+
+def wrapped(number: int, bits: int) -> int:
+    """A whole number as so many bits hold it: the lowest ones, silently."""
+    half = 1 << (bits - 1)
+    return (number + half) % (1 << bits) - half
+
+
+def truncated(number: float, bits: int) -> int:
+    """A fraction as a whole number of 32 or 64 bits: cut towards zero, NaN is 0, what is beyond is the limit."""
+    if math.isnan(number):
+        return 0
+    half = 1 << (bits - 1)
+    if not -half <= number < half:
+        return -half if number < 0 else half - 1
+    return int(number)
+
+
+def to_float32(number: float) -> float:
+    """The nearest float of 32 bits; of a whole number it is the nearest, too, rounded once."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float((np.int64(number) if isinstance(number, int) else np.float64(number)).astype(np.float32))
+
+
+def parse_integer(text: str, bits: int) -> int:
+    """`Integer.parseInt` and its like. Raises NoNumber."""
+    if _INTEGER.fullmatch(text) is None or len(text) > _MOST_DIGITS:
+        raise NoNumber
+    number = int(text)
+    if number != wrapped(number, bits):
+        raise NoNumber
+    return number
+
+
+def parse_float(text: str) -> float:
+    """`Double.parseDouble`. Raises NoNumber."""
+    return _parse(text)[0]
+
+
+def parse_float32(text: str) -> float:
+    """`Float.parseFloat`: the nearest float of 32 bits, not the nearest to the nearest of 64. Raises NoNumber."""
+    number, exact = _parse(text)
+    near = to_float32(number)
+    if exact is None or not math.isfinite(number) or number == near:
+        return near
+    # Only a text just beside the middle of two floats may have been rounded onto it first.
+    away = np.float32(near)
+    other = float(np.nextafter(away, np.float32(math.inf if number > near else -math.inf)))
+    if math.isinf(near) or math.isinf(other):
+        limit = 2.0**128
+        near, other = (math.copysign(limit, one) if math.isinf(one) else one for one in (near, other))
+    first, second = abs(Fraction(near) - exact), abs(Fraction(other) - exact)
+    return to_float32(other if second < first else near)
+
+
+def parse_decimal(text: str) -> Decimal:
+    """`new BigDecimal`. Raises NoNumber."""
+    if _DECIMAL.fullmatch(text) is None:
+        raise NoNumber
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise NoNumber from None
+    return number or abs(number)  # it has no zero with a sign
+
+
+def decimal_as_int64(number: Decimal) -> int:
+    """`BigDecimal.longValue`: cut towards zero, the lowest 64 bits."""
+    _, digits, exponent = number.as_tuple()
+    assert isinstance(exponent, int)
+    if exponent <= -len(digits) or exponent >= 64:  # ten to the 64th has no bit among the lowest 64
+        return 0
+    return wrapped(int(number), 64)
+
+
+def _parse(text: str) -> tuple[float, Fraction | None]:
+    """The nearest double, and exactly what is written, where that is a number of a sensible size."""
+    found = _FLOAT.fullmatch(text.strip(_BLANKS))
+    if found is None:
+        raise NoNumber
+    sign = -1.0 if found["sign"] == "-" else 1.0
+    if found["nan"] or found["inf"]:
+        return (math.nan if found["nan"] else sign * math.inf), None
+    if found["power"] is not None:
+        return _hexadecimal(found["whole"], found["part"], int(found["power"][:10]), sign)
+    number = sign * float(found["digits"])
+    far = number == 0 or math.isinf(number) or len(found["digits"]) > _MOST_DIGITS
+    return number, None if far else Fraction(found["sign"].replace("+", "") + found["digits"])
+
+
+def _hexadecimal(whole: str, part: str, power: int, sign: float) -> tuple[float, Fraction | None]:
+    digits = whole + part
+    if not digits or len(digits) > _MOST_DIGITS:
+        raise NoNumber
+    number = int(digits, 16)
+    if not number or abs(power) > _MOST_POWER:
+        return sign * (0.0 if not number or power < 0 else math.inf), None
+    exact = Fraction(number) * Fraction(2) ** (power - 4 * len(part))
+    try:
+        return sign * float(exact), Fraction(int(sign)) * exact
+    except OverflowError:
+        return sign * math.inf, None

@@ -1,0 +1,40 @@
+"""Records as their columns, and columns as records."""
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def fields_of(arrow: pa.DataType) -> list[pa.Field]:
+    """The fields of a struct, in order."""
+    return [arrow.field(index) for index in range(arrow.num_fields)]
+
+
+def columns_of(rows: pa.StructArray) -> dict[str, pa.Array]:
+    """The columns of records by name, in order."""
+    return dict(zip((field.name for field in rows.type), rows.flatten(), strict=True))
+
+
+def records(fields: Sequence[pa.Field], arrays: Sequence[pa.Array], count: int) -> pa.StructArray:
+    """Records of these fields, none of them null; there may be no field."""
+    if not fields:
+        return pa.array([{}] * count, pa.struct([]))
+    return pa.StructArray.from_arrays(arrays, fields=fields)
+
+
+def read_as(arrays: Mapping[str, pa.Array], count: int) -> pa.StructArray:
+    """Records without a schema that were read as these columns."""
+    return records([pa.field(name, array.type) for name, array in arrays.items()], list(arrays.values()), count)
+
+
+def either(first: pa.BooleanArray | None, second: pa.BooleanArray | None) -> pa.BooleanArray | None:
+    """Where one of two masks holds; None stands for nowhere."""
+    if first is None or second is None:
+        return second if first is None else first
+    return pc.or_(first, second)
+
+
+def anywhere(mask: pa.BooleanArray) -> pa.BooleanArray | None:
+    """A mask, null being false; None where it holds nowhere."""
+    return pc.fill_null(mask, False) if mask.true_count else None
