@@ -72,8 +72,9 @@ class Trees:
 class Inferred:
     """Records without a schema that were read as columns all the same: the same records as `tree` gives one by one.
 
-    positions: as in `Typed`. rows: structs, none null, with fields of int64, float64, bool, string, null and structs of
-    these; a field that a record lacks is null, like one that it has as null. tree: the record at an index of `rows`.
+    positions: as in `Typed`, each once. rows: structs, none null, with fields of int64, float64, bool, string, null and
+    structs of these; a field that a record lacks is null, like one that it has as null. tree: the record at an index of
+    `rows`.
     lists: fields that may be lists, or hold some below: their text may be the JSON text of a list, of a record that
     `Reading.rewrite` has passed; where lists are discarded, they are null.
     """

@@ -214,7 +214,9 @@ class PieceShaper:
         return columns.nested(arrow, self._reserved)
 
 
-def _texts(chunks: Chunks, positions: list[int], trees: Sequence[Sequence[Tree]], invalid: dict[int, str]) -> ColumnBatch:
+def _texts(
+    chunks: Chunks, positions: list[int], trees: Sequence[Sequence[Tree]], invalid: dict[int, str]
+) -> ColumnBatch:
     """Records without a schema as JSON text, in chunks."""
     texts = pa.array([orjson.dumps(tree) for found in trees for tree in found], pa.binary()).cast(pa.string())
     each = [position for position, found in zip(positions, trees, strict=True) for _ in found]

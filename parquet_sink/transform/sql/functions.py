@@ -6,7 +6,7 @@ An allow-list, so that a function that a later DuckDB brings is refused until so
 from typing import Final
 
 _FUNCTIONS: Final = """
-    + - * / // % ** ^ @ & | ~ << >> ! !__postfix || ~~ !~~ ~~* !~~* ~~~ ^@ -> ->> && @> <@
+    + - * / // % ** ^ @ & | ~ << >> !__postfix || ~~ !~~ ~~* !~~* ~~~ ^@ ->> && @> <@
     abs acos acosh add asin asinh atan atan2 atanh bit_count cbrt ceil ceiling cos cosh cot degrees divide even exp
     factorial fdiv floor fmod gamma gcd greatest_common_divisor isfinite isinf isnan lcm least_common_multiple lgamma ln
     log log10 log2 mod multiply nextafter pi pow power radians round round_even roundbankers sign signbit sin sinh sqrt
@@ -43,7 +43,7 @@ _FUNCTIONS: Final = """
     array_to_json from_json from_json_strict json json_array json_array_length json_contains json_exists json_extract
     json_extract_path json_extract_path_text json_extract_string json_keys json_merge_patch json_object json_quote
     json_structure json_transform json_transform_strict json_type json_valid json_value row_to_json to_json
-    greatest if ifnull least nullif
+    greatest if least nullif
 """
 FUNCTIONS: Final = frozenset(_FUNCTIONS.split())
 
@@ -73,3 +73,6 @@ OPERATORS: Final = frozenset(
 )
 
 UNNEST: Final = "unnest"
+
+CLOCK: Final = frozenset({"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"})
+"""What stands for the time of day without brackets."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from parquet_sink.convert.invalid import show
-from parquet_sink.transform.sql.functions import FUNCTIONS, OPERATORS, TYPES, UNNEST
+from parquet_sink.transform.sql.functions import CLOCK, FUNCTIONS, OPERATORS, TYPES, UNNEST
 
 Node = dict[str, Any]
 Names = tuple[str, ...]
@@ -260,6 +260,9 @@ class _Judge:
         """Where a column reference leads: a metadata column or "", and names; None for any other expression."""
         if node["class"] == "COLUMN_REF":
             names = tuple(node["column_names"])
+            if len(names) == 1 and names[0].lower() in CLOCK:
+                why = f"{_KINDS['unstable']}; a field of that name is {TABLE}.{names[0].lower()}"
+                raise QueryError(f"{names[0].lower()} {why}", _place(node))
             if len(names) > 1 and names[0].lower() in self._tables:
                 names = names[1:]
         elif node["type"] == "STRUCT_EXTRACT" and node["children"][1].get("literal", {}).get("kind") == "STRING":
@@ -294,6 +297,8 @@ class _Judge:
         if kind == "CAST":
             _check_type(node["type_expr"])
         if kind == "LAMBDA":
+            if node.get("syntax_type") != "LAMBDA_KEYWORD":
+                raise _refused("->: write lambda x: ..., or for JSON json_extract", node)
             bound |= _parameters(node["lhs"])
             return {**node, "expr": self._read(node["expr"], bound)}
         if kind == "OPERATOR":
@@ -386,7 +391,7 @@ def _check_type(node: Node) -> None:
         return
     if node["class"] != "TYPE" or node["type_name"].lower() not in TYPES:
         name = str(node.get("type_name", node["type"]))
-        raise QueryError(f"type {show((name,))} is not among the types that records can have", _place(node))
+        raise QueryError(f"type {show((name.lower(),))} is not among the types that records can have", _place(node))
     _check_parts(node, _PARTS["TYPE"] | _EVERYWHERE)
     for child in node.get("children", []):
         _check_type(child)
