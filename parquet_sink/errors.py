@@ -3,15 +3,16 @@
     SinkError
     ├── InvalidConfiguration     fix the configuration          (exit status 2)
     ├── SetupError               install or reach what is named (exit status 2)
+    ├── NoSuchRecord             a command names a record that is not there (exit status 2)
     ├── DemoFailed               the demo did not get to its proof (exit status 1)
     └── ConnectorError           the connector stops            (exit status 1)
         ├── InvalidRecord        fix the file or the producer, or skip the offset by resetting the group
         ├── UploadError
         │   ├── UploadRefused    the target said no: fix the cause, start again
-        │   │   └── FileRefused  it said no for what is in the file: another file may be accepted
         │   ├── UploadExhausted  the target could not be reached, or did not answer, within the retry budget
         │   └── UploadPostponed  not accepted yet: the driver plans the next attempt
         ├── OffsetsLost          Kafka deleted records before they were read
+        ├── TopicUnusable        the settings have no place for a topic that was found: correct them
         ├── AnotherInstance      the same connector runs elsewhere
         ├── KafkaFailed          the broker refused or stayed away
         │   ├── BrokerAway       no answer in time; it may come back
@@ -72,6 +73,12 @@ class SetupError(SinkError):
     exit_status = 2
 
 
+class NoSuchRecord(SinkError):
+    """The record that a command names is not there; the message says what is."""
+
+    exit_status = 2
+
+
 class DemoFailed(SinkError):
     """A part of the demo ended too early or took too long; the message ends with that part's last words."""
 
@@ -114,16 +121,15 @@ class UploadError(ConnectorError):
 
 
 class UploadRefused(UploadError):
-    """The target answered that it will not take the file, and would answer so again."""
+    """The target answered that it will not take the file, and would answer so again.
 
+    of_file: what it said, where it said so for what is in the file, so that another one may be accepted; else None.
+    """
 
-class FileRefused(UploadRefused):
-    """The target will not take this file for what is in it. reason: what it said, for the file's records."""
-
-    def __init__(self, message: str, status: int | None, reason: str) -> None:
+    def __init__(self, message: str, status: int | None = None, of_file: str | None = None) -> None:
         super().__init__(message, status)
-        self.args = (message, status, reason)
-        self.reason = reason
+        self.args = (message, status, of_file)
+        self.of_file = of_file
 
 
 class UploadExhausted(UploadError):
@@ -145,6 +151,10 @@ class OffsetsLost(ConnectorError):
     """Retention deleted offsets that were not read yet."""
 
     reaction = Reaction(delivers_before=True)
+
+
+class TopicUnusable(ConnectorError):
+    """A topic was found whose files cannot go anywhere by the connector's settings; the message names key and cure."""
 
 
 class AnotherInstance(ConnectorError):

@@ -11,7 +11,7 @@ import time
 from importlib.metadata import version
 from typing import Any
 
-from integration.bench import backlog, by_format, figures, freshness, idle, stages, start, throughput
+from integration.bench import backlog, by_format, figures, freshness, idle, invalid, stages, start, throughput
 from integration.bench.parts import Stand, say, stand
 from integration.bench.sizes import Sizes, from_environment
 from parquet_sink import __version__
@@ -41,7 +41,8 @@ def main() -> int:
 
 def measure(ready: Stand, sizes: Sizes) -> dict[str, Any]:
     """The figures of each part that is asked for, as the last line has them."""
-    found: dict[str, Any] = by_format.run(ready) if sizes.formats else {}
+    by_itself = sizes.formats and "invalid" not in sizes.parts
+    found: dict[str, Any] = by_format.run(ready) if by_itself else {}
     for part in sizes.parts:
         if part == "start":
             found.update(start.run(ready))
@@ -56,6 +57,8 @@ def measure(ready: Stand, sizes: Sizes) -> dict[str, Any]:
             found["stages_us"] = stages.run(ready, ready.orders(1))
         elif part == "backlog":
             found["backlog"] = backlog.run(ready)
+        elif part == "invalid":
+            found["invalid"] = invalid.run(ready)
     return found
 
 

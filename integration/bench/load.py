@@ -99,17 +99,23 @@ def _send(
 ) -> None:
     """In pieces that fit the producer's queue, topic-partition by topic-partition in turn."""
     produce, size = producer.produce, len(values)
+    for partition, numbers in pieces(partitions, per_partition):
+        for number in numbers:
+            value = values[number % size]
+            try:
+                produce(topic, value, partition=partition, **record)
+            except BufferError:
+                _make_room(producer, topic)
+                produce(topic, value, partition=partition, **record)
+        producer.poll(0)
+
+
+def pieces(partitions: int, per_partition: int) -> Iterator[tuple[int, range]]:
+    """Which records go where: topic-partition, and the numbers of some records in the pool, which begins anew."""
     for first in range(0, per_partition, 10_000):
         for partition in range(partitions):
             base = first * partitions + partition * 10_000
-            for number in range(base, base + min(10_000, per_partition - first)):
-                value = values[number % size]
-                try:
-                    produce(topic, value, partition=partition, **record)
-                except BufferError:
-                    _make_room(producer, topic)
-                    produce(topic, value, partition=partition, **record)
-        producer.poll(0)
+            yield partition, range(base, base + min(10_000, per_partition - first))
 
 
 def _make_room(producer: Producer, topic: str) -> None:

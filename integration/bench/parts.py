@@ -19,7 +19,8 @@ from parquet_sink.devkit.target.process import TargetProcess
 class Work:
     """What a measured topic holds. keys: of the connector file, on top of the bench's own.
 
-    record: what each record has beside its value, as a producer takes it: `key`, `headers`.
+    record: what each record has beside its value, as a producer takes it: `key`, `headers`. invalid: which of the
+    values have no row.
     """
 
     name: str
@@ -28,6 +29,15 @@ class Work:
     values: Sequence[bytes]
     keys: Mapping[str, str] = field(default_factory=dict)
     record: Mapping[str, Any] = field(default_factory=dict)
+    invalid: frozenset[int] = frozenset()
+
+    def rows(self, per_partition: int) -> int:
+        """Rows of one pass."""
+        if not self.invalid:
+            return per_partition * self.partitions
+        sent = load.pieces(self.partitions, per_partition)
+        size = len(self.values)
+        return sum(number % size not in self.invalid for _, numbers in sent for number in numbers)
 
 
 @dataclass(frozen=True)

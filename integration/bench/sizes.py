@@ -9,10 +9,10 @@ from integration.bench.formats import FORMATS
 from integration.bench.named_transforms import TRANSFORMS
 from parquet_sink.errors import InvalidConfiguration
 
-PARTS: Final = ("start", "4", "1", "freshness", "idle", "backlog", "stages")
+PARTS: Final = ("start", "4", "1", "freshness", "idle", "backlog", "stages", "invalid")
 WITH_TRANSFORMS: Final = ("json", "avro")
 """Formats that transforms are measured with where none is named: one without a schema, one with it."""
-USUAL: Final = tuple(part for part in PARTS if part != "backlog")
+USUAL: Final = tuple(part for part in PARTS if part not in ("backlog", "invalid"))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ idles until the transaction is committed. That moment is the start of the pass, 
 
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,21 +30,27 @@ class Around:
     others: Mapping[str, float]
 
 
-def run(stand: Stand, work: Work) -> dict[str, Any]:
-    """Measures one topic, prints what a person wants to know; its JSON figures."""
+def run(stand: Stand, work: Work, look: Callable[[SinkProcess], None] | None = None) -> dict[str, Any]:
+    """Measures one topic, prints what a person wants to know; its JSON figures.
+
+    look: is called when all is delivered and committed, and the topic still there.
+    """
     name, partitions = work.name, work.partitions
     share = stand.sizes.per_partition(work.records, partitions)
     flush = {**stand.flush, "commit.records": stand.sizes.per_file(share)}
     with stand.part_folder(name) as folder, stand.topic(name, partitions):
         path = connector_file(folder, name, name, stand.target.endpoint(), flush, work.keys)
         load.fill(stand.servers, name, partitions, share, work.values, work.record)
-        before = stand.rows()
+        before, expected = stand.rows(), work.rows(share)
         with SinkProcess([path], stand.servers, folder) as sink, Sampler(sink.pid) as memory:
-            sink.wait("the first pass delivered", lambda: stand.rows() - before >= share * partitions, _patience(stand))
+            sink.wait("the first pass delivered", lambda: stand.rows() - before >= expected, _patience(stand))
             first_file_s = min(file.at for file in accepted(stand.client, name)) - sink.started_at
             for _ in range(stand.sizes.warm_up_passes - 1):
                 _measure(stand, sink, memory, work, share)
             measured = [_measure(stand, sink, memory, work, share) for _ in range(stand.sizes.passes)]
+            if look is not None:
+                sink.until_committed(f"connect-{name}", name, partitions, _patience(stand))
+                look(sink)
     passes = [one for one, _ in measured]
     _print(partitions, share * partitions, passes, [around for _, around in measured], first_file_s, memory)
     return figures.of_passes(passes, first_file_s, memory.peak_bytes())
@@ -56,14 +62,14 @@ def _patience(stand: Stand) -> float:
 
 def _measure(stand: Stand, sink: SinkProcess, memory: Sampler, work: Work, share: int) -> tuple[Pass, Around]:
     name, partitions = work.name, work.partitions
-    records = share * partitions
+    records, expected = share * partitions, work.rows(share)
     with load.held_back(stand.servers, name, partitions, share, work.values, work.record) as producer:
         sink.until_committed(f"connect-{name}", name, partitions, _patience(stand))
         rows, known = stand.rows(), len(accepted(stand.client, name))
         before, others = memory.usage(), _others(stand)
         began = time.time()
         producer.commit_transaction(load.PATIENCE_S)
-        sink.wait("the pass delivered", lambda: stand.rows() - rows >= records, _patience(stand))
+        sink.wait("the pass delivered", lambda: stand.rows() - rows >= expected, _patience(stand))
         time.sleep(SETTLE_S)
     sink_seconds = processes.between(before, memory.usage())
     other_seconds = {who: spent - others[who] for who, spent in _others(stand).items()}

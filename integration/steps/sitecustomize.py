@@ -24,6 +24,7 @@ SEAMS = {
     "parquet_sink.targets.push.target": ("PushTarget.push",),
     "parquet_sink.targets.delivery": ("after_acceptance",),
     "parquet_sink.pipeline.range_flush": ("RangeFlush.acknowledge", "RangeFlush.outcome"),
+    "parquet_sink.parked.files": ("Staged.commit",),
     "parquet_sink.spark.sink": ("PushWriter.write", "PushWriter.commit"),
     "parquet_sink.state.sqlite.store": ("SqliteStore.record_accepted",),
     "parquet_sink.kafka.group.offsets": ("GroupOffsets._send",),

@@ -42,7 +42,8 @@ def _replace_field(rng: Random, shape: Shape) -> Keys:
     if rng.random() < 0.4:
         keys["include"] = _names(rng, shape)
     if rng.random() < 0.5:
-        pairs = [f"{shape.named(rng)}:{rng.choice((*NAMES, 'new'))}" for _ in range(rng.randrange(1, 3))]
+        taken = NAMES if shape.schema is not None or rng.random() < 0.04 else ()
+        pairs = [f"{shape.named(rng)}:{rng.choice((*taken, f'new{at}'))}" for at in range(rng.randrange(1, 3))]
         keys["renames"] = ",".join(pairs)
     if rng.random() < 0.05:
         keys["whitelist"] = _names(rng, shape)

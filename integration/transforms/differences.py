@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from integration.transforms.cases import Case
-from integration.transforms.outcome import UNREAD, Outcome, Outcomes, Refused, Row, schemaless, widened
+from integration.transforms.outcome import UNREAD, Outcome, Outcomes, Refused, Row, schemaless, untyped, widened
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,16 @@ class Finding:
     def __str__(self) -> str:
         record = "" if self.at < 0 else f"\n  record {self.at}: {self.case.records[self.at]}"
         steps = "".join(f"\n  {step}" for step in self.case.steps)
-        return f"topic {self.case.topic}{steps}{record}\n  kafka: {self.theirs}\n  ours:  {self.ours}"
+        theirs, ours = self._parts()
+        return f"topic {self.case.topic}{steps}{record}\n  kafka: {theirs}\n  ours:  {ours}"
+
+    def _parts(self) -> tuple[object, object]:
+        """What differs of two rows, else both as they are."""
+        if not isinstance(self.theirs, Row) or not isinstance(self.ours, Row):
+            return self.theirs, self.ours
+        one, other = vars(_as_read(self.theirs, self.ours)), vars(self.ours)
+        names = [name for name in one if one[name] != other[name]]
+        return {name: one[name] for name in names}, {name: other[name] for name in names}
 
 
 def _numbers(row: Row) -> Row:
@@ -47,6 +56,12 @@ def _numbers(row: Row) -> Row:
     if row.value_schema is None:
         found = replace(found, value=schemaless(row.value))
     return replace(found, key=schemaless(row.key)) if row.key_schema is None and row.key != UNREAD else found
+
+
+def _headers(row: Row) -> Row:
+    if isinstance(row.headers, str):
+        return row
+    return replace(row, headers=tuple((name, untyped(value)) for name, value in row.headers))
 
 
 def _small(row: Row) -> Row:
@@ -61,6 +76,11 @@ FORMS: Final = (
         "numbers without a schema",
         "JSON has one whole number and one fraction: what Cast made of one as int8 is written as any whole number",
         _numbers,
+    ),
+    Form(
+        "lists and maps of headers",
+        "a list of values of several types has none, in Connect neither: it is kept as JSON has it, dates as text",
+        _headers,
     ),
     Form("int8 and int16", "columns have no smaller whole number than int32 (convert/decoded.py)", _small),
 )

@@ -1,11 +1,14 @@
 """What became of one record, in one form for both sides, and how two of them differ."""
 
 import base64
+import re
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
+
+import numpy as np
 
 Value = Any
 """None, or a tuple that begins with the name of a class: ("Long", 5), ("Map", ((key, value), ...))."""
@@ -113,7 +116,7 @@ _READ: Final[Mapping[str, Callable[[Any], tuple[Any, ...]]]] = {
     "List": lambda content: (tuple(_value(value) for value in content),),
     "Bytes": lambda content: (base64.b64decode(content),),
     "Boolean": lambda content: (content == "true",),
-    "Float": _fraction,
+    "Float": lambda content: (bits(float(np.float32(content))),),
     "Double": _fraction,
     "BigDecimal": _decimal,
     "String": lambda content: (content,),
@@ -166,6 +169,37 @@ def widened(found: Any) -> Any:
     if found[:1] in (("int8",), ("int16",)) and len(found) > 1:
         return "int32", *found[1:]
     return tuple(widened(one) for one in found)
+
+
+def untyped(found: Value) -> Value:
+    """A header's list or map as JSON has it: what JSON has no word for is text, whichever; so are texts like that.
+
+    Maps whose keys are not all text are lists of pairs.
+    """
+    if not isinstance(found, tuple) or found[0] not in ("List", "Map"):
+        return found
+    return _untyped(found)
+
+
+def _untyped(found: Value) -> Value:
+    if found is None:
+        return None
+    tag, *content = found
+    if tag == "List":
+        items = tuple(_untyped(one) for one in content[0])
+        pairs = all(one is not None and one[0] == "List" and len(one[1]) == 2 for one in items)
+        return tag, tuple(sorted(items, key=repr)) if pairs else items
+    if tag == "Map":
+        pairs = [(_untyped(key), _untyped(value)) for key, value in content[0]]
+        if all(key is not None and key[0] in ("String", "Text") for key, _ in pairs):
+            return tag, in_order(pairs)
+        return "List", tuple(sorted((("List", pair) for pair in pairs), key=repr))
+    if tag in ("Date", "BigDecimal") or (tag == "String" and _TEXT_OF_MORE.fullmatch(content[0])):
+        return ("Text",)
+    return schemaless(found)
+
+
+_TEXT_OF_MORE: Final = re.compile(r"[+-]?\d{4,}-\d\d-\d\d(T.*)?|\d\d:\d\d:\d\d.*|[+-]?[\d.]+([eE][+-]?\d+)?")
 
 
 def schemaless(found: Any) -> Any:

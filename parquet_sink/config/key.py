@@ -59,7 +59,7 @@ class Key:
     other_choice: a value outside `choices` is warned about and read as this one, as the reference connector does.
     no_effect, deprecated: why setting the key changes nothing; it is accepted with a warning.
     needs: this key means nothing unless that one is set, which is warned about.
-    verbatim: a text is taken as it stands, as Kafka Connect does: blanks around it count, and a blank one is a value.
+    may_be_empty: an empty text is a value, as for Kafka Connect; blanks around a text never count, there neither.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Key:
     no_effect: str = ""
     deprecated: str = ""
     needs: str = ""
-    verbatim: bool = False
+    may_be_empty: bool = False
     origin: Origin = Origin.EMS
     since: str = "0.1.0"
 

@@ -88,11 +88,11 @@ NOTHING = Values({}, (), {})
 def read(table: Collection[Key], resolved: Resolved, report: Report) -> Values:
     """Parse and check every key of the table; what is wrong goes to the report, in the table's order.
 
-    A blank text counts as absent, but for verbatim keys. Keys that stand for a prefix are not parsed.
+    A blank text counts as absent, but for keys that may be empty. Keys that stand for a prefix are not parsed.
     """
     values: dict[str, Value] = {}
-    verbatim = {key.name for key in table if key.verbatim}
-    given = {name for name, text in resolved.values.items() if text.strip() or name in verbatim}
+    empty = {key.name for key in table if key.may_be_empty}
+    given = {name for name, text in resolved.values.items() if text.strip() or name in empty}
     for key in table:
         if key.is_prefix:
             continue
@@ -107,8 +107,7 @@ def read(table: Collection[Key], resolved: Resolved, report: Report) -> Values:
 def _read_key(key: Key, resolved: Resolved, report: Report) -> Value:
     shown = "It" if key.secret else quoted(resolved.shown[key.name].strip())
     try:
-        text = resolved.values[key.name]
-        value = _parse(key, text if key.verbatim else text.strip(), shown)
+        value = _parse(key, resolved.values[key.name].strip(), shown)
     except ValueError as error:
         if key.other_choice:
             report.warn(key.name, f"{error} It is read as {key.other_choice}.")

@@ -2,15 +2,12 @@
 
 from typing import Final
 
-from parquet_sink.config.key import Check, Key, NotBuilt, Origin, Type, Value, is_set
+from parquet_sink.config.key import Check, Key, Origin, Type, Value
 from parquet_sink.config.report import quoted
 
 CONNECTOR: Final = "The connector"
 CONNECT: Final = "Other keys of Kafka Connect"
 _LONGEST_NAME: Final = 200
-_DEAD_LETTERS = (
-    "there is no dead-letter store yet; remove it: the connector then stops at an invalid record and names it."
-)
 
 
 def _name(value: Value) -> str | None:
@@ -83,48 +80,6 @@ CONNECTOR_KEYS: Final = (
 )
 
 CONNECT_KEYS: Final = (
-    Key(
-        "errors.tolerance",
-        CONNECT,
-        Type.STRING,
-        "`none`: the connector stops at a record that cannot be decoded, and names it.",
-        default="none",
-        choices=("none", "all"),
-        not_built=NotBuilt(
-            "`all`",
-            lambda value: value == "all",
-            "there is no dead-letter store yet to keep such records; set none: the connector then stops at an invalid "
-            "record and names it.",
-        ),
-        origin=Origin.CONNECT,
-    ),
-    Key(
-        "errors.deadletterqueue.topic.name",
-        CONNECT,
-        Type.STRING,
-        "Topic for records that cannot be decoded.",
-        not_built=NotBuilt("any", is_set, _DEAD_LETTERS),
-        origin=Origin.CONNECT,
-    ),
-    _key(
-        "errors.deadletterqueue.*",
-        Type.STRING,
-        "Settings of the dead-letter topic.",
-        needs="errors.deadletterqueue.topic.name",
-    ),
-    _key(
-        "errors.log.enable",
-        Type.BOOLEAN,
-        "Accepted with either value: an error that stops the connector is always logged.",
-        default=False,
-    ),
-    _key(
-        "errors.log.include.messages",
-        Type.BOOLEAN,
-        "Accepted with either value: the log always names the record's topic, topic-partition and offset, as Kafka "
-        "Connect does for sinks, and never its content.",
-        default=False,
-    ),
     _key(
         "errors.retry.timeout",
         Type.LONG,
@@ -154,12 +109,5 @@ CONNECT_KEYS: Final = (
         "Whether a connector may have more tasks than `tasks.max`.",
         default=True,
         no_effect="tasks.max is always enforced.",
-    ),
-    _key("producer.override.*", Type.STRING, "Settings of producers.", no_effect="the sink has no producer."),
-    _key(
-        "admin.override.*",
-        Type.STRING,
-        "Settings of admin clients.",
-        no_effect="the sink asks brokers with the consumer's settings; use consumer.override.*.",
     ),
 )

@@ -16,7 +16,8 @@ DEFAULT_BOOTSTRAP = "localhost:9092"
 class Worker:
     """The defaults that connectors start from.
 
-    bootstrap_origin: what named the servers, for messages. consumer: Java's names without the prefix `consumer.`.
+    bootstrap_origin: what named the servers, for messages. consumer, producer, admin: Java's names without the prefix
+    (`consumer.`).
     converters: the file's values, of which connectors that name no converter take `value.converter*`, and likewise
     `key.converter*`.
     """
@@ -25,6 +26,8 @@ class Worker:
     bootstrap_servers: str = DEFAULT_BOOTSTRAP
     bootstrap_origin: str = "default"
     consumer: Mapping[str, ClientSetting] = field(default_factory=dict)
+    producer: Mapping[str, ClientSetting] = field(default_factory=dict)
+    admin: Mapping[str, ClientSetting] = field(default_factory=dict)
     isolation_level: str | None = None
     offset_reset: str | None = None
     converters: Values = NOTHING

@@ -53,6 +53,8 @@ def load_worker(
         bootstrap_servers=servers,
         bootstrap_origin=origin,
         consumer=client_settings.under("consumer.", resolved.values),
+        producer=client_settings.under("producer.", resolved.values),
+        admin=client_settings.under("admin.", resolved.values),
         isolation_level=values.text("consumer.isolation.level"),
         offset_reset=values.text("consumer.auto.offset.reset"),
         converters=values,

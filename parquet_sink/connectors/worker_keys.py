@@ -109,6 +109,17 @@ WORKER_KEYS: Final[tuple[Key, ...]] = (
         origin=Origin.CONNECT,
     ),
     *consumer_keys("consumer.", WORKER_READING),
+    *(
+        Key(
+            f"{client}.*",
+            WORKER_READING,
+            Type.STRING,
+            f"Settings of the client that {does}, under their Java names. They win over the consumer's brokers and "
+            f"security settings, which are taken otherwise; a connector's `{client}.override.*` wins over them.",
+            origin=Origin.CONNECT,
+        )
+        for client, does in (("producer", "writes dead letters"), ("admin", "makes the dead-letter topic"))
+    ),
     _no_effect("offset.storage.file.filename", "offsets are in Kafka, in each connector's consumer group."),
     _no_effect("offset.flush.interval.ms", "offsets are committed after each accepted upload, not on a clock."),
     _no_effect("offset.flush.timeout.ms", "offsets are committed after each accepted upload, not on a clock."),
@@ -118,8 +129,6 @@ WORKER_KEYS: Final[tuple[Key, ...]] = (
     _no_effect("internal.*", "there are no topics of the worker's own to encode."),
     _no_effect("topic.creation.enable", "it is for source connectors."),
     _no_effect("topic.tracking.*", "it is for Kafka Connect's REST API."),
-    _no_effect("producer.*", "the sink has no producer."),
-    _no_effect("admin.*", "the sink asks brokers with the consumer's settings; use consumer.* keys."),
     _no_effect("metric.reporters", "there are no Java classes to load."),
     _no_effect("metrics.*", "it is for Kafka Connect's JMX metrics."),
     *(_no_effect(f"{name}.*", _CLIENT.format(f"{name}.*")) for name in ("security", "sasl", "ssl")),

@@ -1,4 +1,4 @@
-"""Names: of the uploaded file, and of local folders and files. Pure.
+"""Names: of the uploaded file, and of local folders and files.
 
 Whatever a topic or connector is called, a name made here is one plain path component: it holds no separator, is
 neither `.` nor `..`, does not start with a dot, and fits into 255 bytes.

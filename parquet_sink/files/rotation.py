@@ -1,4 +1,4 @@
-"""When an open file is full, and how many rows its next row group should hold. Pure.
+"""When an open file is full, and how many rows its next row group should hold.
 
 `commit.records` is exact: a file never holds more Kafka records. `commit.size.bytes` bounds the finished file: the
 size of what is still in memory is only known once it is encoded, so row groups are planned from the bytes per row seen

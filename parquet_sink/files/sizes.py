@@ -1,4 +1,4 @@
-"""How many bytes rows take, counted from their values alone. Pure.
+"""How many bytes rows take, counted from their values alone.
 
 Arrow's own count (`nbytes`) depends on how rows are cut into arrays: it has an offset more and some bits of padding for
 each, and the bits that tell nulls only where there are some. Here the bytes of rows are the sum of those of each row,

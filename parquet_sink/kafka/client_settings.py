@@ -22,6 +22,8 @@ _NOT_PASSED_ON = (
     "key.deserializer",
     "value.deserializer",
 )
+_SHARED = ("bootstrap.servers", "client.dns.lookup", "broker.address.family")
+_SIGNING_IN = ("security.", "sasl.", "ssl.", "enable.ssl.", "enable.sasl.")
 _PRINCIPAL = ("security.protocol", "sasl.jaas.config", "sasl.mechanism")
 
 
@@ -49,13 +51,20 @@ def merge(
     return {"bootstrap.servers": bootstrap, **passed_on}
 
 
-def check_policy(policy: str, override: Mapping[str, ClientSetting], report: Report) -> None:
+def shared_with_consumer(consumer: Mapping[str, ClientSetting]) -> dict[str, ClientSetting]:
+    """What other clients of a connector take from its consumer's settings: the brokers, and how to sign in."""
+    return {name: setting for name, setting in consumer.items() if name in _SHARED or name.startswith(_SIGNING_IN)}
+
+
+def check_policy(
+    policy: str, override: Mapping[str, ClientSetting], report: Report, prefix: str = "consumer.override."
+) -> None:
     """Kafka Connect's connector.client.config.override.policy."""
     allowed = {"None": (), "Principal": _PRINCIPAL}.get(policy)
     for name in override if allowed is not None else ():
         if name not in (allowed or ()):
             report.problem(
-                f"consumer.override.{name}",
+                f"{prefix}{name}",
                 f"The worker file's connector.client.config.override.policy={policy} forbids it; remove the key, or "
                 "set the policy to All.",
             )

@@ -1,16 +1,53 @@
 """The policy for rejected records that a connector's settings ask for."""
 
+from parquet_sink.convert.converters import CONVERTERS
+from parquet_sink.convert.settings import ConverterSettings
+from parquet_sink.kafka.settings import DeadLetterSettings
+from parquet_sink.model.rejected import Stage
 from parquet_sink.pipeline.reject_policy import RejectPolicy, StopAtRejected
 from parquet_sink.pipeline.settings import SinkSettings
 
 
 def policy_for(settings: SinkSettings) -> RejectPolicy:
-    """What is passed over is parked; where nothing is, the first rejected record stops the connector."""
-    if not settings.errors.parks:
-        return StopAtRejected()
+    """Rejected records go to the dead-letter topic, or are parked; without either the first one stops the connector."""
+    dead_letters = settings.errors.dead_letters
+    if dead_letters is not None:
+        return _dead_letters(settings, dead_letters)
+    return _parked(settings) if settings.errors.parks else StopAtRejected()
+
+
+def _dead_letters(settings: SinkSettings, topic: DeadLetterSettings) -> RejectPolicy:
+    from parquet_sink.kafka.dead_letter_headers import HeaderWriter  # loads only what this connector needs
+    from parquet_sink.kafka.dead_letters import DeadLetters
+    from parquet_sink.pipeline.set_aside import SetAsidePolicy
+
+    headers = HeaderWriter(settings.name, topic.context, classes_of(settings))
+    return SetAsidePolicy(settings.errors, DeadLetters(topic, headers))
+
+
+def _parked(settings: SinkSettings) -> RejectPolicy:
     from parquet_sink.parked.folder import ParkedFolder  # loads only what this connector needs
     from parquet_sink.pipeline.parked_store import ParkedStore
     from parquet_sink.pipeline.set_aside import SetAsidePolicy
 
     folder = ParkedFolder(settings.parked_folder, settings.name, settings.parked.max_bytes)
     return SetAsidePolicy(settings.errors, ParkedStore(folder))
+
+
+def classes_of(settings: SinkSettings) -> dict[Stage, str]:
+    """What carries out each stage, by its full name: of a converter the one that stands in a connector file."""
+    return {
+        Stage.KEY_CONVERTER: _converter(settings.key),
+        Stage.VALUE_CONVERTER: _converter(settings.value),
+        Stage.HEADER_CONVERTER: _converter(settings.header),
+        Stage.TRANSFORMATION: "parquet_sink.transform.chain.TransformChain",
+        Stage.SHAPE: "parquet_sink.shape.shaper.Shaper",
+        Stage.TASK_PUT: "parquet_sink.targets.uploader.OrderedUploader",
+    }
+
+
+def _converter(settings: ConverterSettings | None) -> str:
+    if settings is None:
+        return ""
+    kind = "json" if settings.kind == "json_envelope" else settings.kind
+    return next((one.class_name for one in CONVERTERS if one.kind == kind), kind)

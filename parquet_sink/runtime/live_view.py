@@ -20,7 +20,7 @@ from parquet_sink.runtime.layout import ConnectorView, render, with_style
 from parquet_sink.runtime.status import Status, status_after
 from parquet_sink.runtime.totals import FileTotals, PartitionView, describe_totals
 
-STARTING: Final = "Spark is starting, which takes 10 to 15 s."
+STARTING: Final = "Spark is starting, which takes about 10 s."
 NO_FILE: Final = "no file sent"
 """In the end, of a connector for which nothing was due; 'no file yet' would promise one."""
 

@@ -18,7 +18,7 @@ from parquet_sink.runtime.status import Status, status_after
 
 log = logging.getLogger(__name__)
 
-STATUS_LINES: Final = {Status.STARTING: "starting; it waits for Java and Spark, which take 10 to 15 s to load"}
+STATUS_LINES: Final = {Status.STARTING: "starting; it waits for Java and Spark, which take about 10 s to load"}
 """Of a status that says too little by itself."""
 
 
@@ -60,8 +60,9 @@ def describe_file(receipt: Receipt) -> str:
     """One accepted file in one line."""
     upload_s = receipt.seconds.get("upload", 0.0)
     attempts = f", {receipt.attempts} attempts" if receipt.attempts > 1 else ""
+    into = "" if receipt.table is None else f"into table {receipt.table} "
     return (
-        f"connector {receipt.connector}: accepted {receipt.file_name} "
+        f"connector {receipt.connector}: accepted {receipt.file_name} {into}"
         f"({receipt.rows} rows, {receipt.size_bytes} bytes, rotated by {receipt.reason}, "
         f"upload {upload_s:.2f} s{attempts})"
     )

@@ -19,7 +19,7 @@ from parquet_sink.process.java_home import find_java
 from parquet_sink.process.signals import StopRequest
 from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.status import Status
-from parquet_sink.spark.causes import said
+from parquet_sink.spark.causes import message_of
 from parquet_sink.spark.run_folder import RunFolder, run_folder
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ class Worker:
 def _not_started(session: "Session", error: Exception) -> SetupError:
     """The cause in words; the trace is for DEBUG."""
     log.debug("Spark did not start", exc_info=error)
-    why = str(error) if isinstance(error, SetupError) else said(error)
+    why = str(error) if isinstance(error, SetupError) else message_of(error)
     return SetupError(
         f"Spark did not start with master {session.master}: {why.rstrip('.')}. Check --master and --conf."
     )

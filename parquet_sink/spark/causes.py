@@ -1,4 +1,4 @@
-"""Why a streaming query ended, in words. Pure.
+"""Why a streaming query ended, in words.
 
 What a process of Spark's raises comes to the program as text within layers of other text: the query's description, the
 Java exception, and at the bottom a Python traceback. Only the bottom says what happened.
@@ -31,19 +31,19 @@ def failure_of(error: BaseException, tmp_dir: str) -> Failure:
     """The failure at the bottom of what Spark says. tmp_dir: the folder that holds the connector's state."""
     if isinstance(error, SinkError):
         return error.failure()
-    said = _own_words(error) or _words(list(_layers(error)))
-    if ours := _OURS.match(said):
+    text = _own_words(error) or _words(list(_layers(error)))
+    if ours := _OURS.match(text):
         return failure_named(ours[1], ours[2])
-    if disk := _DISK.match(said):
+    if disk := _DISK.match(text):
         return StorageFailed(
             f"Could not use the connector's state file in folder {tmp_dir} (connect.ems.tmp.dir): {disk[1]}. Check the "
             f"disk it is on, or set connect.ems.tmp.dir to another folder. Nothing is lost: what was not committed is "
             f"sent again at the next start."
         ).failure()
-    if _LATE in said:
+    if _LATE in text:
         busy = "This machine is too busy: a Python process of Spark's did not start within 10 s."
         return MachineBusy(busy).failure()
-    return Defect(said[:LONGEST]).failure()
+    return Defect(text[:LONGEST]).failure()
 
 
 def _own_words(error: BaseException) -> str:
@@ -53,18 +53,18 @@ def _own_words(error: BaseException) -> str:
     return ""
 
 
-def said(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
     """What an error of Spark's or Java's says, in one line without traces and names of classes."""
     words = " ".join(_words(list(_layers(error))).split())
     return _CLASS.sub("", _CALLING.sub("", words))[:LONGEST].strip()
 
 
-def java_said(lines: Sequence[str]) -> str:
+def java_message(lines: Sequence[str]) -> str:
     """The line that says most of what Java wrote before it gave up; empty when it wrote nothing."""
-    told = [line for line in lines if not line.lstrip().startswith("at ")]
-    first = next((index for index, line in enumerate(told) if _TELLING.search(line)), len(told) - 1)
-    said = told[first : first + 1 + (first >= 0 and told[first].endswith(_GOES_ON))]
-    return " ".join(": ".join(said).split())[:LONGEST]
+    kept = [line for line in lines if not line.lstrip().startswith("at ")]
+    first = next((index for index, line in enumerate(kept) if _TELLING.search(line)), len(kept) - 1)
+    parts = kept[first : first + 1 + (first >= 0 and kept[first].endswith(_GOES_ON))]
+    return " ".join(": ".join(parts).split())[:LONGEST]
 
 
 def _layers(error: BaseException) -> Iterator[str]:

@@ -22,7 +22,7 @@ from pyspark.serializers import UTF8Deserializer, read_int
 from parquet_sink.errors import SetupError
 from parquet_sink.process import logs
 from parquet_sink.process.tether import Tether
-from parquet_sink.spark.causes import java_said
+from parquet_sink.spark.causes import java_message
 
 log = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ class Java:
         """What it wrote before it ended, for a message."""
         if self._relay is not None:
             self._relay.join(END_S)
-        words = java_said(tuple(self._last)).rstrip(".")
+        words = java_message(tuple(self._last)).rstrip(".")
         return f": {words}" if words else ""
 
     def gone(self, patience_s: float) -> bool:

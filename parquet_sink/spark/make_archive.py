@@ -37,6 +37,7 @@ def make(environment: Mapping[str, str] = os.environ) -> Path:
         fcntl.flock(held, fcntl.LOCK_EX)
         if (found := usable(JAVA_OPTIONS, environment)) is not None:
             return found
+        print("Making the archive of Java's classes, once: half a minute to a minute.", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory(prefix="java-making-", dir=folder) as work:
             made = _dumped(Path(work), find_java(environment), JAVA_OPTIONS)
             name = f"java-{key_of(JAVA_OPTIONS, environment)}-{made.stat().st_size}-{checksum(made)}.jsa"

@@ -1,4 +1,4 @@
-"""What is wrong with `--master` and `--conf`, told in words: Spark itself answers with a trace, or not at all. Pure."""
+"""What is wrong with `--master` and `--conf`, told in words: Spark itself answers with a trace, or not at all."""
 
 import re
 from collections.abc import Iterator, Sequence

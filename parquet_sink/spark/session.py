@@ -103,7 +103,7 @@ class Session:
         conf, gateway = self._launched(local)
         context = SparkContext(conf=conf, gateway=gateway)
         log.debug("start: the Spark context is ready")
-        vars(context._accumulatorServer)["handle_error"] = _said_elsewhere  # noqa: SLF001 - prints a trace otherwise
+        vars(context._accumulatorServer)["handle_error"] = _reported_elsewhere  # noqa: SLF001 - prints a trace otherwise
 
     def _launched(self, local: bool) -> tuple[SparkConf, Any]:
         """Java, with the archive of its classes if there is one; without when Java crashes over it."""
@@ -157,7 +157,7 @@ class Session:
         self._forks.end()
 
 
-def _said_elsewhere(request: object, address: object) -> None:
+def _reported_elsewhere(request: object, address: object) -> None:
     """The end of Java is noticed by whoever talks to it."""
 
 

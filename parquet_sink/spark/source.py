@@ -172,7 +172,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
             configure_worker(self._given.settings.name)
             planner = Planner(self._given.settings, self._opened(), self._given.instance)
-            planner.begin()
+            planner.begin(self._given.settings.errors.dead_letters if self._form is Form.RANGES else None)
             self._planner = planner
             self._opened().set(STARTED, True)
             self._opened().append_events([ConnectorRunning(self._given.settings.name, time.time())])

@@ -1,4 +1,4 @@
-"""What Spark keeps as an offset of the source: the number of a micro-batch, and the ranges that it reads. Pure.
+"""What Spark keeps as an offset of the source: the number of a micro-batch, and the ranges that it reads.
 
 Spark only asks whether two offsets are equal. So they need not say where topic-partitions stand, which Spark's
 checkpoint cannot know: the group's offsets say that, and they may have been set back, or belong to a topic made anew,

@@ -9,7 +9,6 @@ from typing import Final
 
 from parquet_sink.errors import (
     ConnectorError,
-    FileRefused,
     UploadError,
     UploadExhausted,
     UploadPostponed,
@@ -60,8 +59,7 @@ class Deliverer:
 
         earlier: attempts at this file before this task. superseded: whether another attempt at the range has begun;
         then no further attempt and no further wait is. Raises UploadPostponed when the next attempt is the driver's to
-        plan; UploadRefused (FileRefused where another file may be accepted) or UploadExhausted; StorageFailed when the
-        file cannot be read. After these the file stays.
+        plan; UploadRefused or UploadExhausted; StorageFailed when the file cannot be read. After these the file stays.
         """
         started = self._monotonic()
         sent = send_with_retries(
@@ -124,6 +122,7 @@ def _about(connector: str, file: FinishedFile) -> Receipt:
         size_bytes=file.size_bytes,
         reason=str(file.reason),
         oldest_ms=file.oldest_ms,
+        table=file.table,
     )
 
 
@@ -131,15 +130,18 @@ def _error(file: FinishedFile, sent: Sent, *, superseded: bool) -> UploadError:
     outcome, attempts = sent.outcome, sent.tries.attempts
     tries = f"after {attempts} attempt{'s' if attempts > 1 else ''} in {sent.tries.elapsed_s:.1f} s"
     ended = ", ended because another attempt at these offsets has begun" if superseded else ""
+    into = "" if file.table is None else f" for table {file.table}"
     message = (
-        f"{file.origin}: file {file.name} {_FATES[outcome.verdict]}: {outcome.cause} ({tries}{ended}). {outcome.cure}. "
+        f"{file.origin}: file {file.name}{into} {_FATES[outcome.verdict]}: {outcome.cause} "
+        f"({tries}{ended}). {outcome.cure}. "
         f"{NOT_COMMITTED if file.frame is None else file.frame.repeated}"
     )
     if sent.wait_s is not None:
         return UploadPostponed(message, outcome.status, Again(sent.tries, sent.wait_s))
-    if outcome.verdict is Verdict.REFUSED and outcome.of_file:
-        return FileRefused(message, outcome.status, f"the target refused file {file.name}: {outcome.cause}")
-    return (UploadRefused if outcome.verdict is Verdict.REFUSED else UploadExhausted)(message, outcome.status)
+    if outcome.verdict is Verdict.REFUSED:
+        of_file = f"the target refused file {file.name}: {outcome.cause}" if outcome.of_file else None
+        return UploadRefused(message, outcome.status, of_file)
+    return UploadExhausted(message, outcome.status)
 
 
 def _log_wait(connector: str, file: FinishedFile, outcome: Outcome, wait: float) -> None:

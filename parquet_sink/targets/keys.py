@@ -3,7 +3,8 @@
 from typing import Final
 
 from parquet_sink.config.checks import PRINTABLE
-from parquet_sink.config.key import Check, Key, NotBuilt, Origin, Type, Value, ems, is_set
+from parquet_sink.config.key import Check, Key, Origin, Type, Value, ems
+from parquet_sink.targets import table_map
 from parquet_sink.targets.directory import address
 from parquet_sink.targets.push.keys import PUSH_KEYS, TARGET
 from parquet_sink.targets.push.value_checks import wrong_url
@@ -17,6 +18,17 @@ def _wrong_endpoint(value: Value) -> str | None:
 
 
 ENDPOINT: Final = Check("a URL: https, or http to a loopback address; or `directory:` and a path", _wrong_endpoint)
+
+
+def _wrong_map(value: Value) -> str | None:
+    try:
+        table_map.parse(str(value))
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+TABLES: Final = Check("`pattern:table`, separated by commas", _wrong_map)
 
 TARGET_KEYS: Final = (
     Key(
@@ -41,6 +53,17 @@ TARGET_KEYS: Final = (
         missing="give the name of the table that the target fills.",
         check=PRINTABLE,
     ),
+    Key(
+        ems("target.table.map"),
+        TARGET,
+        Type.STRING,
+        "Tables of topics, `pattern:table` separated by commas: `orders-(.*):ORDERS_$1,audit:AUDIT`. The first pattern "
+        "(a regular expression) that is all of a topic's name decides, `$1` being what its first group found. Files of "
+        "other topics go to `connect.ems.target.table`. Primary keys are the same for all tables.",
+        check=TABLES,
+        default_text="one table for all topics",
+        origin=Origin.OWN,
+    ),
     *PUSH_KEYS[2:],
 )
 
@@ -50,15 +73,13 @@ ERROR_KEYS: Final = (
         ERRORS,
         Type.STRING,
         "What to do when an upload fails. What may pass (no connection, no answer, 408, 429, 5xx) is tried again under "
-        "both, up to `connect.ems.max.retries` attempts and `connect.ems.sink.put.timeout.ms`. What the target refuses "
-        "(a wrong key, say) stops the connector at once under `THROW`, and is tried again likewise under `RETRY`.",
+        "all three, up to `connect.ems.max.retries` attempts and `connect.ems.sink.put.timeout.ms`, and then stops the "
+        "connector. A file that the target refuses stops it at once under `THROW`, and is tried again likewise under "
+        "`RETRY`. Under `CONTINUE` the records of a file that is refused for what is in it are set aside, as records "
+        "that have no row are, and the next file goes on; a wrong key stops the connector all the same. See "
+        "[errors.md](errors.md).",
         default="THROW",
         choices=("THROW", "RETRY", "CONTINUE"),
-        not_built=NotBuilt(
-            "`CONTINUE`",
-            lambda value: value == "CONTINUE",
-            "it would pass over records, and there is no dead-letter store yet to keep them; use RETRY or THROW.",
-        ),
     ),
     Key(
         ems("max.retries"),
@@ -100,13 +121,8 @@ ERROR_KEYS: Final = (
         ems("error.policy.continue.on.invalid.input"),
         ERRORS,
         Type.BOOLEAN,
-        "Pass over records that cannot become a row. Without it the connector stops and names the record.",
+        "Set aside records that have no row, and go on, as `errors.tolerance=all` does. Without either the connector "
+        "stops and names the record.",
         default=False,
-        not_built=NotBuilt(
-            "`true`",
-            is_set,
-            "there is no dead-letter store yet to keep such records; set false: the connector then stops at an "
-            "invalid record and names it.",
-        ),
     ),
 )

@@ -9,7 +9,7 @@ from parquet_sink.targets.push.settings import PushSettings
 if TYPE_CHECKING:  # planners know settings, and no targets
     from parquet_sink.targets.target import Target
 
-ErrorPolicy = Literal["THROW", "RETRY"]
+ErrorPolicy = Literal["THROW", "RETRY", "CONTINUE"]
 
 
 class OtherTargetSettings(Protocol):

@@ -1,29 +1,36 @@
 """The transforms of one connector, one after the other, from decoded values to transformed ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.convert.decoded import Decoder, Piece
+from parquet_sink.convert.connect_values import decoder as connect_values
+from parquet_sink.convert.decoded import Decoder, LearningDecoder, Piece, Reading
 from parquet_sink.convert.invalid import of_key
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
 from parquet_sink.model.rejected import Stage
+from parquet_sink.transform import headers as record_headers
 from parquet_sink.transform.protocol import Predicate, Transform
 from parquet_sink.transform.records import DecodedRecords, merged
 
 _UNREADABLE = "a header's name is not UTF-8, and a transform asks for the headers"
 
+DECODED: Final = "decoded"
+"""What is done first."""
+
 
 @dataclass(frozen=True)
 class Step:
-    """A transform, and which records it is for: all, those of a predicate, or (negate) all others."""
+    """A transform, and which records it is for: all, those of a predicate, or (negate) all others. name: for users."""
 
     transform: Transform
     predicate: Predicate | None = None
     negate: bool = False
+    name: str = ""
 
     @property
     def needs(self) -> RecordParts:
@@ -46,10 +53,17 @@ class Step:
 
 
 class TransformChain:
-    """Steps in the order of the configuration. key_decoder: of the key converter; used where keys are asked for."""
+    """Steps in the order of the configuration.
 
-    def __init__(self, steps: Sequence[Step], key_decoder: Decoder | None = None) -> None:
-        self._steps, self._key_decoder = tuple(steps), key_decoder
+    key_decoder, header_decoder: of these converters; used where keys, or values of headers, are asked for.
+    """
+
+    def __init__(
+        self, steps: Sequence[Step], key_decoder: Decoder | None = None, header_decoder: Decoder | None = None
+    ) -> None:
+        self._steps = tuple(steps)
+        self._key_decoder = None if key_decoder is None else _of_trees(key_decoder)
+        self._header_decoder = connect_values.decoder() if header_decoder is None else _of_trees(header_decoder)
         self.needs = VALUES_ONLY
         for step in self._steps:
             self.needs |= step.needs
@@ -60,12 +74,19 @@ class TransformChain:
         As in Connect a record that fails is rejected where it fails first: key, value, headers, then transforms. Raises
         ConnectorError when no record is to blame.
         """
+        for _, records in self.each(batch, decoder):  # noqa: B007 - the last of them
+            pass
+        return records
+
+    def each(self, batch: RecordBatch, decoder: Decoder) -> Iterator[tuple[str, DecodedRecords]]:
+        """The records decoded, then after each step until none is left, with the name of what was done. As `apply`."""
         records = self._decoded(batch, decoder)
+        yield DECODED, records
         for step in self._steps:
             if not len(records):
                 break
             records = step.apply(records)
-        return records
+            yield step.name, records
 
     def _decoded(self, batch: RecordBatch, decoder: Decoder) -> DecodedRecords:
         keys: tuple[Piece, ...] | None = None
@@ -80,14 +101,24 @@ class TransformChain:
         )
         return self._with_headers(records) if self.needs.headers else records
 
-    @staticmethod
-    def _with_headers(records: DecodedRecords) -> DecodedRecords:
-        headers = records.batch.headers
-        if headers is None or not headers.null_count:
-            return replace(records, headers=headers)
-        unreadable = set(pc.indices_nonzero(headers.is_null()).to_pylist()) - records.rejected.keys()
-        records = replace(records, headers=pc.fill_null(headers, pa.scalar([], headers.type)))
-        return records.reject(dict.fromkeys(unreadable, _UNREADABLE), Stage.HEADER_CONVERTER)
+    def _with_headers(self, records: DecodedRecords) -> DecodedRecords:
+        raw = records.batch.headers
+        if raw is None:
+            return records
+        bad: dict[int, str] = {}
+        if raw.null_count:
+            bad = dict.fromkeys(pc.indices_nonzero(raw.is_null()).to_pylist(), _UNREADABLE)
+            raw = pc.fill_null(raw, pa.scalar([], raw.type))
+        headers, undecoded = record_headers.decoded(raw, self._header_decoder, self.needs.header_values)
+        new = {at: why for at, why in {**bad, **undecoded}.items() if at not in records.rejected}
+        return replace(records, headers=headers).reject(new, Stage.HEADER_CONVERTER)
+
+
+def _of_trees(decoder: Decoder) -> Decoder:
+    """The decoder, told to give any value without a schema as a tree."""
+    if isinstance(decoder, LearningDecoder):
+        return decoder.for_topic(Reading(as_trees=True, any_tree=True), None)
+    return decoder
 
 
 def decode_given(decoder: Decoder, data: pa.BinaryArray) -> tuple[tuple[Piece, ...], Mapping[int, str]]:

@@ -7,7 +7,7 @@ from parquet_sink.config.providers import Resolved
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values, read
 
-VERBATIM = Key("replacement", "Test", Type.STRING, "A text.", default="x", verbatim=True)
+EMPTY = Key("replacement", "Test", Type.STRING, "A text.", default="x", may_be_empty=True)
 TRIMMED = Key("name", "Test", Type.STRING, "A text.", default="x")
 
 
@@ -16,11 +16,11 @@ def values(key: Key, text: str) -> Values:
     return read([key], Resolved({key.name: text}, {key.name: text}), Report())
 
 
-@pytest.mark.parametrize("text", ["", " ", " a ", "a"])
-def test_a_verbatim_text_is_taken_as_it_stands(text: str) -> None:
-    """Blanks count, and nothing is a value, as for Kafka Connect."""
-    found = values(VERBATIM, text)
-    assert (found.text("replacement"), "replacement" in found.given) == (text, True)
+@pytest.mark.parametrize(("text", "value"), [("", ""), (" ", ""), (" a ", "a"), ("a", "a")])
+def test_a_text_that_may_be_empty_is_trimmed(text: str, value: str) -> None:
+    """Nothing is a value, and blanks around one do not count, as for Kafka Connect."""
+    found = values(EMPTY, text)
+    assert (found.text("replacement"), "replacement" in found.given) == (value, True)
 
 
 @pytest.mark.parametrize(("text", "value"), [("", "x"), (" ", "x"), (" a ", "a")])
@@ -29,6 +29,6 @@ def test_any_other_text_is_trimmed(text: str, value: str) -> None:
     assert values(TRIMMED, text).text("name") == value
 
 
-def test_an_absent_verbatim_text_has_its_default() -> None:
+def test_an_absent_text_that_may_be_empty_has_its_default() -> None:
     """Only what stands in the file is a value."""
-    assert read([VERBATIM], Resolved({}, {}), Report()).text("replacement") == "x"
+    assert read([EMPTY], Resolved({}, {}), Report()).text("replacement") == "x"

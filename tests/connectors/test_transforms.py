@@ -22,7 +22,7 @@ class Mask:
     \"\"\"Hides fields.\"\"\"
     keys = (
         Key("fields", "Mask", Type.LIST, "Which.", default=(), required=True, missing="name the fields to hide."),
-        Key("replacement", "Mask", Type.STRING, "By what.", verbatim=True),
+        Key("replacement", "Mask", Type.STRING, "By what.", may_be_empty=True),
         Key("length", "Mask", Type.INT, "How many.", default=3, minimum=1),
         Key("salt", "Mask", Type.PASSWORD, "A secret."),
     )

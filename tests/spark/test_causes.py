@@ -106,7 +106,7 @@ CONTEXT = (
 
 def test_an_error_of_java_s_is_one_line_without_its_trace() -> None:
     """What Spark says when it cannot start, without classes, without frames."""
-    assert causes.said(Exception(CONTEXT)) == (
+    assert causes.message_of(Exception(CONTEXT)) == (
         "[INVALID_DRIVER_MEMORY.SYSTEM_MEMORY] Insufficient driver memory: System memory 98172928 must be at least "
         "471859200. Please increase heap size."
     )
@@ -128,9 +128,9 @@ def test_an_error_of_java_s_is_one_line_without_its_trace() -> None:
         (["Exception in thread main: no", "\tat a.Error(B.java:1)"], "Exception in thread main: no"),
     ],
 )
-def test_what_java_said_before_it_ended_is_the_line_that_tells_most(lines: list[str], line: str) -> None:
+def test_what_java_message_before_it_ended_is_the_line_that_tells_most(lines: list[str], line: str) -> None:
     """The first that speaks of an error, else the last one."""
-    assert causes.java_said(lines) == line
+    assert causes.java_message(lines) == line
 
 
 def test_a_busy_machine_is_told_apart() -> None:

@@ -17,11 +17,11 @@ from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka import range_reader
 from parquet_sink.kafka.planning import planner as planner_module
 from parquet_sink.kafka.planning.admission import Candidate, Range
-from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
+from parquet_sink.kafka.settings import DeadLetterSettings, FlushSettings, KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import Header, RecordBatch, RecordParts
-from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.pipeline.settings import ErrorSettings, SinkSettings
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.spark import handoff
 from parquet_sink.spark.rows import WARM_UP, ranges_in
@@ -54,9 +54,11 @@ class FakePlanner:
         self.ticks: list[Mapping[PartitionKey, int]] = []
         self.error: Exception | None = None
         self.drained = self.closed = False
+        self.dead_letters: DeadLetterSettings | None = None
 
-    def begin(self) -> dict[PartitionKey, int]:
+    def begin(self, dead_letters: DeadLetterSettings | None = None) -> dict[PartitionKey, int]:
         self.begun += 1
+        self.dead_letters = dead_letters
         if self.error is not None:
             raise self.error
         return dict(self.starts)
@@ -147,6 +149,18 @@ def test_it_begins_once(source: RangeSource, planner: FakePlanner) -> None:
     assert source.initialOffset() == start
     assert ranges(source.partitions(start, end)) == [[SPAN]]
     assert planner.begun == 1
+
+
+@pytest.mark.parametrize("form", ["ranges", "records"])
+def test_the_dead_letter_topic_is_made_for_the_sink_alone(tmp_path: Path, planner: FakePlanner, form: str) -> None:
+    """A program that reads records writes no dead letters."""
+    letters = DeadLetterSettings("dlq")
+    errors = ErrorSettings(dead_letters=letters)
+    handoff.write(replace(SETTINGS, files=FileSettings(str(tmp_path / "tmp")), errors=errors), tmp_path / "run")
+    source = KafkaRanges({handoff.RUN_FOLDER: str(tmp_path / "run"), "rows": form}).streamReader(None)  # type: ignore[arg-type]
+    source.initialOffset()
+    source._opened().close()
+    assert planner.dead_letters == (letters if form == "ranges" else None)
 
 
 def test_what_was_read_is_accepted_when_spark_asks_again(source: RangeSource, planner: FakePlanner) -> None:

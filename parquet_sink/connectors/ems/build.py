@@ -6,6 +6,7 @@ from typing import cast
 from parquet_sink.config.key import ems
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values
+from parquet_sink.connectors.error_handling import error_settings
 from parquet_sink.connectors.reading import kafka_settings
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert.configuration import build_converter, build_headers
@@ -22,6 +23,7 @@ from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.value_checks import clean_authorization
 from parquet_sink.targets.settings import ErrorPolicy, RetrySettings, TargetSettings
+from parquet_sink.targets.table_map import MAP_KEY, TableMap, parse
 
 ORDER_COLUMN = "__celonis_order"
 _MEMORY_FOLDER = "parquet-sink"
@@ -29,9 +31,10 @@ _MEMORY_FOLDER = "parquet-sink"
 
 def build(values: Values, worker: Worker) -> SinkSettings:
     """The settings of an EMS connector, from values about which there was no problem."""
+    kafka = kafka_settings(values, worker)
     return SinkSettings(
         name=_text(values, "name"),
-        kafka=kafka_settings(values, worker),
+        kafka=kafka,
         flush=FlushSettings(
             commit_size_bytes=_number(values, "commit.size.bytes"),
             commit_records=_number(values, "commit.records"),
@@ -40,7 +43,9 @@ def build(values: Values, worker: Worker) -> SinkSettings:
         shape=_shape(values),
         files=_files(values, worker),
         target=_target(values, worker),
+        tables=_tables(values),
         retry=_retry(values),
+        errors=error_settings(values, worker, kafka),
         parked=_parked(values, worker),
         value=_value(values, worker),
         key=build_converter("key", values, worker.converters, worker.machine),
@@ -111,6 +116,11 @@ def _target(values: Values, worker: Worker) -> TargetSettings:
     if is_directory(endpoint):
         return DirectorySettings(folder_of(endpoint), _text(values, ems("target.table")))
     return _push(values, worker)
+
+
+def _tables(values: Values) -> TableMap:
+    text = values.text(MAP_KEY)
+    return TableMap() if text is None else parse(text)
 
 
 def _push(values: Values, worker: Worker) -> PushSettings:

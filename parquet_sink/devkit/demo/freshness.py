@@ -1,4 +1,4 @@
-"""How long records took from Kafka to the target. Pure."""
+"""How long records took from Kafka to the target."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A stream of orders: created, paid, shipped, delivered, many at once, each change a whole new value. Pure.
+"""A stream of orders: created, paid, shipped, delivered, many at once, each change a whole new value.
 
 The same seed gives the same keys and values. Some fields are null, some absent, some appear only in later states, and
 now and then an order's key comes once more without a value (a tombstone).

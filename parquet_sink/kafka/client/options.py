@@ -164,12 +164,18 @@ def fingerprint(settings: Mapping[str, Any]) -> int:
     return hash(json.dumps(dict(settings), sort_keys=True, default=str))
 
 
-def build(make: Callable[[dict[str, Any]], T], settings: dict[str, Any], client_log: ClientLog | None = None) -> T:
-    """`make(settings)` whose words go to `client_log` when it is polled, and its refusals as InvalidConfiguration."""
+def build(
+    make: Callable[[dict[str, Any]], T],
+    settings: dict[str, Any],
+    client_log: ClientLog | None = None,
+    keys: str = "consumer.override.*",
+) -> T:
+    """`make(settings)` whose words go to `client_log` when it is polled, and its refusals as InvalidConfiguration.
+
+    keys: where an operator sets them, for the message.
+    """
     client_log = client_log or ClientLog(str(settings.get("group.id", "")))
     try:
         return make({**settings, "logger": client_log, "error_cb": client_log.error})
     except KafkaException as error:
-        raise InvalidConfiguration(
-            [f"Invalid [consumer.override.*]. The Kafka client says: {error.args[0].str()}"]
-        ) from None
+        raise InvalidConfiguration([f"Invalid [{keys}]. The Kafka client says: {error.args[0].str()}"]) from None

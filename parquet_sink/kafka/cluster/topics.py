@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from typing import Final
 
 from confluent_kafka import KafkaException, TopicCollection
-from confluent_kafka.admin import TopicDescription, TopicMetadata  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, TopicDescription, TopicMetadata  # type: ignore[attr-defined]
 
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client.log import ClientLog
@@ -24,6 +24,14 @@ NO_ID: Final = "A" * 22
 """Zero, in the text form of Kafka's ids: before Kafka 2.8 topics have none."""
 _URL_SAFE: Final = str.maketrans("+/", "-_")
 """Kafka's tools write ids so."""
+
+
+def described(admin: AdminClient, topics: Sequence[str], timeout_s: float) -> "dict[str, Future[TopicDescription]]":
+    """Asks for topics by name, which never creates one."""
+    answers: dict[str, Future[TopicDescription]] = admin.describe_topics(
+        TopicCollection(list(topics)), request_timeout=timeout_s
+    )
+    return answers
 
 
 class Topics(AdminRequests):
@@ -92,20 +100,14 @@ class Topics(AdminRequests):
         The client asks the broker that it knows as the controller, for minutes also one that is gone; a list of all
         topics names the current one.
         """
-        described = self._describe(topics, min(CONTROLLER_S, self._timeout_s))
+        answers = described(self._admin, topics, min(CONTROLLER_S, self._timeout_s))
         try:
-            self._answer(next(iter(described.values())))
+            self._answer(next(iter(answers.values())))
         except KafkaException as error:
             if error.args[0].code() in client_errors.PASSING:
                 self._all_topics()
-                return self._describe(topics, self._timeout_s)
-        return described
-
-    def _describe(self, topics: Sequence[str], timeout_s: float) -> "dict[str, Future[TopicDescription]]":
-        described: dict[str, Future[TopicDescription]] = self._admin.describe_topics(
-            TopicCollection(list(topics)), request_timeout=timeout_s
-        )
-        return described
+                return described(self._admin, topics, self._timeout_s)
+        return answers
 
     def _of(self, topic: str, about: "Future[TopicDescription]", allow_missing: bool) -> list[PartitionKey]:
         try:

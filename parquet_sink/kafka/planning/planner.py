@@ -15,6 +15,7 @@ from parquet_sink.errors import BrokerAway, KafkaFailed, TopicGone
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
+from parquet_sink.kafka.dead_letter_topic import DeadLetterTopic
 from parquet_sink.kafka.group.offsets import GroupOffsets, OffsetGone
 from parquet_sink.kafka.leader_epochs import LeaderEpochs
 from parquet_sink.kafka.planning.admission import Candidate, due_range
@@ -29,7 +30,7 @@ from parquet_sink.kafka.planning.record_ages import RecordAges
 from parquet_sink.kafka.planning.recreated_topics import RecreatedTopics
 from parquet_sink.kafka.planning.start_offsets import TopicIds, topics_of
 from parquet_sink.kafka.planning.unavailable import BackgroundProbe, EndOffsets, UnavailablePartitions
-from parquet_sink.kafka.settings import PlanningSettings
+from parquet_sink.kafka.settings import DeadLetterSettings, PlanningSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
@@ -81,14 +82,17 @@ class Planner:
         self._monitor = GroupMonitor(context, self._recreated, self._plans)
         self._drain = Drain()
 
-    def begin(self) -> dict[PartitionKey, int]:
+    def begin(self, dead_letters: DeadLetterSettings | None = None) -> dict[PartitionKey, int]:
         """Where each topic-partition starts: at its committed offset, else where `auto.offset.reset` says. Once.
 
-        Waits for the broker for a bounded time. Raises KafkaFailed, OffsetsLost.
+        dead_letters: their topic is made if it is absent, so that one that cannot be made is told now, and not by the
+        first record that needs it. Waits for the broker for a bounded time. Raises KafkaFailed, OffsetsLost.
         """
         deadline = self._deadline()
         while True:
             try:
+                if dead_letters is not None:
+                    DeadLetterTopic(dead_letters).ensure()
                 starts = self._discovery.start_offsets()
                 self._group.claim(starts, self._plans.restored)
                 break

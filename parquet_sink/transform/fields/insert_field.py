@@ -101,7 +101,7 @@ class InsertField(FieldTransform):
             TRANSFORM,
             Type.STRING,
             "The text that `static.field` gets.",
-            verbatim=True,
+            may_be_empty=True,
             needs=_STATIC,
             origin=Origin.CONNECT,
         ),

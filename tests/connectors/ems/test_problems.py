@@ -108,7 +108,7 @@ PROBLEMS = [
     (
         f"{E}error.policy",
         "RETRYY",
-        '"RETRYY" is not one of THROW, RETRY; write one of them. Did you mean RETRY?',
+        '"RETRYY" is not one of THROW, RETRY, CONTINUE; write one of them. Did you mean RETRY?',
     ),
     (
         f"{E}parquet.compression.codec",
@@ -117,22 +117,6 @@ PROBLEMS = [
     ),
     (f"{E}proxy.auth.type", "NTLM", '"NTLM" is not BASIC; write it, or remove the key.'),
     (f"{E}proxy.port", "70000", '"70000" is more than 65535; give 1 to 65535.'),
-    (
-        f"{E}error.policy",
-        "continue",
-        (
-            '"continue" is not built yet: it would pass over records, and there is no '
-            "dead-letter store yet to keep them; use RETRY or THROW."
-        ),
-    ),
-    (
-        f"{E}error.policy.continue.on.invalid.input",
-        "true",
-        (
-            '"true" is not built yet: there is no dead-letter store yet '
-            "to keep such records; set false: the connector then stops at an invalid record and names it."
-        ),
-    ),
     (
         f"{E}obfuscation.fields",
         "",
@@ -150,21 +134,33 @@ PROBLEMS = [
     ),
     (f"{E}obfuscation.fields", "a.b,ab,a", '"a" and "a.b" overlap; keep one of them.'),
     (f"{E}flattener.jsonblob.chunks", "0", '"0" is less than 1; give 1 to 2000.'),
+    ("errors.tolerance", "some", '"some" is not one of none, all; write one of them.'),
     (
-        "errors.tolerance",
-        "all",
+        "errors.deadletterqueue.topic.name",
+        "orders",
         (
-            '"all" is not built yet: there is no dead-letter store yet to keep such records; set '
-            "none: the connector then stops at an invalid record and names it."
+            '"orders" is one of the connector\'s own topics (topics names it), so it would read its dead letters; '
+            "name another."
         ),
     ),
     (
         "errors.deadletterqueue.topic.name",
-        "dlq",
+        "my dlq",
         (
-            "Its feature is not built yet: there is no dead-letter store yet; "
-            "remove it: the connector then stops at an invalid record and names it."
+            '"my dlq" is no legal topic name; a topic has 1 to 249 letters, digits, dots, underscores and hyphens (for '
+            "a pattern use topics.regex)."
         ),
+    ),
+    (
+        "errors.deadletterqueue.topic.replication.factor",
+        "0",
+        "0 replicas are no topic; give 1 or more, or -1 for the brokers' default.",
+    ),
+    ("errors.log.enable", "on", '"on" is neither true nor false; write one of them.'),
+    (
+        "producer.override.bootstrap.servers",
+        "host",
+        '"host" is no broker address; write host:port, several separated by commas.',
     ),
     (
         "value.converter",

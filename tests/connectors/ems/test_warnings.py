@@ -36,7 +36,7 @@ WARNINGS = [
     (f"{E}obfuscation.sha512.salt", f"It has no effect unless {E}obfuscation.fields is set."),
     ("transforms.a.type", 'It has no effect: transforms does not name "a".'),
     (
-        "errors.deadletterqueue.context.headers.enable",
+        "producer.override.linger.ms",
         "It has no effect unless errors.deadletterqueue.topic.name is set.",
     ),
 ]
@@ -60,7 +60,6 @@ def test_what_changes_nothing_is_warned_about(key: str, warning: str) -> None:
         ("key.converter.schemas.enable", "true"),
         ("header.converter", "any.Converter"),
         ("errors.log.enable", "true"),
-        ("errors.log.include.messages", "true"),
         ("errors.tolerance", "none"),
         ("transforms", ""),
         (f"{E}explode.mode", "NONE"),

@@ -94,3 +94,14 @@ def test_what_a_block_becomes_does_not_depend_on_the_blocks_before(blocks: list[
     decoder = JsonDecoder(Reading(), None)
     for block in blocks:
         assert seen(decoder.decode(pa.array(block, pa.binary()))) == defined(block)
+
+
+def test_lists_are_told_also_of_a_block_after_which_the_decoder_learns_anew() -> None:
+    """Rows of a block with many odd records have texts for lists, and say so, though their profile is thrown away."""
+    decoder = JsonDecoder(Reading(), None)
+    values = [b'{"a":[1],"b":1}'] * 100 + [b'{"a":[1],"b":"x"}'] * 20
+    (rows, *_) = decoder.decode(pa.array(values, pa.binary())).pieces
+    assert isinstance(rows, Inferred)
+    assert rows.rows[0].as_py()["a"] == "[1]"
+    assert rows.lists == {"a"}
+    assert decoder.learned is None or b'"a"' not in decoder.learned

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.errors import AnotherInstance, BrokerAway, ConnectorError, KafkaFailed, OffsetsLost
+from parquet_sink.errors import AnotherInstance, BrokerAway, ConnectorError, KafkaFailed, KafkaRefused, OffsetsLost
 from parquet_sink.files.rotation import Reason
 from parquet_sink.kafka.group.committed import RangePlan
 from parquet_sink.kafka.planning import planner
@@ -15,7 +15,7 @@ from parquet_sink.kafka.planning.admission import Range
 from parquet_sink.kafka.planning.discovery import METADATA_S, named
 from parquet_sink.kafka.planning.group_monitor import CHECK_S, RECOMMIT_S
 from parquet_sink.kafka.planning.planner import PATIENCE_S, Planner
-from parquet_sink.kafka.settings import FlushSettings
+from parquet_sink.kafka.settings import DeadLetterSettings, FlushSettings
 from parquet_sink.model.events import OffsetCommitted, RangePlanned
 from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import Again, Known, Tries
@@ -256,6 +256,34 @@ def test_bytes_are_estimated_by_what_was_learned(
     assert planner.tick(start) == []
     state.learn("orders", Known(None, bytes_per_record=20_000.0))
     assert spans(planner.tick(start)) == [(*KEY, Range(0, 50, Reason.SIZE))]
+
+
+def test_the_dead_letter_topic_is_there_before_anything_is_signed(
+    cluster: Cluster, make: Callable[..., Planner], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that cannot be made ends the start; one whose broker is away is waited for, as for the others."""
+    asked: list[float] = []
+
+    class Topic:
+        def __init__(self, settings: DeadLetterSettings) -> None:
+            assert settings.topic == "dlq"
+
+        def ensure(self) -> None:
+            asked.append(clock.now())
+            if len(asked) == 1:
+                raise BrokerAway("away")
+            if len(asked) == 3:
+                raise KafkaRefused("it cannot be made")
+
+    monkeypatch.setattr(planner, "DeadLetterTopic", Topic)
+    assert make().begin() == {KEY: 0}
+    assert asked == []
+    make().begin(DeadLetterSettings("dlq"))
+    assert len(asked) == 2
+    cluster.calls.clear()
+    with pytest.raises(KafkaRefused):
+        make().begin(DeadLetterSettings("dlq"))
+    assert cluster.calls == []
 
 
 def test_a_broker_that_goes_away_costs_ticks_only(

@@ -72,9 +72,7 @@ def test_cuts(query: str, shape: ShapeSettings, values: list[object], data: st.D
 
 def _own_types(asked: Asked) -> list[dict[str, str]]:
     """The types of what each row has a value in: a column that only later records have may be there already, or not."""
-    return [
-        {name: types[name] for name in row} for (_, row), types in zip(asked.rows, asked.types, strict=True)
-    ]
+    return [{name: types[name] for name in row} for (_, row), types in zip(asked.rows, asked.types, strict=True)]
 
 
 @pytest.mark.parametrize("query", QUERIES)

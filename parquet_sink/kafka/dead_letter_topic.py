@@ -1,0 +1,82 @@
+"""The dead-letter topic is there, or is made: by a connector when it begins, and by whoever writes to it first."""
+
+from typing import Final
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
+
+from parquet_sink.errors import KafkaFailed, KafkaRefused
+from parquet_sink.kafka.client import errors as client_errors
+from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.cluster.requests import AdminRequests
+from parquet_sink.kafka.cluster.topics import described
+from parquet_sink.kafka.dead_letter_names import NAME_KEY, REPLICATION_KEY
+from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings
+
+PARTITIONS: Final = 1
+"""As in Kafka Connect."""
+_NO_RIGHT: Final = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED})
+
+
+class DeadLetterTopic(AdminRequests):
+    """One connector's dead-letter topic, asked for by an admin client of its own."""
+
+    def __init__(self, settings: DeadLetterSettings, client_log: ClientLog | None = None) -> None:
+        super().__init__(KafkaSettings(group=f"dead-letters-{settings.topic}", client=settings.admin), client_log)
+        self._settings = settings
+
+    def ensure(self) -> None:
+        """Makes the topic when it is absent. Raises BrokerAway, KafkaRefused (nobody may make it), KafkaFailed."""
+        if not self.exists():
+            self._create(validate_only=False)
+
+    def problem(self) -> str | None:
+        """Why `ensure` would fail, asked of the brokers; None: it would not. Makes nothing. Raises KafkaFailed."""
+        try:
+            if not self.exists():
+                self._create(validate_only=True)
+        except KafkaRefused as error:
+            return str(error)
+        return None
+
+    def exists(self) -> bool:
+        """Whether it is there. Raises KafkaFailed."""
+        try:
+            self._answer(described(self._admin, (self._settings.topic,), self._timeout_s)[self._settings.topic])
+        except KafkaException as error:
+            if error.args[0].code() in client_errors.UNKNOWN:
+                return False
+            raise self._refusal(error.args[0], "cannot be looked up", "describe") from None
+        return True
+
+    def _create(self, *, validate_only: bool) -> None:
+        name, factor = self._settings.topic, self._settings.replication_factor
+        asked = self._admin.create_topics(
+            [NewTopic(name, PARTITIONS, factor)],
+            request_timeout=self._timeout_s,
+            operation_timeout=self._timeout_s,
+            validate_only=validate_only,
+        )
+        try:
+            self._answer(asked[name])
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise self._refusal(error.args[0], "cannot be made", "create") from None
+
+    def _refusal(self, error: KafkaError, what: str, right: str) -> KafkaFailed:
+        topic = f"Dead-letter topic {self._settings.topic} {what} on {self._servers}"
+        if error.code() == KafkaError.INVALID_REPLICATION_FACTOR:
+            said = error.str().rstrip(".")
+            return KafkaRefused(
+                f"{topic} with {self._settings.replication_factor} replicas: {said}. Set [{REPLICATION_KEY}] to at "
+                "most the number of brokers, or make the topic."
+            )
+        if error.code() in _NO_RIGHT:
+            return KafkaRefused(
+                f"{topic}: the brokers refuse. Give the user of [admin.override.*] the right (ACL) to {right} it, or "
+                f"make the topic, or correct [{NAME_KEY}]."
+            )
+        if error.code() in {KafkaError.TOPIC_EXCEPTION, KafkaError.POLICY_VIOLATION, KafkaError.INVALID_PARTITIONS}:
+            return KafkaRefused(f"{topic}: {error.str().rstrip('.')}. Make the topic, or correct [{NAME_KEY}].")
+        why, cure = self._client_log.cause()
+        return client_errors.failure(error, topic, asked=self._servers, why=why, away=cure or "Nothing is lost")

@@ -1,0 +1,176 @@
+"""Writes rejected records to the dead-letter topic, as they were, and has the brokers acknowledge them.
+
+A dead letter has the record's key, value, headers and timestamp (a record without one gets the time of writing). What
+it is there for stands in more headers, after its own, by Kafka Connect's names.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Final
+
+from confluent_kafka import KafkaError, KafkaException, Message
+
+from parquet_sink.errors import BrokerAway, KafkaFailed, KafkaRefused
+from parquet_sink.kafka.client import errors as client_errors
+from parquet_sink.kafka.client.producer_options import MEMORY, delivery_s
+from parquet_sink.kafka.dead_letter_headers import HeaderWriter, headers_size
+from parquet_sink.kafka.dead_letter_topic import DeadLetterTopic
+from parquet_sink.kafka.producer_cache import CachedProducer, ProducerCache, producers
+from parquet_sink.kafka.settings import DeadLetterSettings
+from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.ranges import PlannedRange
+from parquet_sink.model.records import Header
+from parquet_sink.model.rejected import Rejected
+
+MOST_BYTES: Final = 16 << 20
+"""On their way at once, unless a single record is larger: the client keeps a copy of each."""
+MOST_RECORDS: Final = 10_000
+POLL_EVERY: Final = 100
+WAIT_S: Final = 0.1
+_NOTHING_COMMITTED: Final = "Nothing from this record on is committed"
+_CURES: Final[Mapping[int, str]] = {
+    KafkaError.MSG_SIZE_TOO_LARGE: "It is too large, with its headers: raise the topic's max.message.bytes",
+    KafkaError.INVALID_RECORD: "Set the topic's cleanup.policy to delete: compacted ones take no record without a key",
+    KafkaError.INVALID_TIMESTAMP: "Raise the topic's message.timestamp.before.max.ms, or .after.max.ms",
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: "Give the user of [producer.override.*] the right (ACL) to write to it",
+}
+"""What the brokers refuse, and would refuse again."""
+GRACE_S: Final = 10.0
+"""Beyond the time that a dead letter may take: the client promises an answer by then."""
+
+
+class DeadLetters:
+    """A `SetAsideStore` of one Spark task. What is put is sent at once, and acknowledged when `flush` returns."""
+
+    def __init__(
+        self,
+        settings: DeadLetterSettings,
+        headers: HeaderWriter,
+        *,
+        cache: ProducerCache = producers,
+        ensure_topic: Callable[[DeadLetterSettings], None] = lambda settings: DeadLetterTopic(settings).ensure(),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings, self._headers, self._cache = settings, headers, cache
+        self._ensure_topic, self._clock = ensure_topic, clock
+        self._limit_s = delivery_s(settings) + GRACE_S
+        self._taken: CachedProducer | None = None
+        self._on_way: Counter[PartitionKey] = Counter()
+        self._bytes = self._puts = 0
+        self._failed: dict[PartitionKey, KafkaFailed] = {}
+
+    def put(self, rejected: Rejected) -> None:
+        """Raises KafkaFailed for a record that cannot be sent, or when one of its topic-partition failed before."""
+        one, key = self._producer(), (rejected.topic, rejected.partition)
+        self._puts += 1
+        if self._puts % POLL_EVERY == 0:
+            one.producer.poll(0)
+        headers = self._headers.headers(rejected)
+        size = len(rejected.key or b"") + len(rejected.value or b"") + headers_size(headers)
+        self._wait(lambda: self._bytes + size <= MOST_BYTES and self._on_way.total() < MOST_RECORDS)
+        self._raise_failed(key)
+        self._send(one, rejected, headers, partial(self._on_delivery, rejected.offset, key, size))
+        self._on_way[key] += 1
+        self._bytes += size
+
+    def flush(self, planned: PlannedRange) -> None:
+        """Raises KafkaFailed when a record of the range was not acknowledged."""
+        key = (planned.topic, planned.partition)
+        self._wait(lambda: not self._on_way[key], flush=True)
+        self._raise_failed(key)
+
+    def close(self) -> None:
+        """Keeps the producer for the next task, unless something failed or is still on its way."""
+        if self._taken is None:
+            return
+        spent = self._failed or self._on_way.total()
+        (self._cache.discard if spent else self._cache.put_back)(self._taken)
+        self._taken = None
+
+    def _producer(self) -> CachedProducer:
+        """A new one only once the topic is there: brokers might make one by themselves, of another kind."""
+        if self._taken is None:
+            self._taken = self._cache.take(self._settings)
+        if self._taken is None:
+            self._ensure_topic(self._settings)
+            self._taken = self._cache.make(self._settings)
+        return self._taken
+
+    def _send(
+        self,
+        one: CachedProducer,
+        rejected: Rejected,
+        headers: Sequence[Header],
+        on_delivery: Callable[[KafkaError | None, Message], None],
+    ) -> None:
+        deadline = self._clock() + self._limit_s
+        while True:
+            try:
+                one.producer.produce(
+                    self._settings.topic,
+                    rejected.value,
+                    rejected.key,
+                    on_delivery=on_delivery,
+                    timestamp=max(rejected.timestamp_ms, 0),
+                    headers=list(headers),
+                )
+            except BufferError:
+                if not len(one.producer):
+                    raise self._larger_than_memory(rejected) from None
+                one.producer.poll(WAIT_S)
+                if self._clock() > deadline:
+                    raise self._away() from None
+            except KafkaException as error:
+                raise self._failure(error.args[0], (rejected.topic, rejected.partition), rejected.offset) from None
+            else:
+                return
+
+    def _wait(self, done: Callable[[], bool], *, flush: bool = False) -> None:
+        """Until so, or until nothing is on its way. flush: what waits for company is sent now."""
+        deadline = self._clock() + self._limit_s
+        while self._taken is not None and self._on_way.total() and not done():
+            if flush:
+                self._taken.producer.flush(WAIT_S)
+            else:
+                self._taken.producer.poll(WAIT_S)
+            if self._clock() > deadline:
+                raise self._away()
+
+    def _on_delivery(self, offset: int, key: PartitionKey, size: int, error: KafkaError | None, _: Message) -> None:
+        """In whichever call polls the producer."""
+        self._on_way[key] -= 1
+        self._bytes -= size
+        if error is not None and key not in self._failed:
+            self._failed[key] = self._failure(error, key, offset)
+
+    def _raise_failed(self, key: PartitionKey) -> None:
+        if key in self._failed:
+            raise self._failed[key]
+
+    def _failure(self, error: KafkaError, key: PartitionKey, offset: int) -> KafkaFailed:
+        topic, partition = key
+        what = (
+            f"Dead-letter topic {self._settings.topic}, for topic {topic}, topic-partition {partition}, offset {offset}"
+        )
+        if cure := _CURES.get(error.code()):
+            return KafkaRefused(f"{what}: {error.str().rstrip('.')}. {cure}, then start again. {_NOTHING_COMMITTED}.")
+        return client_errors.failure(error, what, why=self._why, away=_NOTHING_COMMITTED)
+
+    def _larger_than_memory(self, rejected: Rejected) -> KafkaRefused:
+        return KafkaRefused(
+            f"Dead-letter topic {self._settings.topic}: the record of topic {rejected.topic}, topic-partition "
+            f"{rejected.partition}, offset {rejected.offset} is larger than [producer.override.{MEMORY}]; raise it. "
+            f"{_NOTHING_COMMITTED}."
+        )
+
+    def _away(self) -> BrokerAway:
+        return BrokerAway(
+            f"Dead-letter topic {self._settings.topic}: no acknowledgement within {self._limit_s:.0f} s. {self._why}"
+        )
+
+    @property
+    def _why(self) -> str:
+        """Why brokers cannot be reached, if the client says so."""
+        return "" if self._taken is None else self._taken.client_log.cause()[0]

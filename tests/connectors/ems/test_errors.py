@@ -1,0 +1,149 @@
+"""Connector files: what becomes of records without a row, and of the clients of the dead-letter topic."""
+
+from dataclasses import replace
+
+import pytest
+
+from parquet_sink.connectors.worker_file import load_worker
+from parquet_sink.kafka.settings import DeadLetterSettings
+from parquet_sink.pipeline.settings import ErrorSettings
+from tests.connectors.ems.connector_files import CANARY, MACHINE, WORKER, E, load_file, settings_of
+
+NAME = "errors.deadletterqueue.topic.name"
+SERVERS = {"bootstrap.servers": "localhost:9092"}
+ALL = "errors.tolerance"
+
+
+@pytest.mark.parametrize(
+    ("keys", "passed_over"),
+    [
+        ({}, (False, False)),
+        ({ALL: "none"}, (False, False)),
+        ({ALL: "all"}, (True, False)),
+        ({f"{E}error.policy": "RETRY"}, (False, False)),
+        ({f"{E}error.policy": "continue"}, (True, True)),
+        ({f"{E}error.policy.continue.on.invalid.input": "true"}, (True, False)),
+        ({ALL: "none", f"{E}error.policy": "CONTINUE"}, (True, True)),
+    ],
+)
+def test_what_is_passed_over(keys: dict[str, str], passed_over: tuple[bool, bool]) -> None:
+    """Records without a row by any of three keys; refused files by one."""
+    loaded = load_file(keys)
+    assert loaded.warnings == ()
+    errors = loaded.require().errors
+    assert (errors.invalid_records, errors.refused_files) == passed_over
+
+
+def test_without_any_key_an_error_stops_the_connector() -> None:
+    """As in Kafka Connect."""
+    assert settings_of().errors == ErrorSettings()
+
+
+def test_the_dead_letter_topic_is_as_in_kafka_connect() -> None:
+    """Defaults, and what is set."""
+    assert settings_of({NAME: "dlq", ALL: "all"}).errors.dead_letters == DeadLetterSettings(
+        "dlq", 3, False, SERVERS, SERVERS
+    )
+    keys = {
+        NAME: "dlq",
+        ALL: "all",
+        "errors.deadletterqueue.topic.replication.factor": "-1",
+        "errors.deadletterqueue.context.headers.enable": "true",
+        "errors.log.enable": "true",
+        "errors.log.include.messages": "true",
+    }
+    found = settings_of(keys).errors
+    assert found.dead_letters == DeadLetterSettings("dlq", -1, True, SERVERS, SERVERS)
+    assert (found.log, found.log_content) == (True, True)
+    assert not settings_of({"errors.log.include.messages": "true"}).errors.log_content
+
+
+def test_its_clients_sign_in_as_the_consumer_does_unless_told_otherwise() -> None:
+    """The connector's keys win over the worker's, and those over the consumer's."""
+    worker = load_worker(
+        {
+            "bootstrap.servers": "a:1",
+            "consumer.security.protocol": "SASL_SSL",
+            "consumer.sasl.jaas.config": f"module {CANARY};",
+            "consumer.fetch.max.bytes": "1000",
+            "producer.compression.type": "gzip",
+            "producer.sasl.mechanism": "PLAIN",
+            "admin.request.timeout.ms": "5000",
+        },
+        source="w",
+        machine=MACHINE,
+    )
+    assert (worker.problems, worker.warnings) == ((), ())
+    keys = {
+        NAME: "dlq",
+        ALL: "all",
+        "producer.override.compression.type": "zstd",
+        "producer.override.bootstrap.servers": "b:2",
+        "admin.override.security.protocol": "PLAINTEXT",
+    }
+    found = load_file(keys, worker.require())
+    assert found.warnings == ()
+    letters = found.require().errors.dead_letters
+    assert letters is not None
+    assert {name: str(value) for name, value in letters.producer.items() if "jaas" not in name} == {
+        "bootstrap.servers": "b:2",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "compression.type": "zstd",
+    }
+    assert {name: str(value) for name, value in letters.admin.items() if "jaas" not in name} == {
+        "bootstrap.servers": "a:1",
+        "security.protocol": "PLAINTEXT",
+        "request.timeout.ms": "5000",
+    }
+    assert CANARY not in repr(letters)
+
+
+def test_what_is_fixed_of_its_producer_is_told() -> None:
+    """An acknowledgement of one broker would lose dead letters with it."""
+    keys = {NAME: "dlq", ALL: "all", "producer.override.acks": "1", "producer.override.enable.idempotence": "false"}
+    assert load_file(keys).warnings == (
+        (
+            "Warning [producer.override.acks]. It has no effect here: a dead letter counts once all in-sync replicas "
+            "have it."
+        ),
+        (
+            "Warning [producer.override.enable.idempotence]. It has no effect here: what the client sends again is not "
+            "twice in the topic."
+        ),
+    )
+    assert load_file({NAME: "dlq", ALL: "all", "producer.override.acks": "all"}).warnings == ()
+
+
+def test_a_dead_letter_topic_that_the_pattern_matches_is_refused() -> None:
+    """The connector would read its own dead letters, for ever."""
+    keys = {"topics": None, "topics.regex": "orders.*", NAME: "orders-dlq"}
+    assert load_file({**keys, ALL: "all"}).problems == (
+        (
+            f'Invalid [{NAME}]. "orders-dlq" is one of the connector\'s own topics (topics.regex matches it), so it '
+            "would read its dead letters; name another."
+        ),
+    )
+    assert load_file({**keys, NAME: "dlq-orders", ALL: "all"}).problems == ()
+
+
+def test_a_dead_letter_topic_that_is_of_little_use_is_told() -> None:
+    """The connector stops at the first record there, which few want who name a topic."""
+    (warning,) = load_file({NAME: "dlq"}).warnings
+    assert warning == (
+        f"Warning [{NAME}]. With errors.tolerance=none the connector stops at the first record there; set all to go on."
+    )
+    assert load_file({NAME: "dlq", f"{E}error.policy": "CONTINUE"}).warnings == ()
+
+
+def test_the_workers_policy_on_overrides_holds_for_all_clients() -> None:
+    """As in Kafka Connect."""
+    worker = replace(WORKER, override_policy="None")
+    found = load_file({NAME: "dlq", ALL: "all", "producer.override.linger.ms": "5"}, worker)
+    assert [problem.split("]")[0] for problem in found.problems] == ["Invalid [producer.override.linger.ms"]
+
+
+def test_files_depend_on_whether_records_are_passed_over() -> None:
+    """A range that was interrupted is not repeated under the other setting: its files would be others."""
+    assert settings_of().fingerprint != settings_of({ALL: "all"}).fingerprint
+    assert settings_of({ALL: "all"}).fingerprint == settings_of({ALL: "all", NAME: "dlq"}).fingerprint
