@@ -18,7 +18,7 @@ from parquet_sink.transform.fields.origin import Origins
 from parquet_sink.transform.records import DecodedRecords
 from parquet_sink.transform.sql import fields
 from parquet_sink.transform.sql.judge import KEY, Input, Names
-from parquet_sink.transform.sql.types import MILLISECONDS, type_of
+from parquet_sink.transform.sql.types import MILLISECONDS, fitted, type_of
 
 Reasons = dict[int, str]
 """By row of a piece, why a query cannot be asked of its record."""
@@ -125,8 +125,9 @@ class Columns:
         try:
             found = fields.of_tree(tree, names)
             if found is not None and found != {}:
-                kinds[row] = self.types.number(type_of(found, self._names))
-                values[row] = found
+                arrow = type_of(found, self._names)
+                values[row] = fitted(found, arrow)
+                kinds[row] = self.types.number(arrow)
         except InvalidValue as error:
             self.bad[row] = _about(names, error)
 

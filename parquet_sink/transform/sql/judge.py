@@ -10,7 +10,16 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from parquet_sink.convert.invalid import show
-from parquet_sink.transform.sql.functions import CLOCK, FUNCTIONS, OPERATORS, TYPES, UNNEST
+from parquet_sink.transform.sql.functions import (
+    CLOCK,
+    FUNCTIONS,
+    LENGTHS,
+    LONGEST,
+    OPERATORS,
+    TEMPLATES,
+    TYPES,
+    UNNEST,
+)
 
 Node = dict[str, Any]
 Names = tuple[str, ...]
@@ -352,6 +361,7 @@ class _Judge:
                 raise QueryError(f"function {show((name,))} {_KINDS['aggregate']}", _place(node))
         if name not in FUNCTIONS:
             raise QueryError(f"function {show((name,))} {_KINDS.get(self._kind_of(name), _OTHER)}", _place(node))
+        _check_length(name, node)
         if name == UNNEST:
             self._unnests = True
             if len(node["arguments"]) != 1 or node["arguments"][0].get("name"):
@@ -395,6 +405,16 @@ def _check_type(node: Node) -> None:
     _check_parts(node, _PARTS["TYPE"] | _EVERYWHERE)
     for child in node.get("children", []):
         _check_type(child)
+
+
+def _check_length(name: str, node: Node) -> None:
+    """No record's field decides how much memory its row takes."""
+    literals = [one["expression"].get("literal", {}) for one in node["arguments"]]
+    at = LENGTHS.get(name, len(literals))
+    if at < len(literals) and not (literals[at].get("kind") == "INTEGER" and int(literals[at]["text"]) <= LONGEST):
+        raise QueryError(f"{name} takes a number of at most {LONGEST:,} for the length, no field", _place(node))
+    if name in TEMPLATES and literals and literals[0].get("kind") != "STRING":
+        raise QueryError(f"{name} takes a text for what it fills, no field", _place(node))
 
 
 def _parameters(node: Node) -> frozenset[str]:

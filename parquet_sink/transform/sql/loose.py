@@ -21,7 +21,7 @@ from parquet_sink.transform.sql.judge import Item, Kept, Names, Star
 from parquet_sink.transform.sql.judge import Worked as Result
 from parquet_sink.transform.sql.query import Query
 from parquet_sink.transform.sql.typed import two
-from parquet_sink.transform.sql.types import is_plain, type_of
+from parquet_sink.transform.sql.types import fitted, is_plain, type_of
 
 Loose = Trees | Inferred
 
@@ -218,7 +218,7 @@ def _from_trees(
     cells = [_Cell(index) for index in range(len(query.computed))]
     for at, row in enumerate(worked.rows.tolist()):
         try:
-            tree = _tree(query, _source(piece, row), cells)
+            tree = {name: _fitted(value) for name, value in _tree(query, _source(piece, row), cells).items()}
             key = (*tree, *map(_kind, tree.values()))
         except InvalidValue as error:
             failed[row] = str(error)
@@ -226,6 +226,10 @@ def _from_trees(
         groups.setdefault(key, []).append((at, tree))
     for found in groups.values():
         yield _of_one_schema(piece, worked, found)
+
+
+def _fitted(value: object) -> object:
+    return fitted(value, type_of(value)) if isinstance(value, list | dict) else value
 
 
 def _kind(value: object) -> object:

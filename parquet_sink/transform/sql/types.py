@@ -132,6 +132,22 @@ def type_of(value: object, names: frozenset[str] = frozenset()) -> pa.DataType:
     return found
 
 
+def fitted(value: Any, arrow: pa.DataType) -> Any:
+    """A value for the type that `type_of` gave: whole numbers among fractions are fractions.
+
+    Raises InvalidValue for one that a fraction cannot hold.
+    """
+    if isinstance(value, list):
+        return [fitted(one, arrow.value_type) for one in value]
+    if isinstance(value, dict):
+        return {name: fitted(below, arrow.field(name).type) for name, below in value.items()}
+    if type(value) is int and pa.types.is_floating(arrow):
+        if int(float(value)) != value:
+            raise InvalidValue("a list of fractions and a whole number beyond 2**53 cannot be used in a query")
+        return float(value)
+    return value
+
+
 _TYPES: Final[dict[type, pa.DataType]] = {
     type(None): pa.null(),
     bool: pa.bool_(),

@@ -53,7 +53,7 @@ VALUES = st.lists(st.one_of(*[RECORDS] * 9, st.none()), min_size=1, max_size=30)
 
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("shape", [FLAT, ShapeSettings(embed_metadata=False, flatten=False)], ids=["flat", "nested"])
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(values=VALUES, data=st.data())
 def test_cuts(query: str, shape: ShapeSettings, values: list[object], data: st.DataObject) -> None:
     """Rows, the types of their columns and what is rejected are the same for any cut, one record a batch included."""
