@@ -35,7 +35,7 @@ def batch(values: Sequence[object], first: int = 0, keys: Sequence[bytes | None]
 
 
 class Asked:
-    """What became of records. rows: by offset; types: of the columns that a row's run had; rejected: by offset."""
+    """What became of records. rows: by offset, without nulls; types: of the columns of these; rejected: by offset."""
 
     def __init__(
         self,
@@ -69,10 +69,17 @@ class Asked:
         self.records += run.records
         types = {field.name: str(field.type) for field in run.rows.schema}
         for offset, row in zip(run.offsets.to_pylist(), run.rows.to_pylist(), strict=True):
-            self.rows.append((offset, {name: value for name, value in row.items() if value is not None}))
-            self.types.append(types)
+            self.rows.append((offset, {name: _there(value) for name, value in row.items() if value is not None}))
+            self.types.append({name: types[name] for name, value in row.items() if value is not None})
 
     @property
     def plain(self) -> list[dict[str, object]]:
         """The rows, without what is null."""
         return [row for _, row in self.rows]
+
+
+def _there(value: object) -> object:
+    """A value without the nulls of objects, which a field that only later records have leaves in nested columns."""
+    if isinstance(value, dict):
+        return {name: _there(below) for name, below in value.items() if below is not None}
+    return value
