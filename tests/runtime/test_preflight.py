@@ -195,7 +195,7 @@ def test_parking_in_the_systems_temporary_folder_is_warned_about(tmp_path: Path)
 
 
 def test_settings_of_the_dead_letter_clients_are_told_before_the_start(tmp_path: Path) -> None:
-    """Under the key that has them: a connector's own, or the worker's; without a dead-letter topic they do not matter."""
+    """Under the key that has them, a connector's or the worker's; they do not matter without a dead-letter topic."""
     own = {"producer.override.linger.ms": "soon", "admin.override.security.protocol": "TLS"}
     dead = {"errors.deadletterqueue.topic.name": "dlq", "errors.tolerance": "all"}
     found = inspected(tmp_path, {**own, **dead}, {**WORKER, "producer.compression.type": "best"})

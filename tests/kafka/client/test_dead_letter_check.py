@@ -1,4 +1,4 @@
-"""What the clients of the dead-letter topic would refuse is told before the start, by the names that operators wrote."""
+"""What the clients of the dead-letter topic would refuse is told before the start, by Java's names."""
 
 import pytest
 
@@ -7,6 +7,7 @@ from parquet_sink.kafka.client.dead_letter_check import problems
 from parquet_sink.kafka.client.producer_options import producer_options
 from parquet_sink.kafka.settings import DeadLetterSettings
 
+JAAS = Secret('module username="u" password="canary";')
 SERVERS = {"bootstrap.servers": "localhost:9092"}
 
 
@@ -62,6 +63,8 @@ def test_a_wrong_setting_is_told(producer: dict[str, str | Secret], name: str, w
 
 def test_the_admin_client_is_judged_too() -> None:
     """By itself; a secret is never shown."""
-    ((client, name, reason),) = problems(of(None, {"sasl.password": Secret("canary"), "sasl.mechanism": "X"}))
+    ((client, name, reason),) = problems(
+        of(None, {"sasl.jaas.config": JAAS, "sasl.mechanism": "X", "security.protocol": "SASL_SSL"})
+    )
     assert (client, name) == ("admin", "sasl.mechanism")
     assert "canary" not in reason
