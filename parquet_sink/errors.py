@@ -12,6 +12,7 @@
         │   ├── UploadExhausted  the target could not be reached, or did not answer, within the retry budget
         │   └── UploadPostponed  not accepted yet: the driver plans the next attempt
         ├── OffsetsLost          Kafka deleted records before they were read
+        ├── TopicUnusable        the settings have no place for a topic that was found: correct them
         ├── AnotherInstance      the same connector runs elsewhere
         ├── KafkaFailed          the broker refused or stayed away
         │   ├── BrokerAway       no answer in time; it may come back
@@ -150,6 +151,10 @@ class OffsetsLost(ConnectorError):
     """Retention deleted offsets that were not read yet."""
 
     reaction = Reaction(delivers_before=True)
+
+
+class TopicUnusable(ConnectorError):
+    """A topic was found whose files cannot go anywhere by the connector's settings; the message names key and cure."""
 
 
 class AnotherInstance(ConnectorError):

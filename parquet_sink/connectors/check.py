@@ -111,5 +111,13 @@ def _section(source: str, good: str, problems: Sequence[str], warnings: Sequence
 
 def _summary(settings: SinkSettings) -> str:
     kafka = settings.kafka
-    topics = ", ".join(kafka.topics) or f"topics matching {kafka.topics_regex}"
-    return f"OK (connector {settings.name}: {topics} -> table {settings.target.target_table})"
+    table = settings.target.target_table
+    if not settings.tables.rules:
+        topics = ", ".join(kafka.topics) or f"topics matching {kafka.topics_regex}"
+        return f"OK (connector {settings.name}: {topics} -> table {table})"
+    if kafka.topics:
+        ways = ", ".join(f"{topic} -> table {settings.table_of(topic)}" for topic in kafka.topics)
+    else:
+        rules = ", ".join(f"{rule.pattern} -> table {rule.table}" for rule in settings.tables.rules)
+        ways = f"topics matching {kafka.topics_regex}: {rules}, all others -> table {table}"
+    return f"OK (connector {settings.name}: {ways})"
