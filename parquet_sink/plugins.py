@@ -41,6 +41,7 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
         **_sides("InsertField", "fields.insert_field:InsertField"),
         **_sides("MaskField", "fields.mask_field:MaskField"),
         **_sides("ReplaceField", "fields.replace_field:ReplaceField"),
+        **_sides("TimestampConverter", "fields.timestamp_converter:TimestampConverter"),
     },
     PREDICATES: {},
     CONVERTERS: {},
