@@ -59,6 +59,8 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
         **_whole("ValueToKey", "value_to_key"),
         "parquet_sink.HeaderToValue": f"{_TRANSFORM}.whole.header_to_value:HeaderToValue",
         "parquet_sink.KeyToValue": f"{_TRANSFORM}.whole.key_to_value:KeyToValue",
+        "parquet_sink.Sql": f"{_TRANSFORM}.sql.transform:Sql",
+        "sql": f"{_TRANSFORM}.sql.transform:Sql",
     },
     PREDICATES: {
         f"{_CONNECT}.predicates.{name}": f"{_TRANSFORM}.whole.predicates:{name}"
