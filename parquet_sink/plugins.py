@@ -42,9 +42,11 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
     },
     TRANSFORMS: {
         **_sides("Cast", "fields.cast:Cast"),
+        **_sides("Flatten", "fields.flatten:Flatten"),
         **_sides("InsertField", "fields.insert_field:InsertField"),
         **_sides("MaskField", "fields.mask_field:MaskField"),
         **_sides("ReplaceField", "fields.replace_field:ReplaceField"),
+        **_sides("TimestampConverter", "fields.timestamp_converter:TimestampConverter"),
         **_sides("ExtractField", "whole.extract_field:ExtractField"),
         **_sides("HoistField", "whole.hoist_field:HoistField"),
         **_sides("HeaderFrom", "whole.header_from:HeaderFrom"),
