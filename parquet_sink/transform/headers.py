@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime, time
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,7 +18,15 @@ HeaderValue: TypeAlias = pa.Scalar | dict[str, object] | list[object]
 NULL: Final = pa.scalar(None, pa.null())
 
 _LISTS: Final = pa.list_(pa.struct([pa.field("name", pa.string()), pa.field("at", pa.int64())]))
-_PLAIN: Final = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+_PLAIN: Final = {
+    str: pa.string(),
+    int: pa.int64(),
+    float: pa.float64(),
+    bool: pa.bool_(),
+    date: pa.date32(),
+    time: pa.time32("ms"),
+    datetime: pa.timestamp("ms", "UTC"),
+}
 
 
 class Header(NamedTuple):
