@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,15 +17,7 @@ HeaderValue: TypeAlias = pa.Scalar | dict[str, object] | list[object]
 NULL: Final = pa.scalar(None, pa.null())
 
 _LISTS: Final = pa.list_(pa.struct([pa.field("name", pa.string()), pa.field("at", pa.int64())]))
-_PLAIN: Final = {
-    str: pa.string(),
-    int: pa.int64(),
-    float: pa.float64(),
-    bool: pa.bool_(),
-    date: pa.date32(),
-    time: pa.time32("ms"),
-    datetime: pa.timestamp("ms", "UTC"),
-}
+_PLAIN: Final = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 
 
 class Header(NamedTuple):
@@ -187,7 +178,12 @@ def of_tree(tree: object) -> HeaderValue:
     """A value without a schema as that of a header."""
     if tree is None:
         return NULL
-    return tree if isinstance(tree, dict | list) else pa.scalar(tree, _PLAIN.get(type(tree)))
+    if isinstance(tree, dict | list):
+        return tree
+    found = pa.scalar(tree, _PLAIN.get(type(tree)))
+    if pa.types.is_timestamp(found.type):  # transforms make dates and times of numbers and texts
+        return found.cast(pa.timestamp("ms", "UTC"))
+    return found.cast(pa.time32("ms")) if pa.types.is_time(found.type) else found
 
 
 def _fields() -> list[pa.Field]:
