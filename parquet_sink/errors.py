@@ -8,7 +8,6 @@
         ├── InvalidRecord        fix the file or the producer, or skip the offset by resetting the group
         ├── UploadError
         │   ├── UploadRefused    the target said no: fix the cause, start again
-        │   │   └── FileRefused  it said no for what is in the file: another file may be accepted
         │   ├── UploadExhausted  the target could not be reached, or did not answer, within the retry budget
         │   └── UploadPostponed  not accepted yet: the driver plans the next attempt
         ├── OffsetsLost          Kafka deleted records before they were read
@@ -114,16 +113,15 @@ class UploadError(ConnectorError):
 
 
 class UploadRefused(UploadError):
-    """The target answered that it will not take the file, and would answer so again."""
+    """The target answered that it will not take the file, and would answer so again.
 
+    of_file: what it said, where it said so for what is in the file, so that another one may be accepted; else None.
+    """
 
-class FileRefused(UploadRefused):
-    """The target will not take this file for what is in it. reason: what it said, for the file's records."""
-
-    def __init__(self, message: str, status: int | None, reason: str) -> None:
+    def __init__(self, message: str, status: int | None = None, of_file: str | None = None) -> None:
         super().__init__(message, status)
-        self.args = (message, status, reason)
-        self.reason = reason
+        self.args = (message, status, of_file)
+        self.of_file = of_file
 
 
 class UploadExhausted(UploadError):

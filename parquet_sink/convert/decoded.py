@@ -61,10 +61,14 @@ class Typed:
 
 @dataclass(frozen=True)
 class Trees:
-    """Records without a schema. positions: as in `Typed`; trees: one for each, non-empty."""
+    """Records without a schema. positions: as in `Typed`; trees: one for each.
+
+    Each is a non-empty `Tree`; where any tree was asked for (`Reading.any_tree`) and after transforms it may be any
+    value that can stand in one, but null.
+    """
 
     positions: pa.Int64Array
-    trees: Sequence[Tree]
+    trees: Sequence[object]
 
 
 @dataclass(frozen=True)
@@ -106,13 +110,15 @@ class Decoder(Protocol):
 class Reading:
     """What is made of records without a schema, as far as it decides how they may be read.
 
-    as_trees: each is needed as a tree. anything: values that are no object are given, too, as text. discard_lists:
+    as_trees: each is needed as a tree. anything: values that are no object are given, too, as text. any_tree: they are
+    given as trees, and so is an empty object, because transforms may make a record of them. discard_lists:
     lists are left out of `Inferred.rows`; else they stand there as JSON text. rewrite: what is done to a record before
     its lists become text. ignore_case: names that differ in case alone become one.
     """
 
     as_trees: bool = False
     anything: bool = False
+    any_tree: bool = False
     discard_lists: bool = False
     rewrite: Callable[[Tree], Tree] | None = None
     ignore_case: bool = False

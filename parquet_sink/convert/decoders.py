@@ -65,6 +65,10 @@ def _made(settings: ConverterSettings) -> Decoder:
         from parquet_sink.convert import xml
 
         return xml.decoder()
+    if settings.kind == "simple_header":
+        from parquet_sink.convert.connect_values import decoder as connect_values
+
+        return connect_values.decoder()
     from parquet_sink.convert import plain
 
     return plain.decoder(settings)

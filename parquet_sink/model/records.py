@@ -22,14 +22,27 @@ class RecordParts:
     """What of a record is read beside its offset, timestamp and value. `a | b`: what either asks for.
 
     keys, headers: of all records. single: of single records, by `RecordBatch.source`, which costs those alone.
+    header_values: names of the headers whose values a transform or predicate looks at decoded, where it asks for
+    headers; None: of all. For names alone it is empty.
     """
 
     keys: bool = False
     headers: bool = False
     single: bool = False
+    header_values: frozenset[str] | None = None
 
     def __or__(self, other: "RecordParts") -> "RecordParts":
-        return RecordParts(self.keys or other.keys, self.headers or other.headers, self.single or other.single)
+        return RecordParts(
+            self.keys or other.keys,
+            self.headers or other.headers,
+            self.single or other.single,
+            self._with_values_of(other),
+        )
+
+    def _with_values_of(self, other: "RecordParts") -> frozenset[str] | None:
+        asked = [one.header_values for one in (self, other) if one.headers]
+        named = [names for names in asked if names is not None]
+        return frozenset().union(*named) if asked and len(named) == len(asked) else None
 
 
 VALUES_ONLY: Final = RecordParts()

@@ -13,16 +13,17 @@ columns, metadata, keys).
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import cast
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.decoded import Inferred, Piece, Tree, Trees, Typed
 from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.json.doubts import either
 from parquet_sink.convert.reinterpret import reinterpreted
-from parquet_sink.shape import explode, json_text
+from parquet_sink.shape import explode, json_text, plain_trees
 from parquet_sink.shape.chunks import Chunks
 from parquet_sink.shape.column_batch import ColumnBatch, InferredBatch, TreeBatch
 from parquet_sink.shape.flatten import columns, inferred
@@ -94,14 +95,12 @@ class PieceShaper:
             return [_nothing(dict.fromkeys(piece.positions.to_pylist(), str(error)))]
 
     def _trees(self, piece: Trees) -> Sequence[ColumnBatch | TreeBatch]:
-        found: list[Sequence[Tree]] = []
+        found: list[Sequence[object]] = []
         positions: list[int] = []
         invalid: dict[int, str] = {}
         for position, tree in zip(piece.positions.to_pylist(), piece.trees, strict=True):
             try:
-                exploded = self._tree_exploded(tree)
-                wrapper = None if exploded and exploded[0] is tree else next(iter(tree))
-                trees = self._trees_obfuscated([self._tree_named(each) for each in exploded], wrapper)
+                trees = self._elements(tree)
             except InvalidValue as error:
                 invalid[position] = str(error)
                 continue
@@ -109,8 +108,18 @@ class PieceShaper:
                 positions.append(position)
                 found.append(trees)
         if self._chunks is None:
-            return [TreeBatch(positions, found, invalid)]
+            return [TreeBatch(positions, cast("list[Sequence[Tree]]", found), invalid)]
         return [_texts(self._chunks, positions, found, invalid)]
+
+    def _elements(self, tree: object) -> Sequence[object]:
+        """Steps 2 to 4 for a record without a schema; chunks take what has no fields as it is. Raises InvalidValue."""
+        if not (isinstance(tree, dict) and tree):
+            if self._chunks is None:
+                raise plain_trees.no_fields(tree)
+            return (tree,)
+        exploded = self._tree_exploded(tree)
+        wrapper = None if exploded and exploded[0] is tree else next(iter(tree))
+        return self._trees_obfuscated([self._tree_named(each) for each in exploded], wrapper)
 
     def _inferred(self, piece: Inferred) -> InferredBatch:
         found = self._inferred_columns(piece)
@@ -118,7 +127,8 @@ class PieceShaper:
             found = inferred.InferredColumns({}, pa.repeat(_TRUE, len(piece.positions)))
         fields = tuple(pa.field(name, array.type) for name, array in found.arrays.items())
         batch = ColumnBatch(piece.positions, fields, tuple(found.arrays.values()))
-        return InferredBatch(batch, found.alone, lambda row: (self.rewrite(piece.tree(row)),))
+        alone = either(found.alone, plain_trees.without_values(piece.rows)) if self._transformed else found.alone
+        return InferredBatch(batch, alone, lambda row: (self.rewrite(plain_trees.with_fields(piece.tree(row))),))
 
     def _inferred_columns(self, piece: Inferred) -> inferred.InferredColumns | None:
         """Steps 2, 4 and 5 for all records at once, None when each must be judged by itself."""
@@ -206,9 +216,9 @@ class PieceShaper:
         return columns.nested(arrow, self._reserved)
 
 
-def _texts(chunks: Chunks, positions: list[int], trees: list[Sequence[Tree]], invalid: dict[int, str]) -> ColumnBatch:
-    """Records without a schema as JSON text, in chunks."""
-    texts = pa.array([orjson.dumps(tree) for found in trees for tree in found], pa.binary()).cast(pa.string())
+def _texts(chunks: Chunks, positions: list[int], trees: list[Sequence[object]], invalid: dict[int, str]) -> ColumnBatch:
+    """Records without a schema as JSON text, in chunks; text itself as it is."""
+    texts = plain_trees.texts(tree for found in trees for tree in found)
     each = [position for position, found in zip(positions, trees, strict=True) for _ in found]
     batch = _chunked(chunks, pa.array(each, pa.int64()), texts)
     return _without_invalid(batch, {**invalid, **batch.invalid})

@@ -127,6 +127,7 @@ class Shaper:
         return Reading(
             as_trees=settings.chunks is not None or settings.explode,
             anything=settings.chunks is not None,
+            any_tree=self._transforms is not None,
             discard_lists=settings.discard_collections,
             rewrite=pieces.rewrite if pieces.rewrites_lists and self._transforms is None else None,
             ignore_case=settings.lowercase,

@@ -9,7 +9,6 @@ from typing import Final
 
 from parquet_sink.errors import (
     ConnectorError,
-    FileRefused,
     UploadError,
     UploadExhausted,
     UploadPostponed,
@@ -60,8 +59,7 @@ class Deliverer:
 
         earlier: attempts at this file before this task. superseded: whether another attempt at the range has begun;
         then no further attempt and no further wait is. Raises UploadPostponed when the next attempt is the driver's to
-        plan; UploadRefused (FileRefused where another file may be accepted) or UploadExhausted; StorageFailed when the
-        file cannot be read. After these the file stays.
+        plan; UploadRefused or UploadExhausted; StorageFailed when the file cannot be read. After these the file stays.
         """
         started = self._monotonic()
         sent = send_with_retries(
@@ -137,9 +135,10 @@ def _error(file: FinishedFile, sent: Sent, *, superseded: bool) -> UploadError:
     )
     if sent.wait_s is not None:
         return UploadPostponed(message, outcome.status, Again(sent.tries, sent.wait_s))
-    if outcome.verdict is Verdict.REFUSED and outcome.of_file:
-        return FileRefused(message, outcome.status, f"the target refused file {file.name}: {outcome.cause}")
-    return (UploadRefused if outcome.verdict is Verdict.REFUSED else UploadExhausted)(message, outcome.status)
+    if outcome.verdict is Verdict.REFUSED:
+        of_file = f"the target refused file {file.name}: {outcome.cause}" if outcome.of_file else None
+        return UploadRefused(message, outcome.status, of_file)
+    return UploadExhausted(message, outcome.status)
 
 
 def _log_wait(connector: str, file: FinishedFile, outcome: Outcome, wait: float) -> None:

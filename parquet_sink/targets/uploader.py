@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
-from parquet_sink.errors import ConnectorError, FileRefused, UploadPostponed
+from parquet_sink.errors import ConnectorError, UploadPostponed, UploadRefused
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.cleanup import remove_unsent
 from parquet_sink.model.ranges import NO_TRIES, Tries
@@ -115,17 +115,17 @@ class OrderedUploader:
         try:
             return self._deliverer.deliver(upload.file, upload.earlier, upload.superseded)
         except ConnectorError as error:
-            if self._passes_over and isinstance(error, FileRefused):
+            if self._passes_over and isinstance(error, UploadRefused) and error.of_file is not None:
                 return self._passed_over(upload.file, error)
             self._fail(queue)
             if isinstance(error, UploadPostponed):
                 remove_unsent(upload.file.path)  # the next attempt makes it again
             return self._deliverer.failed(upload.file, error)
 
-    def _passed_over(self, file: FinishedFile, error: FileRefused) -> Receipt:
+    def _passed_over(self, file: FinishedFile, error: UploadRefused) -> Receipt:
         receipt = self._deliverer.failed(file, error)
         remove_unsent(file.path)
-        return replace(receipt, failure=None, passed_over=error.reason, next_offset=file.last_offset + 1)
+        return replace(receipt, failure=None, passed_over=error.of_file, next_offset=file.last_offset + 1)
 
     def _record(self, receipt: Receipt) -> None:
         with self._changed:

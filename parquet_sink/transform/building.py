@@ -12,7 +12,7 @@ from parquet_sink.config.providers import Resolved
 from parquet_sink.config.report import Report, printable
 from parquet_sink.config.secret import STARS, Secret
 from parquet_sink.config.values import Values, read
-from parquet_sink.convert.decoders import key_decoder_for
+from parquet_sink.convert.decoders import decoder_for, key_decoder_for
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import ConnectorError, RetryLater, TransformFailed
 from parquet_sink.plugins import PluginUnusable
@@ -27,23 +27,30 @@ MOST_CHAINS: Final = 16
 _BYTES: Final = ConverterSettings("bytes")
 """How keys are read where no converter is set for them."""
 
-_Key = tuple[int, tuple[StepSettings, ...], ConverterSettings]
+_SIMPLE: Final = ConverterSettings("simple_header")
+
+_Key = tuple[int, tuple[StepSettings, ...], ConverterSettings, ConverterSettings]
 _chains: LruCache[_Key, TransformChain] = LruCache(MOST_CHAINS)
 _lock = threading.Lock()
 
 
-def chain_for(steps: tuple[StepSettings, ...], key: ConverterSettings | None) -> TransformChain | None:
-    """The process's chain for these settings; None for no steps. key: of the key converter, None where none is set.
+def chain_for(
+    steps: tuple[StepSettings, ...], key: ConverterSettings | None, header: ConverterSettings = _SIMPLE
+) -> TransformChain | None:
+    """The process's chain for these settings; None for no steps.
+
+    key: of the key converter, None where none is set. header: of the header converter.
 
     Raises TransformFailed when a class that the driver found is not here, or fails.
     """
     if not steps:
         return None
-    at = (os.getpid(), steps, key or _BYTES)
+    at = (os.getpid(), steps, key or _BYTES, header)
     with _lock:
         found = _chains.get(at)
         if found is None:
-            found = TransformChain([_step(one) for one in steps], key_decoder_for(key))
+            made = [_step(one) for one in steps]
+            found = TransformChain(made, key_decoder_for(key), decoder_for(header))
             _chains.put(at, found)
         return found
 

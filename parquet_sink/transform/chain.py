@@ -7,10 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.convert.decoded import Decoder, Piece
+from parquet_sink.convert.connect_values import decoder as connect_values
+from parquet_sink.convert.decoded import Decoder, LearningDecoder, Piece, Reading
 from parquet_sink.convert.invalid import of_key
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
 from parquet_sink.model.rejected import Stage
+from parquet_sink.transform import headers as record_headers
 from parquet_sink.transform.protocol import Predicate, Transform
 from parquet_sink.transform.records import DecodedRecords, merged
 
@@ -46,10 +48,17 @@ class Step:
 
 
 class TransformChain:
-    """Steps in the order of the configuration. key_decoder: of the key converter; used where keys are asked for."""
+    """Steps in the order of the configuration.
 
-    def __init__(self, steps: Sequence[Step], key_decoder: Decoder | None = None) -> None:
-        self._steps, self._key_decoder = tuple(steps), key_decoder
+    key_decoder, header_decoder: of these converters; used where keys, or values of headers, are asked for.
+    """
+
+    def __init__(
+        self, steps: Sequence[Step], key_decoder: Decoder | None = None, header_decoder: Decoder | None = None
+    ) -> None:
+        self._steps = tuple(steps)
+        self._key_decoder = None if key_decoder is None else _of_trees(key_decoder)
+        self._header_decoder = connect_values.decoder() if header_decoder is None else _of_trees(header_decoder)
         self.needs = VALUES_ONLY
         for step in self._steps:
             self.needs |= step.needs
@@ -80,14 +89,24 @@ class TransformChain:
         )
         return self._with_headers(records) if self.needs.headers else records
 
-    @staticmethod
-    def _with_headers(records: DecodedRecords) -> DecodedRecords:
-        headers = records.batch.headers
-        if headers is None or not headers.null_count:
-            return replace(records, headers=headers)
-        unreadable = set(pc.indices_nonzero(headers.is_null()).to_pylist()) - records.rejected.keys()
-        records = replace(records, headers=pc.fill_null(headers, pa.scalar([], headers.type)))
-        return records.reject(dict.fromkeys(unreadable, _UNREADABLE), Stage.HEADER_CONVERTER)
+    def _with_headers(self, records: DecodedRecords) -> DecodedRecords:
+        raw = records.batch.headers
+        if raw is None:
+            return records
+        bad: dict[int, str] = {}
+        if raw.null_count:
+            bad = dict.fromkeys(pc.indices_nonzero(raw.is_null()).to_pylist(), _UNREADABLE)
+            raw = pc.fill_null(raw, pa.scalar([], raw.type))
+        headers, undecoded = record_headers.decoded(raw, self._header_decoder, self.needs.header_values)
+        new = {at: why for at, why in {**bad, **undecoded}.items() if at not in records.rejected}
+        return replace(records, headers=headers).reject(new, Stage.HEADER_CONVERTER)
+
+
+def _of_trees(decoder: Decoder) -> Decoder:
+    """The decoder, told to give any value without a schema as a tree."""
+    if isinstance(decoder, LearningDecoder):
+        return decoder.for_topic(Reading(as_trees=True, any_tree=True), None)
+    return decoder
 
 
 def decode_given(decoder: Decoder, data: pa.BinaryArray) -> tuple[tuple[Piece, ...], Mapping[int, str]]:

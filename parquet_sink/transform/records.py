@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from parquet_sink.convert.decoded import Inferred, Piece, Trees, Typed
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Stage
+from parquet_sink.transform.headers import Headers
 
 Reason = tuple[Stage, str]
 """Why a record is rejected: the stage, and one sentence for the operator, without the content of any field."""
@@ -22,8 +23,8 @@ class DecodedRecords:
     batch: the records as Kafka had them: topic, topic-partition, offsets, timestamps, and bytes, which no transform
     changes; file names, offsets and dead letters go by it. positions: increasing, which records these are; one that a
     transform drops is left out. values: each record is in one piece at most; one that is in none has a null value (a
-    tombstone). keys: likewise; None when no transform asks for keys. headers: of type HEADERS, none null, one entry for
-    each record of `batch`, header values as bytes; None when no transform asks for headers. topics: likewise, the names
+    tombstone). keys: likewise; None when no transform asks for keys. headers: one entry for each record of `batch`, a
+    tuple of `Header(name, value)`; None when no transform asks for headers. topics: likewise, the names
     that routing has given, for later transforms and predicates alone; None while every record has its own topic's.
     rejected: by position, records that cannot be decoded or transformed; they are not among `positions` any more.
 
@@ -36,7 +37,7 @@ class DecodedRecords:
     positions: pa.Int64Array
     values: tuple[Piece, ...]
     keys: tuple[Piece, ...] | None = None
-    headers: pa.ListArray | None = None
+    headers: Headers | None = None
     topics: pa.StringArray | None = None
     rejected: Mapping[int, Reason] = field(default_factory=dict)
 
@@ -77,7 +78,7 @@ def merged(some: DecodedRecords, others: DecodedRecords, chosen: np.ndarray) -> 
         positions=pa.array(np.union1d(some.positions.to_numpy(), others.positions.to_numpy())),
         values=(*some.values, *others.values),
         keys=None if some.keys is None or others.keys is None else (*some.keys, *others.keys),
-        headers=None if some.headers is None else pc.if_else(mask, some.headers, others.headers),
+        headers=None if some.headers is None or others.headers is None else some.headers.where(mask, others.headers),
         topics=topics,
         rejected={**others.rejected, **some.rejected},
     )

@@ -261,7 +261,7 @@ def run(example: Example) -> dict[str, list[str]]:
         to_keys(example),
         to_headers(example),
     )
-    transforms = chain_for(settings.transforms, settings.key)
+    transforms = chain_for(settings.transforms, settings.key, settings.header)
     tombstone_keys = None if settings.shape.tombstone_column is None else key_decoder_for(settings.key)
     shaper = Shaper(settings.shape, None, to_decoder(settings.value, registered), transforms, tombstone_keys)
     runs: list[Run] = []

@@ -118,7 +118,7 @@ def test_without_leave_a_refused_file_stops(run: Run, errors: ErrorSettings) -> 
     outcome = run(target, feed, records=30, steps=steps(store, errors), errors=errors)["orders", 0]
     assert (outcome.accepted_until, store.kept, target.offsets) == (130, [], list(range(100, 130)))
     assert outcome.failure is not None
-    assert outcome.failure.kind == "FileRefused"
+    assert outcome.failure.kind == "UploadRefused"
 
 
 @pytest.mark.parametrize("refusal", [REFUSED, UNKNOWN])

@@ -113,9 +113,9 @@ def has_header(name: str) -> Where:
 
     def test(records: DecodedRecords, position: int) -> bool:
         assert records.headers is not None
-        return any(header["key"] == name for header in records.headers[position].as_py())
+        return any(header.name == name for header in records.headers[position])
 
-    return Where(test, RecordParts(headers=True))
+    return Where(test, RecordParts(headers=True, header_values=frozenset()))
 
 
 def on_topic(name: str) -> Where:

@@ -55,7 +55,7 @@ class JsonDecoder:
 
     def __init__(self, reading: Reading, learned: bytes | None) -> None:
         self._reading = reading
-        self._trees = JsonTrees(anything=reading.anything)
+        self._trees = JsonTrees(anything=reading.anything, any_tree=reading.any_tree)
         self._profile = self._empty()
         self._profile.restore(learned)
         self._odd_ones = self._invalid_ones = False
@@ -84,7 +84,7 @@ class JsonDecoder:
         size = values.nbytes / max(len(values), 1)
         if not self._profile.fields:
             self._learn_first(values)
-        gathered, profile = Gathered(values, positions), self._profile
+        gathered, profile = Gathered(values, positions, any_tree=self._reading.any_tree), self._profile
         promising = not self._odd_ones and len(values) >= FEWEST and self._is_worth_it(size)
         if not (promising and self._read_valid(gathered)):
             self._sorted_out(gathered, size)
@@ -142,10 +142,11 @@ class JsonDecoder:
         valid = gathered.load()
         self._invalid_ones = _too_many(count - len(valid), count)
         covered: list[int] = []
-        odd = 0
+        odd = refused = 0
         for index in valid.tolist():
             tree = gathered.judge(index)
             if tree is None:
+                refused += 1
                 continue
             is_covered = profile.learn(tree)
             if covered and (narrower := profile.narrower()) is not None:
@@ -154,8 +155,8 @@ class JsonDecoder:
             covered += [index] if is_covered else []
             odd += not is_covered
         self._read_covered(gathered, covered, profile.schema, size)
-        self._odd_ones = _too_many(odd + len(valid) - len(gathered.trees), count)
-        if odd * ODD_WORTH_IT > len(gathered.trees):
+        self._odd_ones = _too_many(odd + refused, count)
+        if odd * ODD_WORTH_IT > len(valid) - refused:
             self.forget()
 
     def _read_covered(self, gathered: Gathered, covered: list[int], schema: pa.Schema, size: float) -> None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from parquet_sink.convert.decoded import Decoded, Inferred, Piece, Tree, Trees
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.json.exact import is_plain, load, parse
+from parquet_sink.convert.json.exact import is_plain, load, parse, parse_any
 
 DOUBTS_WORTH_IT = 16
 """When more than one row in so many must be read by itself, all are."""
@@ -24,11 +24,12 @@ class AtOnce:
 
 
 class Gathered:
-    """By index among the values, not by position."""
+    """By index among the values, not by position. any_tree: as in `convert.decoded.Reading`."""
 
-    def __init__(self, values: pa.BinaryArray, positions: pa.Int64Array) -> None:
-        self.values, self.positions = values, positions
+    def __init__(self, values: pa.BinaryArray, positions: pa.Int64Array, *, any_tree: bool = False) -> None:
+        self.values, self.positions, self._any_tree = values, positions, any_tree
         self.trees: dict[int, Tree] = {}
+        self._others: dict[int, object] = {}
         self.invalid: dict[int, str] = {}
         self._loaded: dict[int, Tree] | None = None
         self._rows: list[pa.StructArray] = []
@@ -39,7 +40,7 @@ class Gathered:
         return self.values if len(which) == len(self.values) else self.values.take(pa.array(which))
 
     def load(self) -> np.ndarray:
-        """Parse all values, once; which of them are JSON objects, within no limits yet. The others are invalid."""
+        """Parse all values, once; which of them are JSON objects with fields, within no limits yet."""
         if self._loaded is None:
             self._loaded = {}
             for index, value in enumerate(self.values.to_pylist()):
@@ -82,10 +83,16 @@ class Gathered:
         return lambda row: parse(values[which[row]].as_py())
 
     def _parse(self, index: int) -> None:
+        value = self.values[index].as_py()
         try:
-            self.trees[index] = parse(self.values[index].as_py())
+            found = parse_any(value) if self._any_tree else parse(value)
         except InvalidValue as error:
             self.invalid[index] = str(error)
+            return
+        if isinstance(found, dict) and found:
+            self.trees[index] = found
+        elif found is not None:
+            self._others[index] = found
 
     def decoded(self, lists: frozenset[str]) -> Decoded:
         """Rows as columns, all others as trees. lists: see `Inferred`."""
@@ -95,9 +102,10 @@ class Gathered:
             positions = self.positions if whole else self.positions.take(pa.array(which))
             pieces.append(Inferred(positions, rows, self._tree_of(which), lists))
         together = set(np.concatenate(self._which).tolist()) if self.trees and self._which else set()
-        if alone := sorted(self.trees.keys() - together):
+        trees = {**self.trees, **self._others}
+        if alone := sorted(trees.keys() - together):
             positions = self.positions.take(pa.array(alone, pa.int64()))
-            pieces.append(Trees(positions, [self.trees[index] for index in alone]))
+            pieces.append(Trees(positions, [trees[index] for index in alone]))
         invalid = {self.positions[index].as_py(): reason for index, reason in self.invalid.items()}
         return Decoded(tuple(pieces), invalid)
 
