@@ -24,7 +24,7 @@ Keys = dict[str, str]
 
 
 def _cast(rng: Random, shape: Shape) -> Keys:
-    if rng.random() < 0.12 or not shape.kinds:
+    if rng.random() < 0.03 or not shape.kinds:
         return {"spec": rng.choice(_CASTS)}
     names = {shape.named(rng, *PLAIN, *LOGICAL) for _ in range(rng.randrange(1, 4))}
     spec = ",".join(f"{name}:{rng.choice(_CASTS)}" for name in sorted(names))

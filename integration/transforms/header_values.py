@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-import pyarrow as pa
-
 from integration.transforms import ours
 from integration.transforms.cases import Case
 from integration.transforms.outcome import Outcomes, Row, Value, untyped
@@ -70,5 +68,4 @@ def _values(cases: list[Case], theirs: list[Outcomes]) -> Iterator[tuple[str, Va
 
 def value_of(text: str) -> Value:
     """What this package makes of a header's text."""
-    found = parse(text)
-    return ours.typed(found) if isinstance(found, pa.Scalar) else ours.tree(found)
+    return ours.header(parse(text))
