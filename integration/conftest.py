@@ -66,7 +66,7 @@ def producer(broker: Broker) -> Iterator[Producer]:
 @pytest.fixture(scope="session")
 def target_process() -> Iterator[TargetProcess]:
     """The target that all tests share; use `target`, which is empty at the start of each test."""
-    with TargetProcess() as shared:
+    with TargetProcess(deleted_column="__deleted") as shared:
         yield shared
 
 

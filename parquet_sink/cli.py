@@ -1,4 +1,4 @@
-"""The command line: `parquet-sink run`, `check`, `parked`, `target`, `demo`, `kafka`.
+"""The command line: `parquet-sink run`, `check`, `try`, `parked`, `target`, `demo`, `kafka`.
 
 Exit status: 0 done, 1 a connector failed, 2 invalid configuration or a missing part. Each command is imported only
 when it is asked for, so that `--help` is quick.
@@ -20,6 +20,7 @@ from parquet_sink.process.streams import lenient_streams
 COMMANDS: Final = {
     "run": ("parquet_sink.runtime.command", "run connectors: Kafka Connect's standalone form"),
     "check": ("parquet_sink.runtime.check_command", "validate connector files; with --connect try broker and target"),
+    "try": ("parquet_sink.runtime.try_command", "show what becomes of one record, step by step; nothing is sent"),
     "parked": ("parquet_sink.runtime.parked_command", "what connectors passed over: list, show, or send it again"),
     "demo": ("parquet_sink.devkit.demo.command", "see the whole job on this machine, with proof"),
     "target": ("parquet_sink.devkit.target.command", "the reference push target: stores, upserts, injects faults"),

@@ -3,6 +3,7 @@
     SinkError
     ├── InvalidConfiguration     fix the configuration          (exit status 2)
     ├── SetupError               install or reach what is named (exit status 2)
+    ├── NoSuchRecord             a command names a record that is not there (exit status 2)
     ├── DemoFailed               the demo did not get to its proof (exit status 1)
     └── ConnectorError           the connector stops            (exit status 1)
         ├── InvalidRecord        fix the file or the producer, or skip the offset by resetting the group
@@ -11,6 +12,7 @@
         │   ├── UploadExhausted  the target could not be reached, or did not answer, within the retry budget
         │   └── UploadPostponed  not accepted yet: the driver plans the next attempt
         ├── OffsetsLost          Kafka deleted records before they were read
+        ├── TopicUnusable        the settings have no place for a topic that was found: correct them
         ├── AnotherInstance      the same connector runs elsewhere
         ├── KafkaFailed          the broker refused or stayed away
         │   ├── BrokerAway       no answer in time; it may come back
@@ -67,6 +69,12 @@ class InvalidConfiguration(SinkError):
 
 class SetupError(SinkError):
     """Something this program needs on the machine is missing (Java, the registry, a folder)."""
+
+    exit_status = 2
+
+
+class NoSuchRecord(SinkError):
+    """The record that a command names is not there; the message says what is."""
 
     exit_status = 2
 
@@ -143,6 +151,10 @@ class OffsetsLost(ConnectorError):
     """Retention deleted offsets that were not read yet."""
 
     reaction = Reaction(delivers_before=True)
+
+
+class TopicUnusable(ConnectorError):
+    """A topic was found whose files cannot go anywhere by the connector's settings; the message names key and cure."""
 
 
 class AnotherInstance(ConnectorError):

@@ -9,6 +9,7 @@ from parquet_sink.connectors.loading import Loaded, check_unique, load
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.connectors.worker_file import LoadedWorker, load_worker
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.pipeline.description import described
 from parquet_sink.pipeline.settings import SinkSettings
 
 
@@ -79,7 +80,7 @@ def _connector(path: str, worker: Worker) -> Loaded:
 
 
 def format_report(checked: Checked) -> str:
-    """The report of `check`: for each file OK or its problems, then its warnings, indented."""
+    """The report of `check`: for each file OK or its problems, its warnings, and what happens to a record, in order."""
     worker = checked.worker
     lines = []
     if worker.problems or worker.warnings or worker.worker.source != "no worker file":
@@ -88,7 +89,19 @@ def format_report(checked: Checked) -> str:
     for one in checked.connectors:
         good = _summary(one.settings) if one.settings is not None else ""
         lines += _section(one.source, good, one.problems, one.warnings)
+        lines += [] if one.settings is None else _steps(one.settings)
     return "\n".join([*lines, *checked.shared])
+
+
+def _steps(settings: SinkSettings) -> list[str]:
+    keys = headers = False
+    if settings.transforms:
+        from parquet_sink.transform.building import needs_of  # loads Arrow, as transforms did when they were checked
+
+        needs = needs_of(settings.transforms)
+        keys, headers = needs.keys, needs.headers
+    steps = described(settings, keys=keys, headers=headers)
+    return ["  what happens to a record:", *(f"    {number}. {step}" for number, step in enumerate(steps, 1))]
 
 
 def _section(source: str, good: str, problems: Sequence[str], warnings: Sequence[str]) -> list[str]:
@@ -98,5 +111,13 @@ def _section(source: str, good: str, problems: Sequence[str], warnings: Sequence
 
 def _summary(settings: SinkSettings) -> str:
     kafka = settings.kafka
-    topics = ", ".join(kafka.topics) or f"topics matching {kafka.topics_regex}"
-    return f"OK (connector {settings.name}: {topics} -> table {settings.target.target_table})"
+    table = settings.target.target_table
+    if not settings.tables.rules:
+        topics = ", ".join(kafka.topics) or f"topics matching {kafka.topics_regex}"
+        return f"OK (connector {settings.name}: {topics} -> table {table})"
+    if kafka.topics:
+        ways = ", ".join(f"{topic} -> table {settings.table_of(topic)}" for topic in kafka.topics)
+    else:
+        rules = ", ".join(f"{rule.pattern} -> table {rule.table}" for rule in settings.tables.rules)
+        ways = f"topics matching {kafka.topics_regex}: {rules}, all others -> table {table}"
+    return f"OK (connector {settings.name}: {ways})"

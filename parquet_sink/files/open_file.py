@@ -23,7 +23,8 @@ class FinishedFile:
 
     records: Kafka records, which have one row each unless they were exploded. opened_at: epoch seconds. write_seconds:
     time spent encoding and writing. oldest_ms: oldest Kafka timestamp (epoch milliseconds) of the runs within, None
-    when not told. frame: for rows of a DataFrame; then offsets count rows, from 0 in each Spark task.
+    when not told. table: at the target, None for the connector's one. frame: for rows of a DataFrame; then offsets
+    count rows, from 0 in each Spark task.
     """
 
     path: str
@@ -40,6 +41,7 @@ class FinishedFile:
     write_seconds: float
     oldest_ms: int | None
     frame: FrameSlice | None = None
+    table: str | None = None
 
     @property
     def origin(self) -> str:
@@ -59,7 +61,7 @@ class FinishedFile:
 class Place:
     """Where the files of one range go. `attempt`: 32 hexadecimal digits, fresh for each attempt at a range.
 
-    frame: for rows of a DataFrame; topic and partition are its label and partition then.
+    frame: for rows of a DataFrame; topic and partition are its label and partition then. table: see `FinishedFile`.
     """
 
     connector: str
@@ -67,6 +69,7 @@ class Place:
     partition: int
     attempt: str
     frame: FrameSlice | None = None
+    table: str | None = None
 
     @property
     def described(self) -> str:
@@ -168,6 +171,7 @@ class OpenFile:
             write_seconds=self._write_seconds,
             oldest_ms=self._oldest_ms,
             frame=self._place.frame,
+            table=self._place.table,
         )
 
 

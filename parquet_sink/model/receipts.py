@@ -16,6 +16,7 @@ class Receipt:
     offset after the file, or the file's first offset when it failed. seconds: per stage (`write`, `upload`).
     accepted_at: epoch seconds. oldest_ms: oldest Kafka timestamp within, epoch milliseconds. passed_over: why the
     target refused it, where its records are set aside and the next file goes on; then there is no failure.
+    table: at the target, None for the connector's one.
     """
 
     connector: str
@@ -37,6 +38,7 @@ class Receipt:
     oldest_ms: int | None = None
     failure: Failure | None = None
     passed_over: str | None = None
+    table: str | None = None
 
     @property
     def accepted(self) -> bool:

@@ -1,7 +1,6 @@
 """One file of parked records: its name, what it says of itself, and how it comes to be, whole or not at all."""
 
 import os
-import re
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
@@ -22,8 +21,6 @@ PARKING: Final = Purpose(
     "Nothing is lost: what is not parked is still in Kafka, and is read again at the next start.",
 )
 
-_NAME: Final = re.compile(r"parked-([0-9]{6,})\.parquet")
-_UNFINISHED: Final = re.compile(r"\.parked-[0-9]{6,}\.parquet\.[0-9a-f]{32}\.part")
 _DICTIONARIES: Final = ["connector", "topic", "stage", "reason"]
 
 
@@ -43,22 +40,6 @@ class ParkedFile:
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Its records, or some columns of them. Raises OSError or pa.ArrowException."""
         return pq.ParquetFile(self.path).read(columns=columns)
-
-
-def name_of(number: int) -> str:
-    """The name of a topic-partition's file of this number."""
-    return f"parked-{number:06d}.parquet"
-
-
-def number_in(name: str) -> int | None:
-    """The number in a name that `name_of` may have made, else None."""
-    found = _NAME.fullmatch(name)
-    return None if found is None else int(found[1])
-
-
-def is_unfinished(name: str) -> bool:
-    """Whether a file of this name was being written by `Staged`."""
-    return _UNFINISHED.fullmatch(name) is not None
 
 
 def inspect(path: str) -> ParkedFile | str:

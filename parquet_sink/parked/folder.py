@@ -7,6 +7,7 @@ range is repeated, are not added again.
 """
 
 import os
+import stat
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,9 +20,10 @@ from parquet_sink.errors import ParkedFull, StorageFailed
 from parquet_sink.files import naming
 from parquet_sink.files.storage import storage_trouble
 from parquet_sink.model.rejected import Rejected
-from parquet_sink.parked.files import PARKING, ParkedFile, Staged, is_unfinished, name_of, number_in, sync_folder
+from parquet_sink.parked.files import PARKING, ParkedFile, Staged, sync_folder
 from parquet_sink.parked.keys import DIR, MAX_BYTES
 from parquet_sink.parked.locks import changing
+from parquet_sink.parked.names import is_unfinished, name_of, number_in
 from parquet_sink.parked.scan import MARKER, scan_partition, used_bytes
 from parquet_sink.parked.table import table_of
 
@@ -43,6 +45,13 @@ class ParkedFolder:
         """
         with storage_trouble(self.path, "make the folder for parked records", PARKING):
             os.makedirs(self.path, mode=0o700, exist_ok=True)
+            found = os.lstat(self.path)
+        if stat.S_ISLNK(found.st_mode) or found.st_uid != os.geteuid():
+            raise StorageFailed(
+                f"Folder {self.path} ({DIR}) is a symbolic link or belongs to another user, so no records are parked "
+                f"there. Remove it, or name a folder of your own."
+            )
+        with storage_trouble(self.path, "make the folder for parked records", PARKING):
             marker = Path(self.path, MARKER)
             marker.write_text(f"Records that connector {self._connector} passed over: parquet-sink parked list\n")
             sync_folder(self.path)

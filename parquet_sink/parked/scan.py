@@ -6,8 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from parquet_sink.parked.files import ParkedFile, inspect, is_unfinished, number_in
+from parquet_sink.parked.files import ParkedFile, inspect
 from parquet_sink.parked.locks import CHANGES, REPLAY
+from parquet_sink.parked.names import is_unfinished, number_in
 
 MARKER: Final = ".parquet-sink-parked"
 _OURS: Final = frozenset({MARKER, CHANGES, REPLAY})

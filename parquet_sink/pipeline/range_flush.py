@@ -61,7 +61,7 @@ class RangeFlush:
         self._transform_retry = TransformRetry(settings.registry_patience_ms, settings.registry_pause_ms)
         limits = Limits(settings.flush.commit_size_bytes, settings.flush.commit_records)
         self._accumulator = Accumulator(
-            Place(name, planned.topic, planned.partition, attempt),
+            Place(name, planned.topic, planned.partition, attempt, table=settings.tables.table(planned.topic)),
             limits,
             settings.files,
             bytes_per_row=planned.known.bytes_per_row,

@@ -10,6 +10,7 @@ from parquet_sink.kafka.settings import DeadLetterSettings, FlushSettings, Kafka
 from parquet_sink.parked.settings import ParkedSettings
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.targets.settings import RetrySettings, TargetSettings
+from parquet_sink.targets.table_map import MAP_KEY, TableMap
 from parquet_sink.transform.settings import StepSettings
 
 
@@ -38,6 +39,7 @@ class ErrorSettings:
 class SinkSettings:
     """One connector, ready to run.
 
+    tables: of topics; target has that of all others.
     header: of the header converter. transforms: between decoding and shaping, in this order.
     registry_patience_ms: how long a registry, or what a transform needs, may stay away, -1 for ever.
     registry_pause_ms: the longest between tries.
@@ -52,6 +54,7 @@ class SinkSettings:
     target: TargetSettings
     value: ConverterSettings = field(default_factory=ConverterSettings)
     key: ConverterSettings | None = None
+    tables: TableMap = field(default_factory=TableMap)
     header: ConverterSettings = field(default_factory=lambda: ConverterSettings("simple_header"))
     transforms: tuple[StepSettings, ...] = ()
     retry: RetrySettings = field(default_factory=RetrySettings)
@@ -65,6 +68,15 @@ class SinkSettings:
     def parked_folder(self) -> str:
         """Where this connector's parked records are, if it has any."""
         return self.parked.folder(self.files.tmp_dir, self.name)
+
+    def table_of(self, topic: str) -> str:
+        """The table that a topic's files go to."""
+        return self.tables.table(topic) or self.target.target_table
+
+    def why_unusable(self, topic: str) -> str | None:
+        """Why a topic cannot be read, with the cure; None when it can."""
+        reason = self.tables.why_unusable(topic)
+        return None if reason is None else f"Invalid [{MAP_KEY}]. {reason}"
 
     @property
     def fingerprint(self) -> str:

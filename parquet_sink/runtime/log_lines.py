@@ -60,8 +60,9 @@ def describe_file(receipt: Receipt) -> str:
     """One accepted file in one line."""
     upload_s = receipt.seconds.get("upload", 0.0)
     attempts = f", {receipt.attempts} attempts" if receipt.attempts > 1 else ""
+    into = "" if receipt.table is None else f"into table {receipt.table} "
     return (
-        f"connector {receipt.connector}: accepted {receipt.file_name} "
+        f"connector {receipt.connector}: accepted {receipt.file_name} {into}"
         f"({receipt.rows} rows, {receipt.size_bytes} bytes, rotated by {receipt.reason}, "
         f"upload {upload_s:.2f} s{attempts})"
     )

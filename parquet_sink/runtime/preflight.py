@@ -20,6 +20,7 @@ from parquet_sink.kafka.client.check import problems as client_problems
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.net.tls import tls_context
 from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.runtime.parked_preflight import parked
 from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.trust import authorities
@@ -30,11 +31,12 @@ _TLS = "schema.registry.ssl."
 
 @dataclass
 class _Found:
-    """Problems by whose they are, each once, in the order in which they were found."""
+    """Problems by whose they are, each once, in the order in which they were found. warnings: the connector's."""
 
     connector: dict[str, None] = field(default_factory=dict)
     worker: dict[str, None] = field(default_factory=dict)
     machine: dict[str, None] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
 
 
 def inspect(checked: Checked, environment: Mapping[str, str] = os.environ) -> Checked:
@@ -48,8 +50,8 @@ def inspect(checked: Checked, environment: Mapping[str, str] = os.environ) -> Ch
         found = _Found(worker=worker, machine=machine)
         if loaded.settings is not None:
             _inspect(loaded.settings, checked.worker.worker, environment, found)
-        own = (*loaded.problems, *found.connector)
-        connectors.append(replace(loaded, problems=own, settings=None if own else loaded.settings))
+        own, warnings = (*loaded.problems, *found.connector), (*loaded.warnings, *found.warnings)
+        connectors.append(replace(loaded, problems=own, warnings=warnings, settings=None if own else loaded.settings))
     return Checked(replace(checked.worker, problems=tuple(worker)), tuple(connectors), tuple(machine))
 
 
@@ -62,6 +64,7 @@ def _inspect(settings: SinkSettings, worker: Worker, environment: Mapping[str, s
     reason = folders.unusable(settings.files.tmp_dir, settings.name)
     if reason is not None:
         found.connector[f"Invalid [connect.ems.tmp.dir]. {reason}"] = None
+    parked(settings, worker.machine.tmp_dir, found.connector, found.warnings)
 
 
 def _kafka(kafka: KafkaSettings, worker: Worker, found: _Found) -> None:

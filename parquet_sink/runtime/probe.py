@@ -65,14 +65,19 @@ class Finding:
 
 def probe(settings: SinkSettings) -> Iterator[Finding]:
     """Tries everything, in the order in which `run` would need it; each wait is bounded."""
-    yield from probe_kafka(settings.kafka)
+    yield from probe_kafka(settings.kafka, settings)
     yield from probe_registries(settings)
     yield probe_folder(settings.files)
+    if settings.errors.parks:
+        yield probe_parked(settings)
     yield probe_target(settings.target)
 
 
-def probe_kafka(kafka: KafkaSettings) -> Iterator[Finding]:
-    """Client settings, brokers, topics and group; what cannot be tried after a failure is left out."""
+def probe_kafka(kafka: KafkaSettings, tables: SinkSettings | None = None) -> Iterator[Finding]:
+    """Client settings, brokers, topics and group; what cannot be tried after a failure is left out.
+
+    tables: tells the table of each topic.
+    """
     try:
         consumer, heard = _consumer(kafka)
     except InvalidConfiguration as error:
@@ -86,7 +91,7 @@ def probe_kafka(kafka: KafkaSettings) -> Iterator[Finding]:
         consumer.close()
     yield brokers
     if brokers.verdict is Verdict.OK:
-        yield from _topics_and_group(kafka)
+        yield from _topics_and_group(kafka, tables)
 
 
 def probe_registries(settings: SinkSettings) -> Iterator[Finding]:
@@ -115,6 +120,18 @@ def probe_folder(files: FileSettings) -> Finding:
     except StorageFailed as error:
         return Finding(Verdict.FAILED, "tmp.dir", str(error))
     return Finding(Verdict.OK, "tmp.dir", f"{files.tmp_dir} can be written, {free_space(files.tmp_dir)}")
+
+
+def probe_parked(settings: SinkSettings) -> Finding:
+    """Whether the folder for records that are passed over can be made and written."""
+    from parquet_sink.parked.folder import ParkedFolder
+
+    folder = settings.parked_folder
+    try:
+        ParkedFolder(folder, settings.name, settings.parked.max_bytes).prepare()
+    except StorageFailed as error:
+        return Finding(Verdict.FAILED, "parked.dir", str(error))
+    return Finding(Verdict.OK, "parked.dir", f"{folder} can be written, {free_space(folder)}")
 
 
 def probe_target(settings: TargetSettings) -> Finding:
@@ -178,7 +195,7 @@ def _connect(server: str) -> str:
     return f"{server}: takes connections ({time.monotonic() - started:.1f} s)"
 
 
-def _topics_and_group(kafka: KafkaSettings) -> Iterator[Finding]:
+def _topics_and_group(kafka: KafkaSettings, tables: SinkSettings | None) -> Iterator[Finding]:
     try:
         cluster = KafkaCluster(kafka)
         keys = cluster.topic_partitions()
@@ -187,6 +204,8 @@ def _topics_and_group(kafka: KafkaSettings) -> Iterator[Finding]:
         yield Finding(Verdict.FAILED, "topics", str(error))
         return
     yield from of_topics(kafka, keys, firsts, lasts)
+    if tables is not None and tables.tables.rules:
+        yield from (_of_table(tables, topic) for topic in sorted({topic for topic, _ in keys}))
     group = GroupOffsets(kafka, Instance.new())
     try:
         yield of_group(kafka, firsts, lasts, group.read(keys))
@@ -210,6 +229,12 @@ def of_topics(
         mine = [key for key in keys if key[0] == topic]
         held = _listed([f"{key[1]} holds {firsts[key]} to {lasts[key]}" for key in mine])
         yield Finding(Verdict.OK, f"topic {topic}", f"{len(mine)} topic-partitions (offsets, end exclusive): {held}")
+
+
+def _of_table(settings: SinkSettings, topic: str) -> Finding:
+    if (reason := settings.why_unusable(topic)) is not None:
+        return Finding(Verdict.FAILED, f"table of topic {topic}", reason)
+    return Finding(Verdict.OK, f"table of topic {topic}", settings.table_of(topic))
 
 
 def of_group(

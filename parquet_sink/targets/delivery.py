@@ -122,6 +122,7 @@ def _about(connector: str, file: FinishedFile) -> Receipt:
         size_bytes=file.size_bytes,
         reason=str(file.reason),
         oldest_ms=file.oldest_ms,
+        table=file.table,
     )
 
 
@@ -129,8 +130,10 @@ def _error(file: FinishedFile, sent: Sent, *, superseded: bool) -> UploadError:
     outcome, attempts = sent.outcome, sent.tries.attempts
     tries = f"after {attempts} attempt{'s' if attempts > 1 else ''} in {sent.tries.elapsed_s:.1f} s"
     ended = ", ended because another attempt at these offsets has begun" if superseded else ""
+    into = "" if file.table is None else f" for table {file.table}"
     message = (
-        f"{file.origin}: file {file.name} {_FATES[outcome.verdict]}: {outcome.cause} ({tries}{ended}). {outcome.cure}. "
+        f"{file.origin}: file {file.name}{into} {_FATES[outcome.verdict]}: {outcome.cause} "
+        f"({tries}{ended}). {outcome.cure}. "
         f"{NOT_COMMITTED if file.frame is None else file.frame.repeated}"
     )
     if sent.wait_s is not None:

@@ -4,6 +4,7 @@ from typing import Final
 
 from parquet_sink.config.checks import PRINTABLE
 from parquet_sink.config.key import Check, Key, Origin, Type, Value, ems
+from parquet_sink.targets import table_map
 from parquet_sink.targets.directory import address
 from parquet_sink.targets.push.keys import PUSH_KEYS, TARGET
 from parquet_sink.targets.push.value_checks import wrong_url
@@ -17,6 +18,17 @@ def _wrong_endpoint(value: Value) -> str | None:
 
 
 ENDPOINT: Final = Check("a URL: https, or http to a loopback address; or `directory:` and a path", _wrong_endpoint)
+
+
+def _wrong_map(value: Value) -> str | None:
+    try:
+        table_map.parse(str(value))
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+TABLES: Final = Check("`pattern:table`, separated by commas", _wrong_map)
 
 TARGET_KEYS: Final = (
     Key(
@@ -40,6 +52,17 @@ TARGET_KEYS: Final = (
         required=True,
         missing="give the name of the table that the target fills.",
         check=PRINTABLE,
+    ),
+    Key(
+        ems("target.table.map"),
+        TARGET,
+        Type.STRING,
+        "Tables of topics, `pattern:table` separated by commas: `orders-(.*):ORDERS_$1,audit:AUDIT`. The first pattern "
+        "(a regular expression) that is all of a topic's name decides, `$1` being what its first group found. Files of "
+        "other topics go to `connect.ems.target.table`. Primary keys are the same for all tables.",
+        check=TABLES,
+        default_text="one table for all topics",
+        origin=Origin.OWN,
     ),
     *PUSH_KEYS[2:],
 )

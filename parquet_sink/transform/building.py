@@ -15,6 +15,7 @@ from parquet_sink.config.values import Values, read
 from parquet_sink.convert.decoders import decoder_for, key_decoder_for
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import ConnectorError, RetryLater, TransformFailed
+from parquet_sink.model.records import VALUES_ONLY, RecordParts
 from parquet_sink.plugins import PluginUnusable
 from parquet_sink.process.lru_cache import LruCache
 from parquet_sink.transform.chain import Step, TransformChain
@@ -55,13 +56,22 @@ def chain_for(
         return found
 
 
+def needs_of(steps: tuple[StepSettings, ...]) -> RecordParts:
+    """What of a record these look at beside its value."""
+    needs = VALUES_ONLY
+    for step in steps:
+        needs |= _step(step).needs
+    return needs
+
+
 def _step(settings: StepSettings) -> Step:
     transform, predicate = settings.transform, settings.predicate
     named = NamedTransform(f"transforms.{transform.name}", transform.type, _transform(transform))
+    name = f"transforms.{transform.name} ({transform.type})"
     if predicate is None:
-        return Step(named)
+        return Step(named, name=name)
     asked = NamedPredicate(f"predicates.{predicate.name}", predicate.type, _predicate(predicate))
-    return Step(named, asked, settings.negate)
+    return Step(named, asked, settings.negate, name)
 
 
 def _transform(settings: ClassSettings) -> Transform:

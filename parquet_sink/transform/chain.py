@@ -1,7 +1,8 @@
 """The transforms of one connector, one after the other, from decoded values to transformed ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,14 +19,18 @@ from parquet_sink.transform.records import DecodedRecords, merged
 
 _UNREADABLE = "a header's name is not UTF-8, and a transform asks for the headers"
 
+DECODED: Final = "decoded"
+"""What is done first."""
+
 
 @dataclass(frozen=True)
 class Step:
-    """A transform, and which records it is for: all, those of a predicate, or (negate) all others."""
+    """A transform, and which records it is for: all, those of a predicate, or (negate) all others. name: for users."""
 
     transform: Transform
     predicate: Predicate | None = None
     negate: bool = False
+    name: str = ""
 
     @property
     def needs(self) -> RecordParts:
@@ -69,12 +74,19 @@ class TransformChain:
         As in Connect a record that fails is rejected where it fails first: key, value, headers, then transforms. Raises
         ConnectorError when no record is to blame.
         """
+        for _, records in self.each(batch, decoder):  # noqa: B007 - the last of them
+            pass
+        return records
+
+    def each(self, batch: RecordBatch, decoder: Decoder) -> Iterator[tuple[str, DecodedRecords]]:
+        """The records decoded, then after each step until none is left, with the name of what was done. As `apply`."""
         records = self._decoded(batch, decoder)
+        yield DECODED, records
         for step in self._steps:
             if not len(records):
                 break
             records = step.apply(records)
-        return records
+            yield step.name, records
 
     def _decoded(self, batch: RecordBatch, decoder: Decoder) -> DecodedRecords:
         keys: tuple[Piece, ...] | None = None

@@ -22,6 +22,16 @@ connect.ems.commit.records=10
 connect.ems.commit.interval.ms=1000
 """
 
+WAY = [
+    "  what happens to a record:",
+    "    1. decoded: value: JSON without a schema; key: not read; headers: not read",
+    "    2. a null value (tombstone): no row, its offset is committed",
+    "    3. flattened to columns, lists as JSON text",
+    "    4. columns added: kafkaPartition, kafkaOffset, kafkaTimestamp, kafkaPartitionOffset",
+    "    5. a row of a file for table ORDERS",
+    "    6. what fails on the way: the connector stops before it",
+]
+
 
 def _write(folder: Path, name: str, text: str) -> str:
     path = folder / name
@@ -43,7 +53,11 @@ def test_good_files_give_settings_and_a_short_report(folder: Path) -> None:
     checked = check_files([path], worker)
     (settings,) = checked.require()
     assert settings.target.authorization.reveal() == "AppKey canary"
-    assert format_report(checked) == (f"{worker}: OK (worker)\n{path}: OK (connector orders: orders -> table ORDERS)")
+    assert format_report(checked).splitlines() == [
+        f"{worker}: OK (worker)",
+        f"{path}: OK (connector orders: orders -> table ORDERS)",
+        *WAY,
+    ]
 
 
 def test_problems_of_all_files_are_told_together(folder: Path) -> None:
@@ -63,10 +77,12 @@ def test_problems_of_all_files_are_told_together(folder: Path) -> None:
         ),
         "  Warning [plugin.path]. It has no effect here: there are no Java plug-ins to load.",
         f"{good}: OK (connector orders: orders -> table ORDERS)",
+        *WAY,
         f"{bad}: 1 problem",
         '  Invalid [connect.ems.commit.records]. "x" is not a whole number; write digits only, 1 or more.',
         "  Warning [topics]. It is set twice (in lines 2 and 11); the last one counts.",
         f"{twin}: OK (connector orders: orders -> table ORDERS)",
+        *WAY,
         f"{folder / 'none'}: 1 problem",
         f"  Invalid file [{folder / 'none'}]. It cannot be read (No such file or directory); correct the path.",
         f'Invalid [name]. "orders" is used by {good} and {twin}; give each connector its own.',

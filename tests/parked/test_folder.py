@@ -115,6 +115,13 @@ def test_the_bound_holds(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.rglob("*.part")] == []
 
 
+def test_a_linked_folder_is_refused(folder: ParkedFolder, tmp_path: Path) -> None:
+    """What is parked is put nowhere that somebody else chose."""
+    (tmp_path / "link").symlink_to(folder.path)
+    with pytest.raises(StorageFailed, match=r"connect\.ems\.parked\.dir\) is a symbolic link"):
+        ParkedFolder(str(tmp_path / "link"), "sink", MAX).prepare()
+
+
 def test_a_folder_that_vanished_stops(folder: ParkedFolder, tmp_path: Path) -> None:
     """It is not made anew in silence: what was parked before would seem never to have been."""
     os.rename(folder.path, tmp_path / "elsewhere")

@@ -1,6 +1,7 @@
 """What can be known before the start is told before it: once, in one line, under the key that names it."""
 
 import os
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -172,3 +173,22 @@ def test_both_commands_tell_it_in_one_line_with_status_2(
     assert [line.partition("]")[0].strip() for line in lines if "Invalid" in line] == [f"Invalid [{about}"]
     assert caplog.messages == []
     assert "Traceback" not in told.out + told.err
+
+
+PASSING = {"errors.tolerance": "all"}
+
+
+def test_a_folder_for_parked_records_that_cannot_be_used(tmp_path: Path, passwd: str) -> None:
+    """It is a problem under its own key, where something may be parked; elsewhere nobody asks for it."""
+    found = inspected(tmp_path, {**PASSING, "connect.ems.parked.dir": passwd})
+    assert [text for text in found.problems if "Invalid [connect.ems.parked.dir]" in text and "is not a folder" in text]
+    assert inspected(tmp_path, {"connect.ems.parked.dir": passwd}).problems == ()
+
+
+def test_parking_in_the_systems_temporary_folder_is_warned_about(tmp_path: Path) -> None:
+    """The system may empty it; a folder that is named, for files or for parked records, is believed."""
+    keys = {**PASSING, "connect.ems.tmp.dir": tempfile.gettempdir()}
+    said = "so records that are passed over are kept in the system's temporary folder"
+    assert any(said in text for text in inspected(tmp_path, keys).warnings)
+    assert not any(said in text for text in inspected(tmp_path, {**keys, "connect.ems.parked.dir": "/data"}).warnings)
+    assert not any(said in text for text in inspected(tmp_path, PASSING).warnings)

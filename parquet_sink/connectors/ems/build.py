@@ -23,6 +23,7 @@ from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.value_checks import clean_authorization
 from parquet_sink.targets.settings import ErrorPolicy, RetrySettings, TargetSettings
+from parquet_sink.targets.table_map import MAP_KEY, TableMap, parse
 
 ORDER_COLUMN = "__celonis_order"
 _MEMORY_FOLDER = "parquet-sink"
@@ -42,6 +43,7 @@ def build(values: Values, worker: Worker) -> SinkSettings:
         shape=_shape(values),
         files=_files(values, worker),
         target=_target(values, worker),
+        tables=_tables(values),
         retry=_retry(values),
         errors=error_settings(values, worker, kafka),
         parked=_parked(values, worker),
@@ -114,6 +116,11 @@ def _target(values: Values, worker: Worker) -> TargetSettings:
     if is_directory(endpoint):
         return DirectorySettings(folder_of(endpoint), _text(values, ems("target.table")))
     return _push(values, worker)
+
+
+def _tables(values: Values) -> TableMap:
+    text = values.text(MAP_KEY)
+    return TableMap() if text is None else parse(text)
 
 
 def _push(values: Values, worker: Worker) -> PushSettings:

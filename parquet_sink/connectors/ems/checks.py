@@ -7,12 +7,13 @@ from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
 from parquet_sink.connectors import error_handling, reading
-from parquet_sink.connectors.ems import shape_checks, tombstone_checks
+from parquet_sink.connectors.ems import parked_checks, shape_checks, tombstone_checks
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert import configuration
 from parquet_sink.net.loopback import is_loopback
 from parquet_sink.targets.directory.address import is_directory
 from parquet_sink.targets.push.keys import HTTP_KEYS, PUSH_KEYS
+from parquet_sink.targets.table_map import MAP_KEY, TableMap, parse
 
 
 def check(values: Values, worker: Worker, report: Report) -> None:
@@ -20,7 +21,9 @@ def check(values: Values, worker: Worker, report: Report) -> None:
     reading.check(values, worker, report)
     configuration.check(values, worker.converters, worker.source, worker.machine, report)
     error_handling.check(values, worker, report)
+    parked_checks.check(values, report)
     _target(values, report)
+    _tables(values, report)
     shape_checks.check(values, report)
     tombstone_checks.check(values, worker, report)
     _files(values, worker, report)
@@ -44,6 +47,15 @@ def _target(values: Values, report: Report) -> None:
     for one in (*PUSH_KEYS, *HTTP_KEYS):
         if one.name in values.given - shaping and values.differs(one):
             report.warn(one.name, f"It has no effect: {ems('endpoint')} is a folder, and nothing is sent over HTTP.")
+
+
+def _tables(values: Values, report: Report) -> None:
+    """What is wrong with the map itself was told when it was read."""
+    text = values.text(MAP_KEY)
+    tables = TableMap() if text is None else parse(text)
+    for topic in values.names("topics"):
+        if (reason := tables.why_unusable(topic)) is not None:
+            report.problem(MAP_KEY, reason)
 
 
 def _http(values: Values, report: Report) -> None:

@@ -32,6 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"accepted value of the Authorization header, may be repeated (default '{DEFAULT_AUTHORIZATION}')",
     )
     parser.add_argument("--discard", action="store_true", help="accept files and throw them away, for benchmarks")
+    parser.add_argument(
+        "--deleted-column",
+        metavar="NAME",
+        help="boolean column that is true in a row that deletes the row of its key, __deleted say (default: none)",
+    )
     parser.add_argument("--access-log", action="store_true", help="one line on standard error for each request")
     parser.add_argument(
         "--allow-remote",
@@ -49,7 +54,9 @@ def run(args: argparse.Namespace) -> int:
     logging.basicConfig(level=logging.INFO if args.access_log else logging.WARNING)
     with _data_dir(args) as data_dir:
         keys = args.authorization or [Secret(DEFAULT_AUTHORIZATION)]
-        serve(TargetSettings(args.host, args.port, data_dir, keys, not is_loopback(args.host), args.access_log))
+        guarded = not is_loopback(args.host)
+        settings = TargetSettings(args.host, args.port, data_dir, keys, guarded, args.access_log, args.deleted_column)
+        serve(settings)
     return 0
 
 
@@ -88,6 +95,8 @@ def _check(args: argparse.Namespace) -> None:
         problems.append("Invalid [--authorization]. It is empty; give the value that clients send, 'AppKey demo' say.")
     if args.discard and args.data_dir:
         problems.append("Invalid [--data-dir]. With --discard nothing is stored; leave one of the two out.")
+    if args.discard and args.deleted_column:
+        problems.append("Invalid [--deleted-column]. With --discard there are no tables; leave one of the two out.")
     if not is_loopback(args.host):
         if not args.allow_remote:
             problems.append(

@@ -25,7 +25,7 @@ class TargetProcess:
     """`parquet-sink target` on loopback. As a context manager it starts the target, and stops it at the end.
 
     data_dir: None for a temporary folder, which outlives `kill()` and `restart()` and goes with the context.
-    discard: see the option. ready_s: how long a start may take, in seconds.
+    discard, deleted_column: see the options. ready_s: how long a start may take, in seconds.
     `log` is the file with the target's own words.
     """
 
@@ -35,12 +35,14 @@ class TargetProcess:
         *,
         authorization: str = DEFAULT_AUTHORIZATION,
         discard: bool = False,
+        deleted_column: str | None = None,
         port: int = 0,
         ready_s: float = 60.0,
     ) -> None:
         self._temporary = tempfile.TemporaryDirectory(prefix="parquet-sink-target-")
         self._data_dir = data_dir or Path(self._temporary.name) / "data"
         self._authorization, self._discard, self._port, self._ready_s = authorization, discard, port, ready_s
+        self._deleted_column = deleted_column
         self._process: subprocess.Popen[str] | None = None
         self._tether: Tether | None = None
         self.log = Path(self._temporary.name) / "target.log"
@@ -108,6 +110,8 @@ class TargetProcess:
     def _command(self) -> list[str]:
         where = ["--discard"] if self._discard else ["--data-dir", str(self._data_dir)]
         key = f"--authorization={self._authorization}"
+        if self._deleted_column is not None:
+            where.append(f"--deleted-column={self._deleted_column}")
         return [sys.executable, "-m", "parquet_sink.devkit.target", "--port", str(self._port), key, *where]
 
     def _first_line(self, process: subprocess.Popen[str]) -> str:

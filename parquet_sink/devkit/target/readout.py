@@ -131,6 +131,7 @@ class Warehouse(Books):
                 "name": name,
                 "columns": [{"name": column, "type": type_} for column, type_ in columns.items()],
                 "rows": count,
+                "deleted": await asyncio.to_thread(self._tables.deleted, name),
                 "primary_keys": list(latest.parameters.primary_keys) if latest else [],
                 "order_column": latest.parameters.order_column if latest else None,
             }
@@ -170,7 +171,8 @@ class Warehouse(Books):
             self._tables.clear()
 
     def _summaries(self) -> list[dict[str, Any]]:
-        return [{"name": name, "rows": self._tables.count(name)} for name in self._tables.names()[:MAX_ROWS]]
+        names, tables = self._tables.names()[:MAX_ROWS], self._tables
+        return [{"name": name, "rows": tables.count(name), "deleted": tables.deleted(name)} for name in names]
 
     async def _columns(self, request: Request) -> tuple[str, dict[str, str]]:
         name = str(request.path_params["name"])

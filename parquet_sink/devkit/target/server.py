@@ -31,7 +31,10 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 @dataclass(frozen=True)
 class TargetSettings:
-    """How a target runs. `data_dir` None: files are discarded. `guard_all`: read-outs and faults need a key as well."""
+    """How a target runs. `data_dir` None: files are discarded. `guard_all`: read-outs and faults need a key as well.
+
+    `deleted_column`: see `Tables`.
+    """
 
     host: str
     port: int
@@ -39,6 +42,7 @@ class TargetSettings:
     authorization: Sequence[Secret]
     guard_all: bool = False
     access_log: bool = False
+    deleted_column: str | None = None
 
 
 class CuttableProtocol(H11Protocol):
@@ -83,7 +87,7 @@ def _application(settings: TargetSettings) -> Iterator[Starlette]:
         return
     with _locked(settings.data_dir):
         store = FileStore(settings.data_dir)
-        tables = Tables(settings.data_dir / "tables.duckdb")
+        tables = Tables(settings.data_dir / "tables.duckdb", settings.deleted_column)
         upserter = Upserter(store, tables)
         upserter.start()
         try:

@@ -37,10 +37,14 @@ class UpsertFailed(Exception):
 
 
 class Tables:
-    """One DuckDB database. One thread writes; any thread may read, each through a cursor of its own."""
+    """One DuckDB database. One thread writes; any thread may read, each through a cursor of its own.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    deleted_column: a row in which this column is true is gone: no read-out has it. It stays in the table with its order
+    value, so that an older row does not bring its key back, and the same file may come again. None: no row is.
+    """
+
+    def __init__(self, path: Path, deleted_column: str | None = None) -> None:
+        self._path, self._deleted_column = path, deleted_column
         self._open()
 
     def apply(
@@ -87,22 +91,28 @@ class Tables:
         return {str(row[0]): str(row[1]) for row in rows} or None
 
     def count(self, target: str) -> int:
-        """The number of rows of a table."""
-        row = self._cursor().execute(f"SELECT count(*) FROM {sql.table(target)}").fetchone()
-        return int(row[0]) if row else 0
+        """The number of rows of a table, without those that are deleted."""
+        return self._number(self._shown(target))
+
+    def deleted(self, target: str) -> int:
+        """How many rows of a table are deleted."""
+        mark = self._mark(target)
+        return self._number(f"{sql.table(target)} WHERE {sql.identifier(mark)}") if mark else 0
 
     def rows(
         self, target: str, limit: int, offset: int, order_by: str | None, descending: bool
     ) -> list[dict[str, Any]]:
-        """Some rows of a table as Python values, in stored order unless `order_by` names a column."""
+        """Some rows of a table as Python values, in stored order unless `order_by` names a column; none deleted."""
         ordered = f"ORDER BY {sql.identifier(order_by)}{' DESC' if descending else ''} NULLS LAST" if order_by else ""
-        query = f"SELECT * FROM {sql.table(target)} {ordered} LIMIT {limit:d} OFFSET {offset:d}"
+        query = f"SELECT * FROM {self._shown(target)} {ordered} LIMIT {limit:d} OFFSET {offset:d}"
         rows: list[dict[str, Any]] = self._cursor().sql(query).to_arrow_table().to_pylist()
         return rows
 
     def export(self, target: str, path: Path) -> None:
-        """Write a whole table as one Parquet file."""
-        self._cursor().execute(f"COPY (SELECT * FROM {sql.table(target)}) TO {sql.literal(str(path))} (FORMAT parquet)")
+        """Write a whole table as one Parquet file, without rows that are deleted."""
+        self._cursor().execute(
+            f"COPY (SELECT * FROM {self._shown(target)}) TO {sql.literal(str(path))} (FORMAT parquet)"
+        )
 
     def clear(self) -> None:
         """Drop every table."""
@@ -111,6 +121,22 @@ class Tables:
 
     def close(self) -> None:
         self._connection.close()
+
+    def _mark(self, target: str) -> str | None:
+        """The table's column that tells which rows are deleted."""
+        if self._deleted_column is None:
+            return None
+        wanted, columns = fold(self._deleted_column), self.columns(target) or {}
+        return next((name for name, type_ in columns.items() if fold(name) == wanted and type_ == "BOOLEAN"), None)
+
+    def _shown(self, target: str) -> str:
+        """What a read-out is made from."""
+        mark = self._mark(target)
+        return f"{sql.table(target)} WHERE {sql.identifier(mark)} IS NOT TRUE" if mark else sql.table(target)
+
+    def _number(self, rows: str) -> int:
+        row = self._cursor().execute(f"SELECT count(*) FROM {rows}").fetchone()
+        return int(row[0]) if row else 0
 
     def _statements(
         self, target: str, paths: list[str], keys: Sequence[str], order: str | None, columns: Mapping[str, str]

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from parquet_sink.errors import BrokerAway, TopicGone
+from parquet_sink.errors import BrokerAway, TopicGone, TopicUnusable
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.planning.context import PlanningContext
 from parquet_sink.kafka.planning.range_plans import RangePlans
@@ -35,10 +35,12 @@ class Discovery:
     def start_offsets(self) -> dict[PartitionKey, int]:
         """Where each topic-partition starts: at its committed offset, else where `auto.offset.reset` says.
 
-        A topic that the connector names must be there at its first start. Raises OffsetsLost, KafkaFailed.
+        A topic that the connector names must be there at its first start. Raises OffsetsLost, KafkaFailed,
+        TopicUnusable.
         """
         again = bool(self._context.state.get(STARTED))
         keys, reset = self._context.cluster.topic_partitions(allow_missing=again), self._first_reset(again)
+        self._require_usable(keys)
         try:
             starts = self._resolve(keys, reset)
         except TopicGone as error:
@@ -65,9 +67,16 @@ class Discovery:
         self._context.unavailable.forget([key for key in self._context.unavailable if key not in keys])
         fresh = [key for key in keys if key not in starts and key not in self._context.unavailable]
         if fresh:
+            self._require_usable(fresh)
             self._add(fresh)
         self._looked = self._context.now()
         self._remind(topics_of(keys))
+
+    def _require_usable(self, keys: list[PartitionKey]) -> None:
+        """Raises TopicUnusable for a topic whose files have no place to go."""
+        for topic in sorted(topics_of(keys)):
+            if (reason := self._context.settings.why_unusable(topic)) is not None:
+                raise TopicUnusable(reason)
 
     def remove_deleted(self) -> bool:
         """Removes topic-partitions that were deleted, after a request failed for one. Whether there were any."""

@@ -47,9 +47,10 @@ class DirectoryTarget:
         now: Callable[[], float] = time.time,
     ) -> None:
         self._root = settings.folder
-        self._folder = os.path.join(settings.folder, component(settings.target_table))
-        self._monotonic = monotonic
-        sweep(self._folder, now())
+        self._table = settings.target_table
+        self._monotonic, self._now = monotonic, now
+        self._swept: set[str] = set()
+        self._swept_folder(None)
 
     @property
     def name(self) -> str:
@@ -59,23 +60,24 @@ class DirectoryTarget:
     def push(self, file: FinishedFile, seconds_left: float) -> Outcome:
         """One attempt. A system call that does not return (a network mount that hangs) holds up the deadline."""
         end = self._monotonic() + seconds_left
-        source = Source(file.path, file.size_bytes)
+        source, folder = Source(file.path, file.size_bytes), self._swept_folder(file.table)
         try:
-            self._make_folder()
-            stored = store(source, self._folder, file.name, lambda: self._monotonic() >= end)
+            self._make_folder(folder)
+            stored = store(source, folder, file.name, lambda: self._monotonic() >= end)
         except OutOfTime:
-            cause = f"{self._folder} did not take the whole file in time; no half of it is there"
+            cause = f"{folder} did not take the whole file in time; no half of it is there"
             return Outcome(Verdict.RETRIABLE, cause, "Check the disk, or raise connect.ems.sink.put.timeout.ms")
         except NotSynced as error:
-            cause = f"{self._folder} has the file, but it may not survive a power failure: {_words(error.__cause__)}"
+            cause = f"{folder} has the file, but it may not survive a power failure: {_words(error.__cause__)}"
             return Outcome(Verdict.UNKNOWN, cause, "Check the disk")
         except OSError as error:
-            return _of_error(error, self._folder)
-        return self._of_stored(stored, file)
+            return _of_error(error, folder)
+        return _of_stored(stored, file, folder)
 
     def probe(self, seconds_left: float) -> ProbeResult:
         """Writes a small file beside the others and removes it."""
-        folder = self._folder if os.path.isdir(self._folder) else self._root
+        folder = self._swept_folder(None)
+        folder = folder if os.path.isdir(folder) else self._root
         path = os.path.join(folder, f".parquet-sink-check-{uuid.uuid4().hex}")
         try:
             try:
@@ -93,22 +95,19 @@ class DirectoryTarget:
     def close(self) -> None:
         """Nothing is open between files."""
 
-    def _make_folder(self) -> None:
-        if not os.path.isdir(self._folder):
-            with suppress(FileExistsError):
-                os.mkdir(self._folder)
-            sync_folder(self._root)
+    def _swept_folder(self, table: str | None) -> str:
+        """The folder of a table, None for that of the settings; what was left there is removed at its first use."""
+        folder = os.path.join(self._root, component(table or self._table))
+        if folder not in self._swept:
+            self._swept.add(folder)
+            sweep(folder, self._now())
+        return folder
 
-    def _of_stored(self, stored: Stored, file: FinishedFile) -> Outcome:
-        if stored is not Stored.OTHER:
-            return Outcome(Verdict.ACCEPTED, "stored" if stored is Stored.NEW else "was stored before")
-        there = os.path.join(self._folder, file.name)
-        return Outcome(
-            Verdict.REFUSED,
-            f"{there} is there with another content than {file.path}, and is not overwritten",
-            "Find out what wrote it, another connector perhaps; then move it away, or set connect.ems.target.table or "
-            f"{ENDPOINT_KEY} to another folder",
-        )
+    def _make_folder(self, folder: str) -> None:
+        if not os.path.isdir(folder):
+            with suppress(FileExistsError):
+                os.mkdir(folder)
+            sync_folder(self._root)
 
 
 def unusable(settings: DirectorySettings) -> str | None:
@@ -120,6 +119,18 @@ def unusable(settings: DirectorySettings) -> str | None:
     else:
         return None
     return f"{settings.folder}: {os.strerror(number)}. {_CURES[number]}."
+
+
+def _of_stored(stored: Stored, file: FinishedFile, folder: str) -> Outcome:
+    if stored is not Stored.OTHER:
+        return Outcome(Verdict.ACCEPTED, "stored" if stored is Stored.NEW else "was stored before")
+    there = os.path.join(folder, file.name)
+    return Outcome(
+        Verdict.REFUSED,
+        f"{there} is there with another content than {file.path}, and is not overwritten",
+        "Find out what wrote it, another connector perhaps; then move it away, or set connect.ems.target.table or "
+        f"{ENDPOINT_KEY} to another folder",
+    )
 
 
 def _of_error(error: OSError, folder: str) -> Outcome:

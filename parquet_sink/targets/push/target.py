@@ -39,7 +39,7 @@ class PushTarget:
         now: Callable[[], float] = time.time,
     ) -> None:
         self._settings, self._now = settings, now
-        self._url = push_url(settings, client_version)
+        self._version = client_version
         self._headers = _headers(settings, client_version)
         self._secrets = _secrets(settings)
         self._http = HttpClient(
@@ -57,7 +57,7 @@ class PushTarget:
     def push(self, file: FinishedFile, seconds_left: float) -> Outcome:
         """One attempt, within `seconds_left`. Raises StorageFailed when the file cannot be read; nothing else."""
         body = MultipartFile(file.path, file.name, file.size_bytes)
-        return self._attempt(body, body.content_type, seconds_left)
+        return self._attempt(body, body.content_type, seconds_left, file.table)
 
     def probe(self, seconds_left: float) -> ProbeResult:
         """Sends a form without a file: its refusal shows that name, TLS, path and key are right, and stores nothing."""
@@ -68,7 +68,7 @@ class PushTarget:
         """Closes idle connections."""
         self._http.close()
 
-    def _attempt(self, body: Body, content_type: str, seconds_left: float) -> Outcome:
+    def _attempt(self, body: Body, content_type: str, seconds_left: float, table: str | None = None) -> Outcome:
         limits = Limits(
             total_seconds=seconds_left,
             connect_seconds=self._settings.connect_timeout_ms / 1000,
@@ -77,15 +77,19 @@ class PushTarget:
         )
         try:
             headers = {**self._headers, "Content-Type": content_type}
-            answer = self._http.send(Request("POST", self._url, headers, body), limits)
+            url = push_url(self._settings, self._version, table)
+            answer = self._http.send(Request("POST", url, headers, body), limits)
         except RequestFailed as error:
             return of_failure(error.kind, error.detail, self._secrets)
         return of_answer(answer, self._secrets, self._now())
 
 
-def push_url(settings: PushSettings, client_version: str) -> str:
-    """The configured address with the query of the push API, its parameters in the reference's order."""
-    query = [("targetName", settings.target_table)]
+def push_url(settings: PushSettings, client_version: str, table: str | None = None) -> str:
+    """The configured address with the query of the push API, its parameters in the reference's order.
+
+    table: None for that of the settings.
+    """
+    query = [("targetName", table or settings.target_table)]
     if settings.connection_id:
         query.append(("connectionId", settings.connection_id))
     query.append(("clientId", f"Kafka2Ems {client_version}"))

@@ -145,7 +145,7 @@ class _Work:
             if found is not None:
                 positions.append(position)
                 changed.append(found)
-        return (Trees(pa.array(positions, pa.int64()), cast("list[Tree]", changed)),) if changed else ()
+        return (Trees(pa.array(positions, pa.int64()), changed),) if changed else ()
 
     def _inferred(self, piece: Inferred) -> Sequence[Piece]:
         origins = Origins(self._records, piece.positions)

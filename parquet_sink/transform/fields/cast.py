@@ -98,9 +98,9 @@ class Cast(FieldTransform):
         arrays = columns_of(piece.rows)
         doubtful = None
         for name, target in self._targets.items():
-            if name in arrays:
-                arrays[name], doubt = columns.cast_read(arrays[name], target)
-                doubtful = either(doubtful, doubt)
+            array = arrays[name] if name in arrays else pa.nulls(len(piece.rows))
+            arrays[name], doubt = columns.cast_read(array, target)
+            doubtful = either(doubtful, doubt)
         return Columns(read_as(arrays, len(piece.rows)), doubtful, piece.lists)
 
 

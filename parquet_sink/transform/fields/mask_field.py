@@ -99,9 +99,9 @@ class MaskField(FieldTransform):
         arrays = columns_of(piece.rows)
         doubtful = None
         for name in self._fields:
-            if name in arrays:
-                arrays[name], doubt = self._read(name, arrays[name])
-                doubtful = either(doubtful, doubt)
+            array = arrays[name] if name in arrays else pa.nulls(len(piece.rows))
+            arrays[name], doubt = self._read(name, array)
+            doubtful = either(doubtful, doubt)
         return Columns(read_as(arrays, len(piece.rows)), doubtful, piece.lists)
 
     def _masked(self, name: str, value: object) -> object:
@@ -161,6 +161,8 @@ _SAMPLES: Final[Mapping[pa.DataType, object]] = {
 
 def _where_valid(array: pa.Array, masked: object) -> pa.Array:
     """The masked value wherever there was one."""
+    if array.null_count == len(array):
+        return array
     one = from_plain([masked], array.type)
     if not array.null_count:
         return pa.repeat(one[0], len(array))

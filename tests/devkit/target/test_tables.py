@@ -221,3 +221,54 @@ def test_tables_survive_closing(tmp_path: Path) -> None:
     again = Tables(tmp_path / "t.duckdb")
     assert (again.count("t"), again.applied()) == (1, {7})
     again.close()
+
+
+MARKED = st.tuples(st.integers(0, 3), st.integers(0, 5), st.booleans())
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.lists(MARKED, min_size=1, max_size=6), min_size=1, max_size=5), st.randoms(use_true_random=False))
+def test_deleted_rows_stay_deleted_in_any_order(files: list[list[tuple[int, int, bool]]], random: Any) -> None:
+    """Whatever order files come in, and however often: the newest row of a key decides whether it is there."""
+    newest: dict[int, tuple[int, int, bool]] = {}
+    rows = [(key, 10 * order + number, gone) for number, file in enumerate(files) for key, order, gone in file]
+    unique = {(key, order): gone for key, order, gone in rows}
+    for (key, order), gone in unique.items():
+        newest[key] = max(newest.get(key, (-1, 0, False)), (order, key, gone))
+    wanted = {key: order for key, (order, _, gone) in newest.items() if not gone}
+    tables = Tables(Path(":memory:"), "__Deleted")
+    with TemporaryDirectory() as folder:
+        parts = [list(unique.items())[at :: len(files)] for at in range(len(files))]
+        sent = [part for part in [*parts, *parts] if part]
+        random.shuffle(sent)
+        for number, part in enumerate(sent):
+            path = Path(folder) / f"{number}.parquet"
+            columns = {"k": [key for (key, _), _ in part], "o": [order for (_, order), _ in part]}
+            pq.write_table(pa.table({**columns, "__deleted": [gone for _, gone in part]}), path)
+            tables.apply("t", {number: path}, ("k",), "o", tables.columns_of_file(path))
+    assert {row["k"]: row["o"] for row in rows_of(tables)} == wanted
+    assert (tables.count("t"), tables.deleted("t")) == (len(wanted), len(newest) - len(wanted))
+    tables.close()
+
+
+def test_without_the_option_nothing_is_deleted(put: Any, tables: Tables) -> None:
+    """The column is one like any other; so is one of another type with the option."""
+    put({"k": [1], "o": [1], "__deleted": [True]})
+    assert (tables.count("t"), tables.deleted("t")) == (1, 0)
+
+
+def test_an_export_has_no_deleted_rows(tmp_path: Path) -> None:
+    """Nor has a table that got the column later any row less; a column that is not boolean deletes nothing."""
+    tables = Tables(Path(":memory:"), "gone")
+    files = [{"k": [1, 2]}, {"k": [2, 3], "gone": [True, False]}]
+    for number, columns in enumerate(files):
+        pq.write_table(pa.table(columns), tmp_path / f"{number}.parquet")
+        path = tmp_path / f"{number}.parquet"
+        tables.apply("t", {number: path}, ("k",), None, tables.columns_of_file(path))
+    tables.export("t", tmp_path / "out.parquet")
+    assert sorted(pq.read_table(tmp_path / "out.parquet")["k"].to_pylist()) == [1, 3]
+    pq.write_table(pa.table({"k": [1], "gone": ["true"]}), tmp_path / "text.parquet")
+    path = tmp_path / "text.parquet"
+    tables.apply("u", {9: path}, ("k",), None, tables.columns_of_file(path))
+    assert (tables.count("u"), tables.deleted("u")) == (1, 0)
+    tables.close()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -376,3 +377,16 @@ def test_unusable_folders_are_told_without_writing(root: Path, tmp_path: Path, m
     assert "Not a directory" in str(unusable(DirectorySettings(str(tmp_path / "file"), "t")))
     monkeypatch.setattr(os, "access", lambda *arguments: False)
     assert "Permission denied" in str(unusable(DirectorySettings(str(root), "t")))
+
+
+def test_each_table_has_its_folder(target: DirectoryTarget, root: Path, tmp_path: Path) -> None:
+    """A file of a connector with several tables goes to that of its table; what was left there is removed first."""
+    left = root / "A%2FB" / PARTIAL_FOLDER / "left"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"half")
+    os.utime(left, (0, 0))
+    for table in ("A/B", None, "A/B"):
+        outcome = target.push(replace(finished(tmp_path / "own"), table=table), SECONDS)
+        assert outcome.verdict is Verdict.ACCEPTED
+    name = finished(tmp_path / "own").name
+    assert set(stored(root)) == {f"A%2FB/{name}", f"t/{name}"}

@@ -84,3 +84,8 @@ def test_sending_trouble_is_not_storage_trouble(tmp_path: Path) -> None:
     next(pieces)
     with pytest.raises(ConnectionResetError):
         pieces.throw(ConnectionResetError())  # type: ignore[attr-defined]
+
+
+def test_a_file_for_another_table_names_that() -> None:
+    """One connector may fill several."""
+    assert push_url(PushSettings("https://x/i", KEY, "t"), "1", "a+b").startswith("https://x/i?targetName=a%2Bb&")

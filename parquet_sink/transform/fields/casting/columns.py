@@ -137,11 +137,13 @@ def _truncated(values: np.ndarray, bits: int) -> np.ndarray:
 
 
 def _float_texts(array: pa.Array) -> pa.Array:
-    plain = array.cast(pa.string())
-    found = pc.if_else(pc.match_substring(plain, "."), plain, pc.binary_join_element_wise(plain, _POINT_ZERO, ""))
-    size = pc.abs(array)
-    odd = pc.invert(pc.or_(pc.and_(pc.greater_equal(size, _PLAIN[0]), pc.less(size, _PLAIN[1])), pc.equal(size, 0)))
-    odd = pc.fill_null(odd, False)
+    found, size = array.cast(pa.string()), pc.abs(array)
+    whole = pc.fill_null(pc.equal(pc.trunc(array), array), False)
+    if whole.true_count:  # Arrow prints them without a fraction
+        pointed = pc.binary_join_element_wise(found.filter(whole), _POINT_ZERO, "")
+        found = pc.replace_with_mask(found, whole, pointed)
+    plain = pc.or_(pc.and_(pc.greater_equal(size, _PLAIN[0]), pc.less(size, _PLAIN[1])), pc.equal(size, 0))
+    odd = pc.fill_null(pc.invert(plain), False)
     if not odd.true_count:
         return found
     text = texts.of_float32 if pa.types.is_float32(array.type) else texts.of_float

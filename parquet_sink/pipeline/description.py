@@ -1,0 +1,86 @@
+"""What happens to a record of a connector, in order and in words."""
+
+from collections.abc import Iterator
+
+from parquet_sink.convert.settings import ConverterKind, ConverterSettings
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.transform.settings import StepSettings
+
+_KINDS: dict[ConverterKind, str] = {
+    "json": "JSON without a schema",
+    "json_envelope": "JSON in an envelope with its schema",
+    "avro": "Avro, schemas from the registry",
+    "protobuf": "Protobuf, schemas from the registry",
+    "json_schema": "JSON, schemas from the registry",
+    "xml": "XML",
+    "string": "text",
+    "bytes": "bytes",
+    "boolean": "a boolean",
+    "short": "a number of 2 bytes",
+    "integer": "a number of 4 bytes",
+    "long": "a number of 8 bytes",
+    "float": "a fraction of 4 bytes",
+    "double": "a fraction of 8 bytes",
+    "simple_header": "text, read by SimpleHeaderConverter",
+}
+
+
+def described(settings: SinkSettings, *, keys: bool, headers: bool) -> tuple[str, ...]:
+    """One line for each step. keys, headers: whether transforms look at them."""
+    keys = keys or settings.shape.tombstone_column is not None
+    decoded = [
+        f"value: {_KINDS[settings.value.kind]}",
+        f"key: {_KINDS[(settings.key or ConverterSettings('bytes')).kind]}" if keys else "key: not read",
+        f"headers: {_KINDS[settings.header.kind]}" if headers else "headers: not read",
+    ]
+    steps = ["decoded: " + "; ".join(decoded), *map(_transform, settings.transforms)]
+    return (*steps, *_shape(settings.shape), _target(settings), _invalid(settings))
+
+
+def _transform(step: StepSettings) -> str:
+    transform, predicate = step.transform, step.predicate
+    text = f"transforms.{transform.name}: {transform.type}"
+    if predicate is None:
+        return text
+    chosen = "other records than" if step.negate else "records that"
+    return f"{text}, for {chosen} predicates.{predicate.name} ({predicate.type}) chooses"
+
+
+def _shape(shape: ShapeSettings) -> Iterator[str]:
+    if shape.tombstone_column is None:
+        yield "a null value (tombstone): no row, its offset is committed"
+    else:
+        yield f"a null value (tombstone): a row of its key, with {shape.tombstone_column} true"
+    if shape.decimals_to_double:
+        yield "decimals become doubles"
+    if shape.lowercase:
+        yield "names of fields become lower case"
+    if shape.explode:
+        yield "a record that wraps a list of records is exploded: a row for each"
+    if shape.obfuscation is not None:
+        yield f"obfuscated with {shape.obfuscation.method}: {', '.join(shape.obfuscation.fields)}"
+    if shape.chunks is not None:
+        yield f"its JSON is cut into {shape.chunks} columns of {shape.chunk_bytes} bytes"
+    elif shape.flatten:
+        yield "flattened to columns" + (", without lists" if shape.discard_collections else ", lists as JSON text")
+    else:
+        yield "nested columns"
+    if shape.embed_metadata:
+        yield "columns added: kafkaPartition, kafkaOffset, kafkaTimestamp, kafkaPartitionOffset"
+    if shape.primary_keys:
+        nulls = "may be null" if shape.allow_null_primary_keys else "not null"
+        order = shape.order_field or "the offset"
+        yield f"primary keys, {nulls}: {', '.join(shape.primary_keys)}; ordered by {order}"
+
+
+def _target(settings: SinkSettings) -> str:
+    return f"a row of a file for table {settings.target.target_table}"
+
+
+def _invalid(settings: SinkSettings) -> str:
+    errors = settings.errors
+    if not errors.invalid_records:
+        return "what fails on the way: the connector stops before it"
+    where = "parked files" if errors.dead_letters is None else f"topic {errors.dead_letters.topic}"
+    return f"what fails on the way: set aside in {where}"

@@ -1,0 +1,175 @@
+"""One record on its way through a connector, shown after each step; nothing is written or sent."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
+
+import pyarrow as pa
+
+from parquet_sink.convert.decoded import Decoder, Inferred, Piece, Trees, Typed
+from parquet_sink.convert.json import decoder as json
+from parquet_sink.model.records import RecordBatch
+from parquet_sink.model.rejected import Rejected
+from parquet_sink.pipeline.record_steps import RecordSteps
+from parquet_sink.shape.run import Run
+from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.shape.shaper import Shaper
+from parquet_sink.transform.chain import DECODED, TransformChain
+from parquet_sink.transform.headers import HeaderValue
+from parquet_sink.transform.records import DecodedRecords
+
+NOT_DECODED = "not decoded, because nothing asks for it"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A key, a value or a header's value as JSON has it; type: of the column, "" without a schema."""
+
+    value: object
+    type: str = ""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The record after a step. key, value: None for null. headers: None where they cannot be read."""
+
+    step: str
+    topic: str
+    key: Shown | None
+    headers: tuple[tuple[str, Shown | None], ...] | None
+    value: Shown | None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What became of the record: rows of a file, or none, because it was rejected, dropped by a step, or has none.
+
+    rejected_by: the step, "" when it was after all steps or before them.
+    """
+
+    seen: tuple[Seen, ...]
+    rows: tuple[dict[str, object], ...] = ()
+    columns: tuple[str, ...] = ()
+    rejected: Rejected | None = None
+    dropped_by: str | None = None
+    rejected_by: str = ""
+
+
+def trial(record: RecordBatch, steps: RecordSteps, shape: ShapeSettings) -> Trial:
+    """The way of one record. steps: of the connector. Raises ConnectorError when the record is not to blame."""
+    assert len(record) == 1
+    watched = _Watched(steps.transforms or TransformChain(()))
+    transforms = None if steps.transforms is None else watched
+    shaper = Shaper(shape, None, steps.decoder, transforms, steps.tombstone_keys)
+    if transforms is None:
+        watched.apply(record, steps.decoder or json.decoder())
+    found = list(shaper.shape(record))
+    rejected = next((one for one in found if isinstance(one, Rejected)), None)
+    runs = [one for one in found if isinstance(one, Run)]
+    rows = tuple(_row(row) for run in runs for row in run.rows.to_pylist())
+    columns = tuple(_column(one) for one in runs[-1].rows.schema) if runs else ()
+    return Trial(tuple(watched.seen), rows, columns, rejected, watched.dropped_by, watched.rejected_by)
+
+
+class _Watched(TransformChain):
+    """A chain that remembers what each step made of the record."""
+
+    def __init__(self, inner: TransformChain) -> None:
+        self._inner, self.needs = inner, inner.needs
+        self.seen: list[Seen] = []
+        self.dropped_by: str | None = None
+        self.rejected_by = ""
+
+    def apply(self, batch: RecordBatch, decoder: Decoder) -> DecodedRecords:
+        for step, records in self._inner.each(batch, decoder):
+            if len(records):
+                self.seen.append(_seen(step, records))
+            elif not records.rejected:
+                self.dropped_by = step
+            elif step != DECODED:
+                self.rejected_by = step
+        return records
+
+
+def _seen(step: str, records: DecodedRecords) -> Seen:
+    batch = records.batch
+    topic = batch.topic if records.topics is None else records.topics[0].as_py()
+    key = _raw(None if batch.keys is None else batch.keys[0].as_py())
+    if records.keys is not None:
+        key = _decoded(records.keys)
+    return Seen(step, topic, key, _headers(records), _decoded(records.values))
+
+
+def _headers(records: DecodedRecords) -> tuple[tuple[str, Shown | None], ...] | None:
+    if (headers := records.headers) is not None:
+        entries = headers.lists[0].as_py()
+        return tuple((one["name"], _header(headers.value(one["at"]), decoded=one["at"] >= 0)) for one in entries)
+    found = records.batch.headers_of(0)
+    return None if found is None else tuple((name, _raw(value)) for name, value in found)
+
+
+def _header(value: HeaderValue, *, decoded: bool) -> Shown | None:
+    if not isinstance(value, pa.Scalar):
+        return Shown(as_json(value))
+    if not decoded:
+        return _raw(value.as_py())
+    return None if pa.types.is_null(value.type) else Shown(as_json(value.as_py()), _type(value.type))
+
+
+def _decoded(pieces: Sequence[Piece]) -> Shown | None:
+    """The one record, which is in one of the pieces or null."""
+    for piece in pieces:
+        if len(piece.positions):
+            return _of(piece)
+    return None
+
+
+def _of(piece: Piece) -> Shown:
+    if isinstance(piece, Typed):
+        return Shown(as_json(piece.rows[0].as_py()), _type(piece.rows.type))
+    tree = piece.trees[0] if isinstance(piece, Trees) else _tree(piece)
+    return Shown(as_json(tree))
+
+
+def _tree(piece: Inferred) -> object:
+    return piece.tree(0)
+
+
+def _raw(data: bytes | None) -> Shown | None:
+    return None if data is None else Shown(_text(data), NOT_DECODED)
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.hex()
+
+
+def _type(arrow: pa.DataType) -> str:
+    return ", ".join(map(_column, arrow)) if pa.types.is_struct(arrow) else str(arrow)
+
+
+def _column(field: pa.Field) -> str:
+    return f"{field.name} {field.type}{'' if field.nullable else ' not null'}"
+
+
+def _row(row: dict[str, object]) -> dict[str, object]:
+    return {name: as_json(value) for name, value in row.items()}
+
+
+def as_json(value: object) -> object:
+    """What JSON has no form for as text: bytes as hexadecimal digits, times in ISO form, decimals, NaN."""
+    if isinstance(value, dict):
+        return {str(name): as_json(below) for name, below in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(one) for one in value]
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, datetime | time):
+        return value.isoformat(timespec="milliseconds")
+    if isinstance(value, date | Decimal) or (isinstance(value, float) and not math.isfinite(value)):
+        return str(value)
+    return value

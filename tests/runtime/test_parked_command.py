@@ -1,0 +1,221 @@
+"""`parquet-sink parked`, as a user runs it: what it says, what it sends, and how it ends."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from parquet_sink.cli import main
+from parquet_sink.model.rejected import Rejected, Stage
+from parquet_sink.parked.folder import ParkedFolder
+from parquet_sink.parked.locks import replaying
+from parquet_sink.parked.scan import scan
+from parquet_sink.runtime.parked_replay import Progress
+
+Parked = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> ParkedFolder:
+    """What connector orders has parked: eight records that are good by now, one that is not, one of a file."""
+    found = ParkedFolder(str(tmp_path / "tmp" / "orders" / ".parked"), "orders", 10**8)
+    found.prepare()
+    late = [record(n, b'{"id":%d}' % n if n != 13 else b"\xff secret") for n in range(10, 19)]
+    found.append("orders", 0, late, 1_700_000_100_000)
+    refused = record(7, b'{"id":7}', 2, Stage.TASK_PUT, "the target refused file x: \x1b[31m422")
+    found.append("orders", 2, [refused], 1_700_000_200_000)
+    return found
+
+
+def record(
+    offset: int, value: bytes, partition: int = 0, stage: Stage = Stage.VALUE_CONVERTER, reason: str = "not JSON"
+) -> Rejected:
+    """One that was passed over."""
+    headers = (("h", b"\xfe"),)
+    return Rejected("orders", partition, offset, stage, reason, b"k", value, headers, 1_700_000_000_000 + offset)
+
+
+@pytest.fixture
+def parked(tmp_path: Path, folder: ParkedFolder, capsys: pytest.CaptureFixture[str]) -> Parked:
+    """Runs the command; exit status, standard output and standard error."""
+    (tmp_path / "out").mkdir()
+    lines = {
+        "name": "orders",
+        "topics": "orders",
+        "value.converter": "JsonConverter",
+        "value.converter.schemas.enable": "false",
+        "connect.ems.endpoint": f"directory:{tmp_path / 'out'}",
+        "connect.ems.target.table": "T",
+        "connect.ems.commit.size.bytes": "1000000",
+        "connect.ems.commit.records": "5",
+        "connect.ems.commit.interval.ms": "1000",
+        "connect.ems.tmp.dir": str(tmp_path / "tmp"),
+    }
+    path = tmp_path / "orders.properties"
+
+    def run(action: str, *options: str, **more: str) -> tuple[int, str, str]:
+        path.write_text("".join(f"{key}={value}\n" for key, value in {**lines, **more}.items()))
+        capsys.readouterr()
+        status = main(["parked", action, *options, str(path)])
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def sent(tmp_path: Path) -> list[int]:
+    """The ids of all rows at the target."""
+    files = sorted((tmp_path / "out" / "T").glob("*.parquet"))
+    return sorted(row["id"] for file in files for row in pq.ParquetFile(file).read().to_pylist())
+
+
+def test_list_tells_how_many_and_why(parked: Parked, folder: ParkedFolder) -> None:
+    """By topic, stage and reason: counts, bytes, offsets, times; what a terminal must not see is escaped."""
+    status, out, _ = parked("list")
+    assert status == 0
+    assert f"connector orders: 10 records parked in {folder.path} (2 files, " in out
+    assert "topic orders, VALUE_CONVERTER: 9 records, " in out
+    assert "offsets by topic-partition 0: 10 to 18" in out
+    assert "records of 2023-11-14 22:13:20 UTC; parked 2023-11-14 22:15:00 UTC" in out
+    assert "9  not JSON" in out
+    assert "\\u001b[31m422" in out
+    assert "secret" not in out
+    status, out, _ = parked("list", "--json", "--stage", "TASK_PUT")
+    (group,) = map(json.loads, out.splitlines())
+    assert (status, group["records"], group["offsets"], group["stage"]) == (0, 1, {"2": [7, 7]}, "TASK_PUT")
+
+
+def test_list_sums_up_reasons_that_are_many(parked: Parked, folder: ParkedFolder) -> None:
+    """Each record may have its own: the most frequent are told, the others counted."""
+    own = [record(n, b"x", reason=f"reason {n}") for n in range(100, 130)]
+    folder.append("orders", 0, own, 1)
+    _, out, _ = parked("list")
+    assert "VALUE_CONVERTER: 39 records" in out
+    assert "21  for 21 other reasons" in out
+
+
+def test_show_has_content_only_when_asked(parked: Parked) -> None:
+    """Place, stage, reason and sizes; with --content the bytes, in base64 where they are no text."""
+    status, out, err = parked("show", "--limit", "3")
+    assert (status, len(out.splitlines())) == (0, 3)
+    assert "orders 0 at 10 (2023-11-14T22:13:20.010000+00:00): VALUE_CONVERTER: not JSON (key 1 bytes" in out
+    assert "and 7 more; --limit 0 shows all" in err
+    _, out, _ = parked("show", "--limit", "0")
+    assert len(out.splitlines()) == 10
+    assert "secret" not in out
+    _, out, _ = parked("show", "--json", "--content", "--offset", "13")
+    fields = json.loads(out)
+    assert (fields["offset"], fields["key"], fields["value_base64"]) == (13, "k", "/yBzZWNyZXQ=")
+    assert fields["header_values"] == [{"name": "h", "value_base64": "/g=="}]
+    _, out, _ = parked("show", "--content", "--partition", "2")
+    assert '\n  value: {"id":7}' in out
+
+
+def test_replay_sends_what_is_good_now(parked: Parked, folder: ParkedFolder, tmp_path: Path) -> None:
+    """What is accepted leaves the folder; what is rejected again stays, and the exit status says so."""
+    status, out, _ = parked("replay", "--dry-run")
+    assert (status, sent(tmp_path), scan(folder.path).rows) == (1, [], 10)
+    assert "connector orders: 9 would be done with, 1 would stay parked" in out
+    status, out, _ = parked("replay")
+    assert (status, sent(tmp_path), scan(folder.path).rows) == (1, [7, 10, 11, 12, 14, 15, 16, 17, 18], 1)
+    assert "topic orders, topic-partition 0: 8 accepted in 2 files, or without a row; 1 rejected again" in out
+    assert "connector orders: 9 records done with, 1 stay parked" in out
+    status, out, _ = parked("replay", "--offset", "7-12")
+    assert (status, out) == (0, f"connector orders: nothing to replay in {folder.path}\n")
+    assert [path.name for path in (tmp_path / "tmp" / "orders").iterdir()] == [".parked", ".parquet-sink"]
+
+
+def test_replay_with_a_chosen_part_ends_well(parked: Parked, folder: ParkedFolder) -> None:
+    """Only what was chosen decides about the exit status."""
+    status, out, _ = parked("replay", "--stage", "TASK_PUT")
+    assert (status, "1 records done with, 0 stay parked" in out, scan(folder.path).rows) == (0, True, 9)
+
+
+def test_two_replays_at_once_are_refused(parked: Parked, folder: ParkedFolder) -> None:
+    """The second says so, and does nothing."""
+    with replaying(folder.path):
+        status, _, err = parked("replay")
+    assert (status, "are being replayed already; wait until that has ended" in err) == (1, True)
+    assert scan(folder.path).rows == 10
+
+
+def test_a_target_that_is_gone_ends_the_replay(parked: Parked, folder: ParkedFolder, tmp_path: Path) -> None:
+    """All stays parked, and the message says why and where records are."""
+    os.rename(tmp_path / "out", tmp_path / "elsewhere")
+    (tmp_path / "out").mkdir(mode=0o500)
+    options = {"connect.ems.max.retries": "1"}
+    os.rmdir(tmp_path / "out")
+    status, _, err = parked("replay", **options)
+    assert status == 2
+    assert "connect.ems.endpoint" in err
+    assert scan(folder.path).rows == 10
+
+
+def test_torn_files_are_named_and_kept(parked: Parked, folder: ParkedFolder) -> None:
+    """Beside them all others are listed and replayed."""
+    torn = Path(folder.path) / "orders" / "0" / "parked-000009.parquet"
+    torn.write_bytes(b"PAR1")
+    status, out, err = parked("list")
+    assert (status, "10 records" in out) == (0, True)
+    assert f"{torn} is skipped and kept: it is no whole Parquet file" in err
+    parked("replay")
+    assert torn.read_bytes() == b"PAR1"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("list", "--content"), "Invalid [--content]. It belongs to parquet-sink parked show; remove it."),
+        (("show", "--dry-run"), "Invalid [--dry-run]. It belongs to parquet-sink parked replay; remove it."),
+        (("replay", "--json"), "Invalid [--json]. It belongs to parquet-sink parked list or show; remove it."),
+        (("list", "--limit", "3"), "Invalid [--limit]. It belongs to parquet-sink parked show; remove it."),
+        (("show", "--limit", "-3"), "Invalid [--limit]. -3 is less than 0"),
+    ],
+)
+def test_options_of_other_actions_are_refused(parked: Parked, words: tuple[str, ...], said: str) -> None:
+    """An option without effect would be a promise that is not kept."""
+    status, _, err = parked(*words)
+    assert (status, said in err) == (2, True)
+
+
+@pytest.mark.parametrize("text", ["x", "-3", "3-", "3-x", "-"])
+def test_offsets_that_are_none_are_refused(parked: Parked, text: str) -> None:
+    """One offset, or two with a dash between them."""
+    with pytest.raises(SystemExit) as caught:
+        parked("show", f"--offset={text}")
+    assert caught.value.code == 2
+
+
+def test_a_connector_that_parked_nothing(parked: Parked) -> None:
+    """It is no failure."""
+    status, out, _ = parked("list", **{"connect.ems.parked.dir": "/nowhere"})
+    assert (status, out) == (0, "connector orders: nothing is parked in /nowhere/orders\n")
+    assert parked("show", name="other")[:2] == (0, "")
+
+
+def test_check_and_run_warn_of_parked_records(
+    parked: Parked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever checks a file learns that something waits for a hand."""
+    parked("list")
+    capsys.readouterr()
+    assert main(["check", str(tmp_path / "orders.properties")]) == 0
+    out = capsys.readouterr().out
+    assert "Warning [connect.ems.parked.dir]. 10 records that the connector passed over are parked in " in out
+    assert "(0 % of connect.ems.parked.max.bytes): parquet-sink parked list says why" in out
+
+
+def test_long_work_tells_how_far_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    """One line every few seconds, not one for each batch."""
+    now = [0.0]
+    progress = Progress("orders", lambda: now[0])
+    caplog.set_level("INFO")
+    for done in range(1_000, 13_000, 1_000):
+        now[0] += 1
+        progress.told("orders", 3, done, 12_000)
+    assert [line.getMessage() for line in caplog.records] == [
+        f"connector orders: topic orders, topic-partition 3: {done} of 12000 parked records read"
+        for done in (5_000, 10_000)
+    ]

@@ -1,0 +1,101 @@
+"""`parquet-sink try` at the command line, with records of files."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from parquet_sink.cli import main
+
+FILE = """\
+name=orders
+topics=TOPICS
+value.converter=json
+value.converter.schemas.enable=false
+connect.ems.endpoint=https://h/x
+connect.ems.authorization.key=AppKey canary
+connect.ems.target.table=ORDERS
+connect.ems.commit.size.bytes=100000
+connect.ems.commit.records=10
+connect.ems.commit.interval.ms=1000
+transforms=c
+transforms.c.type=Cast
+transforms.c.spec=qty:string
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A connector file, and records."""
+    (tmp_path / "c.properties").write_text(FILE.replace("TOPICS", "orders"), encoding="utf-8")
+    (tmp_path / "two.properties").write_text(FILE.replace("TOPICS", "a,b"), encoding="utf-8")
+    (tmp_path / "good.json").write_text('{"qty": 2}', encoding="utf-8")
+    (tmp_path / "bad.json").write_text("{", encoding="utf-8")
+    (tmp_path / "empty").touch()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_record_of_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its steps and its row, with the time that was given."""
+    assert main(["try", "c.properties", "--value", "good.json", "--timestamp", "1700000000000"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith("timestamp 1700000000000 (2023-11-14T22:13:20.000+00:00)")
+    assert "transforms.c (Cast)" in lines
+    assert '  value    {"qty": "2"}' in lines
+    assert "1 row of table ORDERS" in lines
+
+
+def test_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One object on standard output, with key and headers as they were given."""
+    arguments = ["--key", "good.json", "--header", "a=b=c", "--partition", "4", "--json"]
+    assert main(["try", "c.properties", "--value", "good.json", *arguments]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["rows"][0]["qty"], found["rows"][0]["kafkaPartition"]) == ("2", 4)
+    assert [(one["name"], one["value"]) for one in found["steps"][0]["headers"]] == [("a", "b=c")]
+    assert found["steps"][0]["key"]["value"] == '{"qty": 2}'
+
+
+def test_a_rejected_record_has_a_status_of_its_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """So a script can tell."""
+    assert main(["try", "c.properties", "--value", "bad.json"]) == 1
+    assert "no row: rejected (VALUE_CONVERTER): " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "Invalid [--offset]. Give either --offset"),
+        (["--value", "good.json", "--offset", "3"], "Invalid [--offset]. Give either --offset"),
+        (["--offset", "3", "--key", "good.json"], "Invalid [--key]. It goes with --value alone."),
+        (["--offset", "3", "--header", "a=b"], "Invalid [--header]. It goes with --value alone."),
+        (["--offset", "3", "--timestamp", "0"], "Invalid [--timestamp]. It goes with --value alone."),
+        (["--offset", "-1"], "Invalid [--offset]. -1 is less than 0."),
+        (["--value", "good.json", "--header", "a"], 'Invalid [--header]. "a" has no =; write NAME=TEXT.'),
+        (["--value", "none"], "Invalid [--value]. none cannot be read (No such file or directory); correct the path."),
+        (["--value", "empty"], "Invalid [--value]. empty is empty; write the record's bytes into it."),
+        (["--value", "good.json", "--key", "empty"], "Invalid [--key]. empty is empty;"),
+    ],
+)
+def test_a_wrong_command_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    """Names the option and the cure."""
+    assert main(["try", "c.properties", *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_topic_must_be_known(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A connector that reads several does not tell."""
+    assert main(["try", "two.properties", "--value", "good.json"]) == 2
+    assert "Invalid [--topic]. The connector reads more than one; name the record's." in capsys.readouterr().err
+    assert main(["try", "two.properties", "--value", "good.json", "--topic", "b"]) == 0
+
+
+def test_a_wrong_file_is_told_as_by_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With what is wrong in it, and nothing secret."""
+    (folder / "c.properties").write_text(FILE.replace("qty:string", "qty:text"), encoding="utf-8")
+    assert main(["try", "c.properties", "--value", "good.json"]) == 2
+    error = capsys.readouterr().err
+    assert "Invalid [transforms.c.spec]" in error
+    assert "canary" not in error

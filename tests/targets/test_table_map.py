@@ -1,0 +1,90 @@
+"""Which table a topic's files go to: the first pattern that is all of its name, else the connector's one."""
+
+import pytest
+
+from parquet_sink.connectors.check import Checked, format_report
+from parquet_sink.connectors.loading import Loaded
+from parquet_sink.connectors.worker_file import LoadedWorker
+from parquet_sink.targets.table_map import TableMap, parse
+from tests.connectors.ems.connector_files import WORKER, E, load_file, settings_of
+
+MAP = f"{E}target.table.map"
+
+
+@pytest.mark.parametrize(
+    ("text", "topic", "table"),
+    [
+        ("orders-(.*):ORDERS_$1,audit:AUDIT", "orders-eu", "ORDERS_eu"),
+        ("orders-(.*):ORDERS_$1,audit:AUDIT", "audit", "AUDIT"),
+        ("orders-(.*):ORDERS_$1", "my-orders-eu", None),
+        ("orders-(.*):ORDERS_$1", "orders", None),
+        (".*:ALL,orders:ORDERS", "orders", "ALL"),
+        (" a : A , b : B ", "b", "B"),
+        (r"a{1,2}[:,](\w+):T $1", "aa,x", "T x"),
+        ("(?:a|b):T", "b", "T"),
+        ("(?<x>.)-(?<y>.):${y}_${x}", "a-b", "b_a"),
+        (r"a\.b:T", "a.b", "T"),
+        (r"a\.b:T", "axb", None),
+    ],
+)
+def test_the_first_pattern_that_is_all_of_the_name_decides(text: str, topic: str, table: str | None) -> None:
+    """Commas within brackets belong to the pattern, the last colon stands before the table."""
+    assert parse(text).table(topic) == table
+
+
+def test_without_a_map_there_is_one_table() -> None:
+    """For all topics."""
+    assert (TableMap().table("orders"), TableMap().why_unusable("orders")) == (None, None)
+    assert settings_of({}).table_of("orders") == "ORDERS"
+
+
+def test_a_connector_has_several_tables() -> None:
+    """Topics that no pattern is for go to the one table."""
+    settings = settings_of({MAP: "orders-(.*):ORDERS_$1", "topics": "orders-eu,orders-us,other"})
+    assert [settings.table_of(topic) for topic in settings.kafka.topics] == ["ORDERS_eu", "ORDERS_us", "ORDERS"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("orders", '"orders" is no pattern with its table; write topics-(.*):TABLE_$1.'),
+        ("orders:", '"orders:" is no pattern with its table'),
+        (":ORDERS", '":ORDERS" is no pattern with its table'),
+        (",", '"" is no pattern with its table'),
+        ("orders(:X", '"orders(:X": it is no valid regular expression'),
+        ("a:A,(b):$2", '"(b):$2": its pattern has no group $2; correct it.'),
+    ],
+)
+def test_a_map_that_is_wrong_is_refused(text: str, reason: str) -> None:
+    """With the part that is, and the cure."""
+    (problem,) = load_file({MAP: text}).problems
+    assert problem.startswith(f"Invalid [{MAP}]. {reason}")
+
+
+def test_a_topic_without_a_usable_table_is_refused() -> None:
+    """When the file is read, if it names the topic."""
+    (problem,) = load_file({MAP: "orders-?(.*):$1", "topics": "orders,orders-eu"}).problems
+    assert problem == (
+        f'Invalid [{MAP}]. Topic orders would go to table "" by orders-?(.*):$1, which is no name; correct the rule, '
+        "or put one for this topic before it."
+    )
+    settings = settings_of({MAP: "orders-?(.*):$1", "topics": None, "topics.regex": "orders.*"})
+    assert settings.why_unusable("orders-eu") is None
+    assert settings.why_unusable("orders") == problem
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        ({"topics": "a-1,b"}, "a-1 -> table A_1, b -> table ORDERS"),
+        (
+            {"topics": None, "topics.regex": ".*"},
+            "topics matching .*: a-(.*) -> table A_$1, all others -> table ORDERS",
+        ),
+    ],
+)
+def test_check_tells_the_table_of_each_topic(more: dict[str, str | None], line: str) -> None:
+    """Or the rules, where topics are found later."""
+    settings = settings_of({MAP: "a-(.*):A_$1", **more})
+    report = format_report(Checked(LoadedWorker(WORKER, ()), (Loaded(settings, (), (), "f"),), ()))
+    assert f"OK (connector orders: {line})" in report
