@@ -1,0 +1,267 @@
+"""What may differ between Kafka Connect's transforms and ours, each with its reason; everything else is a fault.
+
+Each difference has an example, in which it must occur: so this list cannot rot.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from integration.transforms.cases import Case, Record, Step
+from integration.transforms.outcome import (
+    UNREAD,
+    Failed,
+    Outcome,
+    Row,
+    Schema,
+    Value,
+    scaled,
+    schemaless,
+    untyped,
+    widened,
+)
+
+
+@dataclass(frozen=True)
+class Form:
+    """Two records that are the same in this form differ by nothing but what the reason says."""
+
+    name: str
+    reason: str
+    of: Callable[[Row], Row]
+    example: Case
+
+
+@dataclass(frozen=True)
+class Known:
+    """Outcomes that differ for a reason. test: of the case, the record's place in it, Kafka's outcome and ours."""
+
+    name: str
+    reason: str
+    test: Callable[[Case, int, Outcome, Outcome], bool]
+    example: Case
+
+
+_PACKAGE: Final = "org.apache.kafka.connect.transforms."
+
+
+def _example(type_: str, keys: Mapping[str, str], *values: bytes, timestamp: int | None = 1, **more: Any) -> Case:
+    records = tuple(Record(b'{"k": 1}', value, (), timestamp) for value in values)
+    return Case((Step(_PACKAGE + type_, keys),), records, value_schemas=values[0].startswith(b'{"schema"'), **more)
+
+
+def _typed(payload: object, type_: str, name: str = "", **more: Any) -> bytes:
+    """An envelope of one value; of a field `a`, where the payload is an object."""
+    kind = {"type": type_, "optional": True, **more, **({"name": _DATA + name, "version": 1} if name else {})}
+    if isinstance(payload, dict):
+        kind = {"type": "struct", "optional": False, "fields": [{"field": field, **kind} for field in payload]}
+    return json.dumps({"schema": kind, "payload": payload}).encode()
+
+
+_DATA: Final = "org.apache.kafka.connect.data."
+
+
+def _numbers(row: Row) -> Row:
+    """Without a schema the sizes of numbers are not told apart."""
+    found = row
+    if row.value_schema is None:
+        found = replace(found, value=schemaless(row.value))
+    return replace(found, key=schemaless(row.key)) if row.key_schema is None and row.key != UNREAD else found
+
+
+def _headers(row: Row) -> Row:
+    if isinstance(row.headers, str):
+        return row
+    return replace(row, headers=tuple((name, untyped(value)) for name, value in row.headers))
+
+
+def _nameless(row: Row) -> Row:
+    return replace(row, value_schema=_plain(row.value_schema), key_schema=_plain(row.key_schema))
+
+
+def _plain(schema: Schema) -> Schema:
+    if not isinstance(schema, tuple):
+        return schema
+    return (schema[0], "", schema[2]) if schema[1] == "Decimal" else (schema[0], "", *schema[2:])
+
+
+def _decimals(row: Row) -> Row:
+    return replace(row, value=scaled(row.value), key=scaled(row.key))
+
+
+def _small(row: Row) -> Row:
+    headers = row.headers if isinstance(row.headers, str) else tuple((name, widened(one)) for name, one in row.headers)
+    return Row(
+        row.topic, widened(row.value), widened(row.value_schema), widened(row.key), widened(row.key_schema), headers
+    )
+
+
+def _why(outcome: Outcome) -> str:
+    return outcome.why if isinstance(outcome, Failed) else ""
+
+
+def _has(case: Case, name: str, key: str = "") -> bool:
+    return any(step.name.partition("$")[0] == name and (not key or key in step.keys) for step in case.steps)
+
+
+def _has_default(record: Record) -> bool:
+    return any(b'"default"' in (data or b"") for data in (record.key, record.value))
+
+
+def _fails_by_default(case: Case, at: int, theirs: Outcome, ours: Outcome) -> bool:
+    fails = isinstance(theirs, Failed) and isinstance(ours, Row)
+    return fails and _has(case, "Cast") and _has_default(case.records[at])
+
+
+def _without_renamed(case: Case, at: int, theirs: Outcome, ours: Outcome) -> bool:
+    """Whether two rows are equal but for fields that several fields became."""
+    if not isinstance(theirs, Row) or not isinstance(ours, Row):
+        return False
+    pairs = [pair.split(":") for step in case.steps for pair in step.keys.get("renames", "").split(",") if ":" in pair]
+    names = {("String", pair[-1].strip()) for pair in pairs}
+    one, other = (
+        replace(row, value=_less(row.value, names), key=_less(row.key, names), headers=()) for row in (theirs, ours)
+    )
+    return bool(names) and one == other
+
+
+def _less(value: Value, names: set[tuple[str, str]]) -> Value:
+    if not isinstance(value, tuple) or value[0] != "Map":
+        return value
+    return "Map", tuple(pair for pair in value[1] if pair[0] not in names)
+
+
+def _wrapped(theirs: object, ours: object) -> bool:
+    """Whether two rows, or parts of them, differ by whole numbers that were wrapped alone."""
+    if isinstance(theirs, Row) and isinstance(ours, Row):
+        pairs = ((theirs.value, ours.value), (theirs.key, ours.key))
+        return all(_wrapped(*pair) for pair in pairs) and theirs.headers == ours.headers
+    if not isinstance(theirs, tuple) or not isinstance(ours, tuple) or len(theirs) != len(ours):
+        return theirs == ours
+    if ours[:1] == ("Integer",) and isinstance(ours[1], int):
+        return theirs[1] in (ours[1], *((ours[1] + half) % (2 * half) - half for half in (2**7, 2**15)))
+    return all(_wrapped(*pair) for pair in zip(theirs, ours, strict=True))
+
+
+def _at_zero(case: Case, at: int, theirs: Outcome, ours: Outcome) -> bool:
+    asked = _has(case, "InsertField", "timestamp.field") or _has(case, "TimestampRouter")
+    return case.records[at].timestamp == 0 and asked
+
+
+FORMS: Final = (
+    Form(
+        "numbers without a schema",
+        "JSON has one whole number and one fraction: what Cast made of one as int8 is written as any whole number",
+        _numbers,
+        _example("Cast$Value", {"spec": "a:int8"}, b'{"a": 300}'),
+    ),
+    Form(
+        "lists and maps of headers",
+        "a list of values of several types has none, in Connect neither: it is kept as JSON has it, dates as text",
+        _headers,
+        Case(
+            (Step(_PACKAGE + "HeaderFrom$Value", {"fields": "a", "headers": "b", "operation": "copy"}),),
+            (Record(None, b'{"a": 1}', (("h", b'["x","2020-01-01"]'),)),),
+        ),
+    ),
+    Form(
+        "the name of a whole value's schema",
+        "Connect's Cast of a whole Date leaves its name on the new type, which its converters misread; ours has none",
+        _nameless,
+        _example("Cast$Value", {"spec": "string"}, _typed(1, "int32", "Date")),
+    ),
+    Form(
+        "decimals that MaskField made",
+        "Connect puts a decimal of scale 0 into a column of any scale, which its converters cannot write; ours fits",
+        _decimals,
+        _example(
+            "MaskField$Value", {"fields": "a"}, _typed({"a": "AQ=="}, "bytes", "Decimal", parameters={"scale": "2"})
+        ),
+    ),
+    Form(
+        "int8 and int16",
+        "columns have no smaller whole number than int32 (convert/decoded.py)",
+        _small,
+        _example("ReplaceField$Value", {"exclude": "b"}, _typed({"a": 1, "b": 2}, "int8")),
+    ),
+)
+
+KNOWN: Final = (
+    Known(
+        "defaults of changed types",
+        "Connect casts the default of the schema, too, and fails where that does not fit; types here keep none",
+        _fails_by_default,
+        _example("Cast$Value", {"spec": "a:int32"}, _typed({"a": "12"}, "string", default="abc")),
+    ),
+    Known(
+        "two fields of one name, without a schema",
+        "Connect takes fields in the order of a Java HashMap, so chance decides which one is kept; ours the last",
+        _without_renamed,
+        _example("ReplaceField$Value", {"renames": "Upper:ts"}, b'{"Upper": 1, "ts": 2}', b'{"ts": 2, "Upper": 1}'),
+    ),
+    Known(
+        "a required field that InsertField cannot fill",
+        "Connect leaves null in it, and no converter can write that; ours rejects the record, and says why",
+        lambda case, at, theirs, ours: (
+            isinstance(ours, Failed) and "and the record has no timestamp" in ours.why and isinstance(theirs, Row)
+        ),
+        _example("InsertField$Value", {"timestamp.field": "at!"}, _typed({"a": 1}, "int32"), timestamp=None),
+    ),
+    Known(
+        "a decimal that MaskField cannot make",
+        "Connect puts a decimal of another scale into the column, which its converters cannot write; ours rejects it",
+        lambda case, at, theirs, ours: (
+            isinstance(ours, Failed) and "cannot hold `replacement`" in ours.why and isinstance(theirs, Row)
+        ),
+        _example(
+            "MaskField$Value",
+            {"fields": "a", "replacement": "1.5"},
+            _typed({"a": "AQ=="}, "bytes", "Decimal", parameters={"scale": "0"}),
+        ),
+    ),
+    Known(
+        "a field taken from one of another type",
+        "ReplaceField renames a field that it excludes to another: Connect fails unless it is null, ours always",
+        lambda case, at, theirs, ours: (
+            isinstance(ours, Failed) and "would take field" in ours.why and isinstance(theirs, Row)
+        ),
+        _example(
+            "ReplaceField$Value",
+            {"exclude": "b", "renames": "b:a"},
+            json.dumps(
+                {
+                    "schema": {
+                        "type": "struct",
+                        "optional": False,
+                        "fields": [
+                            {"field": "a", "type": "string", "optional": True},
+                            {"field": "b", "type": "int32", "optional": True},
+                        ],
+                    },
+                    "payload": {"a": "x", "b": None},
+                }
+            ).encode(),
+        ),
+    ),
+    Known(
+        "two renames to one name, with a schema",
+        "Connect turns the renames round in the order of a Java HashMap, so chance decides which one counts",
+        lambda case, at, theirs, ours: (
+            "is not a valid field name" in _why(theirs) and _has(case, "ReplaceField", "renames")
+        ),
+        _example("ReplaceField$Value", {"renames": "a:c,x.y.d:c"}, _typed({"a": 1}, "int32")),
+    ),
+    Known(
+        "MaskField beyond int8 and int16",
+        "Connect wraps the replacement into the field's type; here it is an int32 (convert/decoded.py) and fits",
+        lambda case, at, theirs, ours: _has(case, "MaskField", "replacement") and _wrapped(theirs, ours),
+        _example("MaskField$Value", {"fields": "a", "replacement": "300"}, _typed({"a": 1}, "int8")),
+    ),
+    Known(
+        "a timestamp of 0",
+        "Kafka's way to say that a record has none is read as 0 (model/records.py), so 1970-01-01 stands for none",
+        _at_zero,
+        _example("InsertField$Value", {"timestamp.field": "at"}, b'{"a": 1}', timestamp=0),
+    ),
+)
