@@ -4,9 +4,9 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Consumer, Message, TopicPartition
 
 from integration.conftest import TopicFactory
+from integration.letters import letters
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.errors import KafkaRefused
 from parquet_sink.kafka.dead_letter_headers import NOT_KEPT, PREFIX, HeaderWriter
@@ -31,25 +31,6 @@ def settings_for(broker: Broker, topic: str, **more: object) -> DeadLetterSettin
     """Brokers of the test, one replica."""
     client = {"bootstrap.servers": broker.bootstrap_servers}
     return DeadLetterSettings(topic, 1, producer=client, admin=client, **more)  # type: ignore[arg-type]
-
-
-def letters(broker: Broker, topic: str) -> list[Message]:
-    """All that is in the one topic-partition of the topic."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": broker.bootstrap_servers,
-            "group.id": uuid.uuid4().hex,
-            "fetch.message.max.bytes": 8 << 20,
-        }
-    )
-    tp = TopicPartition(topic, 0, 0)
-    _, high = consumer.get_watermark_offsets(tp, timeout=10)
-    consumer.assign([tp])
-    found: list[Message] = []
-    while len(found) < high:
-        found += [message for message in consumer.consume(1_000, 5.0) if message.error() is None]
-    consumer.close()
-    return found
 
 
 def rejected(offset: int, value: bytes | None, key: bytes | None = b"k", *, headers: object = ()) -> Rejected:

@@ -15,6 +15,10 @@ def of_key(reason: str) -> str:
     return reason.replace("value.converter", "key.converter").replace("the value", "the key")
 
 
+class NotConcealed(InvalidValue):
+    """What is to be concealed in a value cannot be."""
+
+
 def show(path: Path) -> str:
     """A path for a message, `customer.lines[2].price`: control characters escaped, cut when very long."""
     text = ""

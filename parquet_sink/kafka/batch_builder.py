@@ -6,7 +6,7 @@ from itertools import accumulate, islice
 from operator import methodcaller
 from typing import Final
 
-from confluent_kafka import Message
+from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME, TIMESTAMP_NOT_AVAILABLE, Message
 
 from parquet_sink.model.records import VALUES_ONLY, Header, RecordBatch, RecordParts
 
@@ -22,6 +22,11 @@ HEADER_BYTES: Final = 64
 
 message_offset: Callable[[Message], int] = Message.offset  # type: ignore[assignment]
 """Of a record: it always has one; only events may not."""
+_TIMESTAMP_TYPES: Final = {
+    TIMESTAMP_NOT_AVAILABLE: "NoTimestampType",
+    TIMESTAMP_CREATE_TIME: "CreateTime",
+    TIMESTAMP_LOG_APPEND_TIME: "LogAppendTime",
+}
 _value: Callable[[Message], bytes | None] = Message.value
 _key: Callable[[Message], bytes | None] = Message.key
 _client_headers: Callable[[Message], list[Header] | None] = methodcaller("headers")
@@ -105,6 +110,9 @@ class KeptMessages:
 
     def key(self, index: int) -> bytes | None:
         return _key(self._messages[index])
+
+    def timestamp_type(self, index: int) -> str:
+        return _TIMESTAMP_TYPES[self._messages[index].timestamp()[0]]
 
     def headers(self, index: int) -> tuple[Header, ...] | None:
         if index not in self._headers:

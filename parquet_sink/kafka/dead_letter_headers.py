@@ -15,7 +15,7 @@ _WHY_NOT_KEPT: Final = b"a name is not UTF-8"
 _EXCEPTION: Final = f"{InvalidRecord.__module__}.{InvalidRecord.__qualname__}"
 TASK: Final = "0"
 """Kafka Connect numbers its tasks; here any Spark task may have any topic-partition."""
-CONNECT_STAGES: Final[Mapping[Stage, str]] = {Stage.SHAPE: "TASK_PUT"}
+CONNECT_STAGES: Final[Mapping[Stage, str]] = {Stage.SHAPE: "TASK_PUT", Stage.OBFUSCATION: "TASK_PUT"}
 """Where Kafka Connect has another name for it: shaping is what its sinks do in `put`."""
 
 

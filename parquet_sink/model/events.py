@@ -64,6 +64,20 @@ class FilePassedOver(PartitionEvent):
 
 
 @dataclass(frozen=True)
+class RecordsSetAside(PartitionEvent):
+    """Records of a range that have no row are kept in the dead-letter topic, or parked: from offset first to last.
+
+    stages: how many at which stage, in words. reason: why the first one has no row.
+    """
+
+    count: int
+    first: int
+    last: int
+    stages: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class RangeFlushed(PartitionEvent):
     """All of a range [start, end) is accepted, or has no row. records, rows, size_bytes: sums over its files."""
 
@@ -164,6 +178,7 @@ TYPES: Final[dict[str, type[Event]]] = {
     one.__name__: one
     for one in (
         *(RangePlanned, FileAccepted, FileFailed, FilePassedOver, RangeFlushed, RangePostponed, RangeFailed),
+        RecordsSetAside,
         *(
             OffsetCommitted,
             PartitionUnavailable,

@@ -57,6 +57,10 @@ class RecordSource(Protocol):
         """None when they cannot be read, because a name is not UTF-8."""
         ...
 
+    def timestamp_type(self, index: int) -> str:
+        """CreateTime, LogAppendTime or NoTimestampType."""
+        ...
+
 
 @dataclass(frozen=True)
 class RecordBatch:
@@ -99,6 +103,10 @@ class RecordBatch:
             return None if self.source is None else self.source.key(index)
         key: bytes | None = self.keys[index].as_py()
         return key
+
+    def timestamp_type_of(self, index: int) -> str:
+        """Kafka's name of the kind of one record's timestamp; CreateTime when that was not asked for."""
+        return "CreateTime" if self.source is None else self.source.timestamp_type(index)
 
     def headers_of(self, index: int) -> tuple[Header, ...] | None:
         """The headers of one record; None when they were not asked for, or cannot be read."""

@@ -7,7 +7,8 @@ from enum import StrEnum
 class Stage(StrEnum):
     """Where a record was rejected: Kafka Connect's names, and SHAPE for what Connect leaves to a sink's `put`.
 
-    TASK_PUT: the target refused the file that has its row.
+    OBFUSCATION: what is to be concealed cannot be, so that it would leave in clear; never passed over. TASK_PUT: the
+    target refused the file that has its row.
     """
 
     KEY_CONVERTER = "KEY_CONVERTER"
@@ -15,6 +16,7 @@ class Stage(StrEnum):
     HEADER_CONVERTER = "HEADER_CONVERTER"
     TRANSFORMATION = "TRANSFORMATION"
     SHAPE = "SHAPE"
+    OBFUSCATION = "OBFUSCATION"
     TASK_PUT = "TASK_PUT"
 
 
@@ -23,7 +25,8 @@ class Rejected:
     """One record without a row.
 
     reason: one sentence for the operator, without the content of any field. key, value, headers: as Kafka had them; key
-    and headers are None, too, when they were not read. timestamp_ms: epoch milliseconds, 0 when the record has none.
+    and headers are None, too, when they were not read. timestamp_ms: epoch milliseconds, 0 when the record has none;
+    timestamp_type: Kafka's name of its kind.
     """
 
     topic: str
@@ -35,3 +38,18 @@ class Rejected:
     value: bytes | None = None
     headers: tuple[tuple[str, bytes | None], ...] | None = None
     timestamp_ms: int = 0
+    timestamp_type: str = "CreateTime"
+
+
+@dataclass(frozen=True)
+class SetAsideCount:
+    """Records of one range that were set aside for good: count, at offsets from first to last.
+
+    stages: how many at which stage, in words, by Kafka Connect's names. reason: the first record's.
+    """
+
+    count: int
+    first: int
+    last: int
+    stages: str
+    reason: str

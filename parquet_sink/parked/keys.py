@@ -14,7 +14,7 @@ PARKED_KEYS: Final = (
         DIR,
         PARKED,
         Type.STRING,
-        "Folder for records that are passed over where no dead-letter topic is named; each "
+        "Folder for records that are passed over where no dead-letter topic is named, see [errors.md](errors.md); each "
         "connector has its own folder below. On a cluster it must be one that all machines share.",
         default_text="`.parked` in the connector's folder below `connect.ems.tmp.dir`",
         origin=Origin.OWN,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import Again, Known, PlannedRange
 from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.rejected import SetAsideCount
 
 
 @dataclass(frozen=True)
@@ -12,6 +13,7 @@ class RangeOutcome:
     """How far a range got. Everything of it below `accepted_until` (exclusive) is accepted or has no row.
 
     again: set when the rest will be tried again; failure: why it will not. Never both. ended_at_s: epoch seconds.
+    set_aside: records below `accepted_until` that this attempt set aside, None for none.
     """
 
     planned: PlannedRange
@@ -21,3 +23,4 @@ class RangeOutcome:
     learned: Known
     again: Again | None = None
     ended_at_s: float = 0.0
+    set_aside: SetAsideCount | None = None

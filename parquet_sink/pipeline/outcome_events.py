@@ -10,17 +10,21 @@ from parquet_sink.model.events import (
     RangeFailed,
     RangeFlushed,
     RangePostponed,
+    RecordsSetAside,
 )
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.pipeline.outcome import RangeOutcome
 
 
 def events_of(connector: str, outcome: RangeOutcome) -> Iterator[Event]:
-    """Its files in offset order, then the range. The same outcome always gives equal events."""
+    """Its files in offset order, what was set aside, then the range. The same outcome always gives equal events."""
     for receipt in outcome.receipts:
         yield _of_file(connector, receipt, outcome.ended_at_s)
     planned = outcome.planned
     about = (connector, outcome.ended_at_s, planned.topic, planned.partition, planned.start, planned.end)
+    if (aside := outcome.set_aside) is not None:
+        counted = (aside.count, aside.first, aside.last, aside.stages, aside.reason)
+        yield RecordsSetAside(connector, outcome.ended_at_s, planned.topic, planned.partition, *counted)
     accepted = [receipt for receipt in outcome.receipts if receipt.accepted]
     if outcome.failure is not None:
         yield RangeFailed(*about, outcome.accepted_until, outcome.failure)

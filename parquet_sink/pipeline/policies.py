@@ -10,6 +10,15 @@ from parquet_sink.pipeline.settings import SinkSettings
 
 def policy_for(settings: SinkSettings) -> RejectPolicy:
     """Rejected records go to the dead-letter topic, or are parked; without either the first one stops the connector."""
+    policy = _policy(settings)
+    if not settings.errors.log:
+        return policy
+    from parquet_sink.pipeline.reject_log import LoggedRejects  # loads only what this connector needs
+
+    return LoggedRejects(policy, settings.name, settings.errors.log_content, classes_of(settings))
+
+
+def _policy(settings: SinkSettings) -> RejectPolicy:
     dead_letters = settings.errors.dead_letters
     if dead_letters is not None:
         return _dead_letters(settings, dead_letters)
@@ -42,6 +51,7 @@ def classes_of(settings: SinkSettings) -> dict[Stage, str]:
         Stage.HEADER_CONVERTER: _converter(settings.header),
         Stage.TRANSFORMATION: "parquet_sink.transform.chain.TransformChain",
         Stage.SHAPE: "parquet_sink.shape.shaper.Shaper",
+        Stage.OBFUSCATION: "parquet_sink.shape.obfuscation.field_obfuscator.FieldObfuscator",
         Stage.TASK_PUT: "parquet_sink.targets.uploader.OrderedUploader",
     }
 

@@ -4,6 +4,7 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +24,7 @@ from parquet_sink.pipeline.range_progress import RangeProgress
 from parquet_sink.pipeline.record_steps import RecordSteps
 from parquet_sink.pipeline.refused_files import FileRecords, rejected_of
 from parquet_sink.pipeline.reject_policy import SetAside
+from parquet_sink.pipeline.set_aside_tally import SetAsideTally
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.pipeline.transform_retry import TransformRetry
 from parquet_sink.shape.run import Run
@@ -53,6 +55,7 @@ class RangeFlush:
         self._progress = RangeProgress(planned, planned.start)
         self._uploader, self._commit_records = uploader, settings.flush.commit_records
         self._policy, self._untried, self._asked = steps.policy, True, False
+        self._tally = SetAsideTally()
         attempt = uuid.uuid4().hex
         base, name = settings.files.tmp_dir, settings.name
         self._connector = name
@@ -123,6 +126,7 @@ class RangeFlush:
         decision = self._policy.decide(rejected)
         if isinstance(decision, SetAside):
             self._progress.set_aside(rejected.offset)
+            self._tally.add(rejected)
         elif self._policy.sets_aside:
             self._fail(decision.error)  # rows before the record may be yet to come
         else:
@@ -184,6 +188,7 @@ class RangeFlush:
             decision = self._policy.decide(rejected)
             if not isinstance(decision, SetAside):
                 raise decision.error
+            self._tally.add(rejected)
 
     def acknowledge(self) -> None:
         """Has what was set aside kept for good; where that fails, nothing from the first such record on is accepted."""
@@ -209,7 +214,8 @@ class RangeFlush:
         """What became of the range. receipts: of its files, in offset order."""
         schema = None if self.shaper.known is None else self.shaper.known.serialize().to_pybytes()
         learned = Known(schema, self._accumulator.bytes_per_row, self._accumulator.bytes_per_record)
-        return self._progress.outcome(receipts, learned, time.time())
+        outcome = self._progress.outcome(receipts, learned, time.time())
+        return replace(outcome, set_aside=self._tally.below(outcome.accepted_until))
 
     def _send(self, files: Sequence[FinishedFile]) -> None:
         for file in files:

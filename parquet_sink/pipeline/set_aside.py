@@ -58,7 +58,12 @@ class SetAsidePolicy:
         return RecordParts(single=True)
 
     def decide(self, rejected: Rejected) -> Stop | SetAside:
-        """Raises what the store raises, if the record was to be passed over."""
+        """Raises what the store raises, if the record was to be passed over.
+
+        What is to be concealed and cannot be is not written anywhere.
+        """
+        if rejected.stage is Stage.OBFUSCATION:
+            return Stop(InvalidRecord(*_where(rejected), rejected.reason))
         if self._passes_over(rejected.stage):
             self._store.put(rejected)
             return SetAside()

@@ -14,7 +14,14 @@ from rich.file_proxy import FileProxy
 from rich.live import Live
 from rich.text import Text
 
-from parquet_sink.model.events import ConnectorFailed, ConnectorRunning, ConnectorWaiting, Event, FileAccepted
+from parquet_sink.model.events import (
+    ConnectorFailed,
+    ConnectorRunning,
+    ConnectorWaiting,
+    Event,
+    FileAccepted,
+    RecordsSetAside,
+)
 from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.layout import ConnectorView, render, with_style
 from parquet_sink.runtime.status import Status, status_after
@@ -42,6 +49,9 @@ class LiveView:
         """Keeps what the next drawing shows of it."""
         if isinstance(event, FileAccepted):
             self._totals_of(event.connector).add(event.receipt)
+            return
+        if isinstance(event, RecordsSetAside):
+            self._totals_of(event.connector).set_aside += event.count
             return
         name, before = event.connector, self._status.get(event.connector)
         self._status[name] = after = status_after(event, before)
@@ -112,10 +122,11 @@ class LiveView:
     def _summary(self, connector: Connector, partitions: Sequence[PartitionView]) -> Text:
         totals = self._totals_of(connector.settings.name)
         lag = f"; lag {sum(one.lag for one in partitions):,}" if partitions else ""
+        told = describe_totals(totals) if totals.files or totals.set_aside else NO_FILE
         text = Text.assemble(
             f"connector {connector.settings.name}: ",
             with_style(str(connector.status)),
-            f"; {describe_totals(totals) if totals.files else NO_FILE}{lag}; {self._clock() - totals.since_s:.0f} s",
+            f"; {told}{lag}; {self._clock() - totals.since_s:.0f} s",
         )
         if connector.failure is not None:
             text.append(f"\n  {connector.failure.message}")

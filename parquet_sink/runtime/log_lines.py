@@ -12,6 +12,7 @@ from parquet_sink.model.events import (
     RangeFlushed,
     RangePlanned,
     RangePostponed,
+    RecordsSetAside,
 )
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.runtime.status import Status, status_after
@@ -23,7 +24,7 @@ STATUS_LINES: Final = {Status.STARTING: "starting; it waits for Java and Spark, 
 
 
 class LogLines:
-    """A `runtime.events.Listener`. Files and connectors at INFO, ranges and commits at DEBUG."""
+    """A `runtime.events.Listener`. Files and connectors at INFO, records set aside at WARNING, ranges at DEBUG."""
 
     def __init__(self) -> None:
         self._status: dict[str, Status | None] = {}
@@ -37,6 +38,8 @@ class LogLines:
                 "No record is.",
                 *(event.connector, event.count),
             )
+        elif isinstance(event, RecordsSetAside):
+            log.warning("%s", describe_set_aside(event))
         elif isinstance(event, RangePlanned | RangeFlushed | RangePostponed | OffsetCommitted):
             log.debug("%s", event)
         else:
@@ -54,6 +57,16 @@ class LogLines:
         if after is not None and after is not before:
             self._status[event.connector] = after
             log.info("connector %s: %s", event.connector, STATUS_LINES.get(after, after))
+
+
+def describe_set_aside(event: RecordsSetAside) -> str:
+    """Records of one range that were set aside, in one line."""
+    plural = "" if event.count == 1 else "s"
+    return (
+        f"connector {event.connector}: set aside {event.count:,} record{plural} without a row of topic {event.topic}, "
+        f"topic-partition {event.partition}, offsets {event.first} to {event.last} ({event.stages}); the first one: "
+        f"{event.reason}"
+    )
 
 
 def describe_file(receipt: Receipt) -> str:

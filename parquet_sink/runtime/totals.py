@@ -30,12 +30,16 @@ class PartitionView:
 
 @dataclass
 class FileTotals:
-    """Sums over accepted files since `since_s` (epoch seconds). last: the last file of each topic-partition."""
+    """Sums since `since_s` (epoch seconds): over accepted files, and of records set aside.
+
+    last: the last file of each topic-partition.
+    """
 
     since_s: float
     files: int = 0
     rows: int = 0
     size_bytes: int = 0
+    set_aside: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     last: dict[PartitionKey, Receipt] = field(default_factory=dict)
     _recent: dict[PartitionKey, deque[tuple[float, int]]] = field(default_factory=dict)
@@ -74,11 +78,12 @@ class FileTotals:
 
 def describe_totals(totals: FileTotals) -> str:
     """What was accepted so far, in words."""
+    aside = f", {totals.set_aside:,} set aside" if totals.set_aside else ""
     if not totals.files:
-        return "no file yet"
+        return f"no file yet{aside}"
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in totals.reasons.most_common())
     plural = "" if totals.files == 1 else "s"
-    return f"{totals.files:,} file{plural} ({reasons}), {totals.rows:,} rows, {format_size(totals.size_bytes)}"
+    return f"{totals.files:,} file{plural} ({reasons}), {totals.rows:,} rows, {format_size(totals.size_bytes)}{aside}"
 
 
 def format_size(size_bytes: int) -> str:

@@ -7,7 +7,24 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from parquet_sink.convert.decoded import Tree
+from parquet_sink.convert.invalid import InvalidValue, NotConcealed
 from parquet_sink.model.rejected import Stage
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """Why a record has no row. reason: given where it depends on the columns that the topic has by then."""
+
+    stage: Stage
+    reason: str | Callable[[], str]
+
+    def __str__(self) -> str:
+        return self.reason if isinstance(self.reason, str) else self.reason()
+
+
+def rejection_of(error: InvalidValue) -> Rejection:
+    """What an error on the way into columns makes of a record."""
+    return Rejection(Stage.OBFUSCATION if isinstance(error, NotConcealed) else Stage.SHAPE, str(error))
 
 
 @dataclass(frozen=True)
@@ -22,7 +39,7 @@ class ColumnBatch:
     positions: pa.Int64Array
     columns: tuple[pa.Field, ...]
     arrays: tuple[pa.Array, ...]
-    invalid: Mapping[int, str] = field(default_factory=dict)
+    invalid: Mapping[int, Rejection] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -38,7 +55,7 @@ class TreeBatch:
 
     positions: Sequence[int]
     trees: Sequence[Sequence[Tree]]
-    invalid: Mapping[int, str] = field(default_factory=dict)
+    invalid: Mapping[int, Rejection] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -62,14 +79,6 @@ class TombstoneBatch:
     """
 
     batch: ColumnBatch
-
-
-@dataclass(frozen=True)
-class Rejection:
-    """Why a record has no row. reason: given where it depends on the columns that the topic has by then."""
-
-    stage: Stage
-    reason: str | Callable[[], str]
 
 
 @dataclass(frozen=True)

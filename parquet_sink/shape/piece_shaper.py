@@ -23,9 +23,10 @@ from parquet_sink.convert.decoded import Inferred, Piece, Tree, Trees, Typed
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json.doubts import either
 from parquet_sink.convert.reinterpret import reinterpreted
+from parquet_sink.model.rejected import Stage
 from parquet_sink.shape import explode, json_text, plain_trees
 from parquet_sink.shape.chunks import Chunks
-from parquet_sink.shape.column_batch import ColumnBatch, InferredBatch, TreeBatch
+from parquet_sink.shape.column_batch import ColumnBatch, InferredBatch, Rejection, TreeBatch, rejection_of
 from parquet_sink.shape.flatten import columns, inferred
 from parquet_sink.shape.flatten.lowercase import lowercased
 from parquet_sink.shape.obfuscation.field_obfuscator import FieldObfuscator
@@ -92,17 +93,17 @@ class PieceShaper:
             found = self._typed_obfuscated(self._typed_named(rows), wrapper)
             return self._typed_columns(positions, found)
         except InvalidValue as error:
-            return [_nothing(dict.fromkeys(piece.positions.to_pylist(), str(error)))]
+            return [_nothing(dict.fromkeys(piece.positions.to_pylist(), rejection_of(error)))]
 
     def _trees(self, piece: Trees) -> Sequence[ColumnBatch | TreeBatch]:
         found: list[Sequence[object]] = []
         positions: list[int] = []
-        invalid: dict[int, str] = {}
+        invalid: dict[int, Rejection] = {}
         for position, tree in zip(piece.positions.to_pylist(), piece.trees, strict=True):
             try:
                 trees = self._elements(tree)
             except InvalidValue as error:
-                invalid[position] = str(error)
+                invalid[position] = rejection_of(error)
                 continue
             if trees:
                 positions.append(position)
@@ -188,7 +189,8 @@ class PieceShaper:
         elif size <= LONGEST_TEXT:
             yield self._batch(positions, rows)
         else:
-            yield _nothing({positions[0].as_py(): f"its JSON text may have more than {LONGEST_TEXT:,} bytes"})
+            reason = f"its JSON text may have more than {LONGEST_TEXT:,} bytes"
+            yield _nothing({positions[0].as_py(): Rejection(Stage.SHAPE, reason)})
 
     def _bound(self, rows: pa.Array) -> int:
         if self._chunks is None:
@@ -216,7 +218,9 @@ class PieceShaper:
         return columns.nested(arrow, self._reserved)
 
 
-def _texts(chunks: Chunks, positions: list[int], trees: list[Sequence[object]], invalid: dict[int, str]) -> ColumnBatch:
+def _texts(
+    chunks: Chunks, positions: list[int], trees: list[Sequence[object]], invalid: dict[int, Rejection]
+) -> ColumnBatch:
     """Records without a schema as JSON text, in chunks; text itself as it is."""
     texts = plain_trees.texts(tree for found in trees for tree in found)
     each = [position for position, found in zip(positions, trees, strict=True) for _ in found]
@@ -227,10 +231,11 @@ def _texts(chunks: Chunks, positions: list[int], trees: list[Sequence[object]], 
 def _chunked(chunks: Chunks, positions: pa.Int64Array, texts: pa.StringArray) -> ColumnBatch:
     """A batch that still has the rows of records that do not fit."""
     arrays, misfits = chunks.cut(texts)
-    return ColumnBatch(positions, chunks.columns, arrays, {positions[row].as_py(): why for row, why in misfits.items()})
+    invalid = {positions[row].as_py(): Rejection(Stage.SHAPE, why) for row, why in misfits.items()}
+    return ColumnBatch(positions, chunks.columns, arrays, invalid)
 
 
-def _without_invalid(batch: ColumnBatch, invalid: dict[int, str]) -> ColumnBatch:
+def _without_invalid(batch: ColumnBatch, invalid: dict[int, Rejection]) -> ColumnBatch:
     """The batch without the rows of invalid records, telling all of these."""
     return replace(without(batch, invalid), invalid=invalid)
 
@@ -253,5 +258,5 @@ def _middle(positions: pa.Int64Array) -> int:
     return begin or (end if end < len(found) else 0)
 
 
-def _nothing(invalid: dict[int, str]) -> ColumnBatch:
+def _nothing(invalid: dict[int, Rejection]) -> ColumnBatch:
     return ColumnBatch(pa.array([], pa.int64()), (), (), invalid)

@@ -76,7 +76,8 @@ class Records:
         batch, place = self._batch, index if self._places is None else self._places[index].as_py()
         offset, timestamp_ms, value = (one[index].as_py() for one in self._columns)
         key, headers = batch.key_of(place), batch.headers_of(place)
-        return Rejected(batch.topic, batch.partition, offset, stage, reason, key, value, headers, timestamp_ms)
+        kind = batch.timestamp_type_of(place)
+        return Rejected(batch.topic, batch.partition, offset, stage, reason, key, value, headers, timestamp_ms, kind)
 
     @property
     def _columns(self) -> tuple[pa.Int64Array, pa.Int64Array, pa.BinaryArray]:

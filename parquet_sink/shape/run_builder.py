@@ -17,7 +17,14 @@ from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.shape import metadata
-from parquet_sink.shape.column_batch import ColumnBatch, InferredBatch, RejectedBatch, TombstoneBatch, TreeBatch
+from parquet_sink.shape.column_batch import (
+    ColumnBatch,
+    InferredBatch,
+    RejectedBatch,
+    TombstoneBatch,
+    TreeBatch,
+    rejection_of,
+)
 from parquet_sink.shape.flatten.tree_rows import NOT_SHARED, PendingRows, rows_of, value_types_of
 from parquet_sink.shape.interleave import Interleaving, join
 from parquet_sink.shape.lone_rows import LoneRows
@@ -183,7 +190,7 @@ class RunBuilder:
             try:
                 trees = part.trees(row)
             except InvalidValue as error:
-                yield from self._reject(position, Stage.SHAPE, str(error))
+                yield from self._reject(position, rejection_of(error).stage, str(error))
             else:
                 yield from self._trees(position, trees)
             self.inferred_as_trees += len(self._pending) != accepted
@@ -271,8 +278,7 @@ class RunBuilder:
     def _rejections(self, part: RejectedBatch, which: range) -> Iterator[Run | Rejected]:
         for at in which:
             rejection = part.rejections[at]
-            reason = rejection.reason if isinstance(rejection.reason, str) else rejection.reason()
-            yield from self._reject(part.positions[at], rejection.stage, reason)
+            yield from self._reject(part.positions[at], rejection.stage, str(rejection))
 
     def _reject(self, position: int, stage: Stage, reason: str) -> Iterator[Run | Rejected]:
         self._rejected.append(self._records.rejected(position, stage, reason))

@@ -87,7 +87,7 @@ class Shaper:
         parts: list[Part] = [*tombstones]
         for part in (part for piece in pieces for part in self._pieces.of(piece)):
             if not isinstance(part, InferredBatch):
-                rejections |= {at: Rejection(Stage.SHAPE, reason) for at, reason in part.invalid.items()}
+                rejections |= part.invalid
             parts.append(self._with_keys(part, rejections, builder.why_no_key))
         if rejections:
             order = sorted(rejections)

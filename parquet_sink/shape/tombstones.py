@@ -19,7 +19,14 @@ from parquet_sink.convert.decoded import Decoder, LearningDecoder, Piece, Readin
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.model.rejected import Stage
 from parquet_sink.shape import metadata
-from parquet_sink.shape.column_batch import ColumnBatch, InferredBatch, Rejection, TombstoneBatch, TreeBatch
+from parquet_sink.shape.column_batch import (
+    ColumnBatch,
+    InferredBatch,
+    Rejection,
+    TombstoneBatch,
+    TreeBatch,
+    rejection_of,
+)
 from parquet_sink.shape.flatten.tree_rows import rows_of, value_types_of
 from parquet_sink.shape.key_fields import KeyFields, NoRecord
 from parquet_sink.shape.piece_shaper import PieceShaper
@@ -41,9 +48,9 @@ class Deletions:
     parts: list[TombstoneBatch]
     rejected: dict[int, Rejection]
 
-    def reject(self, positions: Iterable[int], reason: str) -> None:
+    def reject(self, positions: Iterable[int], reason: str, stage: Stage = Stage.SHAPE) -> None:
         """They have no row."""
-        self.rejected |= {at: Rejection(Stage.SHAPE, f"{_TOMBSTONE}, and {reason}") for at in positions}
+        self.rejected |= {at: Rejection(stage, f"{_TOMBSTONE}, and {reason}") for at in positions}
 
 
 class Tombstones:
@@ -98,8 +105,8 @@ class Tombstones:
         if isinstance(part, InferredBatch):
             self._add_inferred(part, found, exact=exact)
             return
-        for position, reason in part.invalid.items():
-            found.reject([position], f"of its key: {reason}")
+        for position, rejection in part.invalid.items():
+            found.reject([position], f"of its key: {rejection}", rejection.stage)
         if isinstance(part, ColumnBatch):
             self._add(part, found)
         else:
@@ -177,4 +184,4 @@ def _each_alone(part: InferredBatch, rows: Iterable[int], found: Deletions) -> I
         try:
             yield position, part.trees(row)
         except InvalidValue as error:
-            found.reject([position], f"of its key: {error}")
+            found.reject([position], f"of its key: {error}", rejection_of(error).stage)

@@ -1,10 +1,18 @@
 """What the outcome of a range tells: its files in order, then the range itself."""
 
 from parquet_sink.errors import failure_named
-from parquet_sink.model.events import FileAccepted, FileFailed, RangeFailed, RangeFlushed, RangePostponed
+from parquet_sink.model.events import (
+    FileAccepted,
+    FileFailed,
+    RangeFailed,
+    RangeFlushed,
+    RangePostponed,
+    RecordsSetAside,
+)
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries
 from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.rejected import SetAsideCount
 from parquet_sink.pipeline.outcome import RangeOutcome
 from parquet_sink.pipeline.outcome_events import events_of
 
@@ -33,6 +41,16 @@ def test_a_range_without_a_row_is_flushed_all_the_same() -> None:
     """Tombstones make no file, and the range is done."""
     outcome = RangeOutcome(PLANNED, 100, (), None, Known(), ended_at_s=99.0)
     assert list(events_of("sink", outcome)) == [RangeFlushed("sink", 99.0, "orders", 3, 0, 100, 0, 0, 0, 0)]
+
+
+def test_what_was_set_aside_is_told_before_the_range() -> None:
+    """Also of a range that did not end well: what counts counts."""
+    aside = SetAsideCount(3, 4, 9, "VALUE_CONVERTER 2, TASK_PUT 1", "it is no JSON")
+    told = RecordsSetAside("sink", 99.0, "orders", 3, 3, 4, 9, "VALUE_CONVERTER 2, TASK_PUT 1", "it is no JSON")
+    whole = RangeOutcome(PLANNED, 100, (), None, Known(), ended_at_s=99.0, set_aside=aside)
+    assert next(iter(events_of("sink", whole))) == told
+    failed = RangeOutcome(PLANNED, 10, (receipt(0),), REFUSED, Known(), ended_at_s=99.0, set_aside=aside)
+    assert [type(one) for one in events_of("sink", failed)] == [FileAccepted, RecordsSetAside, RangeFailed]
 
 
 def test_a_range_that_is_tried_again_says_when() -> None:

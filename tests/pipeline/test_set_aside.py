@@ -1,6 +1,7 @@
 """What the settings pass over goes to the store and the range goes on; all else goes there, too, and stops."""
 
 import logging
+from dataclasses import replace
 
 import pytest
 
@@ -88,3 +89,27 @@ def test_what_the_store_cannot_keep_is_not_accepted(run: Run) -> None:
         assert outcome.accepted_until == 130
         assert outcome.failure is not None
         assert outcome.failure.kind == kind
+
+
+def test_the_outcome_counts_what_was_set_aside_and_accepted(run: Run) -> None:
+    """Of a range that did not end well only what counts; of what an earlier attempt had set aside nothing again."""
+    values = [b"no JSON" if at in (30, 60) else value for at, value in enumerate(good(100))]
+    steps = RecordSteps(policy=SetAsidePolicy(TOLERANT, Store()))
+    whole = run(Target(), (SPAN, [block(SPAN, 100, values)]), steps=steps)["orders", 0].set_aside
+    assert whole is not None
+    assert (whole.count, whole.first, whole.last, whole.stages) == (2, 130, 160, "VALUE_CONVERTER 2")
+    again = replace(SPAN, accepted=150)
+    steps = RecordSteps(policy=SetAsidePolicy(TOLERANT, Store()))
+    rest = run(Target(), (again, [block(SPAN, 100, values)]), steps=steps)["orders", 0].set_aside
+    assert rest is not None
+    assert (rest.count, rest.first) == (1, 160)
+    steps = RecordSteps(policy=SetAsidePolicy(TOLERANT, Store(away=True)))
+    assert run(Target(), (SPAN, [block(SPAN, 100, values)]), steps=steps)["orders", 0].set_aside is None
+
+
+def test_what_cannot_be_concealed_stops_and_is_written_nowhere() -> None:
+    """Its content would be in clear wherever it goes."""
+    store = Store()
+    decision = SetAsidePolicy(TOLERANT, store).decide(replace(REJECTED, stage=Stage.OBFUSCATION))
+    assert isinstance(decision, Stop)
+    assert store.put_ == []

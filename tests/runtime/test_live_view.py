@@ -30,6 +30,7 @@ from parquet_sink.model.events import (
     ConnectorWaiting,
     FileAccepted,
     FileFailed,
+    RecordsSetAside,
 )
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.progress import Accepted, PartitionProgress
@@ -146,6 +147,17 @@ def test_receipts_count_once_however_often_the_view_looks(state: SqliteStore) ->
     accept(state, receipt(5_000, 5_009))
     shown.close([connector(state, Status.DONE)])
     assert "2 files (interval 2), 5,010 rows" in terminal.text.splitlines()[-1]
+
+
+def test_records_that_are_set_aside_are_counted(state: SqliteStore) -> None:
+    """In the heading and in the summary, also where no file was sent."""
+    terminal = Terminal()
+    events = view(terminal)
+    aside = RecordsSetAside("orders", NOW_S, "orders", 0, 1_500, 5, 9, "VALUE_CONVERTER 1,500", "no JSON")
+    state.append_events([aside, replace(aside, first=10, last=20)])
+    events.poll([connector(state)])
+    events.close([connector(state)])
+    assert "no file yet, 3,000 set aside" in terminal.text.replace("\n", " ")
 
 
 def test_a_failure_is_shown_first_and_in_the_summary(state: SqliteStore) -> None:

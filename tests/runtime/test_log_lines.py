@@ -17,6 +17,7 @@ from parquet_sink.model.events import (
     FileAccepted,
     FileFailed,
     OffsetCommitted,
+    RecordsSetAside,
 )
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.runtime.log_lines import LogLines, describe_file
@@ -55,6 +56,19 @@ def test_each_accepted_file_has_a_line(lines: LogLines, caplog: pytest.LogCaptur
         ["accepted", "topic-orders_partition-0.parquet"],
         ["accepted", "second"],
     ]
+
+
+def test_what_is_set_aside_is_one_line_for_each_range(lines: LogLines, caplog: pytest.LogCaptureFixture) -> None:
+    """Whether or not each record has a line: passing over records is never silent."""
+    lines.on_event(RecordsSetAside("sink", 1.0, "orders", 3, 1_200, 5, 9_000, "VALUE_CONVERTER 1,200", "no JSON"))
+    (record,) = caplog.records
+    assert (record.levelname, record.message) == (
+        "WARNING",
+        (
+            "connector sink: set aside 1,200 records without a row of topic orders, topic-partition 3, offsets 5 to "
+            "9000 (VALUE_CONVERTER 1,200); the first one: no JSON"
+        ),
+    )
 
 
 def test_each_change_of_a_connector_has_a_line(lines: LogLines, caplog: pytest.LogCaptureFixture) -> None:

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from parquet_sink.convert.decoded import Tree, Trees, Typed
 from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.model.rejected import Stage
 from parquet_sink.shape import explode, metadata, piece_shaper
-from parquet_sink.shape.column_batch import ColumnBatch, TreeBatch
+from parquet_sink.shape.column_batch import ColumnBatch, TreeBatch, rejection_of
 from parquet_sink.shape.flatten.tree_rows import PendingRows, rows_of, value_types_of
 from parquet_sink.shape.piece_shaper import PieceShaper
 from parquet_sink.shape.schema.topic_columns import TopicColumns
@@ -44,6 +45,12 @@ def of(settings: ShapeSettings, piece: Typed | Trees) -> list[ColumnBatch]:
     return found
 
 
+def _reasons(part: ColumnBatch) -> dict[int, str]:
+    """Why records have no row, all at the stage of shaping."""
+    assert {one.stage for one in part.invalid.values()} == {Stage.SHAPE}
+    return {at: str(one) for at, one in part.invalid.items()}
+
+
 def as_sheet(settings: ShapeSettings, part: TreeBatch) -> ColumnBatch:
     """Records without a schema that share columns, as a topic's first."""
     topic, made, invalid = TopicColumns(), PendingRows(), dict(part.invalid)
@@ -52,7 +59,7 @@ def as_sheet(settings: ShapeSettings, part: TreeBatch) -> ColumnBatch:
             ready = rows_of(found, settings)
             own = value_types_of(ready, frozenset())
         except InvalidValue as error:
-            invalid[position] = str(error)
+            invalid[position] = rejection_of(error)
             continue
         topic.take(own, topic.judge(own, ready))
         made.add(position, ready)
@@ -399,7 +406,7 @@ def test_exploded_rows_are_as_the_definition_says(
 def test_a_value_that_is_no_record_is_invalid() -> None:
     """Text, numbers and lists have no columns of their own."""
     (batch,) = of(PLAIN, typed(["a", "b"], pa.string()))
-    assert batch.invalid == dict.fromkeys(
+    assert _reasons(batch) == dict.fromkeys(
         (10, 11), "the value is not a record but a string, which only connect.ems.flattener.jsonblob.chunks takes"
     )
     assert len(batch) == 0
@@ -437,7 +444,7 @@ def test_one_element_that_does_not_fit_leaves_the_record_without_rows() -> None:
     piece = typed([{"m": [{"a": "x"}]}, {"m": [{"a": "y"}, {"a": "far too long"}]}, {"m": [{"a": "z"}]}], arrow)
     (batch,) = of(way, piece)
     assert batch.positions.to_pylist() == [10, 12]
-    assert batch.invalid == {
+    assert _reasons(batch) == {
         11: "connect.ems.flattener.jsonblob.chunks: its text has 20 bytes, which 1 chunks of 10 bytes "
         "(connect.ems.data.fallback.varchar.length) do not hold; set it to 2"
     }
@@ -460,7 +467,7 @@ def test_much_text_makes_more_sheets() -> None:
             found[1]["m"][1]["a"] = ["b" * 100]
             parts = of(way, typed(found, arrow))
     assert [at for part in parts for at in part.positions.to_pylist()] == [10, 10, 12, 12, 13, 13]
-    assert parts[0].invalid == {11: "its JSON text may have more than 50 bytes"}
+    assert _reasons(parts[0]) == {11: "its JSON text may have more than 50 bytes"}
 
 
 def test_obfuscation_comes_before_flattening_and_chunks() -> None:
@@ -525,7 +532,7 @@ def test_trees_in_lower_case() -> None:
     way = replace(PLAIN, lowercase=True)
     (batch,) = of(way, trees({"A": {"B": [{"C": "D"}]}}, {"x": [{"a": 1, "A": 2}]}))
     assert rows(batch) == [{"a_b": '[{"c":"D"}]'}]
-    assert batch.invalid == {
+    assert _reasons(batch) == {
         1: "connect.ems.convert.lowercase.fields: fields x[0].a and x[0].A would both become field x[0].a"
     }
 

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 
 import orjson
@@ -16,7 +17,7 @@ from parquet_sink.convert.json.exact import parse
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.shape.run import Run
-from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.shape.shaper import Shaper
 from tests.shape.json_records import eager, facts, shape_settings, values
 
@@ -165,6 +166,10 @@ class OnlySome:
         assert index in self.places
         return b"k%d" % index
 
+    def timestamp_type(self, index: int) -> str:
+        assert index in self.places
+        return "LogAppendTime"
+
     def headers(self, index: int) -> tuple[tuple[str, bytes], ...]:
         assert index in self.places
         return (("place", b"%d" % index),)
@@ -181,3 +186,29 @@ def test_key_and_headers_are_looked_up_for_rejected_records_alone() -> None:
             (20, 20, b"no", b"k2", (("place", b"2"),)),
             (60, 60, b"[]", b"k6", (("place", b"6"),)),
         ]
+
+
+@pytest.mark.parametrize("across", [False, True])
+@pytest.mark.parametrize("flatten", [False, True])
+def test_what_cannot_be_concealed_is_told_apart(across: bool, flatten: bool) -> None:
+    """However the records are read: nobody may pass over it as over any other record that has no row."""
+    way = replace(BARE, flatten=flatten, obfuscation=ObfuscationSettings(("a.b",), "FIX"))
+    fine, number, dead_end = b'{"a":{"b":"x"},"c":1}', b'{"a":{"b":7},"c":1}', b'{"a":7,"c":1}'
+    block = RecordBatch.of("orders", 0, [0, 1, 2, 3], [0] * 4, [fine, number, dead_end, b"no"])
+    for reading in (eager, nullcontext):
+        with reading():
+            _, found = shaped(Shaper(way), [block], across)
+        assert [(one.offset, one.stage) for one in found] == [
+            (1, Stage.OBFUSCATION),
+            (2, Stage.OBFUSCATION),
+            (3, Stage.VALUE_CONVERTER),
+        ]
+    typed = pa.struct([("a", pa.struct([("b", pa.int64())]))])
+
+    class Fixed:
+        def decode(self, given: pa.BinaryArray) -> Decoded:
+            rows = pa.array([{"a": {"b": 1}}] * len(given), typed)
+            return Decoded((Typed(pa.array(range(len(given)), pa.int64()), rows),))
+
+    _, found = shaped(Shaper(way, decoder=Fixed()), [RecordBatch.of("orders", 0, [0, 1], [0, 0], [b"", b""])], across)
+    assert [one.stage for one in found] == [Stage.OBFUSCATION] * 2

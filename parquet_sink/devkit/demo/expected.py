@@ -1,4 +1,4 @@
-"""What the target's table must be: the last value of each key, as a row. Pure.
+"""What the target's table must be: the last value of each key that was not deleted, as a row. Pure.
 
 Written from the documented mapping (docs/data-mapping.md) and not with the sink's own code, so that the comparison is
 one of two opinions.
@@ -6,7 +6,7 @@ one of two opinions.
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -29,7 +29,7 @@ class Delivered:
 
 
 def row_of(record: Delivered) -> dict[str, Cell]:
-    """The record's row: nested objects flattened, lists as JSON text, then the metadata and order columns."""
+    """The record's row: nested objects flattened, lists as JSON text, then the columns that are added."""
     row: dict[str, Cell] = {}
     _flatten(json.loads(record.value), "", row)
     return row | {
@@ -38,6 +38,7 @@ def row_of(record: Delivered) -> dict[str, Cell]:
         "kafkaTimestamp": record.timestamp_ms,
         "kafkaPartitionOffset": f"{record.partition}_{record.offset}",
         "__celonis_order": record.offset,
+        "__deleted": False,
     }
 
 
@@ -61,8 +62,10 @@ class Comparison:
     told: tuple[str, ...]
 
 
-def compare(expected: Mapping[int, Row], actual: Sequence[Row], key: str = "order_id") -> Comparison:
-    """Every row and every cell, value and type. A cell that a row does not have is null."""
+def compare(
+    expected: Mapping[int, Row], actual: Sequence[Row], deleted: Collection[int] = (), key: str = "order_id"
+) -> Comparison:
+    """Every row and every cell, value and type; none of a key that was deleted. A cell that a row lacks is null."""
     found: dict[Cell, Row] = {}
     problems: list[str] = []
     for row in actual:
@@ -71,7 +74,8 @@ def compare(expected: Mapping[int, Row], actual: Sequence[Row], key: str = "orde
         found[row.get(key)] = row
     problems += [f"{key} {missing} is not in the table" for missing in expected.keys() - found.keys()]
     problems += [
-        f"{key} {invented!r} is in the table, and was never sent" for invented in found.keys() - expected.keys()
+        f"{key} {other!r} is in the table, and was {'deleted' if other in deleted else 'never sent'}"
+        for other in found.keys() - expected.keys()
     ]
     columns = list(dict.fromkeys(name for rows in (expected.values(), actual) for name in _names(rows)))
     for order_id in expected.keys() & found.keys():

@@ -22,8 +22,8 @@ _TICK_S: Final = 0.05
 class Feed:
     """Sends `backlog` changes when started, and `trickle` more over `duration_s` seconds after `go_on()`.
 
-    What Kafka acknowledged is kept: `last` holds the last value of each order, `ends` the records per topic-partition,
-    `tombstones` the offsets (partition, offset) of records without a value. Read these after `join()`.
+    What Kafka acknowledged is kept: `last` holds the last value of each order, `deleted` the orders whose last record
+    has none, `ends` the records per topic-partition. Read these after `join()`.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class Feed:
         self.topic, self.backlog, self.trickle, self._duration_s = topic, backlog, trickle, duration_s
         self.last: dict[int, Delivered] = {}
         self.ends: Counter[int] = Counter()
-        self.tombstones: set[tuple[int, int]] = set()
+        self.deleted: set[int] = set()
         self.live_since_ms: int | None = None
         self._changes = changes(seed, backlog + trickle)
         self._producer = Producer(
@@ -134,6 +134,8 @@ class Feed:
         self._acknowledged += 1
         self.ends[partition] = max(self.ends[partition], offset + 1)
         if change.value is None:
-            self.tombstones.add((partition, offset))
+            self.last.pop(change.order_id, None)
+            self.deleted.add(change.order_id)
         else:
+            self.deleted.discard(change.order_id)
             self.last[change.order_id] = Delivered(change.value, partition, offset, timestamp_ms)

@@ -1,7 +1,7 @@
 """A stream of orders: created, paid, shipped, delivered, many at once, each change a whole new value.
 
-The same seed gives the same keys and values. Some fields are null, some absent, some appear only in later states, and
-now and then an order's key comes once more without a value (a tombstone).
+The same seed gives the same keys and values. Some fields are null, some absent, some appear only in later states. Some
+orders are cancelled before they are shipped: the order's key comes once more, without a value (a tombstone).
 """
 
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ import orjson
 FIRST_ORDER: Final = 100_001
 OPEN_AT_MOST: Final = 2_000
 """Orders on their way at once; beyond, one of them moves on."""
-TOMBSTONES: Final = 0.004
-"""Share of changes that are tombstones."""
+CANCELLED: Final = 0.05
+"""Share of changes of open orders that cancel one which is not shipped."""
 _BEGIN: Final = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
 _STEP: Final = timedelta(milliseconds=180)
 
@@ -59,19 +59,23 @@ def changes(seed: int, records: int) -> Iterator[Change]:
     """Exactly `records` changes of as many orders as it takes."""
     chance = Random(seed)  # noqa: S311 - a made-up stream, the same for the same seed
     going: list[dict[str, Any]] = []
-    closed: list[int] = []
     next_id, now = FIRST_ORDER, _BEGIN
     for _ in range(records):
         now += _STEP
-        if closed and chance.random() < TOMBSTONES:
-            yield Change(closed.pop(), None)
-            continue
         if not going or (len(going) < OPEN_AT_MOST and chance.random() < 0.3):
             order = _created(chance, next_id, now)
             going.append(order)
             next_id += 1
         else:
-            order = _moved_on(chance, going, closed, now)
+            place = chance.randrange(len(going))
+            order = going[place]
+            if chance.random() < CANCELLED and order["status"] in ("created", "paid"):
+                _close(going, place)
+                yield Change(order["order_id"], None)
+                continue
+            _move_on(chance, order, now)
+            if order["status"] == "delivered":
+                _close(going, place)
         yield Change(order["order_id"], orjson.dumps(order))
 
 
@@ -103,10 +107,8 @@ def _item(chance: Random) -> dict[str, Any]:
     return {"sku": sku, "title": title, "quantity": chance.randint(1, 4), "price": price}
 
 
-def _moved_on(chance: Random, going: list[dict[str, Any]], closed: list[int], now: datetime) -> dict[str, Any]:
-    """One of the open orders in its next state; a delivered one is open no longer."""
-    place = chance.randrange(len(going))
-    order = going[place]
+def _move_on(chance: Random, order: dict[str, Any], now: datetime) -> None:
+    """To its next state."""
     order["updated_at"] = _text(now)
     if order["status"] == "created":
         order |= {"status": "paid", "payment": {"method": chance.choice(_METHODS), "amount": order["total"]}}
@@ -116,10 +118,12 @@ def _moved_on(chance: Random, going: list[dict[str, Any]], closed: list[int], no
         order |= {"status": "shipped", "shipment": {"carrier": chance.choice(_CARRIERS), "tracking": tracking}}
     else:
         order |= {"status": "delivered", "rating": chance.choice((None, 3, 4, 5))}
-        going[place] = going[-1]
-        going.pop()
-        closed.append(order["order_id"])
-    return order
+
+
+def _close(going: list[dict[str, Any]], place: int) -> None:
+    """It is open no longer."""
+    going[place] = going[-1]
+    going.pop()
 
 
 def _text(moment: datetime) -> str:

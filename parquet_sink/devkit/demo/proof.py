@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from parquet_sink.devkit.demo.expected import Comparison
@@ -33,7 +32,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Delivery:
-    """Records with a value against rows in accepted files, by topic-partition and offset."""
+    """Records against rows in accepted files, by topic-partition and offset."""
 
     sent: int
     arrived: int
@@ -44,12 +43,15 @@ class Delivery:
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that was found. upsert_states: files by state. sink_status: None while the sink is left running."""
+    """All that was found. keys, deleted: of those that were sent, the ones whose last record has a value, or none.
+
+    upsert_states: files by state. sink_status: None while the sink is left running.
+    """
 
     asked: int
     acknowledged: int
     keys: int
-    tombstones: int
+    deleted: int
     delivery: Delivery
     upsert_states: Mapping[str, int]
     standings: tuple[Standing, ...]
@@ -57,11 +59,9 @@ class Evidence:
     sink_status: int | None
 
 
-def deliver(
-    ends: Mapping[int, int], tombstones: AbstractSet[tuple[int, int]], arrived: Iterable[tuple[int, int]]
-) -> Delivery:
-    """Compare identities. ends: records by partition. tombstones, arrived: (partition, offset), the latter per row."""
-    sent = {(p, offset) for p, end in ends.items() for offset in range(end)} - tombstones
+def deliver(ends: Mapping[int, int], arrived: Iterable[tuple[int, int]]) -> Delivery:
+    """Compare identities. ends: records by partition. arrived: (partition, offset) of each row."""
+    sent = {(p, offset) for p, end in ends.items() for offset in range(end)}
     rows = Counter(arrived)
     return Delivery(
         sent=len(sent),
@@ -75,7 +75,7 @@ def deliver(
 def prove(found: Evidence) -> list[Check]:
     """Every check, in the order of a record's way."""
     checks = [_produced(found), _delivered(found.delivery), _upserted(found.upsert_states), _lag(found.standings)]
-    checks.append(_table(found.comparison, found.keys))
+    checks.append(_table(found.comparison, found.keys, found.deleted))
     if found.sink_status is not None:
         told = f"exit status {found.sink_status}"
         checks.append(Check("the sink stops cleanly on SIGTERM", found.sink_status == 0, told))
@@ -83,7 +83,7 @@ def prove(found: Evidence) -> list[Check]:
 
 
 def _produced(found: Evidence) -> Check:
-    told = f"{found.acknowledged:,} records, {found.keys:,} keys, {found.tombstones:,} tombstones (nothing to deliver)"
+    told = f"{found.acknowledged:,} records, {found.keys + found.deleted:,} keys, {found.deleted:,} of them deleted"
     if found.acknowledged != found.asked:
         told += f"; {found.asked:,} were to be sent"
     ok = found.acknowledged == found.asked == sum(standing.end for standing in found.standings)
@@ -95,7 +95,7 @@ def _delivered(found: Delivery) -> Check:
         f"{found.arrived:,} rows; {found.missing:,} missing, {found.invented:,} invented, {found.repeated:,} repeated"
     )
     ok = found.missing == 0 and found.invented == 0 and found.sent > 0
-    return Check("every record with a value is in an accepted file", ok, told)
+    return Check("every record is in an accepted file", ok, told)
 
 
 def _upserted(states: Mapping[str, int]) -> Check:
@@ -112,7 +112,8 @@ def _lag(standings: Sequence[Standing]) -> Check:
     return Check("the consumer group has nothing left to do", ok, f"lag {lag:,}", details)
 
 
-def _table(found: Comparison, keys: int) -> Check:
-    told = f"{found.rows:,} rows x {found.columns} columns compared, {found.differences:,} differences"
+def _table(found: Comparison, keys: int, deleted: int) -> Check:
+    gone = f"{deleted:,} deleted keys have none, {found.differences:,} differences"
+    told = f"{found.rows:,} rows x {found.columns} columns compared, {gone}"
     ok = found.differences == 0 and found.rows == keys > 0
-    return Check("the table equals the last value of each key", ok, told, found.told)
+    return Check("the table equals the last state of each key, deletions included", ok, told, found.told)

@@ -25,6 +25,7 @@ TOPIC: Final = "orders"
 PARTITIONS: Final = 4
 GROUP: Final = "connect-orders"
 TABLE: Final = "ORDERS"
+DELETED: Final = "__deleted"
 POOL: Final = "demo-pool"
 STALL_S: Final = 90.0
 """Without any progress for so long (the start of Spark is in it) the demo gives up."""
@@ -78,7 +79,7 @@ class Stage:
         self.broker.start()
         self.broker.create_topic(TOPIC, PARTITIONS)
         show.note(f"{self.broker.bootstrap_servers}, topic {TOPIC} with {PARTITIONS} topic-partitions")
-        self.target = TargetProcess()
+        self.target = TargetProcess(deleted_column=DELETED)
         self._stack.push(self.target.__exit__)
         show.step("starting the reference target")
         self.target.start()
@@ -177,11 +178,11 @@ def prove_stage(stage: Stage, sink_status: int | None) -> Result:
         asked=feed.total,
         acknowledged=feed.produced,
         keys=len(feed.last),
-        tombstones=len(feed.tombstones),
-        delivery=deliver(feed.ends, feed.tombstones, arrived),
+        deleted=len(feed.deleted),
+        delivery=deliver(feed.ends, arrived),
         upsert_states=Counter(file.upsert_state for file in files),
         standings=stage.group.standings(),
-        comparison=compare(expected, stage.shelf.rows()),
+        comparison=compare(expected, stage.shelf.rows(), feed.deleted),
         sink_status=sink_status,
     )
     return Result(

@@ -17,7 +17,7 @@ def table(*changed: Row) -> list[Row]:
 
 
 def test_a_row_is_flat_with_lists_as_json_text_and_metadata() -> None:
-    """Nested objects become columns joined by underscores; the metadata and order columns follow."""
+    """Nested objects become columns joined by underscores; the columns that are added follow."""
     value = '{"order_id":7,"customer":{"address":{"post-code":"8"}},"items":[{"a":1.5,"b":"é"}],"note":null}'
     assert row_of(Delivered(value.encode(), 3, 42, 1_700_000_000_000)) == {
         "order_id": 7,
@@ -29,6 +29,7 @@ def test_a_row_is_flat_with_lists_as_json_text_and_metadata() -> None:
         "kafkaTimestamp": 1_700_000_000_000,
         "kafkaPartitionOffset": "3_42",
         "__celonis_order": 42,
+        "__deleted": False,
     }
 
 
