@@ -30,6 +30,11 @@ def _sides(name: str, path: str) -> Mapping[str, str]:
     return {f"{_CONNECT}.{name}${side}": f"{_TRANSFORM}.{path}" for side in ("Value", "Key")}
 
 
+def _whole(name: str, module: str) -> Mapping[str, str]:
+    """A class of Kafka Connect that works on whole records."""
+    return {f"{_CONNECT}.{name}": f"{_TRANSFORM}.whole.{module}:{name}"}
+
+
 BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
     CONNECTORS: {
         "parquet_sink.EmsSink": "parquet_sink.connectors.ems.sink:EmsSink",
@@ -40,8 +45,23 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
         **_sides("InsertField", "fields.insert_field:InsertField"),
         **_sides("MaskField", "fields.mask_field:MaskField"),
         **_sides("ReplaceField", "fields.replace_field:ReplaceField"),
+        **_sides("ExtractField", "whole.extract_field:ExtractField"),
+        **_sides("HoistField", "whole.hoist_field:HoistField"),
+        **_sides("HeaderFrom", "whole.header_from:HeaderFrom"),
+        **_sides("SetSchemaMetadata", "whole.schema_metadata:SetSchemaMetadata"),
+        **_whole("DropHeaders", "record_headers"),
+        **_whole("Filter", "filter"),
+        **_whole("InsertHeader", "record_headers"),
+        **_whole("RegexRouter", "routers"),
+        **_whole("TimestampRouter", "routers"),
+        **_whole("ValueToKey", "value_to_key"),
+        "parquet_sink.HeaderToValue": f"{_TRANSFORM}.whole.header_to_value:HeaderToValue",
+        "parquet_sink.KeyToValue": f"{_TRANSFORM}.whole.key_to_value:KeyToValue",
     },
-    PREDICATES: {},
+    PREDICATES: {
+        f"{_CONNECT}.predicates.{name}": f"{_TRANSFORM}.whole.predicates:{name}"
+        for name in ("HasHeaderKey", "RecordIsTombstone", "TopicNameMatches")
+    },
     CONVERTERS: {},
 }
 """By group and name, where the object is. Connectors are what pyproject.toml declares, too; so a checkout works without

@@ -74,12 +74,12 @@ def text(kind: str, ms: int) -> str:
     clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{millisecond:03}Z"
     if kind == "time":
         return clock
-    year, month, day = _civil(days)
+    year, month, day = civil(days)
     date = f"{year:04}-{month:02}-{day:02}"
     return date if kind == "date" else f"{date}T{clock}"
 
 
-def _civil(days: int) -> tuple[int, int, int]:
+def civil(days: int) -> tuple[int, int, int]:
     """Year, month and day of the Gregorian calendar, of days since 1 January 1970."""
     cycle, rest = divmod(days + _EPOCH_ORDINAL - 1 + _FROM_MARCH, 146_097)
     year = (rest - rest // 1460 + rest // 36_524 - rest // 146_096) // 365

@@ -48,12 +48,16 @@ LONGEST_TEXT = 2**30
 class PieceShaper:
     """One per topic and Spark task."""
 
-    def __init__(self, settings: ShapeSettings, reserved: frozenset[str], *, transformed: bool = False) -> None:
+    def __init__(
+        self, settings: ShapeSettings, reserved: frozenset[str], *, transformed: bool = False, of_keys: bool = False
+    ) -> None:
         """reserved: names that payload columns may not have (see `metadata.names`).
 
-        transformed: the decoder could not `rewrite` what is in lists, because records are changed after it.
+        transformed: the decoder could not `rewrite` what is in lists, because records are changed after it. of_keys:
+        an object may have no fields.
         """
         self._settings, self._reserved, self._transformed = settings, reserved, transformed
+        self._of_keys = of_keys
         self._obfuscator: FieldObfuscator | None = None
         if settings.obfuscation is not None:
             self._obfuscator = FieldObfuscator(settings.obfuscation, settings.flatten)
@@ -114,7 +118,7 @@ class PieceShaper:
 
     def _elements(self, tree: object) -> Sequence[object]:
         """Steps 2 to 4 for a record without a schema; chunks take what has no fields as it is. Raises InvalidValue."""
-        if not (isinstance(tree, dict) and tree):
+        if not (isinstance(tree, dict) and (tree or self._of_keys)):
             if self._chunks is None:
                 raise plain_trees.no_fields(tree)
             return (tree,)
@@ -128,7 +132,9 @@ class PieceShaper:
             found = inferred.InferredColumns({}, pa.repeat(_TRUE, len(piece.positions)))
         fields = tuple(pa.field(name, array.type) for name, array in found.arrays.items())
         batch = ColumnBatch(piece.positions, fields, tuple(found.arrays.values()))
-        alone = either(found.alone, plain_trees.without_values(piece.rows)) if self._transformed else found.alone
+        if not self._transformed or self._of_keys:
+            return InferredBatch(batch, found.alone, lambda row: (self.rewrite(piece.tree(row)),))
+        alone = either(found.alone, plain_trees.without_values(piece.rows))
         return InferredBatch(batch, alone, lambda row: (self.rewrite(plain_trees.with_fields(piece.tree(row))),))
 
     def _inferred_columns(self, piece: Inferred) -> inferred.InferredColumns | None:

@@ -61,7 +61,7 @@ class Tombstones:
         self._settings = replace(settings, explode=False, chunks=None)
         added = metadata.names(settings)
         self._names = tuple(name for name in settings.primary_keys if name not in added)
-        self._pieces = PieceShaper(self._settings, frozenset(), transformed=transformed)
+        self._pieces = PieceShaper(self._settings, frozenset(), transformed=transformed, of_keys=True)
         self._fields = KeyFields(self._names, self._settings)
         plain = replace(reading, as_trees=False, anything=False)
         self._decoder = decoder.for_topic(plain, None) if isinstance(decoder, LearningDecoder) else decoder

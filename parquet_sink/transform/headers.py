@@ -39,6 +39,11 @@ class Headers:
     pool: tuple[HeaderValue, ...]
     raw: pa.BinaryArray
 
+    @classmethod
+    def none(cls, count: int) -> "Headers":
+        """Of records that have none."""
+        return cls(pa.array([[]] * count, _LISTS), (NULL,), pa.array([], pa.binary()))
+
     def __len__(self) -> int:
         return len(self.lists)
 

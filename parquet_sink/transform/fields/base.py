@@ -159,11 +159,12 @@ class _Work:
 
         changed = Inferred(piece.positions, found.rows, tree, found.lists)
         alone = _rows(found.doubtful)
+        gone = _rows(found.rows.is_null()) if found.rows.null_count else alone
         if not len(alone):
-            return (changed,)
+            return tuple(_without(changed, gone)) if len(gone) else (changed,)
         positions = piece.positions.to_numpy()[alone].tolist()
         others = self._trees((at, piece.tree(row)) for at, row in zip(positions, alone.tolist(), strict=True))
-        return (*_without(changed, alone), *others)
+        return (*_without(changed, np.union1d(alone, gone)), *others)
 
     def _typed(self, piece: Typed) -> Sequence[Piece]:
         try:

@@ -1,0 +1,1 @@
+"""Transforms of whole records: what is key and what value, headers, topics; and predicates."""

@@ -1,0 +1,199 @@
+"""Fields of the same names and types that some records get beside their own: what KeyToValue and HeaderToValue add."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias, cast
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from parquet_sink.config.key import Key, Origin, Type
+from parquet_sink.convert.decoded import Inferred, Piece, Tree, Trees, Typed
+from parquet_sink.convert.invalid import show
+from parquet_sink.transform.fields.faults import kind, tree_kind
+from parquet_sink.transform.fields.structs import columns_of, fields_of, records
+from parquet_sink.transform.keys import TRANSFORM
+from parquet_sink.transform.whole.as_tree import as_trees
+
+Existing: TypeAlias = Literal["fail", "keep", "replace"]
+Column: TypeAlias = pa.Array | list[object]
+"""Values of one type, or values without a schema that are objects and lists."""
+
+_SMALL: Final = (pa.int8(), pa.int16())
+_READ_AS: Final = (pa.string(), pa.bool_(), pa.int64(), pa.null())
+"""Of what types the columns of an `Inferred` piece may be, beside those that are to be looked at."""
+
+
+def existing_key(what: str) -> Key:
+    """The rule for names that the value has already."""
+    return Key(
+        "existing",
+        TRANSFORM,
+        Type.STRING,
+        f"What is done where the value has a field of that name already: `fail`: the record is invalid; `keep`: the "
+        f"value's own stays; `replace`: {what} takes its place.",
+        default="fail",
+        choices=("fail", "keep", "replace"),
+        origin=Origin.OWN,
+    )
+
+
+def prefix_key(what: str) -> Key:
+    """What stands before names that are not given one by one."""
+    return Key(
+        "prefix",
+        TRANSFORM,
+        Type.STRING,
+        f"What stands before the name of each {what} that is not given another one.",
+        default="",
+        may_be_empty=True,
+        origin=Origin.OWN,
+    )
+
+
+@dataclass(frozen=True)
+class Renaming:
+    """Which are taken, and how they are called then. chosen: old and new names; None: all, behind the prefix."""
+
+    chosen: Mapping[str, str] | None
+    prefix: str
+
+    @classmethod
+    def of(cls, listed: Sequence[str], prefix: str) -> "Renaming":
+        """listed: `name` or `name:new`; nothing: all."""
+        pairs = (one.partition(":") for one in listed)
+        chosen = {old: new if colon else prefix + old for old, colon, new in pairs}
+        return cls(chosen or None, prefix)
+
+    def new(self, name: str) -> str:
+        """The name of a field or header in the value."""
+        return self.prefix + name if self.chosen is None else self.chosen[name]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows of a piece that get the same fields. columns: one entry for each of the rows."""
+
+    rows: np.ndarray
+    columns: Mapping[str, Column]
+
+
+class Additions:
+    """Adds groups of fields to pieces of one batch. rejected: by position, records that cannot take theirs."""
+
+    def __init__(self, transform: str, existing: Existing) -> None:
+        self._transform, self._existing = transform, existing
+        self.rejected: dict[int, str] = {}
+
+    def to(self, piece: Piece, groups: Sequence[Group]) -> Iterator[Piece]:
+        """The records of a piece with their fields. groups: each row is in one of them."""
+        for group in groups:
+            if not len(group.rows):
+                continue
+            part = piece if len(group.rows) == len(piece.positions) else _part(piece, group.rows)
+            found = self._added(part, group.columns)
+            if found is not None and len(found.positions):
+                yield found
+
+    def _added(self, part: Piece, columns: Mapping[str, Column]) -> Piece | None:
+        if isinstance(part, Typed):
+            return self._typed(part, columns)
+        if isinstance(part, Inferred):
+            quick = _inferred(part, columns)
+            if quick is not None:
+                return quick
+            part = Trees(part.positions, [part.tree(row) for row in range(len(part.positions))])
+        return self._trees(part, columns)
+
+    def _typed(self, part: Typed, columns: Mapping[str, Column]) -> Typed | None:
+        arrow = part.rows.type
+        if not pa.types.is_struct(arrow):
+            self._reject(part.positions, f"{self._transform} adds fields to a struct, and the value is {kind(arrow)}")
+            return None
+        fields = {field.name: field for field in fields_of(arrow)}
+        arrays = columns_of(part.rows)
+        for name, column in columns.items():
+            if name in fields and self._existing == "fail":
+                self._reject(part.positions, self._clash(name))
+                return None
+            if name not in fields or self._existing == "replace":
+                arrays[name] = _typed_column(column)
+                fields[name] = pa.field(name, arrays[name].type)
+        return Typed(part.positions, records(list(fields.values()), list(arrays.values()), len(part.rows)))
+
+    def _trees(self, part: Trees, columns: Mapping[str, Column]) -> Trees:
+        values = {name: one if isinstance(one, list) else as_trees(one) for name, one in columns.items()}
+        positions, trees = [], []
+        for row, (position, tree) in enumerate(zip(part.positions.to_pylist(), part.trees, strict=True)):
+            reason = self._why_not(tree, columns)
+            if reason is not None:
+                self.rejected[position] = reason
+                continue
+            own = cast("Tree", tree)
+            more = {name: one[row] for name, one in values.items()}
+            positions.append(position)
+            trees.append({**more, **own, **more} if self._existing == "replace" else {**own, **_new(more, own)})
+        return Trees(pa.array(positions, pa.int64()), trees)
+
+    def _why_not(self, tree: object, columns: Mapping[str, Column]) -> str | None:
+        if not isinstance(tree, dict):
+            return f"{self._transform} adds fields to an object, and the value is {tree_kind(tree)}"
+        clash = next((name for name in columns if name in tree), None) if self._existing == "fail" else None
+        return None if clash is None else self._clash(clash)
+
+    def _clash(self, name: str) -> str:
+        return (
+            f"{self._transform} would add field {show((name,))}, which the value has already; give it another "
+            "name or a prefix, or say in existing which one counts"
+        )
+
+    def _reject(self, positions: pa.Int64Array, reason: str) -> None:
+        self.rejected |= dict.fromkeys(positions.to_pylist(), reason)
+
+
+def _new(more: Tree, own: Tree) -> Tree:
+    return {name: value for name, value in more.items() if name not in own}
+
+
+def _typed_column(column: Column) -> pa.Array:
+    """As records with a schema have it: objects and lists without one are JSON text."""
+    if isinstance(column, list):
+        return pa.array([orjson.dumps(one).decode() for one in column], pa.string())
+    return column.cast(pa.int32()) if column.type in _SMALL else column
+
+
+def _inferred(part: Inferred, columns: Mapping[str, Column]) -> Inferred | None:
+    """As columns; None where a record may have such a field already, or a value looks otherwise without a schema."""
+    read = {name: _read_as(column) for name, column in columns.items()}
+    own = {field.name for field in part.rows.type}
+    if any(array is None or name in own or name in part.lists for name, array in read.items()):
+        return None
+    arrays = {**columns_of(part.rows), **cast("Mapping[str, pa.Array]", read)}
+    fields = [pa.field(name, array.type) for name, array in arrays.items()]
+    rows = records(fields, list(arrays.values()), len(part.rows))
+
+    def tree(row: int) -> Tree:
+        return {**part.tree(row), **{name: arrays[name][row].as_py() for name in columns}}
+
+    return replace(part, rows=rows, tree=tree)
+
+
+def _read_as(column: Column) -> pa.Array | None:
+    if isinstance(column, list):
+        return None
+    if pa.types.is_integer(column.type):
+        return column.cast(pa.int64())
+    return column if column.type in _READ_AS else None
+
+
+def _part(piece: Piece, which: np.ndarray) -> Piece:
+    """Some rows of a piece, in their order."""
+    taken = pa.array(which)
+    positions = piece.positions.take(taken)
+    if isinstance(piece, Typed):
+        return Typed(positions, piece.rows.take(taken))
+    if isinstance(piece, Trees):
+        return Trees(positions, [piece.trees[row] for row in which.tolist()])
+    inner: Callable[[int], Tree] = piece.tree
+    return replace(piece, positions=positions, rows=piece.rows.take(taken), tree=lambda row: inner(int(which[row])))

@@ -1,0 +1,115 @@
+"""Kafka Connect's ExtractField: one field takes the place of the record."""
+
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from parquet_sink.config.key import Key, Origin, Type
+from parquet_sink.config.values import Values
+from parquet_sink.convert.decoded import Inferred
+from parquet_sink.convert.invalid import show
+from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
+from parquet_sink.transform.fields.faults import kind, no_object, no_struct, tree_kind
+from parquet_sink.transform.fields.keys import REPLACE_NULL
+from parquet_sink.transform.fields.origin import Origin as RecordOrigin
+from parquet_sink.transform.fields.origin import Origins
+from parquet_sink.transform.keys import TRANSFORM
+from parquet_sink.transform.protocol import RecordFault, Side, WrongSettings
+from parquet_sink.transform.whole.paths import IncompletePath, steps_of
+
+_NAME: Final = "ExtractField"
+
+
+class ExtractField(FieldTransform):
+    """Puts one field of the record in the record's place; it need not be an object then, and null is a tombstone."""
+
+    keys = (
+        Key(
+            "field",
+            TRANSFORM,
+            Type.STRING,
+            "The field to extract.",
+            required=True,
+            missing="name the field to extract.",
+            may_be_empty=True,
+            origin=Origin.CONNECT,
+        ),
+        Key(
+            "field.syntax.version",
+            TRANSFORM,
+            Type.STRING,
+            "With `V2` dots in `field` lead to fields in fields, and a name that has dots stands between backticks.",
+            default="V1",
+            choices=("V1", "V2"),
+            origin=Origin.CONNECT,
+        ),
+        REPLACE_NULL,
+    )
+
+    def __init__(self, values: Values, side: Side) -> None:
+        """As `transform.protocol.TransformClass` says."""
+        super().__init__(side)
+        text = values.text("field") or ""
+        try:
+            self._steps = steps_of(text) if values.text("field.syntax.version") == "V2" else (text,)
+        except IncompletePath as error:
+            raise WrongSettings({"field": f"{values.quoted('field')} {error}"}) from None
+
+    def tree(self, tree: object, origin: RecordOrigin) -> object:
+        """As `FieldTransform` says; a field that is not there is null."""
+        for step in self._steps:
+            if tree is None:
+                return None
+            if not isinstance(tree, dict):
+                raise no_object(_NAME, tree)
+            tree = tree.get(step)
+        return tree
+
+    def typed(self, arrow: pa.DataType) -> TypedChange:
+        """As `FieldTransform` says; a field that the schema has not is refused."""
+        if not pa.types.is_struct(arrow):
+            raise no_struct(_NAME, arrow)
+        found = arrow
+        path: list[int] = []
+        for depth, step in enumerate(self._steps):
+            if not pa.types.is_struct(found):
+                raise RecordFault(f"{_NAME} looks for a field in {show(self._steps[:depth])}, which is {kind(found)}")
+            path.append(found.get_field_index(step))
+            if path[-1] < 0:
+                raise RecordFault(f"{_NAME} does not find field {show(self._steps)} in the schema")
+            found = found.field(path[-1]).type
+        return _Extraction(self._steps, path, found)
+
+    def inferred(self, piece: Inferred, origins: Origins) -> Columns | None:
+        """As `FieldTransform` says: objects stay columns, all else is given one by one."""
+        if self._steps[0] in piece.lists:
+            return None
+        arrow = piece.rows.type
+        path: list[int] = []
+        for step in self._steps:
+            path.append(arrow.get_field_index(step) if pa.types.is_struct(arrow) else -1)
+            if path[-1] < 0:
+                return None
+            arrow = arrow.field(path[-1]).type
+        if not pa.types.is_struct(arrow):
+            return None
+        rows = pc.struct_field(piece.rows, path)
+        return Columns(rows)
+
+
+class _Extraction(TypedChange):
+    def __init__(self, steps: tuple[str, ...], path: list[int], arrow: pa.DataType) -> None:
+        super().__init__(arrow)
+        self._steps, self._path = steps, path
+
+    def value(self, value: object, origin: RecordOrigin) -> object:
+        for step in self._steps:
+            if value is None:
+                return None
+            assert isinstance(value, dict), tree_kind(value)
+            value = value[step]
+        return value
+
+    def columns(self, rows: pa.Array, origins: Origins) -> Columns:
+        return Columns(pc.struct_field(rows, self._path))

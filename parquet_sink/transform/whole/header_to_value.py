@@ -1,0 +1,66 @@
+"""Headers as fields of the value."""
+
+from dataclasses import replace
+from typing import ClassVar, cast
+
+import numpy as np
+
+from parquet_sink.config.key import Key, Origin, Type
+from parquet_sink.config.values import Values
+from parquet_sink.convert.decoded import Piece
+from parquet_sink.model.records import RecordParts
+from parquet_sink.transform.headers import Headers
+from parquet_sink.transform.keys import TRANSFORM
+from parquet_sink.transform.protocol import Side, WrongSettings
+from parquet_sink.transform.records import DecodedRecords
+from parquet_sink.transform.whole.additions import Additions, Existing, Renaming, existing_key, prefix_key
+from parquet_sink.transform.whole.by_type import Pool
+
+
+class HeaderToValue:
+    """Writes headers into the value, as the header converter decodes them; of a repeated name the last one counts."""
+
+    keys: ClassVar[tuple[Key, ...]] = (
+        Key(
+            "headers",
+            TRANSFORM,
+            Type.LIST,
+            "The headers to take, each as `name`, or as `name:field` where the field has another name. A record "
+            "without such a header has null there.",
+            default=(),
+            default_text="all that a record has",
+            origin=Origin.OWN,
+        ),
+        prefix_key("header"),
+        existing_key("the header"),
+    )
+
+    def __init__(self, values: Values, side: Side) -> None:
+        """As `transform.protocol.TransformClass` says."""
+        if side == "key":
+            raise WrongSettings({"type": "HeaderToValue works on values alone; leave $Key away."})
+        self._names = Renaming.of(values.names("headers"), values.text("prefix") or "")
+        self._existing = cast("Existing", values.text("existing"))
+        chosen = self._names.chosen
+        self.needs = RecordParts(headers=True, header_values=None if chosen is None else frozenset(chosen))
+
+    def apply(self, records: DecodedRecords) -> DecodedRecords:
+        """As `transform.protocol.Transform` says; tombstones stay."""
+        if records.headers is None:
+            return records
+        work = Additions("HeaderToValue", self._existing)
+        pool = Pool(records.headers.pool)
+        last = self._last(records.headers)
+        pieces: list[Piece] = []
+        for piece in records.values:
+            at = piece.positions.to_numpy()
+            places = {new: found[at] for new, found in last.items()}
+            groups = pool.groups(len(at), places, absent_is_null=self._names.chosen is not None)
+            pieces += work.to(piece, list(groups))
+        return replace(records, values=tuple(pieces)).reject(work.rejected)
+
+    def _last(self, headers: Headers) -> dict[str, np.ndarray]:
+        """By the field's name, where the value of each record of the batch is."""
+        chosen = self._names.chosen
+        names = headers.names()[1].unique().to_pylist() if chosen is None else list(chosen)
+        return {self._names.new(name): headers.last(name) for name in names}

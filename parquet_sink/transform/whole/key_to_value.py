@@ -1,0 +1,156 @@
+"""Fields of the key as fields of the value."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import ClassVar, cast
+
+import numpy as np
+import pyarrow as pa
+
+from parquet_sink.config.key import Key, Origin, Type
+from parquet_sink.config.values import Values
+from parquet_sink.convert.decoded import Piece, Trees, Typed
+from parquet_sink.convert.invalid import show
+from parquet_sink.model.records import RecordParts
+from parquet_sink.transform.fields.faults import kind, tree_kind
+from parquet_sink.transform.fields.structs import columns_of
+from parquet_sink.transform.headers import ABSENT, HeaderValue, of_tree
+from parquet_sink.transform.keys import TRANSFORM
+from parquet_sink.transform.protocol import Side, WrongSettings
+from parquet_sink.transform.records import DecodedRecords, as_trees
+from parquet_sink.transform.whole.additions import (
+    Additions,
+    Column,
+    Existing,
+    Group,
+    Renaming,
+    existing_key,
+    prefix_key,
+)
+from parquet_sink.transform.whole.by_type import Pool
+
+_NAME = "KeyToValue"
+
+
+class KeyToValue:
+    """Writes fields of the key into the value; a key that is no object becomes one field."""
+
+    keys: ClassVar[tuple[Key, ...]] = (
+        Key(
+            "fields",
+            TRANSFORM,
+            Type.LIST,
+            "The key's fields to take, each as `name`, or as `name:field` where the field has another name in the "
+            "value. Of a null key they are null.",
+            default=(),
+            default_text="all of the key's",
+            origin=Origin.OWN,
+        ),
+        Key(
+            "key.field",
+            TRANSFORM,
+            Type.STRING,
+            "The field that a key becomes which has no fields (a number, a text); only where `fields` is not set.",
+            default="key",
+            may_be_empty=True,
+            origin=Origin.OWN,
+        ),
+        prefix_key("field of the key"),
+        existing_key("the key's"),
+    )
+    needs = RecordParts(keys=True)
+
+    def __init__(self, values: Values, side: Side) -> None:
+        """As `transform.protocol.TransformClass` says."""
+        if side == "key":
+            raise WrongSettings({"type": "KeyToValue works on values alone; leave $Key away."})
+        self._names = Renaming.of(values.names("fields"), values.text("prefix") or "")
+        self._key_field = values.text("key.field") or ""
+        self._existing = cast("Existing", values.text("existing"))
+
+    def apply(self, records: DecodedRecords) -> DecodedRecords:
+        """As `transform.protocol.Transform` says; tombstones stay."""
+        keys = records.keys or ()
+        work = Additions(_NAME, self._existing)
+        piece_of, row_of = _places(len(records.batch), keys)
+        pieces: list[Piece] = []
+        for piece in records.values:
+            at = piece.positions.to_numpy()
+            groups = [
+                group
+                for number in range(-1, len(keys))
+                for group in self._groups(
+                    None if number < 0 else keys[number], np.flatnonzero(piece_of[at] == number), row_of[at], at, work
+                )
+            ]
+            pieces += work.to(piece, groups)
+        return replace(records, values=tuple(pieces)).reject(work.rejected)
+
+    def _groups(
+        self, key: Piece | None, mine: np.ndarray, row_of: np.ndarray, at: np.ndarray, work: Additions
+    ) -> Iterator[Group]:
+        """For the rows of a value's piece whose keys are in one piece, or in none. at: positions of all its rows."""
+        if not len(mine):
+            return
+        if key is None:
+            nulls = {new: pa.nulls(len(mine)) for new in (self._names.chosen or {}).values()}
+            yield Group(mine, nulls)
+        elif isinstance(key, Typed):
+            columns = self._of_typed(key.rows.type, key.rows.take(pa.array(row_of[mine])))
+            if isinstance(columns, str):
+                work.rejected |= dict.fromkeys(at[mine].tolist(), columns)
+            else:
+                yield Group(mine, columns)
+        else:
+            yield from self._of_trees(as_trees(key), mine, row_of, at, work)
+
+    def _of_typed(self, arrow: pa.DataType, rows: pa.Array) -> dict[str, Column] | str:
+        """The fields that records of this type of key get, or why they cannot get them."""
+        chosen = self._names.chosen
+        if not pa.types.is_struct(arrow):
+            if chosen is not None:
+                return f"{_NAME} takes fields of the key, and the key is {kind(arrow)}"
+            return {self._key_field: rows}
+        arrays = columns_of(rows)
+        absent = next((name for name in chosen or () if name not in arrays), None)
+        if absent is not None:
+            return f"{_NAME} does not find field {show((absent,))} in the key's schema"
+        return {self._names.new(name): arrays[name] for name in (arrays if chosen is None else chosen)}
+
+    def _of_trees(
+        self, keys: Trees, mine: np.ndarray, row_of: np.ndarray, at: np.ndarray, work: Additions
+    ) -> Iterator[Group]:
+        """By the types of their values, one record after the other."""
+        values: list[HeaderValue] = []
+        places: dict[str, np.ndarray] = {}
+        kept: list[int] = []
+        for row in mine.tolist():
+            key = keys.trees[row_of[row]]
+            if self._names.chosen is not None and not isinstance(key, dict):
+                work.rejected[int(at[row])] = f"{_NAME} takes fields of the key, and the key is {tree_kind(key)}"
+                continue
+            for name, value in self._fields(key).items():
+                places.setdefault(name, np.full(len(mine), ABSENT, np.int64))[len(kept)] = len(values)
+                values.append(of_tree(value))
+            kept.append(row)
+        rows = np.array(kept, np.int64)
+        for group in Pool(values).groups(len(rows), places, absent_is_null=False):
+            yield Group(rows[group.rows], group.columns)
+
+    def _fields(self, key: object) -> dict[str, object]:
+        """What a record with this key gets."""
+        if not isinstance(key, dict):
+            return {self._key_field: key}
+        chosen = self._names.chosen
+        if chosen is None:
+            return {self._names.new(name): value for name, value in key.items()}
+        return {new: key.get(name) for name, new in chosen.items()}
+
+
+def _places(count: int, keys: tuple[Piece, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """For each record of the batch the number of its key's piece, -1 for a null key, and the row there."""
+    piece_of, row_of = np.full(count, -1, np.int64), np.zeros(count, np.int64)
+    for number, piece in enumerate(keys):
+        at = piece.positions.to_numpy()
+        piece_of[at], row_of[at] = number, np.arange(len(at))
+    return piece_of, row_of
