@@ -42,6 +42,7 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
     },
     TRANSFORMS: {
         **_sides("Cast", "fields.cast:Cast"),
+        **_sides("Flatten", "fields.flatten:Flatten"),
         **_sides("InsertField", "fields.insert_field:InsertField"),
         **_sides("MaskField", "fields.mask_field:MaskField"),
         **_sides("ReplaceField", "fields.replace_field:ReplaceField"),

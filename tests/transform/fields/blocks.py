@@ -90,6 +90,9 @@ JSON_VALUES: dict[str, st.SearchStrategy[Any]] = {
     "booleans": st.booleans(),
     "lists": st.lists(st.integers(0, 3), max_size=2),
     "objects": st.dictionaries(st.sampled_from(NAMES), st.one_of(INT64, st.none()), max_size=3),
+    "deep": st.fixed_dictionaries(
+        {}, optional={"b": st.dictionaries(st.just("c"), INT64, max_size=1), "d": st.lists(INT64, max_size=1)}
+    ),
     "anything": st.one_of(INT64, TEXTS, st.booleans(), st.lists(st.none(), max_size=1), DOUBLES),
 }
 _USUAL = [kind for kind in JSON_VALUES if kind not in ("lists", "anything")]

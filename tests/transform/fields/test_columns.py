@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.transform.fields.cast import Cast
+from parquet_sink.transform.fields.flatten import Flatten
 from parquet_sink.transform.fields.insert_field import InsertField
 from parquet_sink.transform.fields.mask_field import MaskField
 from parquet_sink.transform.fields.replace_field import ReplaceField
@@ -49,6 +50,7 @@ TRANSFORMS: st.SearchStrategy[tuple[Any, dict[str, str]]] = st.one_of(
         ),
     ),
     st.tuples(st.just(InsertField), inserted()),
+    st.tuples(st.just(Flatten), st.sampled_from([".", "", "_"]).map(lambda delimiter: {"delimiter": delimiter})),
     st.tuples(
         st.just(MaskField),
         st.builds(
