@@ -15,7 +15,7 @@ from integration.transforms import differences, generate, header_values, kafka, 
 from integration.transforms import jars as connect_jars
 from integration.transforms.cases import Case, Record, Step
 from integration.transforms.kafka import Kafka
-from integration.transforms.known import FORMS, KNOWN, Form, Known
+from integration.transforms.known import FORMS, KNOWN, REFUSALS, Form, Known, KnownRefusal
 from parquet_sink.convert.json import decoder as json_decoder
 from parquet_sink.devkit import jars
 
@@ -83,8 +83,8 @@ def test_records_become_what_kafka_makes_of_them(connect: Kafka, cases: int, mon
     assert not found, f"{len(found)} differences, of which some:\n\n" + "\n\n".join(found[:: len(found) // TOLD + 1])
 
 
-@pytest.mark.parametrize("known", [*FORMS, *KNOWN], ids=lambda known: known.name)
-def test_a_known_difference_occurs(connect: Kafka, known: Form | Known) -> None:
+@pytest.mark.parametrize("known", [*FORMS, *KNOWN, *REFUSALS], ids=lambda known: known.name)
+def test_a_known_difference_occurs(connect: Kafka, known: Form | Known | KnownRefusal) -> None:
     """Each difference of the table is there in its example: one that is none any more must leave the table."""
     (theirs,) = connect.answers([known.example])
     for columns in (True, False):

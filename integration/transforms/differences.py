@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from integration.transforms.cases import Case
-from integration.transforms.known import FORMS, KNOWN
+from integration.transforms.known import FORMS, KNOWN, REFUSALS
 from integration.transforms.outcome import UNREAD, Outcome, Outcomes, Refused, Row
 
 
@@ -34,7 +34,10 @@ class Finding:
 def compare(case: Case, theirs: Outcomes, ours: Outcomes) -> tuple[set[str], list[Finding]]:
     """Names of known differences that occur, and those that nothing explains."""
     if isinstance(theirs, Refused) or isinstance(ours, Refused):
-        return set(), [] if theirs == ours else [Finding(case, -1, theirs, ours)]
+        if theirs == ours:
+            return set(), []
+        known = next((known.name for known in REFUSALS if known.test(case, theirs, ours)), None)
+        return ({known}, []) if known is not None else (set(), [Finding(case, -1, theirs, ours)])
     seen: set[str] = set()
     found = []
     for at, (one, other) in enumerate(zip(theirs, ours, strict=True)):
@@ -64,7 +67,7 @@ def _same(case: Case, at: int, theirs: Outcome, ours: Outcome) -> set[str] | Non
         return set()
     seen = set()
     one, other = theirs, ours
-    for form in FORMS:
+    for form in (form for form in FORMS if form.concerns(case)):
         if isinstance(one, Row) and isinstance(other, Row):
             before = one, other
             one, other = form.of(one), form.of(other)

@@ -7,7 +7,7 @@ from typing import Final
 from integration.transforms import ours
 from integration.transforms.cases import Case
 from integration.transforms.outcome import Outcomes, Row, Value, untyped
-from parquet_sink.convert.connect_values import parse
+from parquet_sink.convert.connect_values.decoder import parse
 
 
 @dataclass(frozen=True)

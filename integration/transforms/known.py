@@ -13,6 +13,8 @@ from integration.transforms.outcome import (
     UNREAD,
     Failed,
     Outcome,
+    Outcomes,
+    Refused,
     Row,
     Schema,
     Value,
@@ -25,12 +27,20 @@ from integration.transforms.outcome import (
 
 @dataclass(frozen=True)
 class Form:
-    """Two records that are the same in this form differ by nothing but what the reason says."""
+    """Two records that are the same in this form differ by nothing but what the reason says.
+
+    transforms: whose records may; all where none is named.
+    """
 
     name: str
     reason: str
     of: Callable[[Row], Row]
     example: Case
+    transforms: tuple[str, ...] = ()
+
+    def concerns(self, case: Case) -> bool:
+        """Whether one of the case's transforms may differ so."""
+        return not self.transforms or any(step.name.partition("$")[0] in self.transforms for step in case.steps)
 
 
 @dataclass(frozen=True)
@@ -86,6 +96,16 @@ def _plain(schema: Schema) -> Schema:
     return (schema[0], "", schema[2]) if schema[1] == "Decimal" else (schema[0], "", *schema[2:])
 
 
+def _optional(row: Row) -> Row:
+    return replace(row, value_schema=_all_optional(row.value_schema), key_schema=_all_optional(row.key_schema))
+
+
+def _all_optional(found: Any) -> Any:
+    if not isinstance(found, tuple):
+        return True if isinstance(found, bool) else found
+    return tuple(_all_optional(one) for one in found)
+
+
 def _decimals(row: Row) -> Row:
     return replace(row, value=scaled(row.value), key=scaled(row.key))
 
@@ -95,6 +115,10 @@ def _small(row: Row) -> Row:
     return Row(
         row.topic, widened(row.value), widened(row.value_schema), widened(row.key), widened(row.key_schema), headers
     )
+
+
+def _is_null(data: bytes | None) -> bool:
+    return data is not None and data.startswith(b'{"schema"') and data.endswith(b'"payload": null}')
 
 
 def _why(outcome: Outcome) -> str:
@@ -180,6 +204,13 @@ FORMS: Final = (
         ),
     ),
     Form(
+        "fields of a record that may be null",
+        "Connect passes on that a whole record may be null; no type here says so of one that is there",
+        _optional,
+        _example("HoistField$Value", {"field": "a"}, _typed({"b": 1}, "int32").replace(b"false", b"true")),
+        ("HoistField", "Flatten"),
+    ),
+    Form(
         "int8 and int16",
         "columns have no smaller whole number than int32 (convert/decoded.py)",
         _small,
@@ -259,9 +290,35 @@ KNOWN: Final = (
         _example("MaskField$Value", {"fields": "a", "replacement": "300"}, _typed({"a": 1}, "int8")),
     ),
     Known(
+        "a null with a schema",
+        "JsonConverter keeps the schema of a null, which later transforms look at; here it is null, without a schema",
+        lambda case, at, theirs, ours: any(_is_null(data) for data in (case.records[at].key, case.records[at].value)),
+        _example("HoistField$Value", {"field": "a"}, _typed(None, "int32")),
+    ),
+    Known(
         "a timestamp of 0",
         "Kafka's way to say that a record has none is read as 0 (model/records.py), so 1970-01-01 stands for none",
         _at_zero,
         _example("InsertField$Value", {"timestamp.field": "at"}, b'{"a": 1}', timestamp=0),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class KnownRefusal:
+    """Configurations that one of both refuses, for a reason. test: of the case, Kafka's answer and ours."""
+
+    name: str
+    reason: str
+    test: Callable[[Case, Outcomes, Outcomes], bool]
+    example: Case
+
+
+REFUSALS: Final = (
+    KnownRefusal(
+        "groups that a regular expression has not",
+        "Connect fails for each topic that matches; here it is told when the file is read",
+        lambda case, theirs, ours: isinstance(ours, Refused) and ".replacement]" in ours.why,
+        _example("RegexRouter", {"regex": "orders", "replacement": "$1"}, b"{}"),
     ),
 )
