@@ -1,4 +1,4 @@
-"""Transforms and a predicate of one's own, for tests: connector files name them by their path."""
+"""Transforms, a predicate and a converter of one's own, for tests: connector files name them by their path."""
 
 import os
 
@@ -7,6 +7,9 @@ import pyarrow.compute as pc
 
 from parquet_sink.config.key import Key, Type
 from parquet_sink.config.values import Values
+from parquet_sink.convert.decoded import Tree
+from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.own import OneByOne
 from parquet_sink.errors import RetryLater
 from parquet_sink.model.records import VALUES_ONLY
 from parquet_sink.transform.protocol import Side
@@ -53,6 +56,20 @@ class Breaks:
 
     def apply(self, records: DecodedRecords) -> DecodedRecords:
         raise KeyError("nobody thought of this")
+
+
+class Pairs(OneByOne):
+    """Values like `a=1;b=2`."""
+
+    keys = ()
+
+    def __init__(self, values: Values, side: Side) -> None:
+        """It has no settings."""
+
+    def record(self, value: bytes) -> Tree:
+        if b"=" not in value:
+            raise InvalidValue("the value has no =")
+        return dict(pair.split("=", 1) for pair in value.decode().split(";"))
 
 
 class From:

@@ -117,14 +117,13 @@ def test_a_refused_file_is_parked_and_an_older_row_overwrites_no_newer_one(
     assert [row["offset"] for row in parked(run)] == [0]
 
 
-@pytest.mark.parametrize("status", [401, 403, 404])
 def test_a_wrong_key_is_never_passed_over(
-    sink: Sink, broker: Broker, topic: TopicFactory, target: TargetProcess, status: int
+    sink: Sink, broker: Broker, topic: TopicFactory, target: TargetProcess
 ) -> None:
     """CONTINUE is no leave to pass over what every file would be refused for: nothing is committed, nothing parked."""
     name = topic()
     broker.produce(name, numbered(3))
-    target.client.order_faults({"status": status})
+    target.client.order_faults({"status": 401})
     run = sink.drain(name, error_policy="CONTINUE")
     assert (run.status, run.failure.kind, sink.offsets(name), parked(run)) == (Status.FAILED, "UploadRefused", [0], [])
 

@@ -124,6 +124,19 @@ def test_a_mistake_in_a_transform_stops_the_connector(sink: Sink, broker: Broker
     assert f"transforms.b ({OWN}.Breaks) failed with KeyError" in run.failure.message
 
 
+def test_a_converter_of_ones_own(sink: Sink, broker: Broker, topic: TopicFactory) -> None:
+    """Its records arrive; at what it calls invalid the connector stops, and names the record."""
+    name = topic()
+    broker.produce(name, [(None, b"id=%d;name=n" % number) for number in range(20)])
+    own = {"value.converter": f"{OWN}.Pairs"}
+    assert sink.drain(name, own).status is Status.DONE
+    assert [(row["id"], row["name"]) for row in sink.rows()] == [(str(number), "n") for number in range(20)]
+    broker.produce(name, [(None, b"nothing")])
+    run = sink.drain(name, own)
+    assert (run.status, run.failure.kind, sink.offsets(name)) == (Status.FAILED, "InvalidRecord", [20])
+    assert "offset 20: the value has no =." in run.failure.message
+
+
 class Command:
     """The command line, with a connector file of this test."""
 

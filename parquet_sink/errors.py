@@ -20,6 +20,7 @@
         │   └── TopicGone        a topic is not there, or not any more: make it, or correct the connector's topics
         ├── RegistryFailed       the schema registry refused or stayed away
         │   └── RegistryAway     no answer in time, or trouble of its own; it may come back
+        ├── ConverterFailed      a converter of a user's own could not do its work, and no record is to blame
         ├── TransformFailed      a transform could not do its work, and no record is to blame
         │   └── RetryLater       what a transform needs is away; it may come back
         ├── StorageFailed        a folder of ours cannot be used
@@ -191,6 +192,10 @@ class RegistryAway(RegistryFailed):
     """No registry answered in time, or only with trouble of its own; nothing is lost meanwhile."""
 
     reaction = Reaction(Restart.REGISTRY, passes=True)
+
+
+class ConverterFailed(ConnectorError):
+    """A converter of a user's own failed, and no record is to blame; the message names it by its key and its class."""
 
 
 class TransformFailed(ConnectorError):

@@ -152,13 +152,11 @@ def _import_path(name: str) -> str | None:
         return None
     try:
         there = find_spec(module) is not None
-    except Exception:  # noqa: BLE001 - its package is not there, or fails when it is imported: loading tells how
-        there = _top_level_is_there(module)
+    except ModuleNotFoundError as error:  # of another name: its package needs something that is not there
+        there = not f"{module}.".startswith(f"{error.name}.")
+    except Exception:  # noqa: BLE001 - its package fails when it is imported, and loading it tells how
+        there = True
     return f"{module}:{attribute}" if there else None
-
-
-def _top_level_is_there(module: str) -> bool:
-    return find_spec(module.partition(".")[0]) is not None
 
 
 def _unknown(kind: Kind[Any], name: str) -> str:

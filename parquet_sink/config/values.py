@@ -48,7 +48,8 @@ class Values:
         taken = {name for name in other.given if name.startswith(prefix) and name not in self.given}
         values = {**self._values, **{name: other.value(name) for name in taken if other.knows(name)}}
         shown = {**self._shown, **{name: other.shown(name) for name in taken}}
-        return Values(values, self.given | taken, shown, self.texts)
+        texts = {**self.texts, **{name: other.texts[name] for name in taken if name in other.texts}}
+        return Values(values, self.given | taken, shown, texts)
 
     def knows(self, name: str) -> bool:
         """False for what is given under a prefix alone."""

@@ -12,9 +12,9 @@ from parquet_sink.config.key import Value
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import NOTHING, Values
 from parquet_sink.convert.converter_setting import Setting
-from parquet_sink.convert.converters import Converter, Side, find
+from parquet_sink.convert.converters import Converter, find
 from parquet_sink.convert.keys import find_setting
-from parquet_sink.convert.settings import ConverterKind
+from parquet_sink.convert.settings import ConverterKind, Side
 
 SIDES: Final[tuple[Side, ...]] = ("value", "key", "header")
 

@@ -4,17 +4,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypedDict
 
+from parquet_sink import plugins
+from parquet_sink.config.class_settings import ClassSettings, Judged, Texts, judge, section
 from parquet_sink.config.machine import Machine
-from parquet_sink.config.report import Report, quoted
+from parquet_sink.config.report import PrefixedReport, Report, quoted
 from parquet_sink.config.values import NOTHING, Values
 from parquet_sink.convert import converters
 from parquet_sink.convert.chosen import SIDES, Chosen, choose
 from parquet_sink.convert.converter_setting import REGISTRY
-from parquet_sink.convert.converters import JSON_CONVERTER, SIMPLE_HEADER, Side
+from parquet_sink.convert.converters import JSON_CONVERTER, SIMPLE_HEADER
 from parquet_sink.convert.keys import find_setting
 from parquet_sink.convert.registry import cross_checks
 from parquet_sink.convert.registry.build import build_registry
-from parquet_sink.convert.settings import ConverterSettings
+from parquet_sink.convert.settings import ConverterSettings, Side
 
 
 class Remarks(TypedDict):
@@ -39,6 +41,8 @@ def check(own: Values, worker: Values, source: str, machine: Machine, report: Re
         chosen = choose(side, own, worker)
         if chosen is None:
             _absent(side, own, worker, source, report)
+        elif chosen.kind == "own":
+            _own(chosen, report)
         elif _settings(chosen, report) and chosen.kind in REGISTRY:
             cross_checks.check(chosen, machine, report)
 
@@ -83,8 +87,25 @@ def _settings(chosen: Chosen, report: Report) -> bool:
 def remarks(own: Values, worker: Values = NOTHING) -> Remarks:
     """What `without_effect.warn_about` must know of the converters: a file that has none says nothing."""
     converter = named(own, worker) if own.knows("value.converter") else {}
-    unjudged = tuple(prefix for prefix, chosen in converter.items() if chosen is None)
+    unjudged = tuple(prefix for prefix, chosen in converter.items() if chosen is None or chosen.kind == "own")
     return {"foreign": lambda name: foreign(name, converter), "unjudged": unjudged}
+
+
+def _own(chosen: Chosen, report: Report) -> Texts | None:
+    """Judge the settings of a class of a user's own by its own keys."""
+    from parquet_sink.convert.own import CONVERTER_CLASSES  # loads Arrow: only where one is named
+
+    found = plugins.find(CONVERTER_CLASSES, chosen.name)
+    key = chosen.prefix.removesuffix(".")
+    judged = Judged(
+        "converter",
+        tuple(found.keys),
+        lambda values: found(values, chosen.side),
+        lambda reason: report.problem(key, reason),
+    )
+    values = chosen.values
+    full = sorted(name for name in {*values.texts, *values.given} if name.startswith(chosen.prefix))
+    return judge(judged, section(values, full, chosen.prefix), PrefixedReport(report, chosen.prefix))
 
 
 def build_headers(own: Values, worker: Values, machine: Machine) -> ConverterSettings:
@@ -99,7 +120,12 @@ def foreign(name: str, converter: Mapping[str, Chosen | None]) -> str | None:
     """
     for prefix, chosen in converter.items():
         setting = find_setting(name.removeprefix(prefix)) if name.startswith(prefix) else None
-        if setting is not None and chosen is not None and not setting.concerns(chosen.converter):
+        if (
+            setting is not None
+            and chosen is not None
+            and chosen.kind != "own"
+            and not setting.concerns(chosen.converter)
+        ):
             return f"It has no effect with {chosen.converter.class_name}."
     return None
 
@@ -109,6 +135,9 @@ def build_converter(side: Side, own: Values, worker: Values, machine: Machine) -
     chosen = choose(side, own, worker)
     if chosen is None:
         return None
+    if chosen.kind == "own":
+        key = chosen.prefix.removesuffix(".")
+        return ConverterSettings("own", own=ClassSettings(key, chosen.name, _own(chosen, Report()) or ()))
     registry = build_registry(chosen, machine) if chosen.kind in REGISTRY else None
     return replace(ConverterSettings(kind=chosen.kind, registry=registry), **_options(chosen))
 

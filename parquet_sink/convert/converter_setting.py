@@ -10,7 +10,7 @@ from parquet_sink.convert.settings import ConverterKind
 
 CONVERT_SETTINGS: Final = "Settings of converters"
 
-ANY: Final[frozenset[ConverterKind]] = frozenset(get_args(ConverterKind))
+ANY: Final[frozenset[ConverterKind]] = frozenset(get_args(ConverterKind)) - {"own"}
 JSON: Final[frozenset[ConverterKind]] = frozenset({"json", "json_envelope"})
 REGISTRY: Final[frozenset[ConverterKind]] = frozenset({"avro", "protobuf", "json_schema"})
 AVRO: Final[frozenset[ConverterKind]] = frozenset({"avro"})

@@ -1,18 +1,17 @@
 """Converters by name: Kafka Connect's class names and short names, to what we decode."""
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
+from parquet_sink import plugins
 from parquet_sink.config.report import did_you_mean, quoted
-from parquet_sink.convert.settings import ConverterKind
+from parquet_sink.convert.settings import ConverterKind, Side
+from parquet_sink.plugins import PluginUnusable
 
 JSON_CONVERTER: Final = "org.apache.kafka.connect.json.JsonConverter"
 _CONNECT = "org.apache.kafka.connect.converters"
 _APICURIO = "io.apicurio.registry.utils.converter"
 _SUFFIX = "Converter"
-
-Side = Literal["value", "key", "header"]
-"""What of a record is decoded."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,30 @@ def find(name: str, side: Side = "value") -> Converter | None:
     if side == "header" and name.lower() in {SIMPLE_HEADER.class_name.lower(), *SIMPLE_HEADER.short_names_in_lower}:
         return SIMPLE_HEADER
     found = _BY_CLASS.get(name) or _BY_SHORT_NAME.get(name.lower())
-    return None if found is None or (side == "header" and found.kind not in HEADER_KINDS) else found
+    if found is None:
+        return None if name in _UNREADABLE or _unusable(name) is not None else Converter(name, "own")
+    return None if side == "header" and found.kind not in HEADER_KINDS else found
+
+
+def _unusable(name: str) -> str | None:
+    """Why no class of that name that is not built in can be used; None when one can."""
+    from parquet_sink.convert.own import CONVERTER_CLASSES  # loads Arrow: only where one is named
+
+    try:
+        plugins.find(CONVERTER_CLASSES, name)
+    except PluginUnusable as error:
+        return str(error)
+    return None
+
+
+def _is_there(name: str) -> bool:
+    from parquet_sink.convert.own import CONVERTER_CLASSES
+
+    try:
+        plugins.locate(CONVERTER_CLASSES, name)
+    except PluginUnusable:
+        return False
+    return True
 
 
 def refusal(name: str, shown: str | None = None, side: Side = "value") -> str | None:
@@ -96,6 +118,8 @@ def refusal(name: str, shown: str | None = None, side: Side = "value") -> str | 
     """
     if find(name, side) is not None:
         return None
+    if name not in (*_UNREADABLE, *_BY_CLASS) and shown is None and _is_there(name):
+        return _unusable(name)
     if side == "header":
         known = ", ".join(one.simple_name for one in (SIMPLE_HEADER, *CONVERTERS) if one.kind in HEADER_KINDS)
         return f"{shown or quoted(name)} is no converter of headers; known are {known}."

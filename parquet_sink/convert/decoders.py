@@ -69,9 +69,9 @@ def _made(settings: ConverterSettings) -> Decoder:
         from parquet_sink.convert.connect_values import decoder as connect_values
 
         return connect_values.decoder()
-    from parquet_sink.convert import plain
+    from parquet_sink.convert import own, plain
 
-    return plain.decoder(settings)
+    return plain.decoder(settings) if settings.own is None else own.decoder(settings.own)
 
 
 def _registered(settings: ConverterSettings, kind: SchemaKind) -> Decoder:

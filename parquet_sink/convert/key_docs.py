@@ -10,7 +10,8 @@ from parquet_sink.convert.converters import CONVERTERS, SIMPLE_HEADER
 from parquet_sink.convert.keys import SETTINGS
 
 _CONVERTERS = """\
-A short name may be written in any case.
+A short name may be written in any case. Any other name may be that of [a class of your own
+](own-converters.md).
 
 | Converter | Short names | Records are |
 |---|---|---|"""

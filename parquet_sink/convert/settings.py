@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from parquet_sink.config.class_settings import ClassSettings
 from parquet_sink.convert.registry.settings import RegistrySettings
 
 ConverterKind = Literal[
@@ -20,8 +21,12 @@ ConverterKind = Literal[
     "long",
     "float",
     "double",
+    "own",  # a class of a user's own
     "simple_header",  # Kafka Connect's SimpleHeaderConverter, for headers alone
 ]
+
+Side = Literal["value", "key", "header"]
+"""What of a record is decoded."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,7 @@ class ConverterSettings:
 
     kind: ConverterKind = "json"
     registry: RegistrySettings | None = None  # avro, protobuf, json_schema: never None there
+    own: ClassSettings | None = None  # own: never None there
     replace_null_with_default: bool = True  # json_envelope
     encoding: str = "UTF-8"  # string
     enhanced_names: bool = False  # avro: union members under their full names (enhanced.avro.schema.support)

@@ -55,6 +55,9 @@ class ParkedFolder:
             marker = Path(self.path, MARKER)
             marker.write_text(f"Records that connector {self._connector} passed over: parquet-sink parked list\n")
             sync_folder(self.path)
+        for parent in Path(self.path).parents:
+            with suppress(OSError):  # those far above were there before, and may be nobody's to open
+                sync_folder(str(parent))
 
     def append(self, topic: str, partition: int, records: Sequence[Rejected], parked_at_ms: int) -> int:
         """Adds records of one topic-partition; returns how many were new.

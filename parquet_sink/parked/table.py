@@ -48,7 +48,7 @@ def table_of(records: Sequence[Rejected], connector: str, parked_at_ms: int) -> 
         "value": [one.value for one in records],
         "headers": headers,
         "stage": [str(one.stage) for one in records],
-        "reason": [one.reason for one in records],
+        "reason": [one.reason.encode("utf-8", "backslashreplace").decode("utf-8") for one in records],
         "parked_at": [parked_at_ms] * len(records),
     }
     return pa.Table.from_pydict(columns, schema=SCHEMA)

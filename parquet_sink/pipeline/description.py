@@ -22,6 +22,7 @@ _KINDS: dict[ConverterKind, str] = {
     "long": "a number of 8 bytes",
     "float": "a fraction of 4 bytes",
     "double": "a fraction of 8 bytes",
+    "own": "by a class of your own",
     "simple_header": "text, read by SimpleHeaderConverter",
 }
 

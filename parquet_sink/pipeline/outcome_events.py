@@ -19,7 +19,8 @@ from parquet_sink.pipeline.outcome import RangeOutcome
 def events_of(connector: str, outcome: RangeOutcome) -> Iterator[Event]:
     """Its files in offset order, what was set aside, then the range. The same outcome always gives equal events."""
     for receipt in outcome.receipts:
-        yield _of_file(connector, receipt, outcome.ended_at_s)
+        if receipt.passed_over is None or receipt.next_offset <= outcome.accepted_until:  # else it comes again
+            yield _of_file(connector, receipt, outcome.ended_at_s)
     planned = outcome.planned
     about = (connector, outcome.ended_at_s, planned.topic, planned.partition, planned.start, planned.end)
     if (aside := outcome.set_aside) is not None:

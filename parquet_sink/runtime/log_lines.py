@@ -8,6 +8,7 @@ from parquet_sink.model.events import (
     Event,
     EventsDropped,
     FileAccepted,
+    FilePassedOver,
     OffsetCommitted,
     RangeFlushed,
     RangePlanned,
@@ -38,6 +39,8 @@ class LogLines:
                 "No record is.",
                 *(event.connector, event.count),
             )
+        elif isinstance(event, FilePassedOver):
+            log.warning("%s", describe_passed_over(event.receipt))
         elif isinstance(event, RecordsSetAside):
             log.warning("%s", describe_set_aside(event))
         elif isinstance(event, RangePlanned | RangeFlushed | RangePostponed | OffsetCommitted):
@@ -57,6 +60,14 @@ class LogLines:
         if after is not None and after is not before:
             self._status[event.connector] = after
             log.info("connector %s: %s", event.connector, STATUS_LINES.get(after, after))
+
+
+def describe_passed_over(receipt: Receipt) -> str:
+    """One file that was refused and passed over, in one line."""
+    return (
+        f"connector {receipt.connector}: {receipt.passed_over} ({receipt.rows} rows, {receipt.size_bytes} bytes); its "
+        f"{receipt.records} records are set aside, and the next file goes on"
+    )
 
 
 def describe_set_aside(event: RecordsSetAside) -> str:

@@ -2,16 +2,12 @@
 
 import os
 import threading
-from collections.abc import Sequence
 from typing import Final
 
 import pyarrow as pa
 
-from parquet_sink.config.key import Key
-from parquet_sink.config.providers import Resolved
-from parquet_sink.config.report import Report, printable
-from parquet_sink.config.secret import STARS, Secret
-from parquet_sink.config.values import Values, read
+from parquet_sink.config.class_settings import ClassSettings
+from parquet_sink.config.report import printable
 from parquet_sink.convert.decoders import decoder_for, key_decoder_for
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import ConnectorError, RetryLater, TransformFailed
@@ -22,7 +18,7 @@ from parquet_sink.transform.chain import Step, TransformChain
 from parquet_sink.transform.classes import find_predicate, find_transform
 from parquet_sink.transform.protocol import Predicate, Transform
 from parquet_sink.transform.records import DecodedRecords
-from parquet_sink.transform.settings import ClassSettings, StepSettings
+from parquet_sink.transform.settings import StepSettings
 
 MOST_CHAINS: Final = 16
 _BYTES: Final = ConverterSettings("bytes")
@@ -77,7 +73,7 @@ def _step(settings: StepSettings) -> Step:
 def _transform(settings: ClassSettings) -> Transform:
     try:
         found, side = find_transform(settings.type)
-        return found(_values(found.keys, settings), side)
+        return found(settings.values(found.keys), side)
     except PluginUnusable as error:
         raise _absent("transforms", settings, error) from None
 
@@ -85,7 +81,7 @@ def _transform(settings: ClassSettings) -> Transform:
 def _predicate(settings: ClassSettings) -> Predicate:
     try:
         found = find_predicate(settings.type)
-        return found(_values(found.keys, settings))
+        return found(settings.values(found.keys))
     except PluginUnusable as error:
         raise _absent("predicates", settings, error) from None
 
@@ -95,13 +91,6 @@ def _absent(kind: str, settings: ClassSettings, error: Exception) -> TransformFa
         f"{kind}.{settings.name}.type: {error} It was found where the connector was started; it must be on every "
         "machine that runs Spark tasks."
     )
-
-
-def _values(keys: Sequence[Key], settings: ClassSettings) -> Values:
-    """As they were checked when the connector file was read."""
-    texts = {name: text.reveal() if isinstance(text, Secret) else text for name, text in settings.texts}
-    shown = {name: STARS if isinstance(text, Secret) else text for name, text in settings.texts}
-    return read(tuple(keys), Resolved(texts, shown), Report())
 
 
 class NamedTransform:

@@ -1,16 +1,15 @@
 """From the keys of a connector file to its transforms: everything that is wrong with them, or their settings."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from parquet_sink.config.key import Key, find
+from parquet_sink.config.class_settings import ClassSettings, Judged, judge, section
+from parquet_sink.config.key import Key
 from parquet_sink.config.providers import Resolved
 from parquet_sink.config.report import PrefixedReport, Report, did_you_mean, printable, quoted
-from parquet_sink.config.secret import STARS, Secret
 from parquet_sink.config.values import Values, read
-from parquet_sink.config.without_effect import warn_about
 from parquet_sink.transform.keys import PREDICATE_KEYS, STEP_KEYS
-from parquet_sink.transform.settings import ClassSettings, StepSettings
+from parquet_sink.transform.settings import StepSettings
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ def _all(kind: _Kind, values: Values, report: Report) -> dict[str, _Found]:
             sections[owner].append(full)
         elif full in values.given:
             report.warn(full, _nobodys(kind, rest, names))
-    return {name: _one(kind, name, _section(kind, name, sections[name], values), report) for name in names}
+    return {name: _one(kind, name, section(values, sections[name], f"{kind.key}.{name}."), report) for name in names}
 
 
 def _nobodys(kind: _Kind, rest: str, names: tuple[str, ...]) -> str:
@@ -100,92 +99,34 @@ def _twice(kind: _Kind, values: Values, report: Report) -> None:
         )
 
 
-def _section(kind: _Kind, name: str, full: list[str], values: Values) -> Resolved:
-    """The keys of one of them, without what stands before them."""
-    short = {one: one.removeprefix(f"{kind.key}.{name}.") for one in full}
-    there = [one for one in full if one in values.texts]
-    return Resolved(
-        {short[one]: values.texts[one] for one in there},
-        {short[one]: values.shown(one) for one in full},
-        frozenset(short[one] for one in there if values.shown(one) != values.texts[one]),
-        frozenset(short[one] for one in full if one not in values.texts),
-    )
-
-
-def _one(kind: _Kind, name: str, section: Resolved, report: Report) -> _Found:
+def _one(kind: _Kind, name: str, found: Resolved, report: Report) -> _Found:
     before, inner = len(report.problems), PrefixedReport(report, f"{kind.key}.{name}.")
-    own = read(kind.own, section, inner)
+    own = read(kind.own, found, inner)
     type_ = own.text("type")
-    made = None if type_ is None else _class(kind, type_, section, inner)
-    if made is None or type_ is None:
+    judged = None if type_ is None else _class(kind, type_, found, inner)
+    texts = None if judged is None else judge(judged, found, inner)
+    if type_ is None or texts is None or len(report.problems) > before:
         return _Found(None, own)
-    keys, make = made
-    values = read(keys, _without_secrets(keys, section), inner)
-    _warn(kind, keys, values, section, inner)
-    if len(report.problems) == before:
-        _make(make, values, keys, inner)
-    good = len(report.problems) == before
-    return _Found(ClassSettings(name, type_, _texts(keys, section)) if good else None, own)
+    return _Found(ClassSettings(name, type_, texts), own)
 
 
-def _class(
-    kind: _Kind, type_: str, section: Resolved, report: Report
-) -> tuple[tuple[Key, ...], Callable[[Values], object]] | None:
+def _class(kind: _Kind, type_: str, found: Resolved, report: Report) -> Judged | None:
     """The keys of a class, and what makes one of them."""
     from parquet_sink.plugins import PluginUnusable
     from parquet_sink.transform.classes import find_predicate, find_transform  # load Arrow: only where one is named
 
+    others = [key.name for key in kind.own]
+
+    def on_class(reason: str) -> None:
+        report.problem("type", reason)
+
     try:
         if kind is _PREDICATES:
             predicate = find_predicate(type_)
-            return tuple(predicate.keys), predicate
+            return Judged(kind.what, tuple(predicate.keys), predicate, on_class, others)
         transform, side = find_transform(type_)
-        return tuple(transform.keys), lambda values: transform(values, side)
+        return Judged(kind.what, tuple(transform.keys), lambda values: transform(values, side), on_class, others)
     except PluginUnusable as error:
-        hidden = f"What {quoted(section.shown['type'])} stands for is no {kind.what} that can be used; correct it."
-        report.problem("type", hidden if "type" in section.provided else str(error))
+        hidden = f"What {quoted(found.shown['type'])} stands for is no {kind.what} that can be used; correct it."
+        report.problem("type", hidden if "type" in found.provided else str(error))
         return None
-
-
-def _without_secrets(keys: tuple[Key, ...], section: Resolved) -> Resolved:
-    """A class may quote what the file has; of what is secret it must not."""
-    secret = {name for name in section.values if (key := find(keys, name)) is not None and key.secret}
-    shown = {name: STARS if name in secret - section.provided else text for name, text in section.shown.items()}
-    return Resolved(section.values, shown, section.provided, section.failed)
-
-
-def _warn(kind: _Kind, keys: tuple[Key, ...], values: Values, section: Resolved, report: PrefixedReport) -> None:
-    """About keys that change nothing."""
-    own = [key.name for key in kind.own]
-    known = {name: report.prefix + name for name in (*own, *(key.name for key in keys if not key.deprecated))}
-    names = [name for name in section.shown if name not in own]
-
-    def unknown(name: str) -> str:
-        return f"It is unknown to this {kind.what} and has no effect.{did_you_mean(name, known, cutoff=0.6)}"
-
-    warn_about(keys, values, names, unknown, report)
-
-
-def _make(make: Callable[[Values], object], values: Values, keys: tuple[Key, ...], report: Report) -> None:
-    from parquet_sink.transform.protocol import WrongSettings
-
-    try:
-        make(values)
-    except WrongSettings as error:
-        for name, reason in error.reasons.items():
-            report.problem(name, reason)
-    except Exception as error:  # noqa: BLE001 - whatever another's code raises, the file that names it is told
-        secret = any(key.secret for key in keys)
-        said = "" if secret else f": {printable(str(error))}"
-        report.problem(
-            "type", f"Its class fails with these settings ({type(error).__name__}{said}); correct the class."
-        )
-
-
-def _texts(keys: tuple[Key, ...], section: Resolved) -> tuple[tuple[str, str | Secret], ...]:
-    found: list[tuple[str, str | Secret]] = []
-    for name, text in section.values.items():
-        key = find(keys, name)
-        if key is not None:
-            found.append((name, Secret(text) if key.secret or name in section.provided else text))
-    return tuple(found)

@@ -5,11 +5,12 @@ connector's configuration. The same class may work on values (`$Value`) or on ke
 `DecodedRecords`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal, Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from parquet_sink.config.class_settings import WrongSettings as WrongSettings  # noqa: PLC0414 - one door for authors
 from parquet_sink.config.key import Key
 from parquet_sink.config.values import Values
 from parquet_sink.model.records import RecordParts
@@ -17,19 +18,6 @@ from parquet_sink.transform.records import DecodedRecords
 
 Side = Literal["value", "key"]
 """What of a record a transform works on: `$Key` behind its class name says the key, `$Value` or nothing the value."""
-
-
-class WrongSettings(ValueError):
-    """Settings of a transform or predicate that are wrong together, or with the side.
-
-    reasons: by the key's own name (`spec`, not `transforms.N.spec`; `type` when the class itself does not fit) one
-    sentence that says what is wrong, with the value (`values.quoted(name)`), and the cure. Each is told as
-    `Invalid [transforms.N.spec]. reason`.
-    """
-
-    def __init__(self, reasons: Mapping[str, str]) -> None:
-        super().__init__(dict(reasons))
-        self.reasons = dict(reasons)
 
 
 class RecordFault(ValueError):

@@ -3,20 +3,8 @@
 from dataclasses import dataclass
 from hashlib import sha256
 
+from parquet_sink.config.class_settings import ClassSettings
 from parquet_sink.config.secret import Secret
-
-
-@dataclass(frozen=True)
-class ClassSettings:
-    """A transform or predicate. name: in the file. type: its class, as the file names it.
-
-    texts: of its own keys, those that are set, in the order of the file; what is secret, or came from a config
-    provider, is a `Secret`.
-    """
-
-    name: str
-    type: str
-    texts: tuple[tuple[str, str | Secret], ...] = ()
 
 
 @dataclass(frozen=True)

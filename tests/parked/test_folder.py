@@ -2,6 +2,7 @@
 
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,13 @@ def test_a_record_is_kept_with_all_that_it_has(folder: ParkedFolder) -> None:
     assert first["parked_at"].timestamp() == 5
     assert [second[name] for name in ("key", "value", "headers", "timestamp")] == [None] * 4
     assert [third[name] for name in ("key", "value", "headers")] == [b"", b"", []]
+
+
+def test_a_reason_that_is_no_whole_text_is_kept(folder: ParkedFolder) -> None:
+    """Half a character, as a field's name may have, does not keep its record from being parked."""
+    odd = replace(rejected(1), reason="field \ud800 is no number")
+    assert folder.append("orders", 0, [odd], 1) == 1
+    assert scan(folder.path).files[0].read().column("reason").to_pylist() == ["field \\ud800 is no number"]
 
 
 def test_only_this_user_reads_what_is_parked(folder: ParkedFolder) -> None:

@@ -1,13 +1,17 @@
 """What the outcome of a range tells: its files in order, then the range itself."""
 
+from dataclasses import replace
+
 from parquet_sink.errors import failure_named
 from parquet_sink.model.events import (
     FileAccepted,
     FileFailed,
+    FilePassedOver,
     RangeFailed,
     RangeFlushed,
     RangePostponed,
     RecordsSetAside,
+    event_from_json,
 )
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries
@@ -51,6 +55,18 @@ def test_what_was_set_aside_is_told_before_the_range() -> None:
     assert next(iter(events_of("sink", whole))) == told
     failed = RangeOutcome(PLANNED, 10, (receipt(0),), REFUSED, Known(), ended_at_s=99.0, set_aside=aside)
     assert [type(one) for one in events_of("sink", failed)] == [FileAccepted, RecordsSetAside, RangeFailed]
+
+
+def test_a_file_that_was_passed_over_is_told_when_its_records_are_kept() -> None:
+    """It is no acceptance and no failure; where its records could not be kept, the range's failure says so."""
+    refused = replace(receipt(0), passed_over="the target refused it")
+    kept = RangeOutcome(PLANNED, 100, (refused, receipt(10)), None, Known(), ended_at_s=99.0)
+    first, second, flushed = events_of("sink", kept)
+    assert first == FilePassedOver("sink", 0.5, "orders", 3, refused)
+    assert event_from_json(first.to_json()) == first
+    assert (type(second), flushed) == (FileAccepted, RangeFlushed("sink", 99.0, "orders", 3, 0, 100, 1, 10, 20, 1_000))
+    lost = RangeOutcome(PLANNED, 0, (refused, receipt(10)), REFUSED, Known(), ended_at_s=99.0)
+    assert [type(one) for one in events_of("sink", lost)] == [FileAccepted, RangeFailed]
 
 
 def test_a_range_that_is_tried_again_says_when() -> None:

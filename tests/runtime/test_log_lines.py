@@ -16,6 +16,7 @@ from parquet_sink.model.events import (
     EventsDropped,
     FileAccepted,
     FileFailed,
+    FilePassedOver,
     OffsetCommitted,
     RecordsSetAside,
 )
@@ -56,6 +57,20 @@ def test_each_accepted_file_has_a_line(lines: LogLines, caplog: pytest.LogCaptur
         ["accepted", "topic-orders_partition-0.parquet"],
         ["accepted", "second"],
     ]
+
+
+def test_a_file_that_is_passed_over_has_a_line(lines: LogLines, caplog: pytest.LogCaptureFixture) -> None:
+    """It says why, and what becomes of its records: passing over is never silent."""
+    refused = replace(RECEIPT, passed_over="the target refused file topic-orders.parquet: the target answered 422")
+    lines.on_event(FilePassedOver("orders", 1.0, "orders", 0, refused))
+    (record,) = caplog.records
+    assert (record.levelname, record.message) == (
+        "WARNING",
+        (
+            "connector orders: the target refused file topic-orders.parquet: the target answered 422 (10 rows, 1234 "
+            "bytes); its 10 records are set aside, and the next file goes on"
+        ),
+    )
 
 
 def test_what_is_set_aside_is_one_line_for_each_range(lines: LogLines, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,0 +1,158 @@
+"""A converter of a user's own: found by its path, checked by its keys, decoding in its own way."""
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from parquet_sink.connectors.worker_file import load_worker
+from parquet_sink.convert.decoded import Decoded, Trees
+from parquet_sink.convert.decoders import decoder_for
+from parquet_sink.convert.settings import ConverterSettings
+from parquet_sink.errors import ConverterFailed, RetryLater
+from tests.connectors.ems.connector_files import CANARY, MACHINE, load_file, settings_of
+
+MODULE = "own_converter_for_a_test"
+PAGE = Path(__file__).parents[2] / "docs" / "own-converters.md"
+OTHERS = """
+
+from parquet_sink.config.class_settings import WrongSettings
+from parquet_sink.convert.decoded import Decoded, Typed
+from parquet_sink.errors import RetryLater
+import pyarrow as pa
+
+class Odd:
+    keys = (Key("how", "Odd", Type.STRING, "How it fails.", default=""), Key("salt", "Odd", Type.PASSWORD, "A secret."))
+    def __init__(self, values, side):
+        self.how = values.text("how")
+        if self.how == "wrong":
+            raise WrongSettings({"how": f"{values.quoted('how')} is wrong.", "type": f"It decodes no {side}."})
+    def decode(self, values):
+        if self.how == "later":
+            raise RetryLater("not now")
+        if self.how == "twice":
+            return Decoded((Typed(pa.array([0, 0]), pa.array([1, 2])),))
+        if self.how == "beyond":
+            return Decoded((), {len(values): "no"})
+        if self.how == "short":
+            return Decoded((Typed(pa.array([0]), pa.array([1, 2])),))
+        return {}["a"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The example of the page, and one that fails in many ways."""
+    (example,) = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    (tmp_path / f"{MODULE}.py").write_text(example + OTHERS, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield
+    sys.modules.pop(MODULE, None)
+
+
+CSV = {"value.converter": f"{MODULE}.CsvLines", "value.converter.columns": "id,name"}
+ODD = {"value.converter": f"{MODULE}.Odd"}
+
+
+def decode(settings: ConverterSettings, *values: bytes) -> Decoded:
+    """What becomes of values."""
+    return decoder_for(settings).decode(pa.array(values, pa.binary()))
+
+
+def test_the_example_of_the_page() -> None:
+    """Records without a schema, invalid values with a reason, and tombstones."""
+    settings = settings_of({"value.converter.schemas.enable": None, **CSV})
+    found = decode(settings.value, b"7,Ada", b"8", b"", b"9,Grace", b"\xff,x")
+    (piece,) = found.pieces
+    assert isinstance(piece, Trees)
+    assert piece.positions.to_pylist() == [0, 3]
+    assert piece.trees == [{"id": "7", "name": "Ada"}, {"id": "9", "name": "Grace"}]
+    assert dict(found.invalid) == {1: "the line has 1 fields, and columns names 2", 4: "the line is no UTF-8"}
+
+
+def test_keys_of_records_too() -> None:
+    """Each side has its own."""
+    settings = settings_of({"key.converter": f"{MODULE}.CsvLines", "key.converter.columns": "k", "transforms": ""})
+    assert settings.key is not None
+    assert settings.key.own is not None
+    assert (settings.key.own.name, settings.value.kind) == ("key.converter", "json")
+
+
+def test_a_converter_of_the_worker_file() -> None:
+    """With its settings, to which a connector may add."""
+    worker = load_worker(CSV, source="w", machine=MACHINE)
+    assert [one for one in worker.warnings if "converter" in one] == []
+    changes: Mapping[str, str | None] = {"value.converter": None, "value.converter.schemas.enable": None}
+    settings = settings_of(changes, worker.worker)
+    assert settings.value.own is not None
+    assert settings.value.own.texts == (("columns", "id,name"),)
+    other = settings_of({**changes, "value.converter.columns": "a"}, worker.worker)
+    assert other.value.own is not None
+    assert other.value.own.texts == (("columns", "a"),)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({**CSV, "value.converter.columns": ""}, "Invalid [value.converter.columns]. It is missing; name the columns."),
+        ({**ODD, "value.converter.how": "wrong"}, 'Invalid [value.converter.how]. "wrong" is wrong.'),
+        (
+            {"value.converter": f"{MODULE}.None"},
+            f'Invalid [value.converter]. "{MODULE}.None" cannot be loaded from {MODULE}:None (AttributeError',
+        ),
+        ({"value.converter": "json.dumps"}, 'Invalid [value.converter]. "json.dumps" at json:dumps is no converter'),
+        (
+            {"value.converter": "no.such.Converter"},
+            'Invalid [value.converter]. "no.such.Converter" is no converter known',
+        ),
+    ],
+)
+def test_what_is_wrong_with_one(changes: Mapping[str, str], problem: str) -> None:
+    """Is told as of any key."""
+    assert load_file({"value.converter.schemas.enable": None, **changes}).problems[0].startswith(problem)
+
+
+def test_unknown_settings_are_told() -> None:
+    """Those of other converters among them."""
+    loaded = load_file({**CSV, "value.converter.colums": "a", "value.converter.schemas.enable": "false"})
+    assert loaded.problems == ()
+    assert sorted(loaded.warnings) == [
+        (
+            "Warning [value.converter.colums]. It is unknown to this converter and has no effect. Did you mean "
+            "value.converter.columns?"
+        ),
+        "Warning [value.converter.schemas.enable]. It is unknown to this converter and has no effect.",
+    ]
+
+
+def test_its_secrets_stay_secret() -> None:
+    """In settings, and in what is said of them."""
+    loaded = load_file({**ODD, "value.converter.schemas.enable": None, "value.converter.salt": CANARY})
+    assert loaded.problems == ()
+    assert CANARY not in repr(loaded.require())
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("", "failed with KeyError: 'a'"),
+        ("twice", "gave a position twice, or one that there is not"),
+        ("beyond", "gave a position twice, or one that there is not"),
+        ("short", "gave another number of records than of positions"),
+    ],
+)
+def test_a_mistake_in_it_is_no_records_fault(how: str, said: str) -> None:
+    """The connector stops and names it."""
+    settings = settings_of({**ODD, "value.converter.schemas.enable": None, "value.converter.how": how or "x"})
+    with pytest.raises(ConverterFailed, match=re.escape(f"value.converter ({MODULE}.Odd) {said}")):
+        decode(settings.value, b"x", b"y")
+
+
+def test_it_may_ask_to_be_tried_again() -> None:
+    """As a transform may."""
+    settings = settings_of({**ODD, "value.converter.schemas.enable": None, "value.converter.how": "later"})
+    with pytest.raises(RetryLater):
+        decode(settings.value, b"x")
