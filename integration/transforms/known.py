@@ -69,6 +69,10 @@ def _typed(payload: object, type_: str, name: str = "", **more: Any) -> bytes:
     return json.dumps({"schema": kind, "payload": payload}).encode()
 
 
+_BELOW_NULL: Final = (
+    b'{"schema": {"type": "struct", "optional": false, "fields": [{"field": "a", "type": "struct", "optional": true, '
+    b'"fields": [{"field": "b", "type": "int32", "optional": true, "default": 5}]}]}, "payload": {"a": null}}'
+)
 _DATA: Final = "org.apache.kafka.connect.data."
 
 
@@ -77,7 +81,11 @@ def _numbers(row: Row) -> Row:
     found = row
     if row.value_schema is None:
         found = replace(found, value=schemaless(row.value))
-    return replace(found, key=schemaless(row.key)) if row.key_schema is None and row.key != UNREAD else found
+    if row.key_schema is None and row.key != UNREAD:
+        found = replace(found, key=schemaless(row.key))
+    if isinstance(row.headers, str):
+        return found
+    return replace(found, headers=tuple((name, schemaless(value)) for name, value in row.headers))
 
 
 def _headers(row: Row) -> Row:
@@ -115,6 +123,37 @@ def _small(row: Row) -> Row:
     return Row(
         row.topic, widened(row.value), widened(row.value_schema), widened(row.key), widened(row.key_schema), headers
     )
+
+
+def _null_with_schema(case: Case, at: int, theirs: Outcome, ours: Outcome) -> bool:
+    """A null in an envelope, or one that was extracted and then hoisted."""
+    record = case.records[at]
+    if any(_is_null(data) for data in (record.key, record.value)):
+        return True
+    extracted = isinstance(theirs, Row) and isinstance(ours, Row) and _has(case, "ExtractField")
+    return extracted and _has(case, "HoistField") and _none_alone(theirs, ours)
+
+
+def _none_alone(theirs: Row, ours: Row) -> bool:
+    pairs = ((theirs.value, ours.value), (theirs.key, ours.key))
+    return any(
+        isinstance(one, tuple) and isinstance(other, tuple) and one[0] == "Struct" and other[0] == "Map"
+        for one, other in pairs
+    )
+
+
+def _lacks_defaults(case: Case, at: int, theirs: Outcome, ours: Outcome) -> bool:
+    """Whether ours has nulls where Flatten found defaults of fields below a null, and nothing else differs."""
+    if not (isinstance(theirs, Row) and isinstance(ours, Row) and _has(case, "Flatten")):
+        return False
+    same = _same_or_null(theirs.value, ours.value) and _same_or_null(theirs.key, ours.key)
+    return same and _has_default(case.records[at])
+
+
+def _same_or_null(theirs: Any, ours: Any) -> bool:
+    if not isinstance(theirs, tuple) or not isinstance(ours, tuple) or len(theirs) != len(ours):
+        return ours is None or theirs == ours
+    return all(_same_or_null(*pair) for pair in zip(theirs, ours, strict=True))
 
 
 def _is_null(data: bytes | None) -> bool:
@@ -184,10 +223,7 @@ FORMS: Final = (
         "lists and maps of headers",
         "a list of values of several types has none, in Connect neither: it is kept as JSON has it, dates as text",
         _headers,
-        Case(
-            (Step(_PACKAGE + "HeaderFrom$Value", {"fields": "a", "headers": "b", "operation": "copy"}),),
-            (Record(None, b'{"a": 1}', (("h", b'["x","2020-01-01"]'),)),),
-        ),
+        _example("InsertHeader", {"header": "h", "value.literal": '["x","2020-01-01"]'}, b"{}"),
     ),
     Form(
         "the name of a whole value's schema",
@@ -224,6 +260,12 @@ KNOWN: Final = (
         "Connect casts the default of the schema, too, and fails where that does not fit; types here keep none",
         _fails_by_default,
         _example("Cast$Value", {"spec": "a:int32"}, _typed({"a": "12"}, "string", default="abc")),
+    ),
+    Known(
+        "defaults below a null",
+        "Connect's Flatten gives fields of a null record their defaults; types here keep none, and they are null",
+        _lacks_defaults,
+        _example("Flatten$Value", {}, _BELOW_NULL),
     ),
     Known(
         "two fields of one name, without a schema",
@@ -292,7 +334,7 @@ KNOWN: Final = (
     Known(
         "a null with a schema",
         "JsonConverter keeps the schema of a null, which later transforms look at; here it is null, without a schema",
-        lambda case, at, theirs, ours: any(_is_null(data) for data in (case.records[at].key, case.records[at].value)),
+        _null_with_schema,
         _example("HoistField$Value", {"field": "a"}, _typed(None, "int32")),
     ),
     Known(
