@@ -15,7 +15,7 @@ from integration.crash.__main__ import campaign
 from integration.crash.judge import Stop, judge
 from integration.crash.kills import Kind
 from integration.crash.oracle import Oracle, Sample
-from integration.crash.records import key_of, large_value_of, value_of
+from integration.crash.records import TOMBSTONE_EVERY, key_of, large_value_of, value_of
 from integration.crash.report import Sizes
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
@@ -29,7 +29,7 @@ RECORDS = 20
 def test_kill_9_loses_alters_and_invents_nothing(broker: Broker, tmp_path: Path) -> None:
     """Whichever process is killed under load, every record arrives as it was produced, and SIGTERM is clean."""
     sizes = Sizes(kills=len(Kind), records=2_000, seed=6)
-    with TargetProcess(tmp_path / "target") as target:
+    with TargetProcess(tmp_path / "target", deleted_column="__deleted") as target:
         report = campaign(sizes, broker, target, tmp_path)
     assert report.passed, "\n".join([report.summary(), *report.lines()])
     assert {hit.kind for hit in report.hits} == set(Kind)
@@ -39,11 +39,13 @@ def test_kill_9_loses_alters_and_invents_nothing(broker: Broker, tmp_path: Path)
 def row(offset: int, value: bytes | None = None, **changed: Any) -> dict[str, Any]:
     """The row of record `offset`, at the same offset of topic-partition 0, with some columns changed."""
     value = value or value_of(offset)
-    assert value is not None
+    meta = {"kafkaPartition": 0, "kafkaOffset": offset, "kafkaTimestamp": 1, "kafkaPartitionOffset": f"0_{offset}"}
+    meta |= {"__celonis_order": offset, "__deleted": value is None}
+    if value is None:
+        return {"key": key_of(offset).decode(), **meta, **changed}
     fields = orjson.loads(value)
     place = fields.pop("place")
-    meta = {"kafkaPartition": 0, "kafkaOffset": offset, "kafkaTimestamp": 1, "kafkaPartitionOffset": f"0_{offset}"}
-    return {"note": None, **fields, "place_street": place["street"], **meta, "__celonis_order": offset, **changed}
+    return {"note": None, **fields, "place_street": place["street"], **meta, **changed}
 
 
 @pytest.fixture
@@ -102,7 +104,7 @@ def test_the_same_rows_in_other_data_pages_are_found(target: TargetProcess, plan
     oracle, records = Oracle(), range(600)
     for offset in records:
         oracle.produced(0, offset, key_of(offset), large_value_of(offset))
-    rows = table_of([row(offset, value=large_value_of(offset)) for offset in records if has_row(offset)])
+    rows = table_of([row(offset, value=large_value_of(offset)) for offset in records])
     pieces = [rows.slice(start, 90) for start in range(0, len(rows), 90)]
     name, table = named(0, 599), "PLANTED"
     contents = [content(rows), content(pa.concat_tables(pieces) if planted else rows)]
@@ -128,11 +130,6 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     return pa.table({name: [one.get(name) for one in rows] for name in names})
 
 
-def has_row(offset: int) -> bool:
-    """Whether the record has a row."""
-    return value_of(offset) is not None
-
-
 def content(rows: pa.Table) -> bytes:
     """The bytes of a file with these rows in one row group."""
     file = io.BytesIO()
@@ -153,6 +150,8 @@ def content(rows: pa.Table) -> bytes:
         {"__celonis_order": 4},
         {"kafkaPartitionOffset": "0_4"},
         {"another": 1},
+        {"__deleted": True},
+        {"__deleted": None},
     ],
     ids=",".join,
 )
@@ -171,14 +170,26 @@ def test_missing_and_invented_rows_are_found(oracle: Oracle) -> None:
     assert (oracle.findings.missing, oracle.findings.invented, oracle.findings.altered) == (1, 1, 0)
 
 
-def test_a_tombstone_with_a_row_is_invented() -> None:
-    """A tombstone has no row; nor is it missing."""
-    oracle = Oracle()
-    oracle.produced(0, 0, b"key-0", None)
-    oracle.missing()
-    assert oracle.findings.clean
-    oracle.file("a", [row(0)], 10)
-    assert oracle.findings.invented == 1
+def test_a_tombstone_has_a_row_of_its_key() -> None:
+    """A row of anything else is altered, none is missing, and the table must not have the key any more."""
+    deleted = TOMBSTONE_EVERY - 1
+    for rows, wrong in (
+        ([row(deleted)], (0, 0)),
+        ([row(deleted, key="key-x")], (1, 1)),
+        ([row(deleted, id=1)], (1, 1)),
+        ([row(deleted, __deleted=False)], (1, 1)),
+        ([row(deleted, value=value_of(1))], (1, 1)),
+        ([], (0, 1)),
+    ):
+        oracle = Oracle()
+        oracle.produced(0, deleted, key_of(deleted), None)
+        oracle.file("a", rows, 10)
+        oracle.missing()
+        assert (oracle.findings.altered, oracle.findings.missing) == wrong
+        oracle.table([])
+        assert oracle.findings.stale_rows == 0
+        oracle.table([row(deleted, value=value_of(1), key=key_of(deleted).decode())])
+        assert oracle.findings.stale_rows == 1
 
 
 def test_rows_out_of_order_are_found(oracle: Oracle) -> None:

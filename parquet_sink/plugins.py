@@ -46,6 +46,7 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
         **_sides("InsertField", "fields.insert_field:InsertField"),
         **_sides("MaskField", "fields.mask_field:MaskField"),
         **_sides("ReplaceField", "fields.replace_field:ReplaceField"),
+        **_sides("TimestampConverter", "fields.timestamp_converter:TimestampConverter"),
         **_sides("ExtractField", "whole.extract_field:ExtractField"),
         **_sides("HoistField", "whole.hoist_field:HoistField"),
         **_sides("HeaderFrom", "whole.header_from:HeaderFrom"),
@@ -58,6 +59,8 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
         **_whole("ValueToKey", "value_to_key"),
         "parquet_sink.HeaderToValue": f"{_TRANSFORM}.whole.header_to_value:HeaderToValue",
         "parquet_sink.KeyToValue": f"{_TRANSFORM}.whole.key_to_value:KeyToValue",
+        "parquet_sink.Sql": f"{_TRANSFORM}.sql.transform:Sql",
+        "sql": f"{_TRANSFORM}.sql.transform:Sql",
     },
     PREDICATES: {
         f"{_CONNECT}.predicates.{name}": f"{_TRANSFORM}.whole.predicates:{name}"

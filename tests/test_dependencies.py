@@ -17,6 +17,8 @@ MODULES = {str(path.relative_to(ROOT.parent).with_suffix("")).replace("/", "."):
 PYPROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 WITH_TARGET = "parquet_sink.devkit."
 """What runs with the extra `target` only."""
+WITH_SQL = "parquet_sink.transform.sql."
+"""What runs with the extra `sql` only."""
 BROUGHT = {"py4j"}
 """PySpark pins the one version that it works with: a bound of ours could only be wrong."""
 PROGRAMS = {"grpcio-tools"}
@@ -74,10 +76,13 @@ def test_what_is_imported_is_declared(module: str) -> None:
     allowed = declared(PYPROJECT["dependencies"]) | BROUGHT
     if module.startswith(WITH_TARGET):
         allowed |= declared(PYPROJECT["optional-dependencies"]["target"])
+    if module.startswith(WITH_SQL):
+        allowed |= declared(PYPROJECT["optional-dependencies"]["sql"])
     assert foreign(module) - allowed == set()
 
 
 def test_what_is_declared_is_imported() -> None:
     """No dependency is installed for nothing."""
-    core = {one for module in MODULES if not module.startswith(WITH_TARGET) for one in foreign(module)}
+    extras = (WITH_TARGET, WITH_SQL)
+    core = {one for module in MODULES if not module.startswith(extras) for one in foreign(module)}
     assert {normalized(one) for one in PYPROJECT["dependencies"]} - core == PROGRAMS

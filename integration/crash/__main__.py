@@ -33,7 +33,7 @@ def main() -> int:
     with (
         tempfile.TemporaryDirectory(prefix="parquet-sink-crash-") as folder,
         Broker() as broker,
-        TargetProcess(Path(folder) / "target") as target,
+        TargetProcess(Path(folder) / "target", deleted_column="__deleted") as target,
     ):
         report = campaign(sizes, broker, target, Path(folder))
         if not report.passed:

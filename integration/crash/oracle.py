@@ -13,9 +13,13 @@ from typing import Any, Final
 from integration.crash.records import NEW_FIELDS, digest, value_of_row
 
 EXAMPLES: Final = 5
-_META: Final = frozenset({"kafkaPartition", "kafkaOffset", "kafkaTimestamp", "kafkaPartitionOffset", "__celonis_order"})
+_META: Final = frozenset(
+    {"kafkaPartition", "kafkaOffset", "kafkaTimestamp", "kafkaPartitionOffset", "__celonis_order", "__deleted"}
+)
 _NAME: Final = re.compile(r"_partition-(\d+)_firstOffset-(\d+)_lastOffset-(\d+)_")
 _OWN: Final = frozenset({"id", "key", "amount", "payload", "place_street", "note", "crc"})
+_DELETED: Final = frozenset({"key"})
+"""What a row of a tombstone has beside metadata."""
 
 Place = tuple[int, int]
 """partition, offset"""
@@ -77,21 +81,21 @@ class Oracle:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._digests: dict[Place, bytes | None] = {}
+        self._digests: dict[Place, bytes] = {}
         self._ends: dict[int, int] = {}
-        self._last: dict[bytes, tuple[Place, bytes]] = {}
+        self._last: dict[bytes, tuple[Place, bytes | None]] = {}
         self._accepted_ms: dict[Place, int] = {}
         self._names: set[str] = set()
         self.findings = Findings()
 
     def produced(self, partition: int, offset: int, key: bytes, value: bytes | None) -> None:
-        """A record that Kafka acknowledged at this offset; value None is a tombstone, which has no row."""
+        """A record that Kafka acknowledged at this offset; value None is a tombstone, which deletes its key's row."""
         with self._lock:
             place = (partition, offset)
-            self._digests[place] = None if value is None else digest(key, value)
+            self._digests[place] = digest(key, value)
             self._ends[partition] = max(self._ends.get(partition, 0), offset + 1)
-            if value is not None and offset >= self._last.get(key, ((0, -1), b""))[0][1]:
-                self._last[key] = (place, digest(key, value))
+            if offset >= self._last.get(key, ((0, -1), b""))[0][1]:
+                self._last[key] = (place, None if value is None else digest(key, value))
 
     def ends(self) -> dict[int, int]:
         """The offset after the last acknowledged record, by partition."""
@@ -125,7 +129,7 @@ class Oracle:
     def _row(self, name: str, place: Place, row: Mapping[str, Any], accepted_ms: int) -> None:
         expected = self._digests.get(place)
         if expected is None:
-            self.findings.note("invented", f"{_at(place)} in file {name} was never produced, or is a tombstone")
+            self.findings.note("invented", f"{_at(place)} in file {name} was never produced")
         elif not _genuine(place, row, expected):
             self.findings.note("altered", f"{_at(place)} in file {name} is unlike the record that was produced")
         elif place in self._accepted_ms:
@@ -153,8 +157,8 @@ class Oracle:
 
     def missing(self) -> None:
         """Judges what did not arrive; call it after every file."""
-        for place, expected in self._digests.items():
-            if expected is not None and place not in self._accepted_ms:
+        for place in self._digests:
+            if place not in self._accepted_ms:
                 self.findings.note("missing", f"{_at(place)} is in no accepted file")
 
     def commits(self, samples: Iterable[Sample]) -> None:
@@ -178,7 +182,7 @@ class Oracle:
         latest = 0.0
         for offset in range(end):
             place = (partition, offset)
-            if self._digests.get(place) is not None:
+            if place in self._digests:
                 latest = max(latest, self._accepted_ms.get(place, float("inf")))
             times.append(latest)
         return times
@@ -188,11 +192,14 @@ class Oracle:
         return offset <= len(complete) and complete[offset - 1] <= at_ms
 
     def table(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Judges the upserted table: for each key the last record, and no other key."""
+        """Judges the upserted table: for each key the last record, none where that is a tombstone, and no other key."""
         found = {str(row["key"]).encode(): row for row in rows}
         for key, (place, expected) in self._last.items():
             row = found.pop(key, None)
-            if (
+            if expected is None:
+                if row is not None:
+                    self.findings.note("stale_rows", f"the table has a row of {key!r}, which {_at(place)} deleted")
+            elif (
                 row is None
                 or (row["kafkaPartition"], row["kafkaOffset"]) != place
                 or not _genuine(place, row, expected)
@@ -214,7 +221,9 @@ def _genuine(place: Place, row: Mapping[str, Any], expected: bytes) -> bool:
     """Whether a row is the record: all its columns, and its metadata."""
     own = {name for name, value in row.items() if value is not None and not name.startswith(NEW_FIELDS)} - _META
     told = row.get("kafkaPartitionOffset") == f"{place[0]}_{place[1]}" and row.get("__celonis_order") == place[1]
-    return told and own <= _OWN and digest(str(row.get("key")).encode(), value_of_row(row)) == expected
+    value, deleted = value_of_row(row), row.get("__deleted")
+    told = told and deleted is (value is None) and own <= (_OWN if value is not None else _DELETED)
+    return told and digest(str(row.get("key")).encode(), value) == expected
 
 
 def _at(place: Place) -> str:

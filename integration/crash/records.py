@@ -15,7 +15,7 @@ from typing import Any, Final
 import orjson
 
 KEYS: Final = 500
-TOMBSTONE_EVERY: Final = 97
+TOMBSTONE_EVERY: Final = 29
 NOTE_EVERY: Final = 5
 NEW_FIELDS: Final = "since_"
 _LETTERS: Final = "".join(random.Random(1).choices(string.ascii_letters + string.digits, k=200_000))
@@ -53,8 +53,13 @@ def _value(number: int, payload: str) -> bytes | None:
     return _sealed(fields)
 
 
-def value_of_row(row: Mapping[str, Any]) -> bytes:
-    """The value that a row stands for, byte for byte if nothing of it was altered; the row's own checksum is used."""
+def value_of_row(row: Mapping[str, Any]) -> bytes | None:
+    """The value that a row stands for, byte for byte if nothing of it was altered; the row's own checksum is used.
+
+    None for a row that says that it is a tombstone's and has nothing but its key.
+    """
+    if row.get("__deleted") and {name for name in ("id", "amount", "crc") if row.get(name) is not None} == set():
+        return None
     fields = {name: row.get(name) for name in ("id", "key", "amount", "payload")}
     fields["place"] = {"street": row.get("place_street")}
     if row.get("note") is not None:
@@ -63,9 +68,10 @@ def value_of_row(row: Mapping[str, Any]) -> bytes:
     return orjson.dumps({**fields, "crc": row.get("crc")})
 
 
-def digest(key: bytes, value: bytes) -> bytes:
-    """16 bytes that identify a record's key and value."""
-    return hashlib.blake2b(len(key).to_bytes(4, "big") + key + value, digest_size=16).digest()
+def digest(key: bytes, value: bytes | None) -> bytes:
+    """16 bytes that identify a record's key and value; None is a tombstone."""
+    told = b"-" if value is None else b"+" + value
+    return hashlib.blake2b(len(key).to_bytes(4, "big") + key + told, digest_size=16).digest()
 
 
 def _sealed(fields: Mapping[str, Any]) -> bytes:

@@ -35,6 +35,8 @@ def connector(topic: str, endpoint: str, tmp_dir: Path, table: str = TABLE) -> d
         "connect.ems.commit.interval.ms": "1000",
         "connect.ems.tmp.dir": str(tmp_dir),
         "connect.ems.data.primary.key": "key",
+        "connect.ems.tombstones": "row",
+        "key.converter": "org.apache.kafka.connect.storage.StringConverter",
         "connect.ems.error.policy": "RETRY",
         "connect.ems.retry.interval": "1000",
         "connect.ems.max.retries": "20",

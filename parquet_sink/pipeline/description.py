@@ -25,6 +25,7 @@ _KINDS: dict[ConverterKind, str] = {
     "own": "by a class of your own",
     "simple_header": "text, read by SimpleHeaderConverter",
 }
+_METADATA = ("kafkaPartition", "kafkaOffset", "kafkaTimestamp", "kafkaPartitionOffset")
 
 
 def described(settings: SinkSettings, *, keys: bool, headers: bool) -> tuple[str, ...]:
@@ -67,8 +68,8 @@ def _shape(shape: ShapeSettings) -> Iterator[str]:
         yield "flattened to columns" + (", without lists" if shape.discard_collections else ", lists as JSON text")
     else:
         yield "nested columns"
-    if shape.embed_metadata:
-        yield "columns added: kafkaPartition, kafkaOffset, kafkaTimestamp, kafkaPartitionOffset"
+    if added := [*(_METADATA if shape.embed_metadata else ()), *filter(None, [shape.tombstone_column])]:
+        yield f"columns added: {', '.join(added)}"
     if shape.primary_keys:
         nulls = "may be null" if shape.allow_null_primary_keys else "not null"
         order = shape.order_field or "the offset"
@@ -76,7 +77,11 @@ def _shape(shape: ShapeSettings) -> Iterator[str]:
 
 
 def _target(settings: SinkSettings) -> str:
-    return f"a row of a file for table {settings.target.target_table}"
+    rules, table = settings.tables.rules, settings.target.target_table
+    if not rules:
+        return f"a row of a file for table {table}"
+    ways = ", ".join(f"{rule.table} (topics {rule.pattern})" for rule in rules)
+    return f"a row of a file for table {ways}, else {table}"
 
 
 def _invalid(settings: SinkSettings) -> str:

@@ -43,8 +43,8 @@ from parquet_sink.pipeline.task import TaskFlush, steps_for
 from parquet_sink.targets.delivery import NOT_COMMITTED
 
 STILL_PARKED = "What was not accepted is still parked."
-Fate = tuple[str, str] | None
-"""None: accepted, or without a row now. Else stage and reason of its new rejection."""
+Why = tuple[str, str]
+"""Stage and reason of a rejection."""
 
 
 @dataclass(frozen=True)
@@ -64,15 +64,33 @@ class Replayed:
 
 
 @dataclass
+class Fates:
+    """What became of the records of one file, by their rows. out: done with. rejected: again, and why."""
+
+    out: list[np.ndarray] = field(default_factory=list)
+    rejected: dict[int, Why] = field(default_factory=dict)
+
+    @property
+    def accepted(self) -> int:
+        return sum(map(len, self.out))
+
+    def __bool__(self) -> bool:
+        return bool(self.accepted or self.rejected)
+
+
 class KeepRejected:
-    """A `RejectPolicy` that notes why records are rejected; they are parked already."""
+    """A `RejectPolicy` that notes why records are rejected, by offset; they are parked already."""
 
     sets_aside = True
     needs = VALUES_ONLY
-    found: dict[int, tuple[str, str]] = field(default_factory=dict)
+
+    def __init__(self) -> None:
+        self.found: dict[int, Why] = {}
+        self._reasons: dict[Why, Why] = {}
 
     def decide(self, rejected: Rejected) -> SetAside:
-        self.found[rejected.offset] = (str(rejected.stage), rejected.reason)
+        why = (str(rejected.stage), rejected.reason)
+        self.found[rejected.offset] = self._reasons.setdefault(why, why)
         return SetAside()
 
     def flush(self, planned: PlannedRange) -> None:
@@ -120,24 +138,21 @@ class Replay:
 
     def _partition(self, parked: ParkedPartition) -> Replayed:
         total = Replayed(parked.topic, parked.partition, len(parked), 0, 0, 0)
-        fates: dict[int, dict[int, Fate]] = {index: {} for index in range(len(parked.files))}
+        fates = [Fates() for _ in parked.files]
         for layer in parked.layers:
             policy = KeepRejected()
             outcome, files = self._send(parked, layer, policy)
-            for offset, file, row in zip(
-                layer.offsets.tolist(), layer.files.tolist(), layer.rows.tolist(), strict=True
-            ):
-                if offset < outcome.accepted_until:
-                    fates[file][row] = policy.found.get(offset)
+            _decide(fates, layer, outcome.accepted_until, policy.found)
             total = replace(total, files=total.files + files)
             if outcome.failure is not None:
                 total = replace(total, failure=_in_replay(outcome.failure))
                 break
         if self._changes:
-            self._take_out(parked.files, fates)
-        decided = [fate for rows in fates.values() for fate in rows.values()]
-        accepted = decided.count(None)
-        return replace(total, accepted=accepted, rejected=len(decided) - accepted)
+            for file, fate in zip(parked.files, fates, strict=True):
+                if fate:
+                    self._folder.change(file, partial(_without, file, fate))
+        accepted, rejected = sum(fate.accepted for fate in fates), sum(len(fate.rejected) for fate in fates)
+        return replace(total, accepted=accepted, rejected=rejected)
 
     def _send(self, parked: ParkedPartition, layer: Layer, policy: KeepRejected) -> tuple[RangeOutcome, int]:
         """Sends them as one range, and again what must be tried again, as the planner would have it."""
@@ -172,26 +187,31 @@ class Replay:
 
         return read
 
-    def _take_out(self, files: Sequence[ParkedFile], fates: Mapping[int, Mapping[int, Fate]]) -> None:
-        """Changes each file that has records of which something became."""
-        for index, file in enumerate(files):
-            if fates[index]:
-                self._folder.change(file, partial(_without, file, fates[index]))
+
+def _decide(fates: Sequence[Fates], layer: Layer, until: int, rejected: Mapping[int, Why]) -> None:
+    """What became of the records below an offset, each in its file."""
+    below = int(np.searchsorted(layer.offsets, until))
+    again = np.isin(layer.offsets[:below], np.fromiter(rejected, np.int64, len(rejected)))
+    for index, fate in enumerate(fates):
+        mine = layer.files[:below] == index
+        fate.out.append(layer.rows[:below][mine & ~again])
+        stays = mine & again
+        places = zip(layer.rows[:below][stays].tolist(), layer.offsets[:below][stays].tolist(), strict=True)
+        fate.rejected |= {row: rejected[offset] for row, offset in places}
 
 
-def _without(file: ParkedFile, fates: Mapping[int, Fate], table: pa.Table) -> pa.Table:
+def _without(file: ParkedFile, fates: Fates, table: pa.Table) -> pa.Table:
     """The records of a file but those that were accepted; those that were rejected have their new reasons."""
     if table.num_rows < file.rows:
         raise StorageFailed(
             f"File {file.path} of parked records was changed by somebody else while it was replayed; it stays as it is."
         )
     stays = np.ones(table.num_rows, np.bool_)
+    for rows in fates.out:
+        stays[rows] = False
     stages, reasons = table.column("stage").to_pylist(), table.column("reason").to_pylist()
-    for row, fate in fates.items():
-        if fate is None:
-            stays[row] = False
-        else:
-            stages[row], reasons[row] = fate
+    for row, why in fates.rejected.items():
+        stages[row], reasons[row] = why
     for name, column in (("stage", stages), ("reason", reasons)):
         place = table.schema.get_field_index(name)
         table = table.set_column(place, table.schema.field(place), pa.array(column, pa.string()))

@@ -162,6 +162,7 @@ def _row(row: dict[str, object]) -> dict[str, object]:
 
 def as_json(value: object) -> object:
     """What JSON has no form for as text: bytes as hexadecimal digits, times in ISO form, decimals, NaN."""
+    value = value.as_py() if isinstance(value, pa.Scalar) else value
     if isinstance(value, dict):
         return {str(name): as_json(below) for name, below in value.items()}
     if isinstance(value, list | tuple):

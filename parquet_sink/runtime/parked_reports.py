@@ -71,9 +71,12 @@ def _stage_lines(topic: str, stage: str, groups: Sequence[Group]) -> Iterator[st
 
 
 def _offsets(group: Group) -> str:
-    parts = [f"{partition}: {first} to {last}" for partition, (first, last) in sorted(group.offsets.items())]
+    parts = [
+        f"{first} to {last} of topic-partition {partition}"
+        for partition, (first, last) in sorted(group.offsets.items())
+    ]
     more = [f"and {len(parts) - MOST_PARTITIONS} more topic-partitions"] if len(parts) > MOST_PARTITIONS else []
-    return "offsets by topic-partition " + ", ".join([*parts[:MOST_PARTITIONS], *more])
+    return "offsets " + ", ".join([*parts[:MOST_PARTITIONS], *more])
 
 
 def _span(span: tuple[datetime, datetime] | None) -> str:

@@ -100,18 +100,26 @@ class PieceShaper:
             return [_nothing(dict.fromkeys(piece.positions.to_pylist(), rejection_of(error)))]
 
     def _trees(self, piece: Trees) -> Sequence[ColumnBatch | TreeBatch]:
-        found: list[Sequence[object]] = []
+        found: list[list[object]] = []
         positions: list[int] = []
         invalid: dict[int, Rejection] = {}
         for position, tree in zip(piece.positions.to_pylist(), piece.trees, strict=True):
+            if position in invalid:
+                continue
+            again = positions[-1:] == [position]
             try:
                 trees = self._elements(tree)
             except InvalidValue as error:
                 invalid[position] = rejection_of(error)
+                if again:
+                    positions.pop()
+                    found.pop()
                 continue
-            if trees:
+            if again:
+                found[-1] += trees
+            elif trees:
                 positions.append(position)
-                found.append(trees)
+                found.append([*trees])
         if self._chunks is None:
             return [TreeBatch(positions, cast("list[Sequence[Tree]]", found), invalid)]
         return [_texts(self._chunks, positions, found, invalid)]
@@ -225,7 +233,7 @@ class PieceShaper:
 
 
 def _texts(
-    chunks: Chunks, positions: list[int], trees: list[Sequence[object]], invalid: dict[int, Rejection]
+    chunks: Chunks, positions: list[int], trees: Sequence[Sequence[object]], invalid: dict[int, Rejection]
 ) -> ColumnBatch:
     """Records without a schema as JSON text, in chunks; text itself as it is."""
     texts = plain_trees.texts(tree for found in trees for tree in found)

@@ -3,14 +3,16 @@
 A topic goes by the first pattern that is all of its name, else to the connector's one table.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from parquet_sink.config.checks import printable_text
-from parquet_sink.config.java_patterns import Replacement, compiled
 from parquet_sink.config.key import ems
 from parquet_sink.config.report import quoted
+from parquet_sink.transform.whole.java_regex import NotKept, java_pattern, java_replacement
 
 MAP_KEY: Final = ems("target.table.map")
 _OPENING, _CLOSING = "([{", ")]}"
@@ -27,10 +29,10 @@ class TableRule:
         return f"{self.pattern}:{self.table}"
 
     def of(self, topic: str) -> str | None:
-        """The table of a topic; None when the rule is not for it. Raises ValueError for a rule that is wrong."""
-        pattern = compiled(self.pattern)
-        found, replacement = pattern.fullmatch(topic), Replacement(pattern, self.table)
-        return None if found is None else replacement.expanded(found).strip()
+        """The table of a topic; None when the rule is not for it. Raises NotKept."""
+        pattern, replaced = _compiled(self.pattern, self.table)
+        found = pattern.fullmatch(topic)
+        return None if found is None else replaced(found).strip()
 
 
 @dataclass(frozen=True)
@@ -69,11 +71,17 @@ def parse(text: str) -> TableMap:
         rules.append(TableRule(pattern, table))
         try:
             rules[-1].of("")
-        except ValueError as error:
-            raise ValueError(f"{quoted(item)}: {error}; correct it.") from None
+        except NotKept as error:
+            raise ValueError(f"{quoted(item)} {error}") from None
     if not rules:
         raise ValueError("It names no table; write topics-(.*):TABLE_$1, or remove the key.")
     return TableMap(tuple(rules))
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str, table: str) -> tuple[re.Pattern[str], Callable[[re.Match[str]], str]]:
+    compiled = java_pattern(pattern)
+    return compiled, java_replacement(table, compiled)
 
 
 def _items(text: str) -> Iterator[str]:

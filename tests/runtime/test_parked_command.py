@@ -77,7 +77,7 @@ def test_list_tells_how_many_and_why(parked: Parked, folder: ParkedFolder) -> No
     assert status == 0
     assert f"connector orders: 10 records parked in {folder.path} (2 files, " in out
     assert "topic orders, VALUE_CONVERTER: 9 records, " in out
-    assert "offsets by topic-partition 0: 10 to 18" in out
+    assert "offsets 10 to 18 of topic-partition 0" in out
     assert "records of 2023-11-14 22:13:20 UTC; parked 2023-11-14 22:15:00 UTC" in out
     assert "9  not JSON" in out
     assert "\\u001b[31m422" in out

@@ -51,8 +51,8 @@ def test_a_connector_has_several_tables() -> None:
         ("orders:", '"orders:" is no pattern with its table'),
         (":ORDERS", '":ORDERS" is no pattern with its table'),
         (",", '"" is no pattern with its table'),
-        ("orders(:X", '"orders(:X": it is no valid regular expression'),
-        ("a:A,(b):$2", '"(b):$2": its pattern has no group $2; correct it.'),
+        ("orders(:X", '"orders(:X" is no regular expression that can be kept'),
+        ("a:A,(b):$2", '"(b):$2" names group 2, and the expression has 1; correct one of them.'),
     ],
 )
 def test_a_map_that_is_wrong_is_refused(text: str, reason: str) -> None:

@@ -126,11 +126,11 @@ class _Work:
 
     def tombstones(self, pieces: Iterable[Piece]) -> Sequence[Piece]:
         """Records that were tombstones, and are none any more."""
-        there = [piece.positions.to_numpy() for piece in pieces]
-        if sum(map(len, there)) == len(self._records):
-            return ()
+        there = np.zeros(len(self._records.batch), np.bool_)
+        for piece in pieces:
+            there[piece.positions.to_numpy()] = True
         every = self._records.positions.to_numpy()
-        absent = np.setdiff1d(every, np.concatenate(there), assume_unique=True) if there else every
+        absent = every[~there[every]]
         return self._trees((position, None) for position in absent.tolist())
 
     def _trees(self, trees: Iterable[tuple[int, object]]) -> Sequence[Trees]:

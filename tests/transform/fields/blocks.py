@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
@@ -135,14 +134,3 @@ def _records(draw: st.DrawFn, pieces: list[Piece], count: int) -> DecodedRecords
     batch = RecordBatch.of("t", 3, range(100, 100 + count), timestamps, [b"x"] * count)
     topics = pa.array([f"t{at % 2}" for at in range(count)]) if draw(st.booleans()) else None
     return DecodedRecords(batch, pa.array(range(count), pa.int64()), tuple(pieces), topics=topics)
-
-
-def stored(value: object) -> object:
-    """A date or time of a tree as the whole number that a column stores it as."""
-    if isinstance(value, datetime):
-        return (value - datetime(1970, 1, 1, tzinfo=UTC)) // (datetime.resolution * 1000)
-    if isinstance(value, date):
-        return value.toordinal() - date(1970, 1, 1).toordinal()
-    if isinstance(value, time):
-        return ((value.hour * 60 + value.minute) * 60 + value.second) * 1000 + value.microsecond // 1000
-    return value

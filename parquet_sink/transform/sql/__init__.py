@@ -1,0 +1,1 @@
+"""A query over records, row by row, in DuckDB."""

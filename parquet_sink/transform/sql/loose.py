@@ -1,0 +1,250 @@
+"""What a query makes of records without a schema.
+
+They stay without one where all that the query works out can be in one: numbers, booleans, texts, lists and objects.
+With a date, a timestamp, a decimal or bytes among it they get a schema, each that of its own fields.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from parquet_sink.convert.decoded import Inferred, Piece, Tree, Trees, Typed
+from parquet_sink.convert.invalid import InvalidValue, show
+from parquet_sink.transform.sql import fields
+from parquet_sink.transform.sql.columns import Columns, alike
+from parquet_sink.transform.sql.computing import Worked
+from parquet_sink.transform.sql.judge import Item, Kept, Names, Star
+from parquet_sink.transform.sql.judge import Worked as Result
+from parquet_sink.transform.sql.query import Query
+from parquet_sink.transform.sql.typed import two
+from parquet_sink.transform.sql.types import fitted, is_plain, type_of
+
+Loose = Trees | Inferred
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """Stands for what an expression gives, where only the names of columns are asked for."""
+
+    index: int
+
+
+def made(query: Query, piece: Loose, columns: Columns, worked: Worked, failed: dict[int, str]) -> Iterator[Piece]:
+    """The rows; why a record has none goes to `failed`, by row of the piece."""
+    if not all(is_plain(array.type) for array in worked.arrays):
+        make = _from_trees if any(isinstance(item, Star) for item in query.items) else _from_columns
+        yield from make(query, piece, columns, worked, failed)
+        return
+    worked = _finite(query, worked, failed)
+    inferred = _inferred(query, piece, worked) if isinstance(piece, Inferred) else None
+    if inferred is not None:
+        yield inferred
+        return
+    positions, trees = [], []
+    every = piece.positions.to_numpy()
+    cells = [array.to_pylist() for array in worked.arrays]
+    for at, row in enumerate(worked.rows.tolist()):
+        try:
+            trees.append(_tree(query, _source(piece, row), [cell[at] for cell in cells]))
+            positions.append(int(every[row]))
+        except InvalidValue as error:
+            failed[row] = str(error)
+    if trees:
+        yield Trees(pa.array(positions, pa.int64()), trees)
+
+
+def _source(piece: Loose, row: int) -> object:
+    return piece.trees[row] if isinstance(piece, Trees) else piece.tree(row)
+
+
+def _tree(query: Query, tree: object, cells: Sequence[object]) -> Tree:
+    """The exact form: one record, with what the expressions gave for it. Raises InvalidValue."""
+    found: Tree = {}
+    for item in query.items:
+        if isinstance(item, Star):
+            pairs = list(_star(item, tree, cells))
+        elif isinstance(item, Kept):
+            pairs = [(item.name, fields.of_tree(tree, item.names))]
+        else:
+            pairs = [(item.name, cells[item.index])]
+        for name, value in pairs:
+            if name in found:
+                raise InvalidValue(two(name))
+            found[name] = value
+    return found
+
+
+def _star(star: Star, tree: object, cells: Sequence[object]) -> Iterator[tuple[str, object]]:
+    if not isinstance(tree, dict):
+        raise InvalidValue("the value is no object, and the query asks for all its fields")
+    left = dict(star.replaced)
+    for name, value in tree.items():
+        lower = name.lower()
+        if lower in star.excluded:
+            continue
+        other = left.pop(lower, None)
+        yield star.renamed.get(lower, name), value if other is None else cells[other.index]
+    for other in left.values():
+        yield other.name, cells[other.index]
+
+
+def _finite(query: Query, worked: Worked, failed: dict[int, str]) -> Worked:
+    """Without records that have a number that is none, which only a schema permits."""
+    bad: set[int] = set()
+    for one, array in zip(query.computed, worked.arrays, strict=True):
+        if pa.types.is_floating(array.type):
+            if not pc.all(pc.is_finite(array)).as_py() and len(array) > array.null_count:
+                odd = pc.fill_null(pc.invert(pc.is_finite(array)), fill_value=False)
+                rows = worked.rows[odd.to_numpy(zero_copy_only=False)].tolist()
+            else:
+                rows = []
+        elif pa.types.is_nested(array.type):
+            rows = [worked.rows[at] for at, value in enumerate(array.to_pylist()) if not _is_finite(value)]
+        else:
+            rows = []
+        why = f"column {show((one.name,))} of the query is no finite number, as a record without a schema must have"
+        failed.update((int(row), why) for row in rows)
+        bad.update(int(row) for row in rows)
+    if not bad:
+        return worked
+    kept = ~np.isin(worked.rows, list(bad))
+    return Worked(worked.rows[kept], [array.filter(pa.array(kept)) for array in worked.arrays])
+
+
+def _is_finite(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_finite, value.values()))
+    if isinstance(value, list):
+        return all(map(_is_finite, value))
+    return not isinstance(value, float) or isfinite(value)
+
+
+def _inferred(query: Query, piece: Inferred, worked: Worked) -> Inferred | None:
+    """All at once, as columns; None where they must be made one by one."""
+    if query.unnests or any(pa.types.is_nested(array.type) for array in worked.arrays):
+        return None
+    columns: list[tuple[str, pa.Array, bool]] = []
+    for item in query.items:
+        if isinstance(item, Star):
+            columns += _all_columns(item, piece, worked)
+        elif isinstance(item, Kept):
+            kept = _kept(piece, item.names)
+            if kept is None:
+                return None
+            columns.append((item.name, kept.take(pa.array(worked.rows)), _is_list(piece, item.names)))
+        else:
+            columns.append((item.name, worked.arrays[item.index], False))
+    names = [name for name, _, _ in columns]
+    if len(set(names)) < len(names) or not names:
+        return None
+    rows = worked.rows
+    structs = pa.StructArray.from_arrays([array for _, array, _ in columns], names=names)
+
+    def tree(row: int) -> Tree:
+        return _tree(query, piece.tree(int(rows[row])), [array[row].as_py() for array in worked.arrays])
+
+    lists = frozenset(name for name, _, is_list in columns if is_list)
+    return Inferred(piece.positions.take(pa.array(rows)), structs, tree, lists)
+
+
+def _all_columns(star: Star, piece: Inferred, worked: Worked) -> Iterator[tuple[str, pa.Array, bool]]:
+    left = dict(star.replaced)
+    chosen = pa.array(worked.rows)
+    for index in range(piece.rows.type.num_fields):
+        name = piece.rows.type.field(index).name
+        lower = name.lower()
+        if lower in star.excluded:
+            continue
+        other = left.pop(lower, None)
+        array = piece.rows.field(index).take(chosen) if other is None else worked.arrays[other.index]
+        yield star.renamed.get(lower, name), array, other is None and name in piece.lists
+    for other in left.values():
+        yield other.name, worked.arrays[other.index], False
+
+
+def _kept(piece: Inferred, names: Names) -> pa.Array | None:
+    """The column at a path, None where a record may have something else there."""
+    array = piece.rows
+    if len(names) > 1 and _is_list(piece, names):
+        return None
+    for name in names:
+        if not pa.types.is_struct(array.type):
+            return pa.nulls(len(array)) if array.null_count == len(array) else None
+        arrow = array.type
+        found = [at for at in range(arrow.num_fields) if arrow.field(at).name.lower() == name.lower()]
+        if len(found) > 1:
+            return None
+        if not found:
+            return pa.nulls(len(array))
+        array = pc.struct_field(array, found)
+    return array
+
+
+def _is_list(piece: Inferred, names: Names) -> bool:
+    return any(name.lower() == names[0].lower() for name in piece.lists)
+
+
+def _from_columns(
+    query: Query, piece: Loose, columns: Columns, worked: Worked, failed: dict[int, str]
+) -> Iterator[Typed]:
+    """Records with a schema, of fields that the query names."""
+    kept = {item: columns.kept(item.names) for item in query.items if isinstance(item, Kept)}
+    failed |= columns.bad
+    places = np.flatnonzero(~np.isin(worked.rows, list(columns.bad))) if columns.bad else np.arange(len(worked.rows))
+    rows = worked.rows[places]
+    for kinds, which in alike(list(kept.values()), rows):
+        chosen = pa.array(places[which])
+        found = {item: column.take(kind, rows[which]) for (item, column), kind in zip(kept.items(), kinds, strict=True)}
+        arrays = [found[item] if isinstance(item, Kept) else _cell(item, worked, chosen) for item in query.items]
+        names = [item.name for item in query.items if not isinstance(item, Star)]
+        positions = piece.positions.take(pa.array(rows[which]))
+        yield Typed(positions, pa.StructArray.from_arrays(arrays, names=names))
+
+
+def _cell(item: Item, worked: Worked, chosen: pa.Array) -> pa.Array:
+    assert isinstance(item, Result)
+    return worked.arrays[item.index].take(chosen)
+
+
+def _from_trees(
+    query: Query, piece: Loose, columns: Columns, worked: Worked, failed: dict[int, str]
+) -> Iterator[Typed]:
+    """Records with a schema, each of its own fields in their order."""
+    groups: dict[object, list[tuple[int, Tree]]] = {}
+    cells = [_Cell(index) for index in range(len(query.computed))]
+    for at, row in enumerate(worked.rows.tolist()):
+        try:
+            tree = {name: _fitted(value) for name, value in _tree(query, _source(piece, row), cells).items()}
+            key = (*tree, *map(_kind, tree.values()))
+        except InvalidValue as error:
+            failed[row] = str(error)
+            continue
+        groups.setdefault(key, []).append((at, tree))
+    for found in groups.values():
+        yield _of_one_schema(piece, worked, found)
+
+
+def _fitted(value: object) -> object:
+    return fitted(value, type_of(value)) if isinstance(value, list | dict) else value
+
+
+def _kind(value: object) -> object:
+    """Stands for a type: the same for values of the same."""
+    kind = type(value)
+    return value if kind is _Cell else type_of(value) if kind is dict or kind is list else kind
+
+
+def _of_one_schema(piece: Loose, worked: Worked, found: Sequence[tuple[int, Tree]]) -> Typed:
+    chosen = pa.array([at for at, _ in found])
+    names, arrays = list(found[0][1]), []
+    for name, first in found[0][1].items():
+        if isinstance(first, _Cell):
+            arrays.append(worked.arrays[first.index].take(chosen))
+        else:
+            arrays.append(pa.array([tree[name] for _, tree in found], type_of(first)))
+    rows = worked.rows[chosen.to_numpy()]
+    return Typed(piece.positions.take(pa.array(rows)), pa.StructArray.from_arrays(arrays, names=names))

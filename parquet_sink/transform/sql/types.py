@@ -1,0 +1,176 @@
+"""Types of fields on their way to DuckDB, and of what it gives on the way back."""
+
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from parquet_sink.convert.decoded import decimal_type
+from parquet_sink.convert.invalid import InvalidValue
+
+MILLISECONDS: Final = pa.timestamp("ms", "UTC")
+_TIME: Final = pa.time32("ms")
+_WHOLE: Final = {"tinyint", "smallint", "integer", "utinyint", "usmallint"}
+_LONG: Final = {"bigint", "uinteger", "ubigint", "hugeint", "uhugeint"}
+_TEXT: Final = {"varchar", "enum", "uuid"}
+_TIMESTAMPS: Final = {"timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone"}
+_SCALARS: Final[dict[str, tuple[str, pa.DataType]]] = {
+    "null": ('"NULL"', pa.null()),
+    "boolean": ("BOOLEAN", pa.bool_()),
+    "float": ("FLOAT", pa.float32()),
+    "double": ("DOUBLE", pa.float64()),
+    "blob": ("BLOB", pa.binary()),
+    "date": ("DATE", pa.date32()),
+    "time": ("TIME", _TIME),
+    **dict.fromkeys(_WHOLE, ("INTEGER", pa.int32())),
+    **dict.fromkeys(_LONG, ("BIGINT", pa.int64())),
+    **dict.fromkeys(_TEXT, ("VARCHAR", pa.string())),
+    **dict.fromkeys(_TIMESTAMPS, ("TIMESTAMP", MILLISECONDS)),
+}
+"""By DuckDB's type: what it is cast to there, and what it is then."""
+_OF_JSON: Final = frozenset({pa.null(), pa.bool_(), pa.int64(), pa.float64(), pa.string()})
+_LOOSE: Final = {pa.int32(): ("BIGINT", pa.int64()), pa.float32(): ("DOUBLE", pa.float64())}
+
+
+def target(duck: Any, *, loose: bool) -> tuple[str, pa.DataType]:
+    """What a type of DuckDB's becomes: a cast in SQL, and the type of records. Raises InvalidValue for what cannot be.
+
+    loose: of a record without a schema, whose numbers are int64 and double.
+    """
+    kind = duck.id
+    if kind in _SCALARS:
+        sql, arrow = _SCALARS[kind]
+        return _LOOSE.get(arrow, (sql, arrow)) if loose else (sql, arrow)
+    if kind == "decimal":
+        digits = dict(duck.children)
+        return str(duck), decimal_type(digits["precision"], digits["scale"])
+    if kind in ("list", "array"):
+        sql, arrow = target(dict(duck.children)["child"], loose=loose)
+        return f"{sql}[]", pa.list_(pa.field("item", arrow))
+    if kind == "struct":
+        found = [(name, *target(child, loose=loose)) for name, child in duck.children]
+        sql = ", ".join(f"{_quoted(name)} {own}" for name, own, _ in found)
+        return f"STRUCT({sql})", pa.struct([pa.field(name, arrow) for name, _, arrow in found])
+    if kind == "map":
+        (key, key_arrow), (item, item_arrow) = (target(child, loose=loose) for _, child in duck.children)
+        return f"MAP({key}, {item})", pa.map_(key_arrow, pa.field("value", item_arrow))
+    raise InvalidValue(f"it is of type {duck}, which no record can have; cast it, for example to VARCHAR")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def is_plain(arrow: pa.DataType) -> bool:
+    """Whether a record without a schema can have it: numbers, booleans, texts, and lists and objects of these."""
+    if pa.types.is_struct(arrow):
+        return all(is_plain(arrow.field(index).type) for index in range(arrow.num_fields))
+    if pa.types.is_list(arrow):
+        return is_plain(arrow.value_type)
+    return arrow in _OF_JSON
+
+
+def to_duck(array: pa.Array) -> pa.Array:
+    """A field for DuckDB. Raises InvalidValue for what it cannot hold."""
+    arrow = duck_type(array.type)
+    try:
+        return array if arrow.equals(array.type) else array.cast(arrow)
+    except pa.ArrowInvalid:
+        raise InvalidValue("a timestamp is beyond what a query can take") from None
+
+
+def duck_type(arrow: pa.DataType) -> pa.DataType:
+    """The type under which DuckDB is lent a field: timestamps without a zone, in microseconds. Raises InvalidValue."""
+    if pa.types.is_timestamp(arrow):
+        return pa.timestamp("us")
+    if pa.types.is_time(arrow):
+        return pa.time64("us")
+    if pa.types.is_decimal(arrow) and arrow.precision > 38:
+        raise InvalidValue("a decimal of more than 38 digits cannot be used in an expression")
+    if pa.types.is_struct(arrow):
+        fields = [arrow.field(index) for index in range(arrow.num_fields)]
+        if not fields:
+            raise InvalidValue("an object without fields cannot be used in an expression")
+        if len({field.name.lower() for field in fields}) < len(fields):
+            raise InvalidValue("an object whose fields differ in upper and lower case alone cannot be used as a whole")
+        return pa.struct([pa.field(field.name, duck_type(field.type)) for field in fields])
+    if pa.types.is_list(arrow):
+        return pa.list_(pa.field("item", duck_type(arrow.value_type)))
+    if pa.types.is_map(arrow):
+        return pa.map_(duck_type(arrow.key_type), pa.field("value", duck_type(arrow.item_type)))
+    return arrow
+
+
+def from_duck(column: pa.ChunkedArray, arrow: pa.DataType) -> pa.Array:
+    """What DuckDB gave, as the type of records that `target` told. What is finer than a millisecond is cut."""
+    array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    if isinstance(array, pa.ChunkedArray):
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+    if pa.types.is_timestamp(arrow):
+        array = pc.floor_temporal(array, unit="millisecond")
+    return array if array.type.equals(arrow) else array.cast(arrow, safe=False)
+
+
+def type_of(value: object, names: frozenset[str] = frozenset()) -> pa.DataType:
+    """The type of a value without a schema, by itself. names: fields that each object has, if only as null.
+
+    Raises InvalidValue for a list whose elements have no type in common.
+    """
+    if isinstance(value, dict):
+        fields = {name: type_of(below, names) for name, below in value.items()}
+        there = {name.lower() for name in fields}
+        fields |= {name: pa.null() for name in sorted(names) if name.lower() not in there}
+        return pa.struct([pa.field(name, arrow) for name, arrow in fields.items()])
+    if isinstance(value, list):
+        common = pa.null()
+        for one in value:
+            common = _common(common, type_of(one, names))
+        return pa.list_(pa.field("item", common))
+    found = _TYPES.get(type(value))
+    if found is None:
+        raise InvalidValue(f"a value of type {type(value).__name__} cannot be used in a query")
+    return found
+
+
+def fitted(value: Any, arrow: pa.DataType) -> Any:
+    """A value for the type that `type_of` gave: whole numbers among fractions are fractions.
+
+    Raises InvalidValue for one that a fraction cannot hold.
+    """
+    if isinstance(value, list):
+        return [fitted(one, arrow.value_type) for one in value]
+    if isinstance(value, dict):
+        return {name: fitted(below, arrow.field(name).type) for name, below in value.items()}
+    if type(value) is int and pa.types.is_floating(arrow):
+        if int(float(value)) != value:
+            raise InvalidValue("a list of fractions and a whole number beyond 2**53 cannot be used in a query")
+        return float(value)
+    return value
+
+
+_TYPES: Final[dict[type, pa.DataType]] = {
+    type(None): pa.null(),
+    bool: pa.bool_(),
+    int: pa.int64(),
+    float: pa.float64(),
+    str: pa.string(),
+}
+
+
+def _common(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    """The type that holds both. Raises InvalidValue."""
+    if one.equals(other) or pa.types.is_null(other):
+        return one
+    if pa.types.is_null(one):
+        return other
+    if {one, other} == {pa.int64(), pa.float64()}:
+        return pa.float64()
+    if pa.types.is_list(one) and pa.types.is_list(other):
+        return pa.list_(pa.field("item", _common(one.value_type, other.value_type)))
+    if pa.types.is_struct(one) and pa.types.is_struct(other):
+        fields = {one.field(index).name: one.field(index).type for index in range(one.num_fields)}
+        for index in range(other.num_fields):
+            name, arrow = other.field(index).name, other.field(index).type
+            fields[name] = _common(fields[name], arrow) if name in fields else arrow
+        return pa.struct([pa.field(name, arrow) for name, arrow in fields.items()])
+    raise InvalidValue("a list whose elements have no type in common cannot be used in a query")
