@@ -200,7 +200,7 @@ _WHOLE: Final[Mapping[str, Callable[[Random, Shape], Keys]]] = {
 _WITHOUT_NULLS: Final = frozenset(
     {"Flatten", "DropHeaders", "Filter", "InsertHeader", "RegexRouter", "TimestampRouter"}
 )
-TRANSFORMS: Final = tuple(name for name in (*_SIDED, *_WHOLE) if name != "TimestampConverter")
+TRANSFORMS: Final = (*_SIDED, *_WHOLE)
 PREDICATES: Final = ("TopicNameMatches", "HasHeaderKey", "RecordIsTombstone")
 
 

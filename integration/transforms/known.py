@@ -126,12 +126,15 @@ def _small(row: Row) -> Row:
 
 
 def _null_with_schema(case: Case, at: int, theirs: Outcome, ours: Outcome) -> bool:
-    """A null in an envelope, or one that was extracted and then hoisted."""
+    """A null in an envelope, or one that was extracted, and then hoisted or looked into."""
     record = case.records[at]
     if any(_is_null(data) for data in (record.key, record.value)):
         return True
-    extracted = isinstance(theirs, Row) and isinstance(ours, Row) and _has(case, "ExtractField")
-    return extracted and _has(case, "HoistField") and _none_alone(theirs, ours)
+    if not isinstance(ours, Row) or not _has(case, "ExtractField"):
+        return False
+    if isinstance(theirs, Failed):
+        return ours.value is None or ours.key is None
+    return isinstance(theirs, Row) and _has(case, "HoistField") and _none_alone(theirs, ours)
 
 
 def _none_alone(theirs: Row, ours: Row) -> bool:
@@ -338,6 +341,12 @@ KNOWN: Final = (
         _example("HoistField$Value", {"field": "a"}, _typed(None, "int32")),
     ),
     Known(
+        "days beyond a Date",
+        "a Date is an int32 of days, in Connect too, whose TimestampConverter makes one that no converter can write",
+        lambda case, at, theirs, ours: "farther away than a Date can hold" in _why(ours) and isinstance(theirs, Row),
+        _example("TimestampConverter$Value", {"target.type": "Date", "field": "a"}, b'{"a": 9223372036854775807}'),
+    ),
+    Known(
         "a timestamp of 0",
         "Kafka's way to say that a record has none is read as 0 (model/records.py), so 1970-01-01 stands for none",
         _at_zero,
@@ -362,5 +371,11 @@ REFUSALS: Final = (
         "Connect fails for each topic that matches; here it is told when the file is read",
         lambda case, theirs, ours: isinstance(ours, Refused) and ".replacement]" in ours.why,
         _example("RegexRouter", {"regex": "orders", "replacement": "$1"}, b"{}"),
+    ),
+    KnownRefusal(
+        "choices in other letters",
+        "a choice may be written in upper or lower case here, as for all keys; Connect insists on one",
+        lambda case, theirs, ours: isinstance(theirs, Refused) and "String must be one of: " in theirs.why,
+        _example("TimestampConverter$Value", {"target.type": "date", "field": "a"}, b'{"a": 1}'),
     ),
 )

@@ -34,6 +34,7 @@ from parquet_sink.transform import building, configuration
 from parquet_sink.transform.building import NamedTransform, chain_for
 from parquet_sink.transform.chain import TransformChain
 from parquet_sink.transform.fields.base import FieldTransform, TypedChange
+from parquet_sink.transform.fields.plain import to_plain
 from parquet_sink.transform.keys import TRANSFORM_KEYS
 from parquet_sink.transform.protocol import Transform
 from parquet_sink.transform.records import DecodedRecords
@@ -174,13 +175,15 @@ def _of_pieces(pieces: tuple[Piece, ...]) -> dict[int, tuple[Value, Schema]]:
 def _check_rows(piece: Inferred, trees: Any) -> None:
     """The rows of an `Inferred` piece have what its trees have, but for lists."""
     piece.rows.validate(full=True)
-    for row, one in zip(piece.rows.to_pylist(), trees, strict=True):
+    for row, one in zip(to_plain(piece.rows), trees, strict=True):
         left, right = ({name: below for name, below in one.items() if name not in piece.lists} for one in (row, one))
         assert _read(left) == _read(right), (left, right)
 
 
 def _read(one: Any) -> Any:
-    """Without nulls, and objects that hold nothing; a whole number may have been read as a fraction."""
+    """Without nulls, and objects that hold nothing; 1 may be read as 1.0, and dates as numbers."""
+    if isinstance(one, pa.Scalar):
+        one = one.value
     if isinstance(one, dict):
         below = {name: _read(value) for name, value in one.items()}
         return {name: value for name, value in below.items() if value is not None and value != {}}
@@ -193,7 +196,9 @@ def header(found: Any) -> Value:
 
 
 def tree(found: Any) -> Value:
-    """A value without a schema. Raises KeyError for what is none."""
+    """A value without a schema, dates and times being scalars. Raises KeyError for what is none."""
+    if isinstance(found, pa.Scalar):
+        return typed(found)
     return None if found is None else _TREES[type(found)](found)
 
 
