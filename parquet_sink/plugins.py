@@ -166,8 +166,9 @@ def _unknown(kind: Kind[Any], name: str) -> str:
     known = names(kind)
     near = {short: full for full in known for short in (full, *short_names(kind, full))}
     hint = did_you_mean(name.rpartition(".")[2], near, cutoff=0.7)
+    shown = dict.fromkeys(full.rpartition(".")[2].partition("$")[0] for full in known) if kind.called else known
     return (
-        f"{quoted(name)} is no {kind.what} known here; known are {', '.join(map(printable, known))}. Write one of "
+        f"{quoted(name)} is no {kind.what} known here; known are {', '.join(map(printable, shown))}. Write one of "
         f"them, or install the Python package that has it.{hint}"
     )
 

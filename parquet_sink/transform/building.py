@@ -106,6 +106,8 @@ class NamedTransform:
         try:
             found = self._inner.apply(records)
             return found if self._trusted else checked(found, records)
+        except MemoryError:
+            raise
         except Exception as error:
             raise failed(self._name, self._type, records, error) from error
 
@@ -122,6 +124,8 @@ class NamedPredicate:
         try:
             found = self._inner.test(records)
             return found if self._trusted else checked_choice(found, records)
+        except MemoryError:
+            raise
         except Exception as error:
             raise failed(self._name, self._type, records, error) from error
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from parquet_sink.convert.decoded import Decoded, Decoder, Typed
 from parquet_sink.convert.json import decoder as json_decoder
-from parquet_sink.convert.json import keys as json_keys
 from parquet_sink.convert.plain import decoder as plain
 from parquet_sink.convert.settings import ConverterKind, ConverterSettings
 from parquet_sink.errors import InvalidRecord
@@ -65,13 +64,13 @@ def rows(
     records: Sequence[tuple[Any, Any]], config: ShapeSettings = ROWS, keys: Decoder | None = None, **given_: Any
 ) -> list[Json]:
     """The rows of one block."""
-    shaper = Shaper(config, tombstone_keys=keys or json_keys.decoder(), **given_)
+    shaper = Shaper(config, tombstone_keys=keys or json_decoder.decoder(), **given_)
     return [row for run in accepted(shaper, block(records)) for row in run.rows.to_pylist()]
 
 
 def reason(records: Sequence[tuple[Any, Any]], config: ShapeSettings = ROWS, keys: Decoder | None = None) -> str:
     """Why the last record of a block is rejected; all others have rows."""
-    found = list(Shaper(config, tombstone_keys=keys or json_keys.decoder()).shape(block(records)))
+    found = list(Shaper(config, tombstone_keys=keys or json_decoder.decoder()).shape(block(records)))
     rejected = [one for one in found if isinstance(one, Rejected)]
     assert [one.offset for one in rejected] == [len(records) - 1]
     assert sum(one.records for one in found if isinstance(one, Run)) == len(records) - 1
@@ -93,7 +92,7 @@ def test_a_tombstone_is_a_row_of_its_key() -> None:
 
 def test_without_tombstones_every_row_says_so() -> None:
     """The column is in all rows of the connector, so that its files have one schema, and is never null."""
-    (run,) = Shaper(ROWS, tombstone_keys=json_keys.decoder()).shape(block([(None, {"id": 1})]))
+    (run,) = Shaper(ROWS, tombstone_keys=json_decoder.decoder()).shape(block([(None, {"id": 1})]))
     assert isinstance(run, Run)
     assert run.rows.schema.field("__deleted") == pa.field("__deleted", pa.bool_(), nullable=False)
     assert run.rows.to_pylist() == [{"id": 1} | HERE]
@@ -247,7 +246,7 @@ def test_null_in_one_of_two_primary_keys_only_where_it_is_permitted() -> None:
 
 def test_a_key_that_cannot_be_decoded_is_rejected_where_connect_would() -> None:
     """Keys of other records are not decoded."""
-    found = list(Shaper(ROWS, tombstone_keys=json_keys.decoder()).shape(block([(b"{", {"id": 1}), (b"{", None)])))
+    found = list(Shaper(ROWS, tombstone_keys=json_decoder.decoder()).shape(block([(b"{", {"id": 1}), (b"{", None)])))
     (rejected,) = (one for one in found if isinstance(one, Rejected))
     assert (rejected.offset, rejected.stage) == (1, Stage.KEY_CONVERTER)
 
@@ -255,7 +254,7 @@ def test_a_key_that_cannot_be_decoded_is_rejected_where_connect_would() -> None:
 def test_before_the_first_value_a_key_begins_the_columns() -> None:
     """Later values widen or add to them; a file begun with deletions goes on."""
     (run,) = accepted(
-        Shaper(ROWS, tombstone_keys=json_keys.decoder()), block([(1, None), (2, None), (None, {"n": 0.5, "id": 3})])
+        Shaper(ROWS, tombstone_keys=json_decoder.decoder()), block([(1, None), (2, None), (None, {"n": 0.5, "id": 3})])
     )
     assert run.rows.to_pylist() == [
         {"id": 1, "n": None} | GONE,
@@ -283,10 +282,10 @@ def test_the_column_of_tombstones_cannot_be_a_field() -> None:
 
 def test_transforms_come_before() -> None:
     """What a transform makes null is a tombstone, a tombstone that is dropped is none; decoded keys are used."""
-    drop = TransformChain([Step(DropAll(), Where(is_tombstone))], json_keys.decoder())
+    drop = TransformChain([Step(DropAll(), Where(is_tombstone))], json_decoder.decoder())
     records = [({"id": 1}, {"id": 1}), ({"id": 1}, None)]
     assert rows(records, transforms=drop) == [{"id": 1} | HERE]
-    looks = TransformChain([Step(Identity(RecordParts(keys=True)))], json_keys.decoder())
+    looks = TransformChain([Step(Identity(RecordParts(keys=True)))], json_decoder.decoder())
     assert rows(records, keys=plain_keys("string"), transforms=looks)[1] == {"id": 1} | GONE
 
 
@@ -348,7 +347,7 @@ def shaped(
     config: ShapeSettings, records: Sequence[tuple[Any, Any]], cuts: Sequence[int], *, handed_on: bool
 ) -> Shaped:
     """The records shaped in blocks that end at the cuts. handed_on: a new shaper for each block."""
-    found, keys = Shaped(), json_keys.decoder()
+    found, keys = Shaped(), json_decoder.decoder()
     shaper = Shaper(config, tombstone_keys=keys)
     ends = sorted({cut for cut in cuts if 0 < cut < len(records)} | {len(records)})
     start = 0
@@ -421,3 +420,100 @@ def test_any_cut_gives_the_rows_of_the_definition(
     assert (whole.error or (None,))[0] == (wanted.error or (None,))[0]
     assert whole.anew == wanted.anew
     assert others == [whole, whole]
+
+
+class Scripted:
+    """A decoder of numbers: each stands for a value of some type; those of one type are one piece."""
+
+    def __init__(self, found: Sequence[tuple[pa.DataType, object] | None]) -> None:
+        self._found = found
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        by_type: dict[pa.DataType, list[tuple[int, object]]] = {}
+        for position, number in enumerate(values.to_pylist()):
+            one = self._found[int(number)]
+            assert one is not None
+            by_type.setdefault(one[0], []).append((position, one[1]))
+        return Decoded(
+            tuple(
+                Typed(pa.array([at for at, _ in some], pa.int64()), pa.array([value for _, value in some], arrow))
+                for arrow, some in by_type.items()
+            )
+        )
+
+
+TYPES = {
+    "int32": (pa.int32(), [1, 2, -(2**31)]),
+    "int64": (pa.int64(), [1, 2, 2**31, 2**53 + 1]),
+    "float": (pa.float32(), [1.0, 0.5]),
+    "double": (pa.float64(), [1.0, 2.0, 0.1, 2.0**31]),
+    "text": (pa.string(), ["1", ""]),
+    "decimal": (pa.decimal128(5, 2), [Decimal("1.00")]),
+    "date": (pa.date32(), [1]),
+}
+
+
+def of_type(names: Sequence[str]) -> st.SearchStrategy[tuple[pa.DataType, object]]:
+    """A value of one of these types."""
+    pairs = [(TYPES[name][0], value) for name in names for value in TYPES[name][1]]
+    return st.sampled_from(pairs)
+
+
+def with_schema(of: tuple[pa.DataType, object], other: bool) -> tuple[pa.DataType, object]:
+    """A record with an id of this type, and perhaps another field that is required."""
+    more = [pa.field("n", pa.int32(), nullable=False)] if other else []
+    return pa.struct([pa.field("id", of[0]), *more]), {"id": of[1], **({"n": 7} if other else {})}
+
+
+IDS_OF_VALUES = of_type(["int32", "int32", "int64", "double", "text", "decimal"])
+IDS_OF_KEYS = of_type(list(TYPES))
+RECORDS = st.tuples(
+    st.none() | IDS_OF_KEYS | IDS_OF_KEYS | st.builds(with_schema, IDS_OF_KEYS, st.booleans()),
+    st.none() | st.builds(with_schema, IDS_OF_VALUES, st.booleans()),
+)
+
+
+def told(
+    records: Sequence[tuple[Any, Any]], cuts: Sequence[int], config: ShapeSettings, *, across: bool
+) -> tuple[list[Json], list[tuple[int, str]], list[int], list[str]]:
+    """Rows, what is rejected, where the columns start anew and the columns after, of blocks that end at the cuts."""
+    keys, values = Scripted([key for key, _ in records]), Scripted([value for _, value in records])
+    found: list[Json] = []
+    rejected: list[tuple[int, str]] = []
+    anew: list[int] = []
+    known: pa.Schema | None = None
+    ends = sorted({cut for cut in cuts if 0 < cut < len(records)} | {len(records)})
+    for start, end in zip([0, *ends], ends, strict=False):
+        shaper = Shaper(config, known, values, tombstone_keys=keys)
+        numbers = [
+            (None if key is None else at, None if value is None else at) for at, (key, value) in enumerate(records)
+        ]
+        for one in shaper.shape(block(numbers[start:end], start), across_rejected=across):
+            if isinstance(one, Rejected):
+                rejected.append((one.offset, one.reason))
+                continue
+            one.rows.validate(full=True)
+            found += [{"at": at, **row} for at, row in zip(one.offsets.to_pylist(), one.rows.to_pylist(), strict=True)]
+            anew += [one.first_offset] if one.incompatible else []
+        known = shaper.known
+    rows_of_all = [{name: value for name, value in row.items() if value is not None} for row in found]
+    return rows_of_all, sorted(rejected), anew, [] if known is None else [str(column) for column in known]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(RECORDS, min_size=1, max_size=14), st.lists(st.integers(1, 13), max_size=4), st.booleans(), st.booleans()
+)
+def test_any_cut_of_records_with_schemas(
+    records: list[tuple[Any, Any]], cuts: list[int], flat: bool, across: bool
+) -> None:
+    """Rows, rejected records and columns are the same, and each record has a row or a reason."""
+    config = replace(ROWS, flatten=flat)
+    whole = told(records, [], config, across=across)
+    assert told(records, range(len(records)), config, across=across) == whole
+    assert told(records, cuts, config, across=across) == whole
+    found, rejected, _, _ = whole
+    assert sorted([row["at"] for row in found] + [at for at, _ in rejected]) == list(range(len(records)))
+    assert {at for at, _ in rejected} <= {at for at, (_, value) in enumerate(records) if value is None}
+    gone = [row["at"] for row in found if row["__deleted"]]
+    assert gone == [at for at, (_, value) in enumerate(records) if value is None and at not in dict(rejected)]

@@ -102,6 +102,16 @@ def test_a_choice_is_one_boolean_for_each_record(found: pa.Array) -> None:
         TransformChain([step]).apply(BATCH, JsonTrees(anything=False))
 
 
+def test_a_full_heap_is_no_mistake_of_its_code() -> None:
+    """The Spark task ends by it, and is tried again, as without a transform."""
+
+    def full(records: DecodedRecords) -> DecodedRecords:
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        given(full)
+
+
 def test_classes_of_this_package_are_tested_instead() -> None:
     """They cost nothing for it."""
     assert is_ours(object.__new__(MaskField))
