@@ -4,6 +4,7 @@ Each difference has an example, in which it must occur: so this list cannot rot.
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -365,6 +366,12 @@ class KnownRefusal:
     example: Case
 
 
+def _is_choice(why: str) -> bool:
+    """Whether what Connect does not take is one of its choices, but for upper and lower case."""
+    found = re.search(r"Invalid value (\S+) for .*String must be one of: (.*)", why)
+    return found is not None and found[1].lower() in found[2].lower().split(", ")
+
+
 REFUSALS: Final = (
     KnownRefusal(
         "groups that a regular expression has not",
@@ -375,7 +382,7 @@ REFUSALS: Final = (
     KnownRefusal(
         "choices in other letters",
         "a choice may be written in upper or lower case here, as for all keys; Connect insists on one",
-        lambda case, theirs, ours: isinstance(theirs, Refused) and "String must be one of: " in theirs.why,
+        lambda case, theirs, ours: isinstance(theirs, Refused) and _is_choice(theirs.why),
         _example("TimestampConverter$Value", {"target.type": "date", "field": "a"}, b'{"a": 1}'),
     ),
 )
