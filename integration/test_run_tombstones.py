@@ -96,3 +96,25 @@ def test_a_key_that_a_transform_makes(sink: Sink, broker: Broker, topic: TopicFa
     }
     assert sink.drain(name, renamed, data_primary_key="id", tombstones="row").status is Status.DONE
     assert [row["id"] for row in sink.rows()] == [2]
+
+
+def test_a_tombstone_that_is_filtered_deletes_nothing(sink: Sink, broker: Broker, topic: TopicFactory) -> None:
+    """What a transform drops has no row, and its offset is committed; a key that a transform takes out is the key."""
+    name = topic()
+    broker.produce(name, [(b'{"id": 1}', b'{"id": 1}'), (b'{"id": 2}', b'{"id": 2}'), (b'{"id": 1}', None)])
+    keys = {
+        **JSON_KEYS,
+        "transforms": "drop,key",
+        "transforms.drop.type": "Filter",
+        "transforms.drop.predicate": "gone",
+        "predicates": "gone",
+        "predicates.gone.type": "RecordIsTombstone",
+        "transforms.key.type": "ExtractField$Key",
+        "transforms.key.field": "id",
+    }
+    assert sink.drain(name, keys, data_primary_key="id", tombstones="row").status is Status.DONE
+    assert [row["id"] for row in sink.rows()] == [1, 2]
+    assert sink.offsets(name) == [3]
+    later = {**keys, "transforms": "key", "consumer.override.group.id": f"later-{sink.name}"}
+    assert sink.drain(name, later, data_primary_key="id", tombstones="row").status is Status.DONE
+    assert [row["id"] for row in sink.rows()] == [2]

@@ -42,9 +42,11 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
     },
     TRANSFORMS: {
         **_sides("Cast", "fields.cast:Cast"),
+        **_sides("Flatten", "fields.flatten:Flatten"),
         **_sides("InsertField", "fields.insert_field:InsertField"),
         **_sides("MaskField", "fields.mask_field:MaskField"),
         **_sides("ReplaceField", "fields.replace_field:ReplaceField"),
+        **_sides("TimestampConverter", "fields.timestamp_converter:TimestampConverter"),
         **_sides("ExtractField", "whole.extract_field:ExtractField"),
         **_sides("HoistField", "whole.hoist_field:HoistField"),
         **_sides("HeaderFrom", "whole.header_from:HeaderFrom"),
@@ -164,8 +166,9 @@ def _unknown(kind: Kind[Any], name: str) -> str:
     known = names(kind)
     near = {short: full for full in known for short in (full, *short_names(kind, full))}
     hint = did_you_mean(name.rpartition(".")[2], near, cutoff=0.7)
+    shown = dict.fromkeys(full.rpartition(".")[2].partition("$")[0] for full in known) if kind.called else known
     return (
-        f"{quoted(name)} is no {kind.what} known here; known are {', '.join(map(printable, known))}. Write one of "
+        f"{quoted(name)} is no {kind.what} known here; known are {', '.join(map(printable, shown))}. Write one of "
         f"them, or install the Python package that has it.{hint}"
     )
 

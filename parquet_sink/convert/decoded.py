@@ -65,7 +65,8 @@ class Trees:
     """Records without a schema. positions: as in `Typed`; trees: one for each.
 
     Each is a non-empty `Tree`; where any tree was asked for (`Reading.any_tree`) and after transforms it may be any
-    value that can stand in one, but null.
+    value that can stand in one, but null. Transforms may also leave dates, times and timestamps, as Arrow scalars of
+    the types above.
     """
 
     positions: pa.Int64Array
@@ -77,8 +78,8 @@ class Inferred:
     """Records without a schema that were read as columns all the same: the same records as `tree` gives one by one.
 
     positions: as in `Typed`, each once. rows: structs, none null, with fields of int64, float64, bool, string, null and
-    structs of these; a field that a record lacks is null, like one that it has as null. tree: the record at an index of
-    `rows`.
+    structs of these, after transforms also of dates, times and timestamps; a field that a record lacks is null, like
+    one that it has as null. tree: the record at an index of `rows`.
     lists: fields that may be lists, or hold some below: their text may be the JSON text of a list, of a record that
     `Reading.rewrite` has passed; where lists are discarded, they are null.
     """

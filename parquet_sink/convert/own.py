@@ -95,7 +95,7 @@ class _Named:
         """Raises ConnectorError; ConverterFailed for all that the code did not raise on purpose."""
         try:
             found = self._inner.decode(values)
-        except ConnectorError:
+        except (ConnectorError, MemoryError):
             raise
         except Exception as error:
             raise self._failed(f"failed with {type(error).__name__}: {printable(str(error))}") from error

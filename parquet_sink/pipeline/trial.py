@@ -16,7 +16,7 @@ from parquet_sink.pipeline.record_steps import RecordSteps
 from parquet_sink.shape.run import Run
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.shape.shaper import Shaper
-from parquet_sink.transform.chain import DECODED, TransformChain
+from parquet_sink.transform.chain import DECODED, TransformChain, decode_given
 from parquet_sink.transform.headers import HeaderValue
 from parquet_sink.transform.records import DecodedRecords
 
@@ -60,7 +60,7 @@ class Trial:
 def trial(record: RecordBatch, steps: RecordSteps, shape: ShapeSettings) -> Trial:
     """The way of one record. steps: of the connector. Raises ConnectorError when the record is not to blame."""
     assert len(record) == 1
-    watched = _Watched(steps.transforms or TransformChain(()))
+    watched = _Watched(steps.transforms or TransformChain(()), steps.tombstone_keys)
     transforms = None if steps.transforms is None else watched
     shaper = Shaper(shape, None, steps.decoder, transforms, steps.tombstone_keys)
     if transforms is None:
@@ -76,8 +76,8 @@ def trial(record: RecordBatch, steps: RecordSteps, shape: ShapeSettings) -> Tria
 class _Watched(TransformChain):
     """A chain that remembers what each step made of the record."""
 
-    def __init__(self, inner: TransformChain) -> None:
-        self._inner, self.needs = inner, inner.needs
+    def __init__(self, inner: TransformChain, tombstone_keys: Decoder | None) -> None:
+        self._inner, self.needs, self._tombstone_keys = inner, inner.needs, tombstone_keys
         self.seen: list[Seen] = []
         self.dropped_by: str | None = None
         self.rejected_by = ""
@@ -85,7 +85,7 @@ class _Watched(TransformChain):
     def apply(self, batch: RecordBatch, decoder: Decoder) -> DecodedRecords:
         for step, records in self._inner.each(batch, decoder):
             if len(records):
-                self.seen.append(_seen(step, records))
+                self.seen.append(_seen(step, records, self._tombstone_keys))
             elif not records.rejected:
                 self.dropped_by = step
             elif step != DECODED:
@@ -93,12 +93,16 @@ class _Watched(TransformChain):
         return records
 
 
-def _seen(step: str, records: DecodedRecords) -> Seen:
+def _seen(step: str, records: DecodedRecords, tombstone_keys: Decoder | None) -> Seen:
     batch = records.batch
     topic = batch.topic if records.topics is None else records.topics[0].as_py()
     key = _raw(None if batch.keys is None else batch.keys[0].as_py())
     if records.keys is not None:
         key = _decoded(records.keys)
+    elif (
+        tombstone_keys is not None and batch.keys is not None and not any(len(one.positions) for one in records.values)
+    ):
+        key = _decoded(decode_given(tombstone_keys, batch.keys)[0]) or key
     return Seen(step, topic, key, _headers(records), _decoded(records.values))
 
 
@@ -162,6 +166,7 @@ def _row(row: dict[str, object]) -> dict[str, object]:
 
 def as_json(value: object) -> object:
     """What JSON has no form for as text: bytes as hexadecimal digits, times in ISO form, decimals, NaN."""
+    value = value.as_py() if isinstance(value, pa.Scalar) else value
     if isinstance(value, dict):
         return {str(name): as_json(below) for name, below in value.items()}
     if isinstance(value, list | tuple):

@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     from parquet_sink.runtime.trial_text import lines, to_json
 
     found = trial(record, steps_for(settings, StopAtRejected()), settings.shape)
-    table = settings.target.target_table
+    table = settings.table_of(record.topic)
     if args.json:
         print(to_json(found, table))
     else:

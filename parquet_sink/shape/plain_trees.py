@@ -39,6 +39,11 @@ def without_values(rows: pa.StructArray) -> pa.BooleanArray | None:
 
 
 def texts(trees: Iterable[object]) -> pa.StringArray:
-    """JSON of each; text is itself."""
-    made = [tree.encode() if isinstance(tree, str) else orjson.dumps(tree) for tree in trees]
+    """JSON of each; text is itself. Dates and times are the numbers that columns store, as in `json_text`."""
+    made = [tree.encode() if isinstance(tree, str) else orjson.dumps(tree, default=_number) for tree in trees]
     return pa.array(made, pa.binary()).cast(pa.string())
+
+
+def _number(moment: pa.Scalar) -> int:
+    number: int = moment.value
+    return number

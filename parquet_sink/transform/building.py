@@ -16,6 +16,7 @@ from parquet_sink.plugins import PluginUnusable
 from parquet_sink.process.lru_cache import LruCache
 from parquet_sink.transform.chain import Step, TransformChain
 from parquet_sink.transform.classes import find_predicate, find_transform
+from parquet_sink.transform.given import checked, checked_choice, is_ours
 from parquet_sink.transform.protocol import Predicate, Transform
 from parquet_sink.transform.records import DecodedRecords
 from parquet_sink.transform.settings import StepSettings
@@ -98,12 +99,15 @@ class NamedTransform:
 
     def __init__(self, name: str, type_: str, inner: Transform) -> None:
         self._name, self._type, self._inner = name, type_, inner
-        self.needs = inner.needs
+        self.needs, self._trusted = inner.needs, is_ours(inner)
 
     def apply(self, records: DecodedRecords) -> DecodedRecords:
         """Raises ConnectorError, TransformFailed for all that the code did not raise on purpose."""
         try:
-            return self._inner.apply(records)
+            found = self._inner.apply(records)
+            return found if self._trusted else checked(found, records)
+        except MemoryError:
+            raise
         except Exception as error:
             raise failed(self._name, self._type, records, error) from error
 
@@ -113,12 +117,15 @@ class NamedPredicate:
 
     def __init__(self, name: str, type_: str, inner: Predicate) -> None:
         self._name, self._type, self._inner = name, type_, inner
-        self.needs = inner.needs
+        self.needs, self._trusted = inner.needs, is_ours(inner)
 
     def test(self, records: DecodedRecords) -> pa.BooleanArray:
         """Raises as `NamedTransform.apply`."""
         try:
-            return self._inner.test(records)
+            found = self._inner.test(records)
+            return found if self._trusted else checked_choice(found, records)
+        except MemoryError:
+            raise
         except Exception as error:
             raise failed(self._name, self._type, records, error) from error
 

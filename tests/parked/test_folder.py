@@ -2,6 +2,7 @@
 
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from parquet_sink.errors import ParkedFull, StorageFailed
 from parquet_sink.parked import folder as module
 from parquet_sink.parked.folder import ParkedFolder
+from parquet_sink.parked.locks import changing
 from parquet_sink.parked.scan import scan
 from parquet_sink.parked.settings import ParkedSettings
 from tests.parked.conftest import MAX
@@ -237,3 +239,37 @@ def test_where_a_connectors_parked_records_are() -> None:
     """Below its folder in `tmp.dir`, which no topic's name reaches, or below the folder that is named."""
     assert ParkedSettings().folder("/tmp/x", "a/b") == "/tmp/x/a%2Fb/.parked"
     assert ParkedSettings("/data").folder("/tmp/x", "a/b") == "/data/a%2Fb"
+
+
+def test_processes_take_turns(folder: ParkedFolder) -> None:
+    """Tasks of one connector park side by side, in one folder and even for one topic-partition: nothing is lost."""
+
+    def park(first: int) -> None:
+        own = ParkedFolder(folder.path, "sink", MAX)
+        for offset in range(first, first + 20):
+            own.append("orders", 0, [rejected(offset)], 1)
+            own.append("orders", 1 + first, [rejected(offset)], 1)
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(park, (0, 10, 20)))
+    found = scan(folder.path).files
+    assert sorted(file.read(["offset"]).num_rows for file in found if file.partition) == [20, 20, 20]
+    assert sorted(
+        offset for file in found if not file.partition for offset in file.read(["offset"])[0].to_pylist()
+    ) == [*range(40)]
+
+
+def test_a_lock_that_is_never_let_go_stops(folder: ParkedFolder) -> None:
+    """Whoever waits for it does not wait for ever, and says which folder it is."""
+    now = [0.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    def wait() -> None:
+        with changing(folder.path, 5.0, monotonic=lambda: now[0], sleep=sleep):
+            pytest.fail("two hold one lock")
+
+    with changing(folder.path), pytest.raises(StorageFailed, match="has been changing parked records"):
+        wait()
+    assert now[0] >= 5

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from parquet_sink.config.class_settings import ClassSettings
 from parquet_sink.errors import ConnectorError, InvalidConfiguration, UploadPostponed
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.model.frames import FrameSlice
@@ -25,6 +26,7 @@ from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.shape.shaper import Shaper
 from parquet_sink.targets.outcome import Outcome, Verdict
+from parquet_sink.transform.settings import StepSettings
 from tests import factories
 from tests.factories import Clock
 
@@ -152,6 +154,13 @@ def test_what_should_be_hidden_and_is_not_there(run: Run, tmp_path: Path) -> Non
         "Invalid [connect.ems.obfuscation.fields]. The DataFrame has no column or field idd" in outcome.failure.message
     )
     assert target.names == []
+
+
+def test_transforms_are_for_records_of_kafka(tmp_path: Path) -> None:
+    """A DataFrame's rows have no key, headers or topic; a file with transforms is refused, not taken in part."""
+    steps = (StepSettings(ClassSettings("c", "Cast", (("spec", "id:string"),))),)
+    with pytest.raises(InvalidConfiguration, match="Invalid \\[transforms\\].*transform rows in the program"):
+        FrameFlush(replace(made(tmp_path), transforms=steps), FRAME)
 
 
 def test_keys_need_a_column_that_orders_rows(tmp_path: Path) -> None:

@@ -56,6 +56,26 @@ def test_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert found["steps"][0]["key"]["value"] == '{"qty": 2}'
 
 
+def test_a_tombstone_that_becomes_a_row_of_its_topics_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its key is shown decoded, and the table is that of the topic."""
+    more = {
+        "key.converter": "json",
+        "key.converter.schemas.enable": "false",
+        "connect.ems.data.primary.key": "qty",
+        "connect.ems.tombstones": "row",
+        "connect.ems.target.table.map": "a:TABLE_A",
+    }
+    text = (folder / "two.properties").read_text() + "".join(f"{key}={value}\n" for key, value in more.items())
+    (folder / "rows.properties").write_text(text, encoding="utf-8")
+    (folder / "null.json").write_text("null", encoding="utf-8")
+    assert main(["try", "rows.properties", "--topic", "a", "--value", "null.json", "--key", "good.json"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert '  key      {"qty": 2}' in lines
+    assert "1 row of table TABLE_A" in lines
+    assert '"qty": 2, ' in lines[-2]
+    assert '"__deleted": true' in lines[-2]
+
+
 def test_a_rejected_record_has_a_status_of_its_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """So a script can tell."""
     assert main(["try", "c.properties", "--value", "bad.json"]) == 1

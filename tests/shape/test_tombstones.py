@@ -421,3 +421,100 @@ def test_any_cut_gives_the_rows_of_the_definition(
     assert (whole.error or (None,))[0] == (wanted.error or (None,))[0]
     assert whole.anew == wanted.anew
     assert others == [whole, whole]
+
+
+class Scripted:
+    """A decoder of numbers: each stands for a value of some type; those of one type are one piece."""
+
+    def __init__(self, found: Sequence[tuple[pa.DataType, object] | None]) -> None:
+        self._found = found
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        by_type: dict[pa.DataType, list[tuple[int, object]]] = {}
+        for position, number in enumerate(values.to_pylist()):
+            one = self._found[int(number)]
+            assert one is not None
+            by_type.setdefault(one[0], []).append((position, one[1]))
+        return Decoded(
+            tuple(
+                Typed(pa.array([at for at, _ in some], pa.int64()), pa.array([value for _, value in some], arrow))
+                for arrow, some in by_type.items()
+            )
+        )
+
+
+TYPES = {
+    "int32": (pa.int32(), [1, 2, -(2**31)]),
+    "int64": (pa.int64(), [1, 2, 2**31, 2**53 + 1]),
+    "float": (pa.float32(), [1.0, 0.5]),
+    "double": (pa.float64(), [1.0, 2.0, 0.1, 2.0**31]),
+    "text": (pa.string(), ["1", ""]),
+    "decimal": (pa.decimal128(5, 2), [Decimal("1.00")]),
+    "date": (pa.date32(), [1]),
+}
+
+
+def of_type(names: Sequence[str]) -> st.SearchStrategy[tuple[pa.DataType, object]]:
+    """A value of one of these types."""
+    pairs = [(TYPES[name][0], value) for name in names for value in TYPES[name][1]]
+    return st.sampled_from(pairs)
+
+
+def with_schema(of: tuple[pa.DataType, object], other: bool) -> tuple[pa.DataType, object]:
+    """A record with an id of this type, and perhaps another field that is required."""
+    more = [pa.field("n", pa.int32(), nullable=False)] if other else []
+    return pa.struct([pa.field("id", of[0]), *more]), {"id": of[1], **({"n": 7} if other else {})}
+
+
+IDS_OF_VALUES = of_type(["int32", "int32", "int64", "double", "text", "decimal"])
+IDS_OF_KEYS = of_type(list(TYPES))
+RECORDS = st.tuples(
+    st.none() | IDS_OF_KEYS | IDS_OF_KEYS | st.builds(with_schema, IDS_OF_KEYS, st.booleans()),
+    st.none() | st.builds(with_schema, IDS_OF_VALUES, st.booleans()),
+)
+
+
+def told(
+    records: Sequence[tuple[Any, Any]], cuts: Sequence[int], config: ShapeSettings, *, across: bool
+) -> tuple[list[Json], list[tuple[int, str]], list[int], list[str]]:
+    """Rows, what is rejected, where the columns start anew and the columns after, of blocks that end at the cuts."""
+    keys, values = Scripted([key for key, _ in records]), Scripted([value for _, value in records])
+    found: list[Json] = []
+    rejected: list[tuple[int, str]] = []
+    anew: list[int] = []
+    known: pa.Schema | None = None
+    ends = sorted({cut for cut in cuts if 0 < cut < len(records)} | {len(records)})
+    for start, end in zip([0, *ends], ends, strict=False):
+        shaper = Shaper(config, known, values, tombstone_keys=keys)
+        numbers = [
+            (None if key is None else at, None if value is None else at) for at, (key, value) in enumerate(records)
+        ]
+        for one in shaper.shape(block(numbers[start:end], start), across_rejected=across):
+            if isinstance(one, Rejected):
+                rejected.append((one.offset, one.reason))
+                continue
+            one.rows.validate(full=True)
+            found += [{"at": at, **row} for at, row in zip(one.offsets.to_pylist(), one.rows.to_pylist(), strict=True)]
+            anew += [one.first_offset] if one.incompatible else []
+        known = shaper.known
+    rows_of_all = [{name: value for name, value in row.items() if value is not None} for row in found]
+    return rows_of_all, sorted(rejected), anew, [] if known is None else [str(column) for column in known]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(RECORDS, min_size=1, max_size=14), st.lists(st.integers(1, 13), max_size=4), st.booleans(), st.booleans()
+)
+def test_any_cut_of_records_with_schemas(
+    records: list[tuple[Any, Any]], cuts: list[int], flat: bool, across: bool
+) -> None:
+    """Rows, rejected records and columns are the same, and each record has a row or a reason."""
+    config = replace(ROWS, flatten=flat)
+    whole = told(records, [], config, across=across)
+    assert told(records, range(len(records)), config, across=across) == whole
+    assert told(records, cuts, config, across=across) == whole
+    found, rejected, _, _ = whole
+    assert sorted([row["at"] for row in found] + [at for at, _ in rejected]) == list(range(len(records)))
+    assert {at for at, _ in rejected} <= {at for at, (_, value) in enumerate(records) if value is None}
+    gone = [row["at"] for row in found if row["__deleted"]]
+    assert gone == [at for at, (_, value) in enumerate(records) if value is None and at not in dict(rejected)]

@@ -50,6 +50,16 @@ def test_a_class_by_its_path(own: str, name: str, side: str) -> None:
     assert found(NOTHING, on).side == side  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize(("name", "side"), [("com.x.Keep$Key", "key"), ("Keep$Key", "key"), ("keep", "value")])
+def test_a_class_of_an_installed_package(own: str, tmp_path: Path, name: str, side: str) -> None:
+    """By the names of its entry points, and what is short for them."""
+    (tmp_path / "own-1.dist-info").mkdir()
+    points = f"[parquet_sink.transforms]\ncom.x.Keep$Key = {own}:Keep\nkeep = {own}:Keep\n"
+    (tmp_path / "own-1.dist-info" / "entry_points.txt").write_text(points, encoding="utf-8")
+    found, on = find_transform(name)
+    assert (found.__name__, on) == ("Keep", side)  # type: ignore[attr-defined]
+
+
 def test_a_predicate_by_its_path(own: str) -> None:
     """A class with keys is one."""
     assert find_predicate(f"{own}.Odd").keys == ()
@@ -80,6 +90,8 @@ def test_names_as_kafka_connect_has_them(own: str, monkeypatch: pytest.MonkeyPat
         ("{own}.Missing", "cannot be loaded from {own}:Missing (AttributeError"),
         ("{own}.Bare", "is no transform: it has no keys"),
         ("json.dumps", "is no transform: it has no keys"),
+        ("io.debezium.transforms.ExtractNewRecordState", "no transform known here"),
+        ("io.confluent.connect.transforms.Drop$Value", "no transform known here"),
         ("Keep", "no transform known here"),
         ("a b.c", "no transform known here"),
         (".Keep", "no transform known here"),

@@ -20,7 +20,7 @@ from pyarrow import json as pyarrow_json
 
 _MAX_BYTES = 2**30
 _NEWLINE = pa.scalar(b"\n", pa.binary())  # made once: making it looks for modules that may not be there
-_JSON_SPACE = " \t\r\n"
+JSON_SPACE = " \t\r\n"
 _DEPTH_IN_DOUBT = pa.scalar(900, pa.int32())
 _ODD_NUMBER = r"NaN|Inf|[0-9.][eE]\+?[0-9]{3}|[0-9]{64}"
 SIGNED_INTEGER_ZERO = r"-0[ \t\r\n,}\]]"
@@ -41,19 +41,24 @@ def read(
     framed = _framed(values)
     if framed is None or not len(schema):
         return None
-    lines = _lines(framed)
-    if not _is_utf8(lines):
+    joined = lines(framed)
+    if not _is_utf8(joined):
         return None
-    options = pyarrow_json.ReadOptions(use_threads=False, block_size=lines.size + 1)
-    parsing = pyarrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=unexpected)
     try:
-        table = pyarrow_json.read_json(pa.BufferReader(lines), read_options=options, parse_options=parsing)
+        table = parsed(joined, schema, unexpected)
     except pa.ArrowInvalid:
         return None
     batches = table.to_batches()
     if len(batches) != 1 or table.num_rows != len(values):
         return None
     return batches[0]
+
+
+def parsed(joined: pa.Buffer, schema: pa.Schema, unexpected: Literal["error", "ignore"]) -> pa.Table:
+    """What Arrow's reader makes of `lines`. Raises pa.ArrowInvalid, which may name the row that does not fit."""
+    options = pyarrow_json.ReadOptions(use_threads=False, block_size=joined.size + 1)
+    parsing = pyarrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior=unexpected)
+    return pyarrow_json.read_json(pa.BufferReader(joined), read_options=options, parse_options=parsing)
 
 
 def may_be_odd(values: pa.BinaryArray) -> pa.BooleanArray:
@@ -87,7 +92,7 @@ def _framed(values: pa.BinaryArray) -> pa.Array | None:
     if _is_framed(values):
         return values
     try:
-        trimmed = pc.ascii_trim(values.cast(pa.string()), _JSON_SPACE)
+        trimmed = pc.ascii_trim(values.cast(pa.string()), JSON_SPACE)
     except pa.ArrowInvalid:
         return None
     return trimmed.cast(pa.binary()) if _is_framed(trimmed) else None
@@ -98,7 +103,7 @@ def _is_framed(values: pa.Array) -> bool:
     return bool(starts and pc.all(pc.ends_with(values, "}")).as_py())
 
 
-def _lines(values: pa.Array) -> pa.Buffer:
+def lines(values: pa.Array) -> pa.Buffer:
     """The bytes of all values, a newline between each two."""
     ends = pa.array([0, len(values)], pa.int32())
     return pc.binary_join(pa.ListArray.from_arrays(ends, values), _NEWLINE)[0].as_buffer()

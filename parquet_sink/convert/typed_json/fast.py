@@ -17,10 +17,12 @@ from decimal import Decimal
 from functools import cache
 from typing import Literal, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.json import fast as json_fast
+from parquet_sink.convert.json.misfits import misfits
 from parquet_sink.convert.reinterpret import reinterpreted
 from parquet_sink.convert.typed_json.columns import from_base64, from_base64_decimals
 from parquet_sink.convert.typed_json.types import (
@@ -105,6 +107,10 @@ class FastReader:
         ]
         rows = pa.StructArray.from_arrays(columns, names=[field.name for field in self._kind.fields])
         return reinterpreted(rows, self._type), visit.doubtful()
+
+    def misfits(self, values: pa.BinaryArray, mode: Mode, most: int) -> np.ndarray | None:
+        """Positions of values without which `read` may give rows; None when they cannot be told, or exceed `most`."""
+        return misfits(values, self._schemas[mode.numbers], most)
 
 
 def _is_slow(kind: Kind) -> bool:

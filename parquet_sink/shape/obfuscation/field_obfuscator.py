@@ -195,6 +195,9 @@ _TREE_KINDS: Mapping[type, str] = {
     float: "a number",
     dict: "an object",
     list: "a list",
+    pa.Date32Scalar: "a date",
+    pa.Time32Scalar: "a time",
+    pa.TimestampScalar: "a timestamp",
 }
 _ARROW_KINDS: Sequence[tuple[Callable[[pa.DataType], bool], str]] = (
     (pa.types.is_string, "text"),

@@ -1,8 +1,8 @@
 """The kind of each payload column, and how types evolve from record to record.
 
-A kind is int, float, bool, str, `EmptyMap`, or for a nested object (only without flattening) a dict of types by name;
-an Arrow type where records with a schema brought a column that records without one cannot have. Names stand in the
-order of first appearance.
+A kind is int, float, bool, str, the class of a date, a time or a timestamp (transforms leave these, as Arrow scalars),
+`EmptyMap`, or for a nested object (only without flattening) a dict of types by name; an Arrow type where records with a
+schema brought a column that records without one cannot have. Names stand in the order of first appearance.
 """
 
 from collections.abc import Mapping
@@ -36,6 +36,9 @@ _TYPES: Mapping[object, pa.DataType] = {
     bool: pa.bool_(),
     str: pa.string(),
     EmptyMap: EMPTY_MAP,
+    pa.Date32Scalar: pa.date32(),
+    pa.Time32Scalar: pa.time32("ms"),
+    pa.TimestampScalar: pa.timestamp("ms", "UTC"),
 }
 _KINDS = {arrow: kind for kind, arrow in _TYPES.items()}
 

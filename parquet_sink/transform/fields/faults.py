@@ -1,7 +1,6 @@
 """What is wrong with a record, in the words of Kafka Connect's types and without its content."""
 
 from collections.abc import Callable
-from datetime import date, time
 from typing import Final
 
 import pyarrow as pa
@@ -40,7 +39,7 @@ def tree_kind(value: object) -> str:
     """What a value without a schema is."""
     if value is None:
         return "null"
-    return "a date or time" if isinstance(value, date | time) else _TREES[type(value)]
+    return _TREES.get(type(value), "a date or time")
 
 
 def kind(arrow: pa.DataType) -> str:

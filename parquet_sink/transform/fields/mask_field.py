@@ -1,7 +1,6 @@
 """Kafka Connect's MaskField: fields without what they held."""
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Final, TypeAlias
 
@@ -15,6 +14,7 @@ from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedCha
 from parquet_sink.transform.fields.faults import field, kind, no_object, no_struct, tree_kind
 from parquet_sink.transform.fields.java import numbers
 from parquet_sink.transform.fields.keys import REPLACE_NULL
+from parquet_sink.transform.fields.moments import TYPES, in_tree
 from parquet_sink.transform.fields.origin import Origin as RecordOrigin
 from parquet_sink.transform.fields.origin import Origins
 from parquet_sink.transform.fields.plain import from_plain
@@ -29,9 +29,7 @@ _EMPTY: Final[Mapping[type, object]] = {
     int: 0,
     float: 0.0,
     str: "",
-    date: date(1970, 1, 1),
-    time: time(),
-    datetime: datetime(1970, 1, 1, tzinfo=UTC),
+    **{type(epoch): epoch for epoch in (in_tree(0, kind) for kind in TYPES)},
 }
 _Mask: TypeAlias = Callable[[], object]
 """What takes a value's place. Raises RecordFault."""

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
@@ -90,6 +89,9 @@ JSON_VALUES: dict[str, st.SearchStrategy[Any]] = {
     "booleans": st.booleans(),
     "lists": st.lists(st.integers(0, 3), max_size=2),
     "objects": st.dictionaries(st.sampled_from(NAMES), st.one_of(INT64, st.none()), max_size=3),
+    "deep": st.fixed_dictionaries(
+        {}, optional={"b": st.dictionaries(st.just("c"), INT64, max_size=1), "d": st.lists(INT64, max_size=1)}
+    ),
     "anything": st.one_of(INT64, TEXTS, st.booleans(), st.lists(st.none(), max_size=1), DOUBLES),
 }
 _USUAL = [kind for kind in JSON_VALUES if kind not in ("lists", "anything")]
@@ -132,14 +134,3 @@ def _records(draw: st.DrawFn, pieces: list[Piece], count: int) -> DecodedRecords
     batch = RecordBatch.of("t", 3, range(100, 100 + count), timestamps, [b"x"] * count)
     topics = pa.array([f"t{at % 2}" for at in range(count)]) if draw(st.booleans()) else None
     return DecodedRecords(batch, pa.array(range(count), pa.int64()), tuple(pieces), topics=topics)
-
-
-def stored(value: object) -> object:
-    """A date or time of a tree as the whole number that a column stores it as."""
-    if isinstance(value, datetime):
-        return (value - datetime(1970, 1, 1, tzinfo=UTC)) // (datetime.resolution * 1000)
-    if isinstance(value, date):
-        return value.toordinal() - date(1970, 1, 1).toordinal()
-    if isinstance(value, time):
-        return ((value.hour * 60 + value.minute) * 60 + value.second) * 1000 + value.microsecond // 1000
-    return value

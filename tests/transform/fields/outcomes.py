@@ -95,7 +95,9 @@ def _check_rows(piece: Inferred) -> None:
 
 
 def _without_nulls(tree: object) -> object:
-    """Objects without nulls, and without objects that hold nothing."""
+    """Objects without nulls, and without objects that hold nothing; dates and times as the numbers that they are."""
+    if isinstance(tree, pa.Scalar):
+        return tree.value
     if not isinstance(tree, dict):
         return tree
     below = {name: _without_nulls(value) for name, value in tree.items()}

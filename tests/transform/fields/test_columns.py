@@ -6,9 +6,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.transform.fields.cast import Cast
+from parquet_sink.transform.fields.flatten import Flatten
 from parquet_sink.transform.fields.insert_field import InsertField
 from parquet_sink.transform.fields.mask_field import MaskField
 from parquet_sink.transform.fields.replace_field import ReplaceField
+from parquet_sink.transform.fields.timestamp_converter import TimestampConverter
 from parquet_sink.transform.records import DecodedRecords
 from tests.transform.fields.blocks import NAMES, decoded, json_values, parts, typed_records, without_columns
 from tests.transform.fields.made import made
@@ -49,6 +51,20 @@ TRANSFORMS: st.SearchStrategy[tuple[Any, dict[str, str]]] = st.one_of(
         ),
     ),
     st.tuples(st.just(InsertField), inserted()),
+    st.tuples(st.just(Flatten), st.sampled_from([".", "", "_"]).map(lambda delimiter: {"delimiter": delimiter})),
+    st.tuples(
+        st.just(TimestampConverter),
+        st.fixed_dictionaries(
+            {
+                "target.type": st.sampled_from(["string", "unix", "Date", "Time", "Timestamp"]),
+                "format": st.sampled_from(["yyyy-MM-dd", "yyyy", "d"]),
+            },
+            optional={
+                "field": NAME,
+                "unix.precision": st.sampled_from(["seconds", "milliseconds", "microseconds", "nanoseconds"]),
+            },
+        ),
+    ),
     st.tuples(
         st.just(MaskField),
         st.builds(

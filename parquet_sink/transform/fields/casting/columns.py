@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from parquet_sink.convert.reinterpret import reinterpreted
 from parquet_sink.transform.fields.casting.exact import BITS, TARGETS, of_typed
 from parquet_sink.transform.fields.java import texts
-from parquet_sink.transform.fields.plain import plain_type, to_plain
+from parquet_sink.transform.fields.plain import from_plain, plain_type, to_plain
 from parquet_sink.transform.fields.structs import anywhere, either
 from parquet_sink.transform.protocol import RecordFault
 
@@ -71,7 +71,7 @@ def by_values(array: pa.Array, arrow: pa.DataType, exact: Callable[[object], obj
         mask = np.zeros(len(array), np.bool_)
         mask[bad] = True
         doubtful = pa.array(mask)
-    return pa.array(made, arrow), doubtful
+    return from_plain(made, arrow), doubtful
 
 
 def _numbers(array: pa.Array) -> tuple[np.ndarray, np.ndarray | None]:

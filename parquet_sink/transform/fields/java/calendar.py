@@ -1,0 +1,93 @@
+"""Java's GregorianCalendar in UTC: Julian before 15 October 1582, and lenient: fields may be beyond their ranges."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from parquet_sink.transform.fields.java.dates import DAY_MS, civil, day_of
+from parquet_sink.transform.fields.java.numbers import wrapped
+
+_CUTOVER: Final = -141_427
+"""Days since 1970 of 15 October 1582."""
+
+_CUTOVER_YEAR: Final = 1582
+_JULIAN_DAY: Final = 2_440_588
+"""The Julian day number of 1 January 1970."""
+
+_NOON: Final = 12
+
+
+@dataclass(frozen=True)
+class Moment:
+    """An instant by its fields. year: 1 and more, before that also, in the era before; month: from 1."""
+
+    year: int
+    month: int
+    day: int
+    of_year: int
+    weekday: int
+    time: int
+    """weekday: 1 for Monday to 7. time: milliseconds of the day."""
+
+
+def moment(epoch_ms: int) -> Moment:
+    """The fields of an instant."""
+    day, time = divmod(epoch_ms, DAY_MS)
+    year, month, of_month = civil(day) if day >= _CUTOVER else _julian(day)
+    first = _first(year, 1, julian=year <= _CUTOVER_YEAR)
+    shown = year if year > 0 else 1 - year
+    return Moment(shown, month, of_month, day - first + 1, (day + 3) % 7 + 1, time)
+
+
+def instant(fields: Mapping[str, int]) -> int:
+    """Epoch milliseconds of fields in the order in which they were set.
+
+    Named by the letters of SimpleDateFormat's patterns (`h` for both kinds of hours from 12, `H` for those of a day),
+    and `zone` for milliseconds from UTC. The later one of `D` and `d` counts; what is not there is that of 1970 began.
+    """
+    order = list(fields)
+    time = ((_hour(fields) * 60 + fields.get("m", 0)) * 60 + fields.get("s", 0)) * 1000 + fields.get("S", 0)
+    days, time = divmod(time, DAY_MS)
+    is_of_year = "D" in fields and ("d" not in fields or order.index("D") > order.index("d"))
+    year = fields.get("y", 1970)
+    julian, gregorian = (days + _day(fields, year, is_of_year, julian=one) for one in (True, False))
+    if year > _CUTOVER_YEAR:
+        day = gregorian if gregorian >= _CUTOVER else julian
+    else:
+        day = julian if year < _CUTOVER_YEAR or is_of_year or gregorian < _CUTOVER else gregorian
+    return wrapped(day * DAY_MS + time - fields.get("zone", 0), 64)
+
+
+def _hour(fields: Mapping[str, int]) -> int:
+    order = list(fields)
+    if "H" in fields and not ({"h", "a"} <= fields.keys() and max(map(order.index, "ha")) > order.index("H")):
+        return fields["H"]
+    return fields.get("h", 0) + _NOON * fields.get("a", 0)
+
+
+def _day(fields: Mapping[str, int], year: int, is_of_year: bool, *, julian: bool) -> int:
+    if is_of_year:
+        return _first(year, 1, julian=julian) + fields["D"] - 1
+    shift, month = divmod(fields.get("M", 1) - 1, 12)
+    first = _first(year + shift, month + 1, julian=julian)
+    if "d" not in fields and "E" in fields:
+        return first + (fields["E"] - 1 - (first + 3)) % 7
+    return first + fields.get("d", 1) - 1
+
+
+def _first(year: int, month: int, *, julian: bool) -> int:
+    """The first of a month, as days since 1970."""
+    if not julian:
+        return day_of(year, month)
+    early = month <= 2
+    march, years = month + 12 * early - 3, year - early
+    return (153 * march + 2) // 5 + 365 * years + years // 4 + 1_721_118 - _JULIAN_DAY
+
+
+def _julian(day: int) -> tuple[int, int, int]:
+    """Year, month and day of the month in the Julian calendar."""
+    count = day + _JULIAN_DAY + 32_082
+    years = (4 * count + 3) // 1461
+    rest = count - 1461 * years // 4
+    march = (5 * rest + 2) // 153
+    return years - 4800 + march // 10, march + 3 - 12 * (march // 10), rest - (153 * march + 2) // 5 + 1

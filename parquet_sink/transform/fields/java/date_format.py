@@ -1,0 +1,223 @@
+"""Java's SimpleDateFormat in UTC and English: dates to texts, and texts to dates, leniently."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Final
+
+from parquet_sink.transform.fields.java.calendar import Moment, instant, moment
+from parquet_sink.transform.fields.java.numbers import wrapped
+from parquet_sink.transform.fields.java.zones import ZONES, NoDate
+
+LETTERS: Final = "yMdDEuaHkKhmsSzZX"
+"""Those of a pattern that are understood."""
+
+_HINTS: Final[Mapping[str, str]] = {"Y": " (the year of weeks; the year is y)"}
+_MOST_COUNT: Final = 64
+_MONTHS: Final = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
+_DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_NUMBER: Final = re.compile(r"(-?\d+)(?:E(-?\d+))?")
+_BLANKS: Final = (" ", "\t")
+_MOST_POWER: Final = 100
+_SHORT: Final = 3
+_FIRST_SHORT_YEAR: Final = 46
+"""Years of two digits are 1946 to 2045: Java takes the 80 years before its own clock's and the 19 after it."""
+
+_LONG_ISO: Final = 3
+_NAMES: Final[Mapping[str, Mapping[str, int]]] = {
+    letter: {form: number for number, name in enumerate(names, 1) for form in (name.lower(), name[:_SHORT].lower())}
+    for letter, names in (("M", _MONTHS), ("E", _DAYS))
+} | {"a": {"am": 0, "pm": 1}}
+
+
+class PatternUnusable(ValueError):
+    """The text says what is wrong with a pattern, after the pattern itself."""
+
+
+class DateFormat:
+    """One pattern."""
+
+    def __init__(self, pattern: str) -> None:
+        """Raises PatternUnusable."""
+        self._tokens = _tokens(pattern)
+
+    def format(self, epoch_ms: int) -> str:
+        """An instant as text."""
+        found = moment(epoch_ms)
+        return "".join(text if not count else _SHOWN[text](found, count) for text, count in self._tokens)
+
+    def parse(self, text: str) -> int:
+        """Epoch milliseconds of what a text begins with. Raises NoDate."""
+        reading = _Reading(text)
+        for number, (token, count) in enumerate(self._tokens):
+            if not count:
+                reading.literal(token)
+            else:
+                reading.field(token, count, limited=_is_number(self._tokens[number + 1 : number + 2]))
+        if not reading.at:
+            raise NoDate
+        return instant(reading.fields)
+
+
+def _is_number(token: Sequence[tuple[str, int]]) -> bool:
+    """Whether what comes next, if anything, is read as a number."""
+    return any(count and letter not in "EazZX" and not (letter == "M" and count >= _SHORT) for letter, count in token)
+
+
+def _tokens(pattern: str) -> list[tuple[str, int]]:
+    """Letters with how often they stand there, and other texts with 0. Raises PatternUnusable."""
+    found: list[tuple[str, int]] = []
+    at = 0
+    while at < len(pattern):
+        char = pattern[at]
+        if char == "'":
+            text, at = _quoted(pattern, at + 1)
+            found.append((text, 0))
+        elif char.isascii() and char.isalpha():
+            count = len(pattern[at:]) - len(pattern[at:].lstrip(char))
+            _check(char, count)
+            found.append((char, count))
+            at += count
+        else:
+            found.append((char, 0))
+            at += 1
+    return found
+
+
+def _quoted(pattern: str, at: int) -> tuple[str, int]:
+    """The text between quotes, and where it goes on behind them; two quotes are one."""
+    if pattern[at : at + 1] == "'":
+        return "'", at + 1
+    text = ""
+    while at < len(pattern):
+        if pattern[at] != "'":
+            text += pattern[at]
+            at += 1
+        elif pattern[at : at + 2] == "''":
+            text += "'"
+            at += 2
+        else:
+            return text, at + 1
+    raise PatternUnusable("has a quote that does not end; close it, or write two for one")
+
+
+def _check(letter: str, count: int) -> None:
+    if letter not in LETTERS:
+        hint = _HINTS.get(letter, "")
+        raise PatternUnusable(f"has {letter}{hint}; use {' '.join(LETTERS)}, and quote letters that mean nothing")
+    if count > _MOST_COUNT or (letter == "X" and count > _LONG_ISO):
+        raise PatternUnusable(f"has {letter} {count} times, more than can be; write fewer")
+
+
+def _padded(value: Callable[[Moment], int]) -> Callable[[Moment, int], str]:
+    return lambda found, count: str(value(found)).zfill(count)
+
+
+def _named(names: tuple[str, ...], value: Callable[[Moment], int]) -> Callable[[Moment, int], str]:
+    return lambda found, count: names[value(found) - 1][: None if count > _SHORT else _SHORT]
+
+
+def _year(found: Moment, count: int) -> str:
+    return str(found.year).zfill(count)[-2:] if count == 2 else str(found.year).zfill(count)
+
+
+def _month(found: Moment, count: int) -> str:
+    if count < _SHORT:
+        return str(found.month).zfill(count)
+    return _named(_MONTHS, lambda one: one.month)(found, count)
+
+
+_SHOWN: Final[Mapping[str, Callable[[Moment, int], str]]] = {
+    "y": _year,
+    "M": _month,
+    "d": _padded(lambda one: one.day),
+    "D": _padded(lambda one: one.of_year),
+    "E": _named(_DAYS, lambda one: one.weekday),
+    "u": _padded(lambda one: one.weekday),
+    "a": lambda found, _: "AM" if found.time < 43_200_000 else "PM",
+    "H": _padded(lambda one: one.time // 3_600_000),
+    "k": _padded(lambda one: one.time // 3_600_000 or 24),
+    "K": _padded(lambda one: one.time // 3_600_000 % 12),
+    "h": _padded(lambda one: one.time // 3_600_000 % 12 or 12),
+    "m": _padded(lambda one: one.time // 60_000 % 60),
+    "s": _padded(lambda one: one.time // 1000 % 60),
+    "S": _padded(lambda one: one.time % 1000),
+    "z": lambda _, count: "Coordinated Universal Time" if count > _SHORT else "UTC",
+    "Z": lambda _, __: "+0000",
+    "X": lambda _, __: "Z",
+}
+
+
+class _Reading:
+    """A text on its way through a pattern. fields: see `calendar.instant`. at: how far it is read."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self.at = text, 0
+        self.fields: dict[str, int] = {}
+
+    def literal(self, text: str) -> None:
+        """Take exactly this text."""
+        if not self._text.startswith(text, self.at):
+            raise NoDate
+        self.at += len(text)
+
+    def field(self, letter: str, count: int, *, limited: bool) -> None:
+        """Take a field. limited: it has at most so many characters, because another one follows at once."""
+        start = self.at
+        while self._text[self.at : self.at + 1] in _BLANKS:
+            self.at += 1
+        if self.at >= len(self._text):
+            raise NoDate
+        if letter in "zZX":
+            offset, self.at = ZONES[letter](self._text, start, self.at, count)
+            self._set("zone", offset)
+        elif letter in "Ea" or (letter == "M" and count >= _SHORT):
+            self._set(letter, self._name(letter, start))
+        else:
+            self._number(letter, count, start if limited else None)
+
+    def _set(self, name: str, value: int) -> None:
+        self.fields.pop(name, None)
+        self.fields[name] = value
+
+    def _name(self, letter: str, start: int) -> int:
+        """The longest name that stands here; unlike numbers it has no blanks before it."""
+        rest = self._text[start : start + 20].lower()
+        found = max((name for name in _NAMES[letter] if rest.startswith(name)), key=len, default=None)
+        if found is None:
+            raise NoDate
+        self.at = start + len(found)
+        return _NAMES[letter][found]
+
+    def _number(self, letter: str, count: int, start: int | None) -> None:
+        end = len(self._text) if start is None else start + count
+        found = _NUMBER.match(self._text, self.at, end) if end <= len(self._text) else None
+        if found is None:
+            raise NoDate
+        begin, self.at = self.at, found.end()
+        digits = self._text[begin : begin + 2]
+        is_short = letter == "y" and count <= 2 and self.at - begin == 2 and digits.isdigit()
+        value = _whole(int(found[1]), int(found[2] or 0))
+        if is_short:
+            value += 2000 if value < _FIRST_SHORT_YEAR else 1900
+        self._set(*(_FIELDS[letter](value) if letter in _FIELDS else (letter, value)))
+
+
+_FIELDS: Final[Mapping[str, Callable[[int], tuple[str, int]]]] = {
+    "k": lambda hour: ("H", 0 if hour == 24 else hour),
+    "h": lambda hour: ("h", 0 if hour == 12 else hour),
+    "K": lambda hour: ("h", hour),
+    "u": lambda day: ("E", day if 1 <= day <= 7 else day - 1),
+}
+
+
+def _whole(number: int, power: int) -> int:
+    """`Number.intValue` of what NumberFormat reads: the lowest bits of a long, the limits of what is beyond."""
+    if power:
+        number = int(Decimal(number).scaleb(min(max(power, -_MOST_POWER), _MOST_POWER)))
+    if number == wrapped(number, 64):
+        return wrapped(number, 32)
+    return 2**31 - 1 if number > 0 else -(2**31)

@@ -1,0 +1,235 @@
+"""Kafka Connect's TimestampConverter: points in time from one form to another."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import pyarrow as pa
+
+from parquet_sink.config.key import Check, Key, Origin, Type, Value
+from parquet_sink.config.report import quoted
+from parquet_sink.config.values import Values
+from parquet_sink.convert.decoded import Inferred
+from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
+from parquet_sink.transform.fields.casting.columns import by_values
+from parquet_sink.transform.fields.faults import field, kind, no_object, no_struct, tree_kind
+from parquet_sink.transform.fields.java.date_format import DateFormat, PatternUnusable
+from parquet_sink.transform.fields.java.dates import DAY_MS
+from parquet_sink.transform.fields.java.zones import NoDate
+from parquet_sink.transform.fields.keys import REPLACE_NULL
+from parquet_sink.transform.fields.moments import SCALARS, TYPES, in_tree, of_tree, stored
+from parquet_sink.transform.fields.origin import Origin as RecordOrigin
+from parquet_sink.transform.fields.origin import Origins
+from parquet_sink.transform.fields.structs import columns_of, fields_of, read_as, records
+from parquet_sink.transform.keys import TRANSFORM
+from parquet_sink.transform.protocol import RecordFault, Side, WrongSettings
+
+_NAME: Final = "TimestampConverter"
+_NANOS: Final[Mapping[str, int]] = {
+    "seconds": 1_000_000_000,
+    "milliseconds": 1_000_000,
+    "microseconds": 1_000,
+    "nanoseconds": 1,
+}
+_MS: Final = _NANOS["milliseconds"]
+_LIMIT: Final = 2**63
+_COLUMNS: Final[Mapping[str, pa.DataType]] = {"string": pa.string(), "unix": pa.int64(), **TYPES}
+
+
+def _pattern(value: Value) -> str | None:
+    try:
+        DateFormat(value if isinstance(value, str) else "")
+    except PatternUnusable as error:
+        return f"{quoted(str(value))} {error}."
+    return None
+
+
+class TimestampConverter(FieldTransform):
+    """Makes texts, Unix times, Dates, Times or Timestamps of each other: of a field, or of the whole key or value."""
+
+    keys = (
+        Key(
+            "field",
+            TRANSFORM,
+            Type.STRING,
+            "The field that holds the point in time.",
+            default_text="the whole key or value",
+            origin=Origin.CONNECT,
+        ),
+        Key(
+            "target.type",
+            TRANSFORM,
+            Type.STRING,
+            "What is made of it: a text by `format`, a Unix time in `unix.precision`, or a Date, Time or Timestamp.",
+            required=True,
+            missing=f"write one of {', '.join(_COLUMNS)}.",
+            choices=tuple(_COLUMNS),
+            origin=Origin.CONNECT,
+        ),
+        Key(
+            "format",
+            TRANSFORM,
+            Type.STRING,
+            "How texts are read and written: a pattern of Java's SimpleDateFormat, for example `yyyy-MM-dd HH:mm:ss`.",
+            check=Check("a pattern of SimpleDateFormat", _pattern),
+            origin=Origin.CONNECT,
+        ),
+        Key(
+            "unix.precision",
+            TRANSFORM,
+            Type.STRING,
+            "What Unix times count.",
+            default="milliseconds",
+            choices=tuple(_NANOS),
+            origin=Origin.CONNECT,
+        ),
+        REPLACE_NULL,
+    )
+
+    def __init__(self, values: Values, side: Side) -> None:
+        """As `transform.protocol.TransformClass` says."""
+        super().__init__(side)
+        self._field, self._target = values.text("field") or "", values.text("target.type") or ""
+        pattern, self._unit = values.text("format"), _NANOS[values.text("unix.precision") or "milliseconds"]
+        if self._target == "string" and not pattern:
+            raise WrongSettings({"format": "It is missing, and target.type is string; write a pattern for the texts."})
+        self._format = DateFormat(pattern) if pattern else None
+
+    def tree(self, tree: object, origin: RecordOrigin) -> object:
+        """As `FieldTransform` says; a field that is not there becomes null."""
+        if tree is None:
+            return None
+        if not self._field:
+            return self._changed_tree(tree)
+        if not isinstance(tree, dict):
+            raise no_object(_NAME, tree)
+        return {**tree, self._field: self._changed_tree(tree.get(self._field))}
+
+    def typed(self, arrow: pa.DataType) -> TypedChange:
+        """As `FieldTransform` says."""
+        if not self._field:
+            return _Whole(_COLUMNS[self._target], self.convert(arrow))
+        if not pa.types.is_struct(arrow):
+            raise no_struct(_NAME, arrow)
+        fields = fields_of(arrow)
+        mine = next((one for one in fields if one.name == self._field), None)
+        convert = None if mine is None else self.convert(mine.type)
+        new = _COLUMNS[self._target]
+        changed = pa.struct([one.with_type(new) if one.name == self._field else one for one in fields])
+        return _Field(changed, self._field, convert)
+
+    def inferred(self, piece: Inferred, origins: Origins) -> Columns | None:
+        """As `FieldTransform` says."""
+        arrays = columns_of(piece.rows)
+        if not self._field or self._field in piece.lists:
+            return None
+        array = arrays.get(self._field, pa.nulls(len(piece.rows)))
+        if not (pa.types.is_string(array.type) or pa.types.is_int64(array.type) or pa.types.is_null(array.type)):
+            return None
+        arrays[self._field], doubtful = by_values(array, _COLUMNS[self._target], self._read)
+        return Columns(read_as(arrays, len(piece.rows)), doubtful, piece.lists)
+
+    def convert(self, arrow: pa.DataType) -> Callable[[object], object]:
+        """How plain values of a type that are not null are converted. Raises RecordFault: none is."""
+        to_ms = next((to_ms for matches, to_ms in self._sources() if matches(arrow)), None)
+        if to_ms is None:
+            raise self._fault(f"{kind(arrow)} is no point in time")
+        return lambda value: self._told(lambda: self._stored(to_ms(value)))
+
+    def _sources(self) -> tuple[tuple[Callable[[pa.DataType], bool], Callable[[object], int]], ...]:
+        return (
+            (pa.types.is_timestamp, _whole),
+            (pa.types.is_time32, _whole),
+            (pa.types.is_date32, lambda day: _whole(day) * DAY_MS),
+            (pa.types.is_string, self._of_text),
+            (pa.types.is_int64, self._of_unix),
+        )
+
+    def _changed_tree(self, value: object) -> object:
+        return None if value is None else self._told(lambda: self._in_tree(self._tree_ms(value)))
+
+    def _read(self, value: object) -> object:
+        """A plain value of a column without a schema, as its tree will be, stored. Raises RecordFault."""
+        return self._stored(self._tree_ms(value))
+
+    def _tree_ms(self, value: object) -> int:
+        if isinstance(value, SCALARS):
+            return of_tree(value)
+        if isinstance(value, str):
+            return self._of_text(value)
+        if type(value) is int:
+            return self._of_unix(value)
+        raise RecordFault(f"{tree_kind(value)} is no point in time")
+
+    def _of_text(self, text: object) -> int:
+        assert isinstance(text, str)
+        if self._format is None:
+            raise RecordFault("it is a text, and no `format` says how to read it")
+        try:
+            return self._format.parse(text)
+        except NoDate:
+            raise RecordFault("its text does not begin as `format` says") from None
+
+    def _of_unix(self, number: object) -> int:
+        return _scaled(_whole(number), self._unit, _MS)
+
+    def _stored(self, epoch_ms: int) -> object:
+        if self._target == "string":
+            assert self._format is not None
+            return self._format.format(epoch_ms)
+        return _scaled(epoch_ms, _MS, self._unit) if self._target == "unix" else stored(epoch_ms, self._target)
+
+    def _in_tree(self, epoch_ms: int) -> object:
+        return in_tree(epoch_ms, self._target) if self._target in TYPES else self._stored(epoch_ms)
+
+    def _told(self, convert: Callable[[], object]) -> object:
+        try:
+            return convert()
+        except RecordFault as error:
+            raise self._fault(str(error)) from None
+
+    def _fault(self, reason: str) -> RecordFault:
+        return RecordFault(f"{_NAME}: {field(self._field) if self._field else 'the whole value'}: {reason}")
+
+
+class _Field(TypedChange):
+    """A field of a struct. convert: None where the struct has no such field."""
+
+    def __init__(self, arrow: pa.DataType, name: str, convert: Callable[[object], object] | None) -> None:
+        super().__init__(arrow)
+        self._name, self._convert = name, convert
+
+    def value(self, value: object, origin: RecordOrigin) -> object:
+        assert isinstance(value, dict)
+        if self._convert is None or value[self._name] is None:
+            return value
+        return {**value, self._name: self._convert(value[self._name])}
+
+    def columns(self, rows: pa.Array, origins: Origins) -> Columns:
+        if self._convert is None:
+            return Columns(rows)
+        arrays, fields = columns_of(rows), fields_of(self.arrow)
+        mine = next(one.type for one in fields if one.name == self._name)
+        arrays[self._name], doubtful = by_values(arrays[self._name], mine, self._convert)
+        return Columns(records(fields, list(arrays.values()), len(rows)), doubtful)
+
+
+class _Whole(TypedChange):
+    """A value as a whole."""
+
+    def __init__(self, arrow: pa.DataType, convert: Callable[[object], object]) -> None:
+        super().__init__(arrow)
+        self._convert = convert
+
+    def value(self, value: object, origin: RecordOrigin) -> object:
+        return self._convert(value)
+
+
+def _whole(value: object) -> int:
+    assert isinstance(value, int)
+    return value
+
+
+def _scaled(number: int, nanos: int, to_nanos: int) -> int:
+    """`TimeUnit`'s conversion: cut towards zero, and at the limits of 64 bits."""
+    size = abs(number) * nanos // to_nanos
+    return max(-_LIMIT, min(_LIMIT - 1, -size if number < 0 else size))

@@ -1,0 +1,45 @@
+"""What a transform or predicate of a user's own gives back: whether it can be what became of the records."""
+
+import numpy as np
+import pyarrow as pa
+
+from parquet_sink.convert.decoded import Piece, Trees
+from parquet_sink.transform.records import DecodedRecords
+
+
+def is_ours(inner: object) -> bool:
+    """Whether it is of this package, whose tests say what it gives."""
+    return type(inner).__module__.startswith("parquet_sink.")
+
+
+def checked(found: DecodedRecords, given: DecodedRecords) -> DecodedRecords:
+    """The same. Raises ValueError when a record would come from nowhere, come twice, or be lost without a word."""
+    if found.batch is not given.batch:
+        raise ValueError("it gave another batch than it was given")
+    positions = found.positions.to_numpy()
+    if not np.isin(positions, given.positions.to_numpy()).all() or (np.diff(positions) <= 0).any():
+        raise ValueError("it gave records that it was not given, or not in their order")
+    for what, pieces in (("values", found.values), ("keys", found.keys or ())):
+        _check(what, pieces, positions)
+    return found
+
+
+def _check(what: str, pieces: tuple[Piece, ...], positions: np.ndarray) -> None:
+    for piece in pieces:
+        count = len(piece.trees if isinstance(piece, Trees) else piece.rows)
+        if count != len(piece.positions):
+            raise ValueError(f"a piece of its {what} has {count} records for {len(piece.positions)} positions")
+        if (np.diff(piece.positions.to_numpy()) <= 0).any():
+            raise ValueError(f"the positions of a piece of its {what} do not increase")
+    places = np.concatenate([piece.positions.to_numpy() for piece in pieces]) if pieces else np.zeros(0, np.int64)
+    if len(np.unique(places)) != len(places):
+        raise ValueError(f"it gave one record twice in its {what}")
+    if not np.isin(places, positions).all():
+        raise ValueError(f"its {what} have a record that is not among its positions")
+
+
+def checked_choice(found: pa.BooleanArray, given: DecodedRecords) -> pa.BooleanArray:
+    """The same. Raises ValueError when it does not choose among these records."""
+    if len(found) != len(given) or found.type != pa.bool_() or found.null_count:
+        raise ValueError(f"it must give {len(given)} booleans, one for each record and none null")
+    return found
