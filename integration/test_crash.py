@@ -15,7 +15,7 @@ from integration.crash.__main__ import campaign
 from integration.crash.judge import Stop, judge
 from integration.crash.kills import Kind
 from integration.crash.oracle import Oracle, Sample
-from integration.crash.records import TOMBSTONE_EVERY, key_of, large_value_of, value_of
+from integration.crash.records import BAD_EVERY, TOMBSTONE_EVERY, key_of, large_value_of, spoilt, value_of
 from integration.crash.report import Sizes
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
@@ -64,6 +64,25 @@ def test_true_rows_are_recognised(oracle: Oracle) -> None:
     oracle.commits([Sample(10, {0: RECORDS})])
     oracle.table([row(offset) for offset in range(RECORDS)])
     assert oracle.findings.clean
+
+
+def test_a_record_without_a_row_must_be_a_dead_letter(oracle: Oracle) -> None:
+    """Once or more, as it was, before it is committed past; and no other record may be one."""
+    value = spoilt(BAD_EVERY - 1, value_of(BAD_EVERY - 1))
+    assert value is not None
+    oracle.produced(0, RECORDS, b"key", value)
+    oracle.file("a", [row(offset) for offset in range(RECORDS)], 10)
+    oracle.missing()
+    assert oracle.findings.missing == 1
+    oracle.dead_letter((0, RECORDS), b"key", value, 20)
+    oracle.dead_letter((0, RECORDS), b"key", value, 30)
+    oracle.commits([Sample(10, {0: RECORDS}), Sample(20, {0: RECORDS + 1})])
+    found = oracle.findings
+    assert (found.early_commits, found.dead_letters, found.dead_letters_again) == (0, 1, 1)
+    oracle.commits([Sample(15, {0: RECORDS + 1})])
+    oracle.dead_letter((0, RECORDS), b"key", value[:-1], 30)
+    oracle.dead_letter((0, 3), key_of(3), value_of(3), 30)
+    assert (found.early_commits, found.altered, found.invented) == (1, 1, 1)
 
 
 def test_a_record_in_a_second_file_is_found(oracle: Oracle) -> None:

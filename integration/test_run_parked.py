@@ -11,6 +11,7 @@ import pytest
 from integration.conftest import TopicFactory
 from integration.crash.sink import SinkProcess
 from integration.harness import Run, Sink
+from integration.letters import letters
 from integration.numbered import numbered, numbers
 from parquet_sink.cli import main
 from parquet_sink.devkit.broker import Broker
@@ -120,6 +121,28 @@ def test_a_refused_file_is_parked_and_an_older_row_overwrites_no_newer_one(
     assert [row["v"] for row in sink.rows() if row["n"] == 5] == [100]
     told = [event.count for event in run.events if isinstance(event, RecordsSetAside)]
     assert (sum(told), sum(isinstance(event, FilePassedOver) for event in run.events)) == (12, 1)
+
+
+def test_a_refused_file_goes_to_the_dead_letter_topic_where_one_is_named(
+    sink: Sink, broker: Broker, topic: TopicFactory, target: TargetProcess
+) -> None:
+    """Record by record, with keys and values as they were; nothing is parked."""
+    name, dead = topic(), topic()
+    broker.produce(name, keyed(*({"n": n} for n in range(12))))
+    target.client.order_faults({"status": 400, "match": "firstOffset-4_", "next": 1})
+    keys = {
+        "errors.deadletterqueue.topic.name": dead,
+        "errors.deadletterqueue.topic.replication.factor": "1",
+        "errors.deadletterqueue.context.headers.enable": "true",
+    }
+    run = sink.drain(name, keys, commit_records=4, error_policy="CONTINUE")
+    assert (run.status, sink.offsets(name), parked(run)) == (Status.DONE, [12], [])
+    assert numbers(sink.rows()) == [0, 1, 2, 3, 8, 9, 10, 11]
+    found = letters(broker, dead)
+    assert [(one.key(), json.loads(one.value() or b"")) for one in found] == [(b"key", {"n": n}) for n in range(4, 8)]
+    headers = dict(found[0].headers() or [])
+    assert headers["__connect.errors.stage"] == b"TASK_PUT"
+    assert b"the target answered 400" in headers["__connect.errors.exception.message"]
 
 
 def test_a_wrong_key_is_never_passed_over(

@@ -1,15 +1,17 @@
 """The judgement: every file that the target accepted, the group's offsets and the table, given to the oracle."""
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow.parquet as pq
+from confluent_kafka import Message
 
 from integration.crash.oracle import Oracle, Sample
 from parquet_sink.devkit.target.client import TargetClient
+from parquet_sink.kafka.dead_letter_headers import PREFIX
 
 SYNC_S: Final = 300.0
 
@@ -28,8 +30,17 @@ class Stop:
         return cls(committed, last, sum(file["repeated"] for file in files))
 
 
-def judge(oracle: Oracle, client: TargetClient, table: str, samples: Sequence[Sample], stop: Stop) -> Sequence[int]:
+def judge(
+    oracle: Oracle,
+    client: TargetClient,
+    table: str,
+    samples: Sequence[Sample],
+    stop: Stop,
+    dead_letters: Iterable[Message] = (),
+) -> Sequence[int]:
     """Everything into `oracle.findings`; the sizes of all accepted files in bytes."""
+    for letter in dead_letters:
+        _judge_letter(oracle, letter)
     client.sync(SYNC_S)
     files = sorted(client.files(table), key=lambda file: file["sequence"])
     oracle.names((file["name"], file["sha256"]) for file in files)
@@ -49,3 +60,10 @@ def judge(oracle: Oracle, client: TargetClient, table: str, samples: Sequence[Sa
     oracle.commits(samples)
     oracle.table(client.table(table).to_pylist())
     return [file["bytes"] for file in files]
+
+
+def _judge_letter(oracle: Oracle, letter: Message) -> None:
+    """Its timestamp is the time at which it was written: the topic is made so."""
+    headers = dict(letter.headers() or ())
+    partition, offset = (int(headers[f"{PREFIX}{name}"] or b"") for name in ("partition", "offset"))
+    oracle.dead_letter((partition, offset), letter.key() or b"", letter.value(), letter.timestamp()[1])

@@ -8,7 +8,7 @@ from typing import Final
 from confluent_kafka import KafkaError, Message, Producer
 
 from integration.crash.oracle import Oracle
-from integration.crash.records import KEYS, key_of, value_of
+from integration.crash.records import KEYS, key_of, spoilt, value_of
 
 STEP_S: Final = 0.02
 FLUSH_S: Final = 60.0
@@ -72,10 +72,11 @@ class Load:
 
     def _send(self) -> None:
         number, key = self.sent, key_of(self.sent)
+        value = spoilt(number, self._value_of(number))
         partition = number * 7919 % KEYS % self._partitions
         while True:
             try:
-                self._producer.produce(self._topic, self._value_of(number), key, partition, self._delivered)
+                self._producer.produce(self._topic, value, key, partition, self._delivered)
                 break
             except BufferError:
                 self._producer.poll(0.1)

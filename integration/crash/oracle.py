@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import Any, Final
 
-from integration.crash.records import NEW_FIELDS, digest, value_of_row
+from integration.crash.records import NEW_FIELDS, digest, is_spoilt, value_of_row
 
 EXAMPLES: Final = 5
 _META: Final = frozenset(
@@ -31,7 +31,9 @@ class Findings:
 
     repeated: records that came again, as they may when their file was sent again under its name (repeated_files).
     renamed: those of them that came in a file of another name, which must not be. altered_files: names that came with
-    more than one content. recut: pairs of files that share offsets, so a range was cut again elsewhere.
+    more than one content. dead_letters: records without a row that are in the dead-letter topic; dead_letters_again:
+    how often one of them came again, as they may. recut: pairs of files that share offsets, so a range was cut again
+    elsewhere.
     """
 
     missing: int = 0
@@ -42,6 +44,8 @@ class Findings:
     early_commits: int = 0
     stale_rows: int = 0
     resent: int = 0
+    dead_letters: int = 0
+    dead_letters_again: int = 0
     renamed: int = 0
     repeated_files: int = 0
     altered_files: int = 0
@@ -82,6 +86,7 @@ class Oracle:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._digests: dict[Place, bytes] = {}
+        self._spoilt: dict[Place, bytes] = {}
         self._ends: dict[int, int] = {}
         self._last: dict[bytes, tuple[Place, bytes | None]] = {}
         self._accepted_ms: dict[Place, int] = {}
@@ -89,11 +94,17 @@ class Oracle:
         self.findings = Findings()
 
     def produced(self, partition: int, offset: int, key: bytes, value: bytes | None) -> None:
-        """A record that Kafka acknowledged at this offset; value None is a tombstone, which deletes its key's row."""
+        """A record that Kafka acknowledged at this offset; value None is a tombstone, which deletes its key's row.
+
+        One that is cut short has no row, and is to become a dead letter.
+        """
         with self._lock:
             place = (partition, offset)
-            self._digests[place] = digest(key, value)
             self._ends[partition] = max(self._ends.get(partition, 0), offset + 1)
+            if is_spoilt(value):
+                self._spoilt[place] = digest(key, value)
+                return
+            self._digests[place] = digest(key, value)
             if offset >= self._last.get(key, ((0, -1), b""))[0][1]:
                 self._last[key] = (place, None if value is None else digest(key, value))
 
@@ -106,7 +117,7 @@ class Oracle:
     def records(self) -> int:
         """Acknowledged records, tombstones included."""
         with self._lock:
-            return len(self._digests)
+            return len(self._digests) + len(self._spoilt)
 
     def file(
         self, name: str, rows: Sequence[Mapping[str, Any]], accepted_ms: int, floor: Mapping[int, int] | None = None
@@ -139,6 +150,19 @@ class Oracle:
         else:
             self._accepted_ms[place] = accepted_ms
 
+    def dead_letter(self, place: Place, key: bytes, value: bytes | None, written_ms: int) -> None:
+        """Judges one record of the dead-letter topic, given in the order in which they were written."""
+        expected = self._spoilt.get(place)
+        if expected is None:
+            self.findings.note("invented", f"{_at(place)} is a dead letter, and has a row or was never produced")
+        elif digest(key, value) != expected:
+            self.findings.note("altered", f"{_at(place)} is a dead letter unlike the record that was produced")
+        elif place in self._accepted_ms:
+            self.findings.dead_letters_again += 1
+        else:
+            self.findings.dead_letters += 1
+            self._accepted_ms[place] = written_ms
+
     def names(self, files: Iterable[tuple[str, str]]) -> None:
         """Judges names and contents (their digests) of all accepted files of a topic.
 
@@ -156,10 +180,11 @@ class Oracle:
                 self.findings.note("recut", f"{name} and {next_name} share offsets")
 
     def missing(self) -> None:
-        """Judges what did not arrive; call it after every file."""
-        for place in self._digests:
-            if place not in self._accepted_ms:
-                self.findings.note("missing", f"{_at(place)} is in no accepted file")
+        """Judges what did not arrive; call it after every file and dead letter."""
+        for where, places in (("accepted file", self._digests), ("dead letter", self._spoilt)):
+            for place in places:
+                if place not in self._accepted_ms:
+                    self.findings.note("missing", f"{_at(place)} is in no {where}")
 
     def commits(self, samples: Iterable[Sample]) -> None:
         """Judges committed offsets: never backwards, and never past what the target had accepted by then."""
@@ -182,7 +207,7 @@ class Oracle:
         latest = 0.0
         for offset in range(end):
             place = (partition, offset)
-            if place in self._digests:
+            if place in self._digests or place in self._spoilt:
                 latest = max(latest, self._accepted_ms.get(place, float("inf")))
             times.append(latest)
         return times

@@ -17,6 +17,7 @@ import orjson
 KEYS: Final = 500
 TOMBSTONE_EVERY: Final = 29
 NOTE_EVERY: Final = 5
+BAD_EVERY: Final = 31
 NEW_FIELDS: Final = "since_"
 _LETTERS: Final = "".join(random.Random(1).choices(string.ascii_letters + string.digits, k=200_000))
 
@@ -51,6 +52,16 @@ def _value(number: int, payload: str) -> bytes | None:
         fields["note"] = f"note {number}"
     fields[f"{NEW_FIELDS}{number.bit_length()}"] = number
     return _sealed(fields)
+
+
+def spoilt(number: int, value: bytes | None) -> bytes | None:
+    """The value as it is produced: now and then cut short, so that the record has no row."""
+    return value[:-1] if value is not None and number % BAD_EVERY == BAD_EVERY - 1 else value
+
+
+def is_spoilt(value: bytes | None) -> bool:
+    """Whether a value was cut short."""
+    return value is not None and not value.endswith(b"}")
 
 
 def value_of_row(row: Mapping[str, Any]) -> bytes | None:

@@ -95,4 +95,5 @@ class Report:
         )
         ends = f"exit statuses of the sink before SIGTERM: {self.ends}; children outlived it by {self.orphans_s:.1f} s"
         recovery = "slowest recovery: " + ", ".join(f"{kind} {seconds:.1f} s" for kind, seconds in slowest.items())
-        return [f"kills: {kinds}", recovery, ends, repeats, wrongs, *found.examples, *self.troubles]
+        letters = f"{found.dead_letters} records without a row, all dead letters; {found.dead_letters_again} came again"
+        return [f"kills: {kinds}", recovery, ends, repeats, letters, wrongs, *found.examples, *self.troubles]

@@ -40,7 +40,16 @@ def connector(topic: str, endpoint: str, tmp_dir: Path, table: str = TABLE) -> d
         "connect.ems.error.policy": "RETRY",
         "connect.ems.retry.interval": "1000",
         "connect.ems.max.retries": "20",
+        "errors.tolerance": "all",
+        "errors.deadletterqueue.topic.name": dead_letters_of(topic),
+        "errors.deadletterqueue.topic.replication.factor": "1",
+        "errors.deadletterqueue.context.headers.enable": "true",
     }
+
+
+def dead_letters_of(topic: str) -> str:
+    """The name of its dead-letter topic."""
+    return f"{topic}-dead"
 
 
 class SinkProcess:

@@ -10,7 +10,8 @@ from integration.crash.group import Group
 from integration.crash.judge import Stop, judge
 from integration.crash.load import Load
 from integration.crash.oracle import Oracle
-from integration.crash.sink import TABLE, connector
+from integration.crash.sink import TABLE, connector, dead_letters_of
+from integration.letters import letters
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.client import TargetClient
 
@@ -75,8 +76,13 @@ class Stream:
         self.group = Group(broker.bootstrap_servers, f"connect-{kind.topic}", kind.topic, kind.partitions)
         self.committed: dict[int, int] = {}
 
+    @property
+    def _dead_letters(self) -> str:
+        return dead_letters_of(self.kind.topic)
+
     def start(self) -> None:
         self._broker.create_topic(self.kind.topic, self.kind.partitions)
+        self._broker.create_topic(self._dead_letters, 1, {"message.timestamp.type": "LogAppendTime"})
         self.load.start()
 
     def connector(self, endpoint: str, tmp_dir: Path) -> dict[str, str]:
@@ -97,7 +103,8 @@ class Stream:
 
     def judge(self, client: TargetClient, stop: Stop) -> Sequence[int]:
         """The oracle's word; the sizes of the accepted files."""
-        return judge(self.oracle, client, self.kind.table, self.group.samples, stop)
+        found = letters(self._broker, self._dead_letters)
+        return judge(self.oracle, client, self.kind.table, self.group.samples, stop, found)
 
     def close(self) -> None:
         self.load.stop()

@@ -17,7 +17,7 @@ from parquet_sink.process.lru_cache import LruCache
 MOST_DECODERS: Final = 16
 _KINDS: Final[dict[ConverterKind, SchemaKind]] = {"avro": "AVRO", "protobuf": "PROTOBUF", "json_schema": "JSON"}
 
-_decoders: LruCache[tuple[int, ConverterSettings, bool], Decoder] = LruCache(MOST_DECODERS)
+_decoders: LruCache[tuple[int, ConverterSettings], Decoder] = LruCache(MOST_DECODERS)
 _decoders_lock = threading.Lock()
 
 
@@ -26,28 +26,18 @@ def decoder_for(settings: ConverterSettings) -> Decoder:
 
     Raises InvalidConfiguration when a registry's settings name files that cannot be read.
     """
-    return _kept(settings, of_keys=False)
-
-
-def key_decoder_for(settings: ConverterSettings | None) -> Decoder:
-    """Likewise for keys, of which JSON need be no object; None: no key converter is set, and keys are bytes."""
-    return _kept(settings or ConverterSettings("bytes"), of_keys=True)
-
-
-def _kept(settings: ConverterSettings, *, of_keys: bool) -> Decoder:
-    key = (os.getpid(), settings, of_keys)
+    key = (os.getpid(), settings)
     with _decoders_lock:
         found = _decoders.get(key)
         if found is None:
-            found = _json_keys() if of_keys and settings.kind == "json" else _made(settings)
+            found = _made(settings)
             _decoders.put(key, found)
         return found
 
 
-def _json_keys() -> Decoder:
-    from parquet_sink.convert.json import keys
-
-    return keys.decoder()
+def key_decoder_for(settings: ConverterSettings | None) -> Decoder:
+    """Likewise for keys; None: no key converter is set, and keys are bytes."""
+    return decoder_for(settings or ConverterSettings("bytes"))
 
 
 def _made(settings: ConverterSettings) -> Decoder:

@@ -17,7 +17,8 @@ from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files import folders
 from parquet_sink.kafka.client.check import problems as client_problems
-from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.kafka.client.dead_letter_check import problems as dead_letter_problems
+from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings
 from parquet_sink.net.tls import tls_context
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.runtime.parked_preflight import parked
@@ -56,7 +57,8 @@ def inspect(checked: Checked, environment: Mapping[str, str] = os.environ) -> Ch
 
 
 def _inspect(settings: SinkSettings, worker: Worker, environment: Mapping[str, str], found: _Found) -> None:
-    _kafka(settings.kafka, worker, found)
+    if not _kafka(settings.kafka, worker, found) and settings.errors.dead_letters is not None:
+        _dead_letters(settings.errors.dead_letters, worker, found)
     _target(settings.target, environment, found)
     for side, converter in (("value", settings.value), ("key", settings.key)):
         if converter is not None and converter.registry is not None:
@@ -67,11 +69,24 @@ def _inspect(settings: SinkSettings, worker: Worker, environment: Mapping[str, s
     parked(settings, worker.machine.tmp_dir, found.connector, found.warnings)
 
 
-def _kafka(kafka: KafkaSettings, worker: Worker, found: _Found) -> None:
-    """A setting is the connector's own, unless the worker file has the very same."""
-    for name, reason in client_problems(kafka):
+def _kafka(kafka: KafkaSettings, worker: Worker, found: _Found) -> bool:
+    """Whether there are any. A setting is the connector's own, unless the worker file has the very same."""
+    problems = client_problems(kafka)
+    for name, reason in problems:
         shared = name in worker.consumer and worker.consumer[name] == kafka.client.get(name)
         prefix = "consumer." if shared else "consumer.override."
+        (found.worker if shared else found.connector)[f"Invalid [{prefix}{name or '*'}]. {reason}"] = None
+    return bool(problems)
+
+
+def _dead_letters(settings: DeadLetterSettings, worker: Worker, found: _Found) -> None:
+    """Likewise of the clients of the dead-letter topic. What they share with the consumer was judged before."""
+    for client, name, reason in dead_letter_problems(settings):
+        given, of_worker = (
+            (settings.producer, worker.producer) if client == "producer" else (settings.admin, worker.admin)
+        )
+        shared = name in of_worker and of_worker[name] == given.get(name)
+        prefix = f"{client}." if shared else f"{client}.override."
         (found.worker if shared else found.connector)[f"Invalid [{prefix}{name or '*'}]. {reason}"] = None
 
 

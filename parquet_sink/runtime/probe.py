@@ -28,6 +28,7 @@ from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.runtime import probe_dead_letters
 from parquet_sink.targets.opening import open_target
 from parquet_sink.targets.settings import TargetSettings
 
@@ -66,6 +67,9 @@ class Finding:
 def probe(settings: SinkSettings) -> Iterator[Finding]:
     """Tries everything, in the order in which `run` would need it; each wait is bounded."""
     yield from probe_kafka(settings.kafka, settings)
+    if (letters := settings.errors.dead_letters) is not None:
+        fine, text = probe_dead_letters.look(letters)
+        yield Finding(Verdict.OK if fine else Verdict.FAILED, f"dead-letter topic {letters.topic}", text)
     yield from probe_registries(settings)
     yield probe_folder(settings.files)
     if settings.errors.parks:

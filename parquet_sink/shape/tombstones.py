@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from parquet_sink.config.key import ems
 from parquet_sink.convert.decoded import Decoder, LearningDecoder, Piece, Reading, Tree, Trees
-from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.invalid import InvalidValue, of_key
 from parquet_sink.model.rejected import Stage
 from parquet_sink.shape import metadata
 from parquet_sink.shape.column_batch import (
@@ -63,7 +63,7 @@ class Tombstones:
         self._names = tuple(name for name in settings.primary_keys if name not in added)
         self._pieces = PieceShaper(self._settings, frozenset(), transformed=transformed, of_keys=True)
         self._fields = KeyFields(self._names, self._settings)
-        plain = replace(reading, as_trees=False, anything=False)
+        plain = replace(reading, as_trees=False, anything=False, any_tree=True)
         self._decoder = decoder.for_topic(plain, None) if isinstance(decoder, LearningDecoder) else decoder
 
     def of(self, records: DecodedRecords, topic: TopicColumns) -> Deletions | None:
@@ -88,7 +88,7 @@ class Tombstones:
         assert keys is not None, "keys are read where tombstones become rows"
         wanted = pc.if_else(pa.array(found.which), keys, pa.scalar(None, keys.type))
         pieces, invalid = decode_given(self._decoder, wanted)
-        found.rejected |= {at: Rejection(Stage.KEY_CONVERTER, reason) for at, reason in invalid.items()}
+        found.rejected |= {at: Rejection(Stage.KEY_CONVERTER, of_key(why)) for at, why in invalid.items()}
         return pieces
 
     def _take(self, key: Piece | NoRecord, found: Deletions, *, exact: bool) -> None:

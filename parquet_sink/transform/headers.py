@@ -178,7 +178,12 @@ def of_tree(tree: object) -> HeaderValue:
     """A value without a schema as that of a header."""
     if tree is None:
         return NULL
-    return tree if isinstance(tree, dict | list) else pa.scalar(tree, _PLAIN.get(type(tree)))
+    if isinstance(tree, dict | list):
+        return tree
+    found = pa.scalar(tree, _PLAIN.get(type(tree)))
+    if pa.types.is_timestamp(found.type):  # transforms make dates and times of numbers and texts
+        return found.cast(pa.timestamp("ms", "UTC"))
+    return found.cast(pa.time32("ms")) if pa.types.is_time(found.type) else found
 
 
 def _fields() -> list[pa.Field]:

@@ -1,6 +1,7 @@
 """Parked records: whole files or none, no record twice, bounded, and few files however they come."""
 
 import os
+import resource
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -159,6 +160,21 @@ def test_a_disk_that_takes_nothing_stops(folder: ParkedFolder, monkeypatch: pyte
     assert "connect.ems.tmp.dir" not in str(caught.value)
     assert offsets(folder) == [1]
     assert folder.append("orders", 0, [rejected(2)], 2) == 1
+
+
+def test_a_disk_that_ends_in_the_middle_of_a_file_stops(folder: ParkedFolder) -> None:
+    """Really: the system takes no more than the first bytes. Nothing of the file is left, what was there is whole."""
+    folder.append("orders", 0, [rejected(1)], 1)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
+    try:
+        with pytest.raises(StorageFailed, match=r"File too large.*connect\.ems\.parked\.max\.bytes"):
+            folder.append("orders", 0, [rejected(2, value=os.urandom(50_000))], 2)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert offsets(folder) == [1]
+    assert list(Path(folder.path).rglob("*.part")) == []
+    assert folder.append("orders", 0, [rejected(2, value=os.urandom(50_000))], 2) == 1
 
 
 def test_foreign_and_torn_files_are_named_and_kept(folder: ParkedFolder) -> None:

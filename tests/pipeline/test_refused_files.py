@@ -5,18 +5,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.convert.json.decoder import decoder
-from parquet_sink.errors import KafkaFailed
+from parquet_sink.errors import KafkaFailed, UploadRefused
+from parquet_sink.files.accumulator import FinishedFile
+from parquet_sink.files.rotation import Reason
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.pipeline.record_steps import RecordSteps
+from parquet_sink.pipeline.refused_files import FileRecords
 from parquet_sink.pipeline.set_aside import SetAsidePolicy
 from parquet_sink.pipeline.settings import ErrorSettings
+from parquet_sink.targets.delivery import failure_receipt
 from tests.pipeline.fakes import (
     ACCEPTED,
     BAD_FILE,
@@ -129,6 +134,24 @@ def test_what_is_not_of_the_file_is_never_passed_over(run: Run, refusal: object)
     outcome = run(target, feed, records=30, steps=steps(store), errors=PASSING)["orders", 0]
     assert (outcome.accepted_until, store.kept, target.offsets) == (130, [], list(range(100, 130)))
     assert outcome.failure is not None
+
+
+def finished(first: int, last: int) -> FinishedFile:
+    """A file with rows from one offset to another."""
+    return FinishedFile("/x", "x", "orders", 0, first, last, 1, 1, 1, Reason.RECORDS, 0.0, 0.0, None)
+
+
+def test_which_records_are_in_a_file() -> None:
+    """Those of its rows: each once, however many rows it has, and none between them that has no row."""
+    found = FileRecords()
+    for offsets in ([1, 1, 2, 5], [5, 9, 9], [12]):
+        found.add(pa.array(offsets, pa.int64()))
+    wanted = {(1, 5): [1, 2, 5], (9, 9): [9], (12, 12): [12]}
+    for first, last in wanted:
+        found.finished(finished(first, last))
+    for (first, last), offsets in wanted.items():
+        receipt = failure_receipt("sink", finished(first, last), UploadRefused("no"))
+        assert found.of(receipt).tolist() == offsets
 
 
 def gone(items: Any) -> Any:

@@ -192,3 +192,14 @@ def test_parking_in_the_systems_temporary_folder_is_warned_about(tmp_path: Path)
     assert any(said in text for text in inspected(tmp_path, keys).warnings)
     assert not any(said in text for text in inspected(tmp_path, {**keys, "connect.ems.parked.dir": "/data"}).warnings)
     assert not any(said in text for text in inspected(tmp_path, PASSING).warnings)
+
+
+def test_settings_of_the_dead_letter_clients_are_told_before_the_start(tmp_path: Path) -> None:
+    """Under the key that has them, a connector's or the worker's; they do not matter without a dead-letter topic."""
+    own = {"producer.override.linger.ms": "soon", "admin.override.security.protocol": "TLS"}
+    dead = {"errors.deadletterqueue.topic.name": "dlq", "errors.tolerance": "all"}
+    found = inspected(tmp_path, {**own, **dead}, {**WORKER, "producer.compression.type": "best"})
+    problems = [problem.split("]")[0] for one in found.connectors for problem in one.problems]
+    assert problems == ["Invalid [producer.override.linger.ms", "Invalid [admin.override.security.protocol"]
+    assert [problem.split("]")[0] for problem in found.worker.problems] == ["Invalid [producer.compression.type"]
+    assert inspected(tmp_path, own).connectors[0].problems == ()

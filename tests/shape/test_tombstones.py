@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from parquet_sink.convert.decoded import Decoded, Decoder, Typed
 from parquet_sink.convert.json import decoder as json_decoder
-from parquet_sink.convert.json import keys as json_keys
 from parquet_sink.convert.plain import decoder as plain
 from parquet_sink.convert.settings import ConverterKind, ConverterSettings
 from parquet_sink.errors import InvalidRecord
@@ -65,13 +64,13 @@ def rows(
     records: Sequence[tuple[Any, Any]], config: ShapeSettings = ROWS, keys: Decoder | None = None, **given_: Any
 ) -> list[Json]:
     """The rows of one block."""
-    shaper = Shaper(config, tombstone_keys=keys or json_keys.decoder(), **given_)
+    shaper = Shaper(config, tombstone_keys=keys or json_decoder.decoder(), **given_)
     return [row for run in accepted(shaper, block(records)) for row in run.rows.to_pylist()]
 
 
 def reason(records: Sequence[tuple[Any, Any]], config: ShapeSettings = ROWS, keys: Decoder | None = None) -> str:
     """Why the last record of a block is rejected; all others have rows."""
-    found = list(Shaper(config, tombstone_keys=keys or json_keys.decoder()).shape(block(records)))
+    found = list(Shaper(config, tombstone_keys=keys or json_decoder.decoder()).shape(block(records)))
     rejected = [one for one in found if isinstance(one, Rejected)]
     assert [one.offset for one in rejected] == [len(records) - 1]
     assert sum(one.records for one in found if isinstance(one, Run)) == len(records) - 1
@@ -93,7 +92,7 @@ def test_a_tombstone_is_a_row_of_its_key() -> None:
 
 def test_without_tombstones_every_row_says_so() -> None:
     """The column is in all rows of the connector, so that its files have one schema, and is never null."""
-    (run,) = Shaper(ROWS, tombstone_keys=json_keys.decoder()).shape(block([(None, {"id": 1})]))
+    (run,) = Shaper(ROWS, tombstone_keys=json_decoder.decoder()).shape(block([(None, {"id": 1})]))
     assert isinstance(run, Run)
     assert run.rows.schema.field("__deleted") == pa.field("__deleted", pa.bool_(), nullable=False)
     assert run.rows.to_pylist() == [{"id": 1} | HERE]
@@ -247,7 +246,7 @@ def test_null_in_one_of_two_primary_keys_only_where_it_is_permitted() -> None:
 
 def test_a_key_that_cannot_be_decoded_is_rejected_where_connect_would() -> None:
     """Keys of other records are not decoded."""
-    found = list(Shaper(ROWS, tombstone_keys=json_keys.decoder()).shape(block([(b"{", {"id": 1}), (b"{", None)])))
+    found = list(Shaper(ROWS, tombstone_keys=json_decoder.decoder()).shape(block([(b"{", {"id": 1}), (b"{", None)])))
     (rejected,) = (one for one in found if isinstance(one, Rejected))
     assert (rejected.offset, rejected.stage) == (1, Stage.KEY_CONVERTER)
 
@@ -255,7 +254,7 @@ def test_a_key_that_cannot_be_decoded_is_rejected_where_connect_would() -> None:
 def test_before_the_first_value_a_key_begins_the_columns() -> None:
     """Later values widen or add to them; a file begun with deletions goes on."""
     (run,) = accepted(
-        Shaper(ROWS, tombstone_keys=json_keys.decoder()), block([(1, None), (2, None), (None, {"n": 0.5, "id": 3})])
+        Shaper(ROWS, tombstone_keys=json_decoder.decoder()), block([(1, None), (2, None), (None, {"n": 0.5, "id": 3})])
     )
     assert run.rows.to_pylist() == [
         {"id": 1, "n": None} | GONE,
@@ -283,10 +282,10 @@ def test_the_column_of_tombstones_cannot_be_a_field() -> None:
 
 def test_transforms_come_before() -> None:
     """What a transform makes null is a tombstone, a tombstone that is dropped is none; decoded keys are used."""
-    drop = TransformChain([Step(DropAll(), Where(is_tombstone))], json_keys.decoder())
+    drop = TransformChain([Step(DropAll(), Where(is_tombstone))], json_decoder.decoder())
     records = [({"id": 1}, {"id": 1}), ({"id": 1}, None)]
     assert rows(records, transforms=drop) == [{"id": 1} | HERE]
-    looks = TransformChain([Step(Identity(RecordParts(keys=True)))], json_keys.decoder())
+    looks = TransformChain([Step(Identity(RecordParts(keys=True)))], json_decoder.decoder())
     assert rows(records, keys=plain_keys("string"), transforms=looks)[1] == {"id": 1} | GONE
 
 
@@ -348,7 +347,7 @@ def shaped(
     config: ShapeSettings, records: Sequence[tuple[Any, Any]], cuts: Sequence[int], *, handed_on: bool
 ) -> Shaped:
     """The records shaped in blocks that end at the cuts. handed_on: a new shaper for each block."""
-    found, keys = Shaped(), json_keys.decoder()
+    found, keys = Shaped(), json_decoder.decoder()
     shaper = Shaper(config, tombstone_keys=keys)
     ends = sorted({cut for cut in cuts if 0 < cut < len(records)} | {len(records)})
     start = 0

@@ -1,6 +1,7 @@
 """Headers are decoded where somebody asks, and change without a look at values nobody asked for."""
 
 from collections.abc import Sequence
+from datetime import UTC, date, datetime, time
 
 import numpy as np
 import pyarrow as pa
@@ -148,3 +149,21 @@ def test_headers_are_not_decoded_after_the_last_record_went() -> None:
     """Nothing is asked of no records."""
     found = TransformChain([Step(DropAll(RecordParts(headers=True)))]).apply(batch([[]]), JsonTrees(anything=False))
     assert len(found) == 0
+
+
+@pytest.mark.parametrize(
+    ("tree", "value"),
+    [
+        (datetime(2024, 1, 31, 1, 2, 3, 4000, UTC), pa.scalar(1_706_662_923_004, pa.timestamp("ms", "UTC"))),
+        (time(0, 0, 1), pa.scalar(1000, pa.time32("ms"))),
+        (date(1970, 1, 2), pa.scalar(1, pa.date32())),
+        (5, pa.scalar(5, pa.int64())),
+        (None, NULL),
+        ([1], [1]),
+    ],
+)
+def test_values_without_a_schema_have_a_type_as_headers(tree: object, value: object) -> None:
+    """Dates and times that transforms made, too, in the types that columns have."""
+    found = record_headers.of_tree(tree)
+    assert found == value
+    assert getattr(found, "type", None) == getattr(value, "type", None)

@@ -19,6 +19,7 @@ than 100 levels) is a string as well, where Connect has a value.
 """
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final, TypeAlias
 
@@ -46,15 +47,22 @@ _ARROW: Final = {
     "time": pa.time32("ms"),
     "timestamp": pa.timestamp("ms", "UTC"),
 }
-_NOT_SPECIAL: Final = re.compile(r"[A-Za-z_/<(]")
+_NO_NUMBER: Final = re.compile(r"\Z|[A-Za-z_/<(]")
+_SMALL: Final = re.compile(r"-?[0-9]{1,2}")
+_DELIMITER: Final = re.compile(r'[:,{}\[\]"]')
+_WORDS: Final = ("null", "true", "false")
+_INT8: Final = pa.int8()
 
 
 def parse(text: str) -> Parsed:
     """The value of a text."""
-    if not text or (_NOT_SPECIAL.match(text) and text[0] not in "tfn"):
+    if _is_text(text):
         return pa.scalar(text, pa.string())
+    if _SMALL.fullmatch(text):
+        return pa.scalar(int(text), _INT8)
     try:
-        found = Parser(text).parse(embedded=False, depth=0)
+        parser = Parser(text)
+        found = parser.parse(embedded=False, depth=0) if _DELIMITER.search(text) else parser.alone()
         return pa.scalar(None, pa.null()) if found is None else _to_parsed(found)
     except NotHeld:
         return pa.scalar(text, pa.string())
@@ -68,21 +76,36 @@ def decoder() -> Decoder:
 class _SimpleHeaders:
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """As `convert.decoded.Decoder` says."""
+        texts: list[tuple[int, str]] = []
         scalars: dict[pa.DataType, list[tuple[int, pa.Scalar]]] = {}
         trees: list[tuple[int, object]] = []
         for position, value in enumerate(values.to_pylist()):
-            found = parse(value.decode("utf-8", "replace"))
+            text = value.decode("utf-8", "replace")
+            if _is_text(text):
+                texts.append((position, text))
+                continue
+            found = parse(text)
             if not isinstance(found, pa.Scalar):
                 trees.append((position, found))
             elif found.is_valid:
                 scalars.setdefault(found.type, []).append((position, found))
         pieces: list[Piece] = []
+        if texts:
+            pieces.append(Typed(_positions(texts), pa.array([text for _, text in texts], pa.string())))
         for arrow, pairs in scalars.items():
-            rows = pa.array([scalar for _, scalar in pairs], arrow)
-            pieces.append(Typed(pa.array([at for at, _ in pairs], pa.int64()), rows))
+            pieces.append(Typed(_positions(pairs), pa.array([scalar for _, scalar in pairs], arrow)))
         if trees:
-            pieces.append(Trees(pa.array([at for at, _ in trees], pa.int64()), [tree for _, tree in trees]))
+            pieces.append(Trees(_positions(trees), [tree for _, tree in trees]))
         return Decoded(tuple(pieces))
+
+
+def _is_text(text: str) -> bool:
+    """Whether a text is itself, as the first character tells of most."""
+    return _NO_NUMBER.match(text) is not None and text.rstrip() not in _WORDS
+
+
+def _positions(pairs: Sequence[tuple[int, object]]) -> pa.Int64Array:
+    return pa.array([position for position, _ in pairs], pa.int64())
 
 
 def _to_parsed(found: Found) -> Parsed:

@@ -9,6 +9,7 @@ import numpy as np
 from parquet_sink.convert.connect_values.kinds import Found
 
 _NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_PLAIN: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _MOST_SCALE: Final = 2**31 - 1
 _INTEGERS: Final = (("int8", 2**7), ("int16", 2**15), ("int32", 2**31), ("int64", 2**63))
 
@@ -17,20 +18,29 @@ def number(token: str) -> Found | None:
     """None when Java's BigDecimal does not read it."""
     if _NUMBER.fullmatch(token) is None or max(token) > "\uffff":
         return None
+    if _PLAIN.fullmatch(token):
+        return _integer(int(token))
     try:
         found = Decimal(token)
     except InvalidOperation:  # an exponent beyond what Decimal holds
         return None
     exponent = found.as_tuple().exponent
-    if not isinstance(exponent, int) or not -_MOST_SCALE <= -exponent <= _MOST_SCALE:
-        return None
+    return _fraction(found, exponent) if isinstance(exponent, int) and abs(exponent) <= _MOST_SCALE else None
+
+
+def _fraction(found: Decimal, exponent: int) -> Found:
+    """Whatever it looks like: a whole number as such, else the narrowest type of fractions, else a decimal."""
     if (whole := _whole(found)) is not None:
-        return Found(next(name for name, limit in _INTEGERS if -limit <= whole < limit), whole)
+        return _integer(whole)
     if exponent:
         for name, value in (("float32", _float32(found)), ("float64", float(found))):
             if abs(value) != np.inf:
                 return Found(name, value)
     return Found("decimal", found)
+
+
+def _integer(whole: int) -> Found:
+    return Found(next(name for name, limit in _INTEGERS if -limit <= whole < limit), whole)
 
 
 def _whole(number: Decimal) -> int | None:

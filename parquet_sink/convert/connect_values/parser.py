@@ -35,6 +35,14 @@ class Parser(Tokens):
         trimmed = token.strip(JAVA_BLANKS)
         return self._plain(trimmed, embedded=embedded) if trimmed else Found("string", token)
 
+    def alone(self) -> Found | None:
+        """What `parse` gives for a text without delimiters, which is one token."""
+        trimmed = self.text.strip(JAVA_BLANKS)
+        if trimmed in _LITERALS:
+            return _LITERALS[trimmed]
+        self.take()
+        return self._plain(trimmed, embedded=False) if trimmed else Found("string", self.text)
+
     def _literal(self, literal: str, *, embedded: bool) -> bool:
         start = self.mark()
         if self.consume(literal) and (embedded or not self.has_next()):

@@ -52,14 +52,18 @@ _JAVA_NAMES: Final = {
 }
 _NAMED: Final = re.compile(r"\b(?:ssl|sasl|security)\.[a-z]+(?:\.[a-z]+)*")
 _PREFIX: Final = re.compile(r"Invalid \[consumer\.([^\]]*)\]\. ")
-_SILENT: Final = logging.getLogger(f"{__name__}.silent")
-_SILENT.disabled = True
+SILENT: Final = logging.getLogger(f"{__name__}.silent")
+SILENT.disabled = True
 
 
 def problems(kafka: KafkaSettings) -> list[Problem]:
     """Everything that the client would refuse; a value that is a secret is never shown."""
-    found = [*_untranslatable(kafka.client), *_files(kafka.client), *_single(kafka.client)]
-    return found or _together(kafka)
+    return problems_one_by_one(kafka.client) or _together(kafka)
+
+
+def problems_one_by_one(client: Mapping[str, str | Secret]) -> list[Problem]:
+    """What the client would refuse of single settings, whatever the others are."""
+    return [*_untranslatable(client), *_files(client), *_single(client)]
 
 
 def _untranslatable(client: Mapping[str, str | Secret]) -> Iterator[Problem]:
@@ -130,16 +134,16 @@ def _together(kafka: KafkaSettings) -> list[Problem]:
     )
     for settings in (client_options.group_options(offline), client_options.reader_options(offline)):
         if (refusal := _refusal(settings)) is not None:
-            return [_whole(kafka.client, refusal)]
+            return [of_all(kafka.client, refusal)]
     try:
-        quiet: dict[str, Any] = {**client_options.admin_options(offline), "logger": _SILENT}
+        quiet: dict[str, Any] = {**client_options.admin_options(offline), "logger": SILENT}
         AdminClient(quiet)
     except KafkaException as error:
-        return [_whole(kafka.client, error.args[0].str())]
+        return [of_all(kafka.client, error.args[0].str())]
     return []
 
 
-def _whole(client: Mapping[str, str | Secret], refusal: str) -> Problem:
+def of_all(client: Mapping[str, str | Secret], refusal: str) -> Problem:
     """The client's words without OpenSSL's, under the setting that they are about."""
     if "SASL mechanism" in refusal:
         given = client.get("sasl.mechanism")
@@ -161,7 +165,7 @@ def _whole(client: Mapping[str, str | Secret], refusal: str) -> Problem:
 def _refusal(settings: Mapping[str, object]) -> str | None:
     """What the client says when a consumer is made from these, in vain."""
     try:
-        Consumer({"group.id": "verify", **settings, "logger": _SILENT}).close()
+        Consumer({"group.id": "verify", **settings, "logger": SILENT}).close()
     except KafkaException as error:
         return str(error.args[0].str()).strip()
     return None

@@ -13,7 +13,6 @@ from typing import Final, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from parquet_sink.convert.decoded import Inferred, Piece, Tree, Trees, Typed
 from parquet_sink.model.records import VALUES_ONLY, RecordParts
@@ -174,26 +173,31 @@ class _Work:
             return ()
         found = change.columns(piece.rows, Origins(self._records, piece.positions))
         if found is None:
-            return _valid(self._one_by_one(piece, change))
+            return _valid(self._one_by_one(piece, change)[0])
         alone = _rows(found.doubtful)
         whole = Typed(piece.positions, found.rows)
         if not len(alone):
             return _valid(whole)
         which = pa.array(alone)
-        lone = self._one_by_one(Typed(piece.positions.take(which), piece.rows.take(which)), change)
+        lone, made = self._one_by_one(Typed(piece.positions.take(which), piece.rows.take(which)), change)
         kept = _kept(len(piece.positions), alone)
-        return _valid(_in_order(Typed(whole.positions.filter(kept), whole.rows.filter(kept)), lone))
+        others = Typed(whole.positions.filter(kept), whole.rows.filter(kept))
+        order = np.argsort(np.concatenate([_rows(kept), alone[made]]))
+        return _valid(_together(others, lone, order))
 
-    def _one_by_one(self, piece: Typed, change: TypedChange) -> Typed:
+    def _one_by_one(self, piece: Typed, change: TypedChange) -> tuple[Typed, list[int]]:
+        """The rows that could be changed, and which these are."""
         origins = Origins(self._records, piece.positions)
-        positions, changed = [], []
-        for row, (position, value) in enumerate(zip(piece.positions.to_pylist(), to_plain(piece.rows), strict=True)):
+        made: list[int] = []
+        changed = []
+        for row, value in enumerate(to_plain(piece.rows)):
             try:
                 changed.append(change.value(value, origins.of(row)))
-                positions.append(position)
+                made.append(row)
             except RecordFault as error:
-                self.rejected[position] = str(error)
-        return Typed(pa.array(positions, pa.int64()), from_plain(changed, change.arrow))
+                self.rejected[piece.positions[row].as_py()] = str(error)
+        positions = piece.positions.take(pa.array(made, pa.int64()))
+        return Typed(positions, from_plain(changed, change.arrow)), made
 
 
 def _rows(mask: pa.BooleanArray | None) -> np.ndarray:
@@ -220,11 +224,10 @@ def _without(piece: Inferred, alone: np.ndarray) -> Iterator[Inferred]:
     )
 
 
-def _in_order(one: Typed, other: Typed) -> Typed:
+def _together(one: Typed, other: Typed, order: np.ndarray) -> Typed:
     """Two parts of a piece as one again."""
-    positions = pa.concat_arrays([one.positions, other.positions])
-    order = pc.sort_indices(positions)
-    return Typed(positions.take(order), pa.concat_arrays([one.rows, other.rows]).take(order))
+    positions, rows = pa.concat_arrays([one.positions, other.positions]), pa.concat_arrays([one.rows, other.rows])
+    return Typed(positions.take(pa.array(order)), rows.take(pa.array(order)))
 
 
 def _valid(piece: Typed) -> Sequence[Typed]:

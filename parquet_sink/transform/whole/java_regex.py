@@ -141,8 +141,8 @@ class _Translation:
             if character == "]" and not first:
                 self._at += 1
                 return "".join([*parts, "]"])
-            if character == "[" or self._text.startswith("&&", self._at):
-                raise NotKept(f"has a character class in another (position {self._at + 1}); write it without.")
+            if character == "[" or self._text.startswith(("&&", "--"), self._at):
+                raise NotKept(f"has a character class in another, or -- in one (position {self._at + 1}); write \\.")
             if character == "\\":
                 parts.append(self._escape(in_class=True))
             else:

