@@ -9,6 +9,9 @@ import pyarrow as pa
 from parquet_sink.transform.headers import ABSENT, HeaderValue
 from parquet_sink.transform.whole.additions import Column, Group
 
+_FEW: Final = 16
+"""Fewer values are not looked through for equal ones."""
+
 _ONE_TYPE: Final = (
     *(pa.NullScalar, pa.BooleanScalar, pa.StringScalar, pa.BinaryScalar, pa.Date32Scalar),
     *(pa.Int8Scalar, pa.Int16Scalar, pa.Int32Scalar, pa.Int64Scalar, pa.FloatScalar, pa.DoubleScalar),
@@ -77,5 +80,7 @@ class Pool:
             return [self._values[at] for at in places.tolist()]
         if pa.types.is_null(arrow):
             return pa.nulls(len(places))
+        if len(places) < _FEW:
+            return pa.array([self._values[at] for at in places.tolist()], arrow)
         distinct, which = np.unique(places, return_inverse=True)
         return pa.array([self._values[at] for at in distinct.tolist()], arrow).take(pa.array(which))
