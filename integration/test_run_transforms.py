@@ -124,6 +124,38 @@ def test_a_mistake_in_a_transform_stops_the_connector(sink: Sink, broker: Broker
     assert f"transforms.b ({OWN}.Breaks) failed with KeyError" in run.failure.message
 
 
+def test_keys_and_headers(sink: Sink, topic: TopicFactory, producer: Producer) -> None:
+    """They are read, decoded by their converters, and become columns; records are chosen by header and by null."""
+    name = topic()
+    for number in range(30):
+        headers = [("kind", b"test")] if number % 5 == 0 else [("kind", b"order"), ("retries", b"%d" % number)]
+        value = None if number % 7 == 0 else plain(number)
+        producer.produce(name, value, json.dumps({"id": number}).encode(), headers=headers)
+    assert producer.flush(30) == 0
+    steps = {
+        "key.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "key.converter.schemas.enable": "false",
+        "transforms": "test,null,key,header",
+        "transforms.test.type": f"{CONNECT}.Filter",
+        "transforms.test.predicate": "plain",
+        "transforms.test.negate": "true",
+        "transforms.null.type": "Filter",
+        "transforms.null.predicate": "null",
+        "transforms.key.type": "KeyToValue",
+        "transforms.key.fields": "id:order_id",
+        "transforms.header.type": "HeaderToValue",
+        "transforms.header.headers": "retries",
+        "predicates": "plain,null",
+        "predicates.plain.type": f"{CONNECT}.predicates.HasHeaderKey",
+        "predicates.plain.name": "retries",
+        "predicates.null.type": "RecordIsTombstone",
+    }
+    run = sink.drain(name, steps)
+    assert (run.status, sink.offsets(name)) == (Status.DONE, [30])
+    expected = [number for number in range(30) if number % 5 and number % 7]
+    assert [(row["qty"], row["order_id"], row["retries"]) for row in sink.rows()] == [(n, n, n) for n in expected]
+
+
 def test_a_converter_of_ones_own(sink: Sink, broker: Broker, topic: TopicFactory) -> None:
     """Its records arrive; at what it calls invalid the connector stops, and names the record."""
     name = topic()
