@@ -217,3 +217,16 @@ def test_columns_of_dates(pattern: str, instants: list[tuple[int, int, str]]) ->
 def test_patterns_without_a_usual_form(pattern: str) -> None:
     """Where a number's end depends on what follows, texts are read one by one."""
     assert DateFormat(pattern).usual is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "expected"),
+    [
+        ("yy", "NaN", -62_167_392_000_000),
+        ("yyyy-MM-dd", "2020-NaN-05", 1_575_504_000_000),
+        ("HH:mm", "NaN:30", 1_800_000),
+    ],
+)
+def test_nan_is_read_as_the_number_0_in_dates(pattern: str, text: str, expected: int) -> None:
+    """Java's NumberFormat takes NaN for a number, and a date's field is 0 then."""
+    assert DateFormat(pattern).parse(text) == expected

@@ -197,6 +197,10 @@ class _Reading:
 
     def _number(self, letter: str, count: int, start: int | None) -> None:
         end = len(self._text) if start is None else start + count
+        if self._text.startswith(_NO_NUMBER, self.at, end):  # Java reads it as a number all the same, which is 0 then
+            self.at += len(_NO_NUMBER)
+            self._set(*(_FIELDS[letter](0) if letter in _FIELDS else (letter, 0)))
+            return
         found = _NUMBER.match(self._text, self.at, end) if end <= len(self._text) else None
         if found is None:
             raise NoDate
@@ -209,6 +213,7 @@ class _Reading:
         self._set(*(_FIELDS[letter](value) if letter in _FIELDS else (letter, value)))
 
 
+_NO_NUMBER: Final = "NaN"
 _FIELDS: Final[Mapping[str, Callable[[int], tuple[str, int]]]] = {
     "k": lambda hour: ("H", 0 if hour == 24 else hour),
     "h": lambda hour: ("h", 0 if hour == 12 else hour),
