@@ -2,7 +2,6 @@
 
 import logging
 import shutil
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from parquet_sink.parked.scan import scan
 from parquet_sink.parked.selection import Selection
 from parquet_sink.pipeline.replay import Replay, Replayed
 from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.runtime.parked_reports import tell_skipped
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict
 
@@ -33,8 +33,7 @@ def replay(settings: SinkSettings, selection: Selection, *, dry_run: bool) -> bo
     """Whether nothing of what was chosen stays parked; what became of it is printed. Raises ConnectorError."""
     with storage_trouble(settings.parked_folder, "list parked records", PARKING):
         found = scan(settings.parked_folder)
-    for path, why in found.skipped:
-        print(f"parquet-sink: connector {settings.name}: {path} is skipped and kept: {why}", file=sys.stderr)
+    tell_skipped(settings.name, found)
     if not any(map(selection.may_have, found.files)):
         print(f"connector {settings.name}: nothing to replay in {settings.parked_folder}")
         return True

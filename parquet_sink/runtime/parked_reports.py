@@ -179,6 +179,12 @@ def _scan(settings: SinkSettings) -> Scan:
     """Tells on standard error what is skipped there."""
     with storage_trouble(settings.parked_folder, "list parked records", PARKING):
         found = scan(settings.parked_folder)
-    for path, why in found.skipped:
-        print(f"parquet-sink: connector {settings.name}: {path} is skipped and kept: {why}", file=sys.stderr)
+    tell_skipped(settings.name, found)
     return found
+
+
+def tell_skipped(connector: str, found: Scan) -> None:
+    """Names on standard error what is torn, or none of ours."""
+    for path, why in found.skipped:
+        told = printable(f"connector {connector}: {path} is skipped and kept: {why}")
+        print(f"parquet-sink: {told}", file=sys.stderr)

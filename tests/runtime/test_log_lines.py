@@ -43,6 +43,9 @@ def test_a_file_is_one_line() -> None:
         "(10 rows, 1234 bytes, rotated by interval, upload 0.26 s)"
     )
     assert describe_file(replace(RECEIPT, attempts=3)).endswith("upload 0.26 s, 3 attempts)")
+    assert "accepted topic-orders_partition-0.parquet into table T (10 rows" in describe_file(
+        replace(RECEIPT, table="T")
+    )
 
 
 def test_each_accepted_file_has_a_line(lines: LogLines, caplog: pytest.LogCaptureFixture) -> None:

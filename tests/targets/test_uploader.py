@@ -3,6 +3,7 @@
 import pickle
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,8 @@ def test_a_refusal_says_everything(tmp_path: Path) -> None:
         f"(after 1 attempt in 0.0 s). The cure. These offsets are not committed; they are sent again at the next start."
     )
     assert Path(file.path).exists()
+    with pytest.raises(UploadRefused, match=f"file {file.name} for table T was refused"):
+        deliverer(Target(Outcome(Verdict.REFUSED, "the cause", "The cure", 403))).deliver(replace(file, table="T"))
 
 
 @pytest.mark.parametrize("verdict", [Verdict.RETRIABLE, Verdict.UNKNOWN])
