@@ -14,6 +14,7 @@ import parquet_sink
 from integration.bench import figures, processes, start
 from integration.bench.figures import Accepted, Pass
 from integration.bench.formats import FORMATS, REGISTRY_URL
+from integration.bench.named_transforms import TRANSFORMS, keys_of, record_of
 from integration.bench.processes import Usage
 from integration.bench.sampler import Graves
 from integration.bench.sizes import Sizes, from_environment
@@ -25,6 +26,7 @@ from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape.shaper import Shaper
+from parquet_sink.transform.building import chain_for
 from tests.factories import accepted
 
 CONNECTOR = {
@@ -172,6 +174,19 @@ def test_transforms_come_from_the_environment() -> None:
     assert from_environment({"TRANSFORMS": "mask", "FORMAT": "nested"}).formats == ("nested",)
     with pytest.raises(InvalidConfiguration, match=r"Invalid \[TRANSFORMS\]. 'musk' is none of insert, origin, mask"):
         from_environment({"TRANSFORMS": "musk"})
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_every_transform_of_the_benchmark_gives_rows(name: str) -> None:
+    """Each has settings that its class takes, and orders as rows in the end: what is measured is no failure."""
+    record = record_of([name])
+    values = FORMATS["json"].values("", 50)
+    worker = load_worker({}, source="none", bootstrap_option="localhost:9092").require()
+    settings = load({**CONNECTOR, **keys_of([name])}, worker, source="bench").require()
+    keys, headers = [record.get("key")] * 50, [record.get("headers", ())] * 50
+    shaper = Shaper(settings.shape, None, decoder_for(settings.value), chain_for(settings.transforms, settings.key))
+    (run,) = accepted(shaper, RecordBatch.of("t", 0, range(50), [1] * 50, values, keys, headers))
+    assert run.records == 50
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -16,7 +16,7 @@ _FORMATS: Final = (
 _LITERALS: Final = (
     *("12", "300", "-1", "1.5", "true", "text", "2020-01-01", "2020-01-01T00:00:00.000Z", "[1,2]", '{"a":1}'),
     *("", "null"),
-    *("12:34:56.789Z", '"quoted"', "99999999999", "1e400", " padded ", "ünï", "[]", "{}", "NaN"),
+    *("12:34:56.789Z", '"quoted"', "99999999999", " padded ", "ünï", "[]", "{}", "NaN"),
 )
 HEADERS: Final = ("h", "trace", "x-id", "ünï", "h2")
 
@@ -24,7 +24,7 @@ Keys = dict[str, str]
 
 
 def _cast(rng: Random, shape: Shape) -> Keys:
-    if rng.random() < 0.12 or not shape.kinds:
+    if rng.random() < 0.03 or not shape.kinds:
         return {"spec": rng.choice(_CASTS)}
     names = {shape.named(rng, *PLAIN, *LOGICAL) for _ in range(rng.randrange(1, 4))}
     spec = ",".join(f"{name}:{rng.choice(_CASTS)}" for name in sorted(names))
@@ -120,7 +120,11 @@ def _header_from(rng: Random, shape: Shape) -> Keys:
     count = rng.randrange(1, 4)
     headers = [rng.choice((*HEADERS, "new")) for _ in range(count if rng.random() < 0.95 else count + 1)]
     fields = [shape.named(rng) for _ in range(count)]
-    return {"fields": ",".join(fields), "headers": ",".join(headers), "operation": rng.choice(("copy", "move", "MOVE"))}
+    return {
+        "fields": ",".join(fields),
+        "headers": ",".join(headers),
+        "operation": rng.choice(("copy", "move", "move", "copy", "move", "both")),
+    }
 
 
 def _drop_headers(rng: Random, shape: Shape) -> Keys:

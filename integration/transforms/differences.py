@@ -1,29 +1,10 @@
-"""What may differ between Kafka Connect's transforms and ours, each with its reason; everything else is a fault."""
+"""How two outcomes of one case are compared: nothing may differ but what `known` tells."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
 
 from integration.transforms.cases import Case
-from integration.transforms.outcome import UNREAD, Outcome, Outcomes, Refused, Row, schemaless, untyped, widened
-
-
-@dataclass(frozen=True)
-class Form:
-    """Two records that are the same in this form differ by nothing but what the reason says."""
-
-    name: str
-    reason: str
-    of: Callable[[Row], Row]
-
-
-@dataclass(frozen=True)
-class Known:
-    """Outcomes that differ for a reason. test: of the case, the record's place in it, Kafka's outcome and ours."""
-
-    name: str
-    reason: str
-    test: Callable[[Case, int, Outcome, Outcome], bool]
+from integration.transforms.known import FORMS, KNOWN, REFUSALS
+from integration.transforms.outcome import UNREAD, Outcome, Outcomes, Refused, Row
 
 
 @dataclass(frozen=True)
@@ -39,7 +20,7 @@ class Finding:
         record = "" if self.at < 0 else f"\n  record {self.at}: {self.case.records[self.at]}"
         steps = "".join(f"\n  {step}" for step in self.case.steps)
         theirs, ours = self._parts()
-        return f"topic {self.case.topic}{steps}{record}\n  kafka: {theirs}\n  ours:  {ours}"
+        return f"topic {self.case.topic}{steps}\n  kafka: {theirs}\n  ours:  {ours}{record}"
 
     def _parts(self) -> tuple[object, object]:
         """What differs of two rows, else both as they are."""
@@ -50,52 +31,13 @@ class Finding:
         return {name: one[name] for name in names}, {name: other[name] for name in names}
 
 
-def _numbers(row: Row) -> Row:
-    """Without a schema the sizes of numbers are not told apart."""
-    found = row
-    if row.value_schema is None:
-        found = replace(found, value=schemaless(row.value))
-    return replace(found, key=schemaless(row.key)) if row.key_schema is None and row.key != UNREAD else found
-
-
-def _headers(row: Row) -> Row:
-    if isinstance(row.headers, str):
-        return row
-    return replace(row, headers=tuple((name, untyped(value)) for name, value in row.headers))
-
-
-def _small(row: Row) -> Row:
-    headers = row.headers if isinstance(row.headers, str) else tuple((name, widened(one)) for name, one in row.headers)
-    return Row(
-        row.topic, widened(row.value), widened(row.value_schema), widened(row.key), widened(row.key_schema), headers
-    )
-
-
-FORMS: Final = (
-    Form(
-        "numbers without a schema",
-        "JSON has one whole number and one fraction: what Cast made of one as int8 is written as any whole number",
-        _numbers,
-    ),
-    Form(
-        "lists and maps of headers",
-        "a list of values of several types has none, in Connect neither: it is kept as JSON has it, dates as text",
-        _headers,
-    ),
-    Form("int8 and int16", "columns have no smaller whole number than int32 (convert/decoded.py)", _small),
-)
-KNOWN: Final[tuple[Known, ...]] = ()
-
-
-def names() -> list[str]:
-    """Of all differences that are known, each of which must occur."""
-    return [one.name for one in (*FORMS, *KNOWN)]
-
-
 def compare(case: Case, theirs: Outcomes, ours: Outcomes) -> tuple[set[str], list[Finding]]:
     """Names of known differences that occur, and those that nothing explains."""
     if isinstance(theirs, Refused) or isinstance(ours, Refused):
-        return set(), [] if theirs == ours else [Finding(case, -1, theirs, ours)]
+        if theirs == ours:
+            return set(), []
+        known = next((known.name for known in REFUSALS if known.test(case, theirs, ours)), None)
+        return ({known}, []) if known is not None else (set(), [Finding(case, -1, theirs, ours)])
     seen: set[str] = set()
     found = []
     for at, (one, other) in enumerate(zip(theirs, ours, strict=True)):
@@ -113,7 +55,10 @@ def _as_read(theirs: Outcome, ours: Outcome) -> Outcome:
         return theirs
     if ours.key == UNREAD:
         theirs = replace(theirs, key=UNREAD, key_schema=UNREAD)
-    return replace(theirs, headers=UNREAD) if ours.headers == UNREAD else theirs
+    if isinstance(ours.headers, str) or len(theirs.headers) != len(ours.headers):
+        return replace(theirs, headers=UNREAD) if ours.headers == UNREAD else theirs
+    pairs = zip(theirs.headers, ours.headers, strict=True)
+    return replace(theirs, headers=tuple((name, UNREAD if one == UNREAD else own) for (name, own), (_, one) in pairs))
 
 
 def _same(case: Case, at: int, theirs: Outcome, ours: Outcome) -> set[str] | None:
@@ -122,7 +67,7 @@ def _same(case: Case, at: int, theirs: Outcome, ours: Outcome) -> set[str] | Non
         return set()
     seen = set()
     one, other = theirs, ours
-    for form in FORMS:
+    for form in (form for form in FORMS if form.concerns(case)):
         if isinstance(one, Row) and isinstance(other, Row):
             before = one, other
             one, other = form.of(one), form.of(other)

@@ -27,13 +27,16 @@ from parquet_sink.config.providers import Resolved
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import read
 from parquet_sink.convert.decoded import Decoder, Inferred, LearningDecoder, Piece, Reading, Trees, Typed
-from parquet_sink.convert.decoders import decoder_for
+from parquet_sink.convert.decoders import decoder_for, key_decoder_for
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.transform import configuration
-from parquet_sink.transform.building import chain_for
+from parquet_sink.transform import building, configuration
+from parquet_sink.transform.building import NamedTransform, chain_for
 from parquet_sink.transform.chain import TransformChain
+from parquet_sink.transform.fields.base import FieldTransform, TypedChange
+from parquet_sink.transform.fields.plain import to_plain
 from parquet_sink.transform.keys import TRANSFORM_KEYS
+from parquet_sink.transform.protocol import Transform
 from parquet_sink.transform.records import DecodedRecords
 
 _KEYS: tuple[Key, ...] = TRANSFORM_KEYS
@@ -55,26 +58,48 @@ def settings_of(case: Case) -> dict[str, str]:
     return keys
 
 
-def chain_of(case: Case) -> TransformChain | Refused:
-    """The chain of a case, through what reads a connector file."""
+def chain_of(case: Case, *, columns: bool = True) -> TransformChain | Refused:
+    """The chain of a case, through what reads a connector file. columns: as for `outcomes`."""
     report = Report()
     texts = settings_of(case)
     steps = configuration.check(read(_KEYS, Resolved(texts, texts), report), report)
     if report.problems:
         return Refused("; ".join(map(str, report.problems)))
-    chain = chain_for(steps, _converter(case.key_schemas))
-    assert chain is not None
-    return chain
+    key = _converter(case.key_schemas)
+    if columns:
+        chain = chain_for(steps, key)
+        assert chain is not None
+        return chain
+    made = [building._step(one) for one in steps]
+    for step in made:
+        _one_by_one(step.transform)
+    return TransformChain(made, key_decoder_for(key))
+
+
+def _one_by_one(named: Transform) -> None:
+    """Take its forms for columns from a transform: the form that defines is left."""
+    assert isinstance(named, NamedTransform)
+    inner = named._inner
+    if isinstance(inner, FieldTransform):
+        inner.inferred = lambda piece, origins: None  # type: ignore[method-assign]
+        change = inner.change
+
+        def without_columns(arrow: pa.DataType) -> TypedChange:
+            found = change(arrow)
+            found.columns = lambda rows, origins: None  # type: ignore[method-assign]
+            return found
+
+        inner.change = without_columns  # type: ignore[method-assign]
 
 
 def outcomes(case: Case, rng: Random, *, columns: bool) -> Outcomes:
-    """What becomes of each record. columns: in blocks cut at random, else one by one, in the form that defines."""
-    chain = chain_of(case)
+    """What becomes of each record, in blocks cut at random. columns: many at once, else in the form that defines."""
+    chain = chain_of(case, columns=columns)
     if isinstance(chain, Refused):
         return chain
     decoder = _decoder(case, columns=columns)
     found: list[Outcome] = []
-    for first, end in _cuts(len(case.records), rng) if columns else pairwise(range(len(case.records) + 1)):
+    for first, end in _cuts(len(case.records), rng):
         batch = _batch(case, case.records[first:end], first)
         found += _of(chain.apply(batch, decoder))
     return found
@@ -83,7 +108,7 @@ def outcomes(case: Case, rng: Random, *, columns: bool) -> Outcomes:
 def _decoder(case: Case, *, columns: bool) -> Decoder:
     decoder = decoder_for(_converter(case.value_schemas))
     if isinstance(decoder, LearningDecoder):
-        return decoder.for_topic(Reading(as_trees=not columns, anything=True), None)
+        return decoder.for_topic(Reading(as_trees=not columns, any_tree=True), None)
     return decoder
 
 
@@ -92,7 +117,7 @@ def _converter(schemas: bool) -> ConverterSettings:
 
 
 def _cuts(count: int, rng: Random) -> Iterator[tuple[int, int]]:
-    inner = rng.sample(range(1, count), min(count - 1, rng.choice((0, 0, 1, 3)))) if count > 1 else []
+    inner = rng.sample(range(1, count), min(count - 1, rng.choice((0, 0, 0, 1, 3, count)))) if count > 1 else []
     return pairwise(sorted({0, count, *inner}))
 
 
@@ -126,7 +151,8 @@ def _of(records: DecodedRecords) -> Iterator[Outcome]:
 
 def _headers(records: DecodedRecords, at: int) -> tuple[tuple[str, Value], ...]:
     assert records.headers is not None
-    return tuple((one.name, typed(one.value)) for one in records.headers[at])
+    found = zip(records.headers[at], records.headers.lists[at], strict=True)
+    return tuple((one.name, header(one.value) if place["at"].as_py() >= 0 else UNREAD) for one, place in found)
 
 
 def _of_pieces(pieces: tuple[Piece, ...]) -> dict[int, tuple[Value, Schema]]:
@@ -149,21 +175,30 @@ def _of_pieces(pieces: tuple[Piece, ...]) -> dict[int, tuple[Value, Schema]]:
 def _check_rows(piece: Inferred, trees: Any) -> None:
     """The rows of an `Inferred` piece have what its trees have, but for lists."""
     piece.rows.validate(full=True)
-    for row, one in zip(piece.rows.to_pylist(), trees, strict=True):
+    for row, one in zip(to_plain(piece.rows), trees, strict=True):
         left, right = ({name: below for name, below in one.items() if name not in piece.lists} for one in (row, one))
         assert _read(left) == _read(right), (left, right)
 
 
 def _read(one: Any) -> Any:
-    """Without nulls, and objects that hold nothing; a whole number may have been read as a fraction."""
+    """Without nulls, and objects that hold nothing; 1 may be read as 1.0, and dates as numbers."""
+    if isinstance(one, pa.Scalar):
+        one = one.value
     if isinstance(one, dict):
         below = {name: _read(value) for name, value in one.items()}
         return {name: value for name, value in below.items() if value is not None and value != {}}
     return repr(float(one)) if isinstance(one, int | float) and not isinstance(one, bool) else one
 
 
+def header(found: Any) -> Value:
+    """A header's value, with its type or without."""
+    return typed(found) if isinstance(found, pa.Scalar) else tree(found)
+
+
 def tree(found: Any) -> Value:
-    """A value without a schema. Raises KeyError for what is none."""
+    """A value without a schema, dates and times being scalars. Raises KeyError for what is none."""
+    if isinstance(found, pa.Scalar):
+        return typed(found)
     return None if found is None else _TREES[type(found)](found)
 
 

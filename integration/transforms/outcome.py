@@ -171,6 +171,15 @@ def widened(found: Any) -> Any:
     return tuple(widened(one) for one in found)
 
 
+def scaled(found: Any) -> Any:
+    """With the number in place of digits and scale, for each decimal."""
+    if not isinstance(found, tuple):
+        return found
+    if found[:1] == ("BigDecimal",) and len(found) == 3:
+        return "BigDecimal", str(Decimal(found[1]).scaleb(-found[2]).normalize())
+    return tuple(scaled(one) for one in found)
+
+
 def untyped(found: Value) -> Value:
     """A header's list or map as JSON has it: what JSON has no word for is text, whichever; so are texts like that.
 

@@ -22,7 +22,7 @@ LONGS: Final = (
     *(-(2**31) - 1, 2**53, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63), 1_600_000_000, 1_600_000_000_123),
     *(1_600_000_000_123_456, -1_500, -86_400_001, 86_399_999, 10**7, 10**12),
 )
-DOUBLES: Final = (
+DOUBLES: Final = (  # none that Java below 19 writes with more digits than it takes (JDK-4511638)
     *(0.0, 1.0, 0.5, -0.5, 3.99, -3.99, 0.1, 1e7, 1e-3, 9.999e-4, 1.5e300, -1.5e300),
     *(5e-324, 1.7976931348623157e308),
     *(123456789.125, 2147483648.0, 9.3e18, -9.3e18, 1e19, 300.7, 16777217.0, 3.4028235e38, 1e39, 1e21),
@@ -145,7 +145,7 @@ def scalar(rng: Random, kind: str) -> object:
         bound = _BOUNDS[kind]
         return rng.choice([one for one in LONGS if -bound <= one < bound])
     if kind == "float":
-        return rng.choice((0.0, 1.5, 3.99, -3.99, 1e7, 0.1, 3.4e38, 1e-45, 16777216.0, 300.7, 1.17549435e-38))
+        return rng.choice((0.0, 1.5, 3.99, -3.99, 1e7, 0.1, 3.4e38, 1e-45, 16777216.0, 300.7))
     lists: dict[str, Sequence[object]] = {
         "double": DOUBLES,
         "boolean": (True, False),

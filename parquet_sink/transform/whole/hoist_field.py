@@ -9,7 +9,7 @@ from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedCha
 from parquet_sink.transform.fields.origin import Origin as RecordOrigin
 from parquet_sink.transform.fields.origin import Origins
 from parquet_sink.transform.keys import TRANSFORM
-from parquet_sink.transform.protocol import Side
+from parquet_sink.transform.protocol import RecordFault, Side
 
 
 class HoistField(FieldTransform):
@@ -38,7 +38,9 @@ class HoistField(FieldTransform):
         return {self._field: tree}
 
     def typed(self, arrow: pa.DataType) -> TypedChange:
-        """As `FieldTransform` says."""
+        """As `FieldTransform` says: a schema has no field without a name, as in Connect."""
+        if not self._field:
+            raise RecordFault("HoistField makes a field without a name, which a schema cannot have")
         return _Wrapping(self._field, arrow)
 
     def inferred(self, piece: Inferred, origins: Origins) -> Columns:

@@ -38,7 +38,9 @@ class SetSchemaMetadata(FieldTransform):
         return None
 
     def typed(self, arrow: pa.DataType) -> TypedChange:
-        """As `FieldTransform` says."""
+        """As `FieldTransform` says: in Connect it fails for any schema but a struct's."""
+        if not pa.types.is_struct(arrow):
+            raise RecordFault("SetSchemaMetadata takes records, and this is none")
         return _Same(arrow)
 
 
