@@ -209,7 +209,7 @@ def _topics_and_group(kafka: KafkaSettings, tables: SinkSettings | None) -> Iter
         return
     yield from of_topics(kafka, keys, firsts, lasts)
     if tables is not None and tables.tables.rules:
-        yield from (_of_table(tables, topic) for topic in sorted({topic for topic, _ in keys}))
+        yield from (of_table(tables, topic) for topic in sorted({topic for topic, _ in keys}))
     group = GroupOffsets(kafka, Instance.new())
     try:
         yield of_group(kafka, firsts, lasts, group.read(keys))
@@ -235,7 +235,8 @@ def of_topics(
         yield Finding(Verdict.OK, f"topic {topic}", f"{len(mine)} topic-partitions (offsets, end exclusive): {held}")
 
 
-def _of_table(settings: SinkSettings, topic: str) -> Finding:
+def of_table(settings: SinkSettings, topic: str) -> Finding:
+    """Where a topic's files go, or why they cannot go anywhere."""
     if (reason := settings.why_unusable(topic)) is not None:
         return Finding(Verdict.FAILED, f"table of topic {topic}", reason)
     return Finding(Verdict.OK, f"table of topic {topic}", settings.table_of(topic))

@@ -1,6 +1,8 @@
 """What `check` makes of what it found: pure judgements and lines."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -8,7 +10,9 @@ from parquet_sink.kafka.group.committed import Committed, commit_metadata
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.runtime.probe import Finding, Verdict, of_group, of_topics
+from parquet_sink.runtime.probe import Finding, Verdict, of_group, of_table, of_topics
+from parquet_sink.targets.table_map import parse
+from tests.factories import settings
 
 KAFKA = KafkaSettings(topics=("t",), group="connect-c", client={"bootstrap.servers": "b:9092"})
 FIRST = {("t", 0): 10, ("t", 1): 0}
@@ -33,6 +37,16 @@ def test_topics_are_counted_and_a_few_topic_partitions_named() -> None:
     assert found.item == "topic t"
     assert found.text.startswith("10 topic-partitions (offsets, end exclusive): 0 holds 0 to 7, 1 holds 0 to 7, ")
     assert found.text.endswith("7 holds 0 to 7 and 2 more")
+
+
+def test_each_topic_has_its_table(tmp_path: Path) -> None:
+    """Of those that a pattern finds, too; one that has none fails."""
+    mapped = replace(settings(tmp_path), tables=parse("a-(.*):$1"))
+    assert of_table(mapped, "a-x") == Finding(Verdict.OK, "table of topic a-x", "x")
+    assert of_table(mapped, "b") == Finding(Verdict.OK, "table of topic b", "t")
+    assert of_table(mapped, "a-").verdict is Verdict.FAILED
+    text = of_table(mapped, "a-").text
+    assert text.startswith('Invalid [connect.ems.target.table.map]. Topic a- would go to table ""')
 
 
 def test_group_without_offsets_begins_where_reset_says() -> None:
