@@ -214,18 +214,53 @@ def _from_trees(
     query: Query, piece: Loose, columns: Columns, worked: Worked, failed: dict[int, str]
 ) -> Iterator[Typed]:
     """Records with a schema, each of its own fields in their order."""
-    groups: dict[object, list[tuple[int, Tree]]] = {}
-    cells = [_Cell(index) for index in range(len(query.computed))]
+    groups: dict[object, tuple[tuple[str, ...], list[int], list[list[object]]]] = {}
+    ways = _Ways(query)
     for at, row in enumerate(worked.rows.tolist()):
         try:
-            tree = {name: _fitted(value) for name, value in _tree(query, _source(piece, row), cells).items()}
-            key = (*tree, *map(_kind, tree.values()))
+            names, values = ways.of(_source(piece, row))
+            values = [_fitted(value) for value in values]
+            key = (names, *map(_kind, values))
         except InvalidValue as error:
             failed[row] = str(error)
             continue
-        groups.setdefault(key, []).append((at, tree))
-    for found in groups.values():
-        yield _of_one_schema(piece, worked, found)
+        _, places, found = groups.setdefault(key, (names, [], []))
+        places.append(at)
+        found.append(values)
+    for names, places, found in groups.values():
+        yield _of_one_schema(piece, worked, names, np.array(places), found)
+
+
+class _Ways:
+    """From a record to names and values of its columns; where these are is worked out once for the same fields."""
+
+    def __init__(self, query: Query) -> None:
+        self._query = query
+        self._cells = [_Cell(index) for index in range(len(query.computed))]
+        self._flat = all(len(item.names) == 1 for item in query.items if isinstance(item, Kept))
+        self._known: dict[tuple[str, ...], tuple[tuple[str, ...], list[object]] | str] = {}
+
+    def of(self, tree: object) -> tuple[tuple[str, ...], list[object]]:
+        """Raises InvalidValue."""
+        if not self._flat or not isinstance(tree, dict):
+            made = _tree(self._query, tree, self._cells)
+            return tuple(made), list(made.values())
+        fields = tuple(tree)
+        known = self._known.get(fields)
+        if known is None:
+            known = self._known[fields] = self._way(fields)
+        if isinstance(known, str):
+            raise InvalidValue(known)
+        names, sources = known
+        return names, [tree[one] if type(one) is str else one for one in sources]
+
+    def _way(self, fields: tuple[str, ...]) -> tuple[tuple[str, ...], list[object]] | str:
+        """Names of columns, and for each the field that it is, an expression, or nothing; or why there are none."""
+        try:
+            made = _tree(self._query, {name: name for name in fields}, self._cells)
+        except InvalidValue as error:
+            return str(error)
+        return tuple(made), list(made.values())
 
 
 def _fitted(value: object) -> object:
@@ -238,13 +273,14 @@ def _kind(value: object) -> object:
     return value if kind is _Cell else type_of(value) if kind is dict or kind is list else kind
 
 
-def _of_one_schema(piece: Loose, worked: Worked, found: Sequence[tuple[int, Tree]]) -> Typed:
-    chosen = pa.array([at for at, _ in found])
-    names, arrays = list(found[0][1]), []
-    for name, first in found[0][1].items():
+def _of_one_schema(
+    piece: Loose, worked: Worked, names: Sequence[str], places: np.ndarray, found: Sequence[Sequence[object]]
+) -> Typed:
+    chosen, arrays = pa.array(places), []
+    for first, values in zip(found[0], zip(*found, strict=True), strict=True):
         if isinstance(first, _Cell):
             arrays.append(worked.arrays[first.index].take(chosen))
         else:
-            arrays.append(pa.array([tree[name] for _, tree in found], type_of(first)))
-    rows = worked.rows[chosen.to_numpy()]
-    return Typed(piece.positions.take(pa.array(rows)), pa.StructArray.from_arrays(arrays, names=names))
+            arrays.append(pa.array(values, type_of(first)))
+    positions = piece.positions.take(pa.array(worked.rows[places]))
+    return Typed(positions, pa.StructArray.from_arrays(arrays, names=list(names)))

@@ -1,0 +1,91 @@
+"""docs/own-transforms.md: its package is installed and run as a user would."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from os import environ
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "docs" / "examples" / "own-transform"
+PAGE = (ROOT / "docs" / "own-transforms.md").read_text(encoding="utf-8")
+CONNECTOR = """
+name=orders
+topics=orders
+value.converter=org.apache.kafka.connect.json.JsonConverter
+value.converter.schemas.enable=false
+connect.ems.endpoint=https://team.realm.celonis.cloud/continuous-batch-processing/api/v1/p/items
+connect.ems.authorization.key=AppKey k
+connect.ems.target.table=ORDERS
+connect.ems.commit.size.bytes=10000000
+connect.ems.commit.records=1000
+connect.ems.commit.interval.ms=30000
+connect.ems.embed.kafka.metadata=false
+"""
+
+
+def block(language: str) -> str:
+    """The page's block in a language."""
+    found = re.search(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def run(*args: str, path: str) -> subprocess.CompletedProcess[str]:
+    """Python with this checkout, and with `path` before it."""
+    env: Mapping[str, str] = {**environ, "PYTHONPATH": f"{path}:{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        [sys.executable, *args], env=env, capture_output=True, text=True, timeout=120, check=False, cwd=path
+    )
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A folder that the package is installed to, with its entry points."""
+    folder = tmp_path_factory.mktemp("installed")
+    source = tmp_path_factory.mktemp("source")
+    for name in ("pyproject.toml", "shop_transforms.py"):
+        (source / name).write_bytes((EXAMPLE / name).read_bytes())
+    options = ("--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check", "--quiet")
+    done = run("-m", "pip", "install", *options, "--target", str(folder), str(source), path=str(source))
+    assert done.returncode == 0, done.stderr
+    return str(folder)
+
+
+def test_its_own_tests_pass() -> None:
+    """The example's tests are run as its author runs them."""
+    done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", str(EXAMPLE), path=str(EXAMPLE))
+    assert done.returncode == 0, done.stdout
+    assert "4 passed" in done.stdout
+
+
+def test_page_has_the_entry_points() -> None:
+    """What the page says of pyproject.toml stands there."""
+    assert block("toml") in (EXAMPLE / "pyproject.toml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("by_path", [False, True], ids=["entry point", "path"])
+def test_run_from_a_connector_file(installed: str, tmp_path: Path, by_path: bool) -> None:
+    """The page's settings change a record, found by their entry points or as `module.Class`."""
+    settings = block("properties")
+    if by_path:
+        settings = settings.replace("com.example.", "shop_transforms.")
+    file, value = tmp_path / "orders.properties", tmp_path / "value.json"
+    file.write_text(CONNECTOR + settings, encoding="utf-8")
+    value.write_text('{"id": 1, "first": "Ada", "last": "L", "amount": 100.0}', encoding="utf-8")
+    folder = str(EXAMPLE) if by_path else installed
+    done = run("-m", "parquet_sink", "try", str(file), "--value", str(value), path=folder)
+    assert done.returncode == 0, done.stderr
+    assert '{"id": 1, "first": "Ada", "last": "L", "amount": 119.0, "name": "Ada L"}' in done.stdout
+
+
+def test_wrong_settings_are_told(installed: str, tmp_path: Path) -> None:
+    """`check` tells what the class says, by the key."""
+    file = tmp_path / "orders.properties"
+    file.write_text(CONNECTOR + block("properties").replace("=2024-01-01", "=soon"), encoding="utf-8")
+    done = run("-m", "parquet_sink", "check", str(file), path=installed)
+    assert done.returncode == 2
+    assert 'Invalid [predicates.new.from]. "soon" is no date; write 2024-01-01.' in done.stdout + done.stderr
