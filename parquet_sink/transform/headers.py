@@ -1,6 +1,6 @@
 """Headers of records as transforms find them: names as columns, values decoded by the header converter."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
@@ -73,6 +73,15 @@ class Headers:
         found = np.full(len(self), ABSENT, np.int64)
         found[positions[chosen]] = entries.field("at").to_numpy()[chosen]  # of equal positions the last one counts
         return found
+
+    def places(self, positions: np.ndarray) -> Iterator[dict[str, int]]:
+        """For each of these records, by name, where the value of its last header of that name is."""
+        starts = self.lists.offsets.to_numpy().tolist()
+        entries = self.lists.values
+        names, at = entries.field("name").to_pylist(), entries.field("at").to_pylist()
+        for position in positions.tolist():
+            own = slice(starts[position], starts[position + 1])
+            yield dict(zip(names[own], at[own], strict=True))
 
     def without(self, names: Sequence[str]) -> "Headers":
         """All but those of these names."""

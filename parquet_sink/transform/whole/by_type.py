@@ -1,6 +1,6 @@
 """Values of any type, record by record, to groups of records whose values have the same types."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -9,10 +9,8 @@ import pyarrow as pa
 from parquet_sink.transform.headers import ABSENT, HeaderValue
 from parquet_sink.transform.whole.additions import Column, Group
 
-_CELLS: Final = 2_000_000
-"""Values looked at together."""
-_LEFT_OUT: Final = -1
-
+_FEW: Final = 16
+"""Fewer values are not looked through for equal ones."""
 
 _ONE_TYPE: Final = (
     *(pa.NullScalar, pa.BooleanScalar, pa.StringScalar, pa.BinaryScalar, pa.Date32Scalar),
@@ -29,36 +27,40 @@ class Pool:
         self._types: list[pa.DataType | None] = [pa.null()]
         self._known: dict[object, int] = {pa.null(): 0, pa.NullScalar: 0}
 
-    def groups(self, count: int, places: Mapping[str, np.ndarray], *, absent_is_null: bool) -> Iterator[Group]:
-        """Rows 0 to count by the fields that they get, and the types of these.
+    def groups_by_row(self, fields: Iterable[Mapping[str, int]]) -> Iterator[Group]:
+        """Rows by the fields that they get, and the types of these.
 
-        places: for each name where each row's value is, ABSENT for none, which is null or left out.
+        fields: of each row, by the field's name, where its value is; the names may be any.
         """
-        step = max(_CELLS // max(len(places), 1), 1)
-        for start in range(0, count, step):
-            rows = np.arange(start, min(start + step, count))
-            yield from self._groups(rows, places, 0 if absent_is_null else _LEFT_OUT)
+        found: dict[tuple[tuple[str, int], ...], tuple[list[int], list[list[int]]]] = {}
+        for row, places in enumerate(fields):
+            signature = tuple((name, self._kind(at)) for name, at in places.items())
+            rows, values = found.setdefault(signature, ([], []))
+            rows.append(row)
+            values.append(list(places.values()))
+        for signature, (rows, values) in found.items():
+            places_of = np.array(values, np.int64).reshape(len(rows), len(signature)).T
+            named = zip(signature, places_of, strict=True)
+            yield Group(np.array(rows, np.int64), {name: self._column(kind, places) for (name, kind), places in named})
 
-    def _groups(self, rows: np.ndarray, places: Mapping[str, np.ndarray], absent: int) -> Iterator[Group]:
-        if not places:
-            yield Group(rows, {})
-            return
-        kinds = [self._kinds_of(places[name][rows], absent) for name in places]
-        which = np.zeros(len(rows), np.int64)
+    def groups(self, places: Mapping[str, np.ndarray]) -> Iterator[Group]:
+        """Rows by the types of their fields, which have the same names.
+
+        places: for each name, of which there is one at least, where each row's value is; ABSENT for none: null.
+        """
+        kinds = [self._kinds_of(one) for one in places.values()]
+        which = np.zeros(len(kinds[0]), np.int64)
         for column in kinds:
-            _, which = np.unique(which * (len(self._types) + 1) + column + 1, return_inverse=True)
-        _, first = np.unique(which, return_index=True)
-        distinct = np.stack([column[first] for column in kinds], axis=1)
-        for number, signature in enumerate(distinct.tolist()):
-            mine = rows[which == number]
-            named = zip(places, signature, strict=True)
-            yield Group(
-                mine, {name: self._column(kind, places[name][mine]) for name, kind in named if kind != _LEFT_OUT}
-            )
+            _, which = np.unique(which * len(self._types) + column, return_inverse=True)
+        distinct, first = np.unique(which, return_index=True)
+        for number, row in zip(distinct.tolist(), first.tolist(), strict=True):
+            mine = np.flatnonzero(which == number)
+            named = zip(places.items(), kinds, strict=True)
+            yield Group(mine, {name: self._column(int(kind[row]), one[mine]) for (name, one), kind in named})
 
-    def _kinds_of(self, places: np.ndarray, absent: int) -> np.ndarray:
+    def _kinds_of(self, places: np.ndarray) -> np.ndarray:
         distinct, which = np.unique(places, return_inverse=True)
-        kinds = np.array([absent if at == ABSENT else self._kind(at) for at in distinct.tolist()], np.int64)
+        kinds = np.array([0 if at == ABSENT else self._kind(at) for at in distinct.tolist()], np.int64)
         return kinds[which]
 
     def _kind(self, at: int) -> int:
@@ -78,5 +80,7 @@ class Pool:
             return [self._values[at] for at in places.tolist()]
         if pa.types.is_null(arrow):
             return pa.nulls(len(places))
+        if len(places) < _FEW:
+            return pa.array([self._values[at] for at in places.tolist()], arrow)
         distinct, which = np.unique(places, return_inverse=True)
         return pa.array([self._values[at] for at in distinct.tolist()], arrow).take(pa.array(which))

@@ -1,5 +1,6 @@
 """Headers as fields of the value."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar, cast
 
@@ -50,17 +51,19 @@ class HeaderToValue:
             return records
         work = Additions("HeaderToValue", self._existing)
         pool = Pool(records.headers.pool)
-        last = self._last(records.headers)
+        chosen = self._names.chosen
+        last = {new: records.headers.last(name) for name, new in (chosen or {}).items()}
         pieces: list[Piece] = []
         for piece in records.values:
             at = piece.positions.to_numpy()
-            places = {new: found[at] for new, found in last.items()}
-            groups = pool.groups(len(at), places, absent_is_null=self._names.chosen is not None)
+            if chosen is None:
+                groups = pool.groups_by_row(self._all(records.headers, at))
+            else:
+                groups = pool.groups({new: found[at] for new, found in last.items()})
             pieces += work.to(piece, list(groups))
         return replace(records, values=tuple(pieces)).reject(work.rejected)
 
-    def _last(self, headers: Headers) -> dict[str, np.ndarray]:
-        """By the field's name, where the value of each record of the batch is."""
-        chosen = self._names.chosen
-        names = headers.names()[1].unique().to_pylist() if chosen is None else list(chosen)
-        return {self._names.new(name): headers.last(name) for name in names}
+    def _all(self, headers: Headers, positions: np.ndarray) -> Iterator[dict[str, int]]:
+        """For each of these records, by the field's name, where the value of the last header is."""
+        for places in headers.places(positions):
+            yield {self._names.new(name): at for name, at in places.items()}

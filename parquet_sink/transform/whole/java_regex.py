@@ -142,7 +142,8 @@ class _Translation:
                 self._at += 1
                 return "".join([*parts, "]"])
             if character == "[" or self._text.startswith(("&&", "--"), self._at):
-                raise NotKept(f"has a character class in another, or -- in one (position {self._at + 1}); write \\.")
+                where = f"position {self._at + 1}"
+                raise NotKept(f"has a character class in another, or -- in one ({where}); list all characters in one.")
             if character == "\\":
                 parts.append(self._escape(in_class=True))
             else:

@@ -14,7 +14,7 @@ from parquet_sink.convert.invalid import show
 from parquet_sink.model.records import RecordParts
 from parquet_sink.transform.fields.faults import kind, tree_kind
 from parquet_sink.transform.fields.structs import columns_of
-from parquet_sink.transform.headers import ABSENT, HeaderValue, of_tree
+from parquet_sink.transform.headers import HeaderValue, of_tree
 from parquet_sink.transform.keys import TRANSFORM
 from parquet_sink.transform.protocol import Side, WrongSettings
 from parquet_sink.transform.records import DecodedRecords, as_trees
@@ -122,19 +122,19 @@ class KeyToValue:
     ) -> Iterator[Group]:
         """By the types of their values, one record after the other."""
         values: list[HeaderValue] = []
-        places: dict[str, np.ndarray] = {}
+        fields: list[dict[str, int]] = []
         kept: list[int] = []
         for row in mine.tolist():
             key = keys.trees[row_of[row]]
             if self._names.chosen is not None and not isinstance(key, dict):
                 work.rejected[int(at[row])] = f"{_NAME} takes fields of the key, and the key is {tree_kind(key)}"
                 continue
-            for name, value in self._fields(key).items():
-                places.setdefault(name, np.full(len(mine), ABSENT, np.int64))[len(kept)] = len(values)
-                values.append(of_tree(value))
+            own = self._fields(key)
+            fields.append(dict(zip(own, range(len(values), len(values) + len(own)), strict=True)))
+            values += map(of_tree, own.values())
             kept.append(row)
         rows = np.array(kept, np.int64)
-        for group in Pool(values).groups(len(rows), places, absent_is_null=False):
+        for group in Pool(values).groups_by_row(fields):
             yield Group(rows[group.rows], group.columns)
 
     def _fields(self, key: object) -> dict[str, object]:
