@@ -54,14 +54,15 @@ class Flatten(FieldTransform):
         return _Typed(self, arrow)
 
     def inferred(self, piece: Inferred, origins: Origins) -> Columns | None:
-        """As `FieldTransform` says."""
-        found = list(self._read(piece.rows, "", None))
-        arrays = {name: array for name, array, _ in found}
-        absent = piece.lists - {one.name for one in piece.rows.type}
-        if len(arrays) < len(found) or not absent.isdisjoint(arrays) or self._may_hide(piece, found):
+        """As `FieldTransform` says; one by one where an object may have lists, which columns may not tell of."""
+        if any(pa.types.is_struct(one.type) and one.name in piece.lists for one in piece.rows.type):
             return None
-        lists = frozenset({name for name, _, top in found if top in piece.lists} | absent)
-        return Columns(read_as(arrays, len(piece.rows)), lists=lists)
+        found = list(self._read(piece.rows, ""))
+        arrays = dict(found)
+        absent = piece.lists - {one.name for one in piece.rows.type}
+        if len(arrays) < len(found) or not absent.isdisjoint(arrays):
+            return None
+        return Columns(read_as(arrays, len(piece.rows)), lists=piece.lists)
 
     def joined(self, prefix: str, name: str) -> str:
         """The name of a field below those of the prefix."""
@@ -75,21 +76,14 @@ class Flatten(FieldTransform):
             else:
                 yield path, value
 
-    def _read(self, rows: pa.StructArray, prefix: str, top: str | None) -> Iterator[tuple[str, pa.Array, str]]:
-        """Each leaf by its name, and the field of the record that it is in."""
+    def _read(self, rows: pa.StructArray, prefix: str) -> Iterator[tuple[str, pa.Array]]:
+        """Each leaf by its name."""
         for one, array in zip(rows.type, rows.flatten(), strict=True):
-            path, origin = self.joined(prefix, one.name), top or one.name
+            path = self.joined(prefix, one.name)
             if not pa.types.is_struct(one.type):
-                yield path, array, origin
+                yield path, array
             elif one.type.num_fields:
-                yield from self._read(array, path, origin)
-
-    def _may_hide(self, piece: Inferred, found: list[tuple[str, pa.Array, str]]) -> bool:
-        """Whether a list that was discarded from an object may have the name of a field."""
-        objects = [one.name for one in piece.rows.type if pa.types.is_struct(one.type) and one.name in piece.lists]
-        return any(
-            name.startswith(self.joined(below, "")) and top != below for below in objects for name, _, top in found
-        )
+                yield from self._read(array, path)
 
 
 class _Typed(TypedChange):

@@ -4,14 +4,17 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from parquet_sink.config.key import Check, Key, Origin, Type, Value
 from parquet_sink.config.report import quoted
 from parquet_sink.config.values import Values
 from parquet_sink.convert.decoded import Inferred
 from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
-from parquet_sink.transform.fields.casting.columns import by_values
+from parquet_sink.transform.fields.casting.columns import Found, by_values
 from parquet_sink.transform.fields.faults import field, kind, no_object, no_struct, tree_kind
+from parquet_sink.transform.fields.java.date_columns import epoch_ms as ms_of_texts
+from parquet_sink.transform.fields.java.date_columns import part
 from parquet_sink.transform.fields.java.date_format import DateFormat, PatternUnusable
 from parquet_sink.transform.fields.java.dates import DAY_MS
 from parquet_sink.transform.fields.java.zones import NoDate
@@ -19,7 +22,7 @@ from parquet_sink.transform.fields.keys import REPLACE_NULL
 from parquet_sink.transform.fields.moments import SCALARS, TYPES, in_tree, of_tree, stored
 from parquet_sink.transform.fields.origin import Origin as RecordOrigin
 from parquet_sink.transform.fields.origin import Origins
-from parquet_sink.transform.fields.structs import columns_of, fields_of, read_as, records
+from parquet_sink.transform.fields.structs import anywhere, columns_of, fields_of, read_as, records
 from parquet_sink.transform.keys import TRANSFORM
 from parquet_sink.transform.protocol import RecordFault, Side, WrongSettings
 
@@ -31,6 +34,8 @@ _NANOS: Final[Mapping[str, int]] = {
     "nanoseconds": 1,
 }
 _MS: Final = _NANOS["milliseconds"]
+_WHOLE_UNITS: Final = (_NANOS["seconds"], _MS)
+"""A Unix time in these can be no farther than 64 bits hold."""
 _LIMIT: Final = 2**63
 _COLUMNS: Final[Mapping[str, pa.DataType]] = {"string": pa.string(), "unix": pa.int64(), **TYPES}
 
@@ -115,7 +120,7 @@ class TimestampConverter(FieldTransform):
         convert = None if mine is None else self.convert(mine.type)
         new = _COLUMNS[self._target]
         changed = pa.struct([one.with_type(new) if one.name == self._field else one for one in fields])
-        return _Field(changed, self._field, convert)
+        return _Field(changed, self._field, convert, self.column)
 
     def inferred(self, piece: Inferred, origins: Origins) -> Columns | None:
         """As `FieldTransform` says."""
@@ -125,8 +130,30 @@ class TimestampConverter(FieldTransform):
         array = arrays.get(self._field, pa.nulls(len(piece.rows)))
         if not (pa.types.is_string(array.type) or pa.types.is_int64(array.type) or pa.types.is_null(array.type)):
             return None
-        arrays[self._field], doubtful = by_values(array, _COLUMNS[self._target], self._read)
+        arrays[self._field], doubtful = self.column(array, self._read)
         return Columns(read_as(arrays, len(piece.rows)), doubtful, piece.lists)
+
+    def column(self, array: pa.Array, convert: Callable[[object], object]) -> Found:
+        """A column converted: many at once where that is possible, else value by value."""
+        epoch_ms = self._epoch_ms(array)
+        if epoch_ms is None or self._target == "string" or self._unit not in _WHOLE_UNITS:
+            return by_values(array, _COLUMNS[self._target], convert)
+        if self._target in ("Date", "Time"):
+            found = part(epoch_ms, of_day=self._target == "Time").view(_COLUMNS[self._target])
+        else:
+            is_seconds = self._target == "unix" and self._unit != _MS
+            found = (pc.divide(epoch_ms, 1000) if is_seconds else epoch_ms).cast(_COLUMNS[self._target])
+        return found, anywhere(pc.and_(found.is_null(), array.is_valid()))
+
+    def _epoch_ms(self, array: pa.Array) -> pa.Int64Array | None:
+        """Of a column's values at once, null where one must be looked at by itself; None where all must."""
+        if pa.types.is_timestamp(array.type):
+            return array.cast(pa.int64())
+        if pa.types.is_int64(array.type) and self._unit == _MS:
+            return array
+        if pa.types.is_string(array.type) and self._format is not None and self._format.usual is not None:
+            return ms_of_texts(array, self._format.usual)
+        return None
 
     def convert(self, arrow: pa.DataType) -> Callable[[object], object]:
         """How plain values of a type that are not null are converted. Raises RecordFault: none is."""
@@ -194,9 +221,15 @@ class TimestampConverter(FieldTransform):
 class _Field(TypedChange):
     """A field of a struct. convert: None where the struct has no such field."""
 
-    def __init__(self, arrow: pa.DataType, name: str, convert: Callable[[object], object] | None) -> None:
+    def __init__(
+        self,
+        arrow: pa.DataType,
+        name: str,
+        convert: Callable[[object], object] | None,
+        column: Callable[[pa.Array, Callable[[object], object]], Found],
+    ) -> None:
         super().__init__(arrow)
-        self._name, self._convert = name, convert
+        self._name, self._convert, self._column = name, convert, column
 
     def value(self, value: object, origin: RecordOrigin) -> object:
         assert isinstance(value, dict)
@@ -208,8 +241,7 @@ class _Field(TypedChange):
         if self._convert is None:
             return Columns(rows)
         arrays, fields = columns_of(rows), fields_of(self.arrow)
-        mine = next(one.type for one in fields if one.name == self._name)
-        arrays[self._name], doubtful = by_values(arrays[self._name], mine, self._convert)
+        arrays[self._name], doubtful = self._column(arrays[self._name], self._convert)
         return Columns(records(fields, list(arrays.values()), len(rows)), doubtful)
 
 

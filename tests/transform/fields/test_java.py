@@ -4,11 +4,13 @@ import math
 from decimal import Decimal
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_sink.transform.fields.java import numbers, texts
+from parquet_sink.transform.fields.java.date_columns import epoch_ms
 from parquet_sink.transform.fields.java.date_format import DateFormat, PatternUnusable
 from parquet_sink.transform.fields.java.dates import text_of
 from parquet_sink.transform.fields.java.zones import NoDate
@@ -189,3 +191,29 @@ def test_patterns_that_cannot_be_used(pattern: str, why: str) -> None:
     """Letters that are not known here, and quotes that do not end, are told."""
     with pytest.raises(PatternUnusable, match=why):
         DateFormat(pattern)
+
+
+PATTERNS = ["yyyy-MM-dd", "yyyyMMddHHmmssSSS", "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'", "(dd)[MM] yyyy", "HH:mm:ss"]
+
+
+@given(
+    st.sampled_from(PATTERNS),
+    st.lists(st.tuples(st.integers(-(10**14), 10**14), st.integers(0, 30), st.sampled_from(["", "0", "9", "-", "E"]))),
+)
+def test_columns_of_dates(pattern: str, instants: list[tuple[int, int, str]]) -> None:
+    """Texts that are read at once are read as one by one; whatever is in an unusual form is left."""
+    one = DateFormat(pattern)
+    assert one.usual is not None
+    written = [one.format(epoch_ms) for epoch_ms, _, _ in instants]
+    edited = [text[:at] + more + text[at + len(more) :] for text, (_, at, more) in zip(written, instants, strict=True)]
+    found = epoch_ms(pa.array(edited, pa.string()), one.usual).to_pylist()
+    for text, number in zip(edited, found, strict=True):
+        assert number is None or number == one.parse(text)
+    usual = [at for at, (_, _, more) in enumerate(instants) if not more and instants[at][0] > -(10**12)]
+    assert None not in [found[at] for at in usual]
+
+
+@pytest.mark.parametrize("pattern", ["yy", "d/M/yyyy", "EEE", "yyyy'E'", "yyyy1", "HH HH", "'x'"])
+def test_patterns_without_a_usual_form(pattern: str) -> None:
+    """Where a number's end depends on what follows, texts are read one by one."""
+    assert DateFormat(pattern).usual is None

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Final
 
 from parquet_sink.transform.fields.java.calendar import Moment, instant, moment
+from parquet_sink.transform.fields.java.date_columns import usual
 from parquet_sink.transform.fields.java.numbers import wrapped
 from parquet_sink.transform.fields.java.zones import ZONES, NoDate
 
@@ -43,6 +44,8 @@ class DateFormat:
     def __init__(self, pattern: str) -> None:
         """Raises PatternUnusable."""
         self._tokens = _tokens(pattern)
+        self.usual = usual(self._tokens)
+        """See `date_columns`."""
 
     def format(self, epoch_ms: int) -> str:
         """An instant as text."""

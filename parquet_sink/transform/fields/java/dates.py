@@ -1,6 +1,11 @@
 """Dates and times as texts, as Kafka Connect's `Values` writes them: in a form that the value itself chooses."""
 
-from typing import Final
+from typing import Final, TypeVar
+
+import numpy as np
+
+Whole = TypeVar("Whole", int, np.ndarray)
+"""One number, or many at once."""
 
 DAY_MS: Final = 86_400_000
 """Milliseconds."""
@@ -29,12 +34,14 @@ def civil(day: int) -> tuple[int, int, int]:
     return year + era * 400 + (month <= 2), month, of_year - (153 * shifted + 2) // 5 + 1
 
 
-def day_of(year: int, month: int) -> int:
+def day_of(year: Whole, month: Whole) -> Whole:
     """The first of a month as days since 1970, in the Gregorian calendar. month: from 1."""
     before = year - (month <= 2)
-    era, of_era = divmod(before, 400)
-    of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5
-    return era * _ERA + of_era * 365 + of_era // 4 - of_era // 100 + of_year - _DAYS_TO_1970
+    era = before // 400
+    of_era = before - 400 * era
+    of_year = (153 * ((month + 9) % 12) + 2) // 5
+    found: Whole = era * _ERA + of_era * 365 + of_era // 4 - of_era // 100 + of_year - _DAYS_TO_1970
+    return found
 
 
 def _time(time: int) -> str:
