@@ -15,6 +15,7 @@ from parquet_sink.kafka.producer_cache import ProducerCache
 from parquet_sink.kafka.settings import DeadLetterSettings
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.rejected import Rejected, Stage
+from parquet_sink.runtime.probe_dead_letters import look
 
 RANGE = PlannedRange("orders", 3, 0, 10, "records")
 
@@ -137,3 +138,18 @@ def test_a_topic_that_cannot_be_made_is_told(broker: Broker, cache: ProducerCach
         with pytest.raises(KafkaRefused, match=rf"Dead-letter topic {topic} cannot be .*errors\..*{words}"):
             store.put(rejected(0, b"v"))
         store.close()
+
+
+def test_check_looks_for_the_topic_and_makes_nothing(broker: Broker) -> None:
+    """There, absent, not to be made, or not to be asked for."""
+    topic = f"dead-{uuid.uuid4().hex[:8]}"
+    settings = settings_for(broker, topic)
+    assert look(settings) == (True, "it is absent, and is made at the start with 1 replica")
+    assert look(settings) == (True, "it is absent, and is made at the start with 1 replica")
+    broker.create_topic(topic)
+    assert look(settings) == (True, "it is there")
+    fine, text = look(DeadLetterSettings(f"{topic}-2", 3, admin=settings.admin))
+    assert not fine
+    assert "[errors.deadletterqueue.topic.replication.factor]" in text
+    fine, text = look(DeadLetterSettings("no topic", 1, admin=settings.admin))
+    assert not fine

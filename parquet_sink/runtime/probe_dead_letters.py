@@ -14,5 +14,6 @@ def look(settings: DeadLetterSettings) -> tuple[bool, str]:
         problem = topic.problem()
     except (InvalidConfiguration, KafkaFailed) as error:
         return False, str(error)
-    how = "the brokers' default of" if settings.replication_factor < 0 else str(settings.replication_factor)
-    return problem is None, problem or f"it is absent, and is made at the start, with {how} replicas"
+    factor = settings.replication_factor
+    how = "as many replicas as the brokers say" if factor < 0 else f"{factor} replica{'' if factor == 1 else 's'}"
+    return problem is None, problem or f"it is absent, and is made at the start with {how}"
