@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from parquet_sink.convert.decoded import Decoder, Inferred, Piece, Trees, Typed
+from parquet_sink.convert.decoded import Decoder, Inferred, Piece, Typed
 from parquet_sink.convert.json import decoder as json
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected
@@ -131,14 +131,16 @@ def _decoded(pieces: Sequence[Piece]) -> Shown | None:
 
 
 def _of(piece: Piece) -> Shown:
+    """Its value; a list of them where a transform made several rows of it."""
     if isinstance(piece, Typed):
-        return Shown(as_json(piece.rows[0].as_py()), _type(piece.rows.type))
-    tree = piece.trees[0] if isinstance(piece, Trees) else _tree(piece)
-    return Shown(as_json(tree))
+        return Shown(_one_or_all(piece.rows.to_pylist()), _type(piece.rows.type))
+    if isinstance(piece, Inferred):
+        return Shown(_one_or_all([piece.tree(row) for row in range(len(piece.positions))]))
+    return Shown(_one_or_all(piece.trees))
 
 
-def _tree(piece: Inferred) -> object:
-    return piece.tree(0)
+def _one_or_all(values: Sequence[object]) -> object:
+    return as_json(values[0] if len(values) == 1 else list(values))
 
 
 def _raw(data: bytes | None) -> Shown | None:

@@ -19,22 +19,26 @@ def checked(found: DecodedRecords, given: DecodedRecords) -> DecodedRecords:
     positions = found.positions.to_numpy()
     if not np.isin(positions, given.positions.to_numpy()).all() or (np.diff(positions) <= 0).any():
         raise ValueError("it gave records that it was not given, or not in their order")
-    for what, pieces in (("values", found.values), ("keys", found.keys or ())):
-        _check(what, pieces, positions)
+    _check("values", found.values, positions, several=True)
+    _check("keys", found.keys or (), positions, several=False)
     return found
 
 
-def _check(what: str, pieces: tuple[Piece, ...], positions: np.ndarray) -> None:
+def _check(what: str, pieces: tuple[Piece, ...], positions: np.ndarray, *, several: bool) -> None:
+    """several: whether a record may have several rows, one after the other in one piece."""
+    places = []
     for piece in pieces:
         count = len(piece.trees if isinstance(piece, Trees) else piece.rows)
         if count != len(piece.positions):
             raise ValueError(f"a piece of its {what} has {count} records for {len(piece.positions)} positions")
-        if (np.diff(piece.positions.to_numpy()) <= 0).any():
+        here = piece.positions.to_numpy()
+        if (np.diff(here) < (0 if several else 1)).any():
             raise ValueError(f"the positions of a piece of its {what} do not increase")
-    places = np.concatenate([piece.positions.to_numpy() for piece in pieces]) if pieces else np.zeros(0, np.int64)
-    if len(np.unique(places)) != len(places):
-        raise ValueError(f"it gave one record twice in its {what}")
-    if not np.isin(places, positions).all():
+        places.append(np.unique(here))
+    every = np.concatenate(places) if places else np.zeros(0, np.int64)
+    if len(np.unique(every)) != len(every):
+        raise ValueError(f"it gave one record in two pieces of its {what}")
+    if not np.isin(every, positions).all():
         raise ValueError(f"its {what} have a record that is not among its positions")
 
 

@@ -115,6 +115,14 @@ def test_a_record_that_a_step_drops() -> None:
     )
 
 
+def test_a_record_of_which_a_step_makes_several() -> None:
+    """All of them are shown, and each is a row."""
+    found = tried({"transforms": "t", "transforms.t.type": "tests.transform.classes.Twice"})
+    ada = {"qty": 2, "name": "Ada"}
+    assert found.seen[-1].value == Shown([ada, ada])
+    assert found.rows == (ada, ada)
+
+
 def test_a_tombstone() -> None:
     """It has a null value, and no row."""
     found = tried({}, None)

@@ -1,11 +1,14 @@
 """Classes of transforms and predicates for tests, to be named by their path: none of them is shipped."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 
 from parquet_sink.config.values import Values
+from parquet_sink.convert.decoded import Trees, Typed
 from parquet_sink.model.records import VALUES_ONLY, RecordParts
 from parquet_sink.transform.protocol import Side
-from parquet_sink.transform.records import DecodedRecords
+from parquet_sink.transform.records import DecodedRecords, as_trees
 
 
 class Keep:
@@ -31,6 +34,17 @@ class Drop:
 
     def apply(self, records: DecodedRecords) -> DecodedRecords:
         return records.without(records.positions.to_pylist())
+
+
+class Twice(Drop):
+    """Makes two rows of each record without a schema."""
+
+    def apply(self, records: DecodedRecords) -> DecodedRecords:
+        (piece,) = records.values
+        assert not isinstance(piece, Typed)
+        trees = [tree for tree in as_trees(piece).trees for _ in range(2)]
+        places = pa.array([at for at in piece.positions.to_pylist() for _ in range(2)], pa.int64())
+        return replace(records, values=(Trees(places, trees),))
 
 
 class Never:

@@ -62,10 +62,11 @@ def given(change: Callable[[DecodedRecords], DecodedRecords]) -> DecodedRecords:
         lambda records: records.reject({0: "no"}),
         lambda records: replace(records, values=()),
         lambda records: replace(records, values=(of(0, 2), of(1))),
+        lambda records: replace(records, values=(of(0, 0, 0, 2),)),
     ],
 )
 def test_what_may_become_of_records(change: Callable[[DecodedRecords], DecodedRecords]) -> None:
-    """They may be kept, dropped, rejected, become null, or get a value."""
+    """They may be kept, dropped, rejected, become null, get a value, or several, each a row."""
     given(change)
 
 
@@ -76,9 +77,11 @@ def test_what_may_become_of_records(change: Callable[[DecodedRecords], DecodedRe
         (lambda records: replace(records, positions=pa.array([0, 1, 7])), "that it was not given"),
         (lambda records: replace(records, positions=pa.array([1, 0])), "not in their order"),
         (lambda records: replace(records, positions=pa.array([0, 0, 1])), "not in their order"),
-        (lambda records: replace(records, values=(of(0), of(0, 1))), "one record twice in its values"),
+        (lambda records: replace(records, values=(of(0), of(0, 1))), "one record in two pieces of its values"),
         (lambda records: replace(records, values=(of(1, 0),)), "do not increase"),
         (lambda records: replace(records, positions=pa.array([0]), values=(of(0, 1),)), "not among its positions"),
+        (lambda records: replace(records, values=(of(0, 0), of(0))), "one record in two pieces"),
+        (lambda records: replace(records, keys=(of(0, 0),)), "a piece of its keys do not increase"),
         (lambda records: replace(records, keys=(of(5),)), "its keys have a record that is not among"),
         (
             lambda records: replace(records, values=(Trees(pa.array([0, 1]), [{"a": 0}]),)),

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,8 @@ from parquet_sink.transform.sql.types import duck_type, from_duck, target, to_du
 
 _ROW: Final = " row"
 """The column that says which record a row is of."""
+_CHOICE: Final = "Could not choose a best candidate function"
+_NULLS: Final = (pa.timestamp("us"), pa.string())
 
 
 @dataclass(frozen=True)
@@ -81,11 +83,7 @@ class Computing:
         schema = pa.schema([pa.field(_ROW, pa.int64()), *own])
         where = "" if query.condition is None else f" WHERE {_text(query.condition, loose=loose)}"
         texts = [_text(one, loose=loose) for one in query.computed]
-        with self._engine.lock:
-            try:
-                found = self._engine.types(schema, [_quoted(_ROW), *texts], where)[1:]
-            except QueryFailed as error:
-                raise InvalidValue(f"the query does not fit it: {first_line(error.text)}") from None
+        schema, found = self._bound(schema, texts, where)
         casts, arrows = [], []
         for one, text, duck in zip(query.computed, texts, found, strict=True):
             try:
@@ -95,6 +93,25 @@ class Computing:
             casts.append(text if str(duck) == sql else f"CAST({text} AS {sql})")
             arrows.append(arrow)
         return _Plan(schema, where, tuple(casts), tuple(arrows))
+
+    def _bound(self, schema: pa.Schema, texts: Sequence[str], where: str) -> tuple[pa.Schema, list[Any]]:
+        """The columns, and DuckDB's types of the expressions.
+
+        Where it cannot choose among functions for a NULL of no type, that is one of a type. Raises InvalidValue.
+        """
+        tried = [schema]
+        if any(pa.types.is_null(field.type) for field in schema):
+            tried += [_with_nulls_as(schema, arrow) for arrow in _NULLS]
+        said: list[str] = []
+        with self._engine.lock:
+            for one in tried:
+                try:
+                    return one, self._engine.types(one, [_quoted(_ROW), *texts], where)[1:]
+                except QueryFailed as error:
+                    said.append(first_line(error.text))
+                    if _CHOICE not in error.text:
+                        break
+        raise InvalidValue(f"the query does not fit it: {said[0]}")
 
     def _tried(self, plan: _Plan, arrays: Sequence[pa.Array], *, loose: bool, blame: bool = True) -> Worked:
         """Halved until the records at fault are found, where they cannot be named at once."""
@@ -131,7 +148,8 @@ class Computing:
         select = ", ".join([_quoted(_ROW), *(f"{text} AS {_quoted(str(at))}" for at, text in enumerate(columns))])
         prepared = self._engine.prepared((self.query.text, name, plan), plan.schema, select, where)
         try:
-            lent = pa.RecordBatch.from_arrays([to_duck(array) for array in arrays], schema=plan.schema)
+            made = [_lent(array, field.type) for array, field in zip(arrays, plan.schema, strict=True)]
+            lent = pa.RecordBatch.from_arrays(made, schema=plan.schema)
         except InvalidValue as error:
             raise QueryFailed(str(error), binding=False) from None
         return prepared.run(lent)
@@ -155,6 +173,14 @@ class Computing:
                 bad = rows[found.column(at + 1).to_numpy()]
                 failed |= dict.fromkeys(bad.tolist(), _cannot(tested))
         return failed
+
+
+def _with_nulls_as(schema: pa.Schema, arrow: pa.DataType) -> pa.Schema:
+    return pa.schema([field.with_type(arrow) if pa.types.is_null(field.type) else field for field in schema])
+
+
+def _lent(array: pa.Array, arrow: pa.DataType) -> pa.Array:
+    return pa.nulls(len(array), arrow) if pa.types.is_null(array.type) else to_duck(array)
 
 
 def _none(failed: dict[int, str], arrows: Sequence[pa.DataType]) -> Worked:

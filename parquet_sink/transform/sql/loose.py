@@ -24,6 +24,7 @@ from parquet_sink.transform.sql.typed import two
 from parquet_sink.transform.sql.types import fitted, is_plain, type_of
 
 Loose = Trees | Inferred
+_PLAIN = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True)
@@ -270,7 +271,7 @@ def _fitted(value: object) -> object:
 def _kind(value: object) -> object:
     """Stands for a type: the same for values of the same."""
     kind = type(value)
-    return value if kind is _Cell else type_of(value) if kind is dict or kind is list else kind
+    return value if kind is _Cell else type_of(value) if kind in (dict, list) or kind not in _PLAIN else kind
 
 
 def _of_one_schema(

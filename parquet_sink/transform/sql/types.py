@@ -112,8 +112,9 @@ def from_duck(column: pa.ChunkedArray, arrow: pa.DataType) -> pa.Array:
 
 
 def type_of(value: object, names: frozenset[str] = frozenset()) -> pa.DataType:
-    """The type of a value without a schema, by itself. names: fields that each object has, if only as null.
+    """The type of a value without a schema, by itself; transforms may leave an Arrow scalar in a record.
 
+    names: fields that each object has, if only as null.
     Raises InvalidValue for a list whose elements have no type in common.
     """
     if isinstance(value, dict):
@@ -126,7 +127,7 @@ def type_of(value: object, names: frozenset[str] = frozenset()) -> pa.DataType:
         for one in value:
             common = _common(common, type_of(one, names))
         return pa.list_(pa.field("item", common))
-    found = _TYPES.get(type(value))
+    found = value.type if isinstance(value, pa.Scalar) else _TYPES.get(type(value))
     if found is None:
         raise InvalidValue(f"a value of type {type(value).__name__} cannot be used in a query")
     return found

@@ -1,17 +1,25 @@
 """What a query makes of records: values, columns, offsets, and what becomes of those that it cannot take."""
 
+import sys
+
 import pytest
 
 from parquet_sink.config.providers import Resolved
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import read
+from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.model.records import RecordParts
+from parquet_sink.shape.run import Run
 from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.shape.shaper import Shaper
+from parquet_sink.transform.chain import Step, TransformChain
+from parquet_sink.transform.classes import find_transform
 from parquet_sink.transform.protocol import WrongSettings
+from parquet_sink.transform.records import DecodedRecords
 from parquet_sink.transform.sql import computing, engine
 from parquet_sink.transform.sql.transform import Sql
-from tests.transform.sql.asked import START, Asked, batch, sql
+from tests.transform.sql.asked import FLAT, JSON, START, Asked, batch, sql
 
 ORDERS = [
     {"order_id": 1, "amount": 100, "status": "paid"},
@@ -110,10 +118,7 @@ def test_nothing_is_left() -> None:
     assert found.positions.to_pylist() == [0, 1, 3]
 
 
-def _decoded(values: list[object]) -> object:
-    from parquet_sink.convert.decoders import decoder_for
-    from parquet_sink.transform.chain import TransformChain
-
+def _decoded(values: list[object]) -> DecodedRecords:
     return TransformChain([]).apply(batch(values), decoder_for(ConverterSettings()))
 
 
@@ -181,6 +186,24 @@ def test_a_date_gives_a_schema() -> None:
     assert list(asked.rejected) == [4]
 
 
+def test_after_a_transform_that_makes_timestamps() -> None:
+    """What other transforms leave in a record without a schema has its type for a query, too."""
+    texts = {"field": "t", "target.type": "Timestamp"}
+    convert, _ = find_transform("TimestampConverter")
+    first = Step(convert(read(tuple(convert.keys), Resolved(texts, texts), Report()), "value"))
+    for chosen in ("id, t, year(t) AS y", "*, year(t) AS y, DATE '2024-01-01' AS d"):
+        chain = TransformChain([first, Step(sql(f"SELECT {chosen} FROM records"))])
+        shaper = Shaper(FLAT, None, decoder_for(JSON), chain)
+        runs = [
+            run for run in shaper.shape(batch([{"id": 1, "t": START}, {"id": 2, "t": None}])) if isinstance(run, Run)
+        ]
+        rows = [row for run in runs for row in run.rows.to_pylist()]
+        assert [(row["id"], row["y"], row["t"] and row["t"].timestamp()) for row in rows] == [
+            (1, 2023, START / 1000),
+            (2, None, None),
+        ]
+
+
 def test_no_number() -> None:
     """A result that is no finite number cannot be in a record without a schema, which is told."""
     asked = Asked("SELECT a * 1e300 AS x, [a * 1e300] AS l FROM records", [{"a": 1e300}, {"a": 1.0}])
@@ -216,8 +239,6 @@ def test_not_for_keys() -> None:
 
 def test_duckdb_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names the extra."""
-    import sys
-
     monkeypatch.setitem(sys.modules, "duckdb", None)
     monkeypatch.setattr(engine, "_engines", {})
     with pytest.raises(WrongSettings, match=r"parquet-sink\[sql\]"):
