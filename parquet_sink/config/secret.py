@@ -1,5 +1,7 @@
 """A value that is never shown: its repr, str, format and JSON are stars."""
 
+from dataclasses import fields, is_dataclass
+from hashlib import sha256
 from typing import Any, Final
 
 STARS: Final = "*****"
@@ -35,3 +37,21 @@ class Secret:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Secret, (self._value,))
+
+
+def digest(*settings: object) -> str:
+    """Stands for settings, those that are secret too, which cannot be read from it."""
+    return sha256(repr(_clear(settings)).encode()).hexdigest()
+
+
+def _clear(value: object) -> object:
+    """Settings as nested tuples, with secrets in clear."""
+    if isinstance(value, Secret):
+        return value.reveal()
+    if is_dataclass(value) and not isinstance(value, type):
+        return tuple((one.name, _clear(getattr(value, one.name))) for one in fields(value))
+    if isinstance(value, tuple | list):
+        return tuple(map(_clear, value))
+    if isinstance(value, dict):
+        return tuple((key, _clear(one)) for key, one in value.items())
+    return value

@@ -1,9 +1,9 @@
 """What a sink runs from, made by its connector class from a connector file. Durations are milliseconds."""
 
 from dataclasses import dataclass, field
-from hashlib import sha256
 
 from parquet_sink import __version__
+from parquet_sink.config.secret import digest
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.settings import DeadLetterSettings, FlushSettings, KafkaSettings
@@ -80,10 +80,11 @@ class SinkSettings:
 
     @property
     def fingerprint(self) -> str:
-        """Stands for the settings, and the version, that the files of a range depend on."""
+        """Stands for the settings, and the version, that the files of a range depend on.
+
+        Of secrets those that change what is in a file: salts and keys of obfuscation, all of a user's own classes.
+        """
         limits = (self.flush.commit_size_bytes, self.flush.commit_records)
-        parts = (*limits, self.files.codec, self.files.row_group_size_bytes)
-        converters = (self.value, self.key, self.header)
-        transforms = tuple(step.digest for step in self.transforms)
-        described = (__version__, self.shape, *converters, *parts, *transforms, self.errors.invalid_records)
-        return sha256(repr(described).encode()).hexdigest()
+        files = (self.files.codec, self.files.row_group_size_bytes, self.errors.invalid_records)
+        converters = [(repr(one), one and one.own) for one in (self.value, self.key, self.header)]
+        return digest(__version__, self.shape, converters, limits, files, self.transforms)
