@@ -413,7 +413,7 @@ def cases(draw: st.DrawFn) -> tuple[Slot, list[bytes]]:
     return slot, [text.encode("utf-8", "surrogateescape") for text in rounds]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(cases(), st.integers(1, 11))
 def test_fast_equals_exact(case: tuple[Slot, list[bytes]], size: int) -> None:
     """Whatever the type, the values and the cut into blocks, both paths give the same."""

@@ -37,7 +37,7 @@ def outcome(one: Shaper, blocks: list[list[bytes | None]]) -> list[object]:
     return seen
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(st.lists(values(), min_size=1, max_size=4), shape_settings)
 def test_fast_equals_exact(blocks: list[list[bytes | None]], config: ShapeSettings) -> None:
     """Whatever the records, the settings and the cut into blocks, both paths give the same."""
@@ -64,7 +64,7 @@ def test_known_carries_everything(blocks: list[list[bytes | None]], config: Shap
     assert one == many
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(regular(), max_size=40), st.integers(1, 40), shape_settings)
 def test_cut_into_blocks_changes_no_row(texts: list[str], size: int, config: ShapeSettings) -> None:
     """However records are cut into blocks, each row has the same values where it has the same columns."""

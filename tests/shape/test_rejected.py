@@ -111,7 +111,7 @@ ONE = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.lists(st.lists(ONE, max_size=12), min_size=1, max_size=3), st.sampled_from([BARE, KEYED]))
 def test_rejected_records_of_many_schemas_leave_no_trace(blocks: list[list[bytes]], config: ShapeSettings) -> None:
     """Of records with and without schemas that alternate: invalid ones, and ones without a key."""

@@ -396,7 +396,7 @@ CONFIGS = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     st.lists(st.tuples(KEYS, VALUES | st.none()), min_size=1, max_size=14),
     CONFIGS,
@@ -500,7 +500,7 @@ def told(
     return rows_of_all, sorted(rejected), anew, [] if known is None else [str(column) for column in known]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.lists(RECORDS, min_size=1, max_size=14), st.lists(st.integers(1, 13), max_size=4), st.booleans(), st.booleans()
 )

@@ -135,6 +135,7 @@ class Engine:
         for setting in _SETTINGS:
             self._do(f"SET {setting}")
         self._count = 0
+        self._known: dict[str, set[tuple[str, str | None]]] = {}
         self._prepared: OrderedDict[object, Prepared | QueryFailed] = OrderedDict()
         self.lock = threading.RLock()
 
@@ -155,15 +156,22 @@ class Engine:
 
     def kind_of(self, function: str) -> str:
         """What a function is to DuckDB: aggregate, window, table, unstable, other, unknown."""
-        asked = "SELECT function_type, stability FROM duckdb_functions() WHERE lower(function_name) = ?"
-        found = self._do(asked, [function])
-        if not found:
+        found = self._functions().get(function)
+        if found is None:
             return "unknown"
         kinds = {kind for kind, _ in found}
         for name, matching in _KINDS:
             if kinds & set(matching):
                 return name
         return "unstable" if {stability for _, stability in found} - {"CONSISTENT", None} else "other"
+
+    def _functions(self) -> dict[str, set[tuple[str, str | None]]]:
+        """Of each function its types and how stable it is: asked for once, because DuckDB makes the list anew."""
+        if not self._known:
+            asked = "SELECT lower(function_name), function_type, stability FROM duckdb_functions()"
+            for name, kind, stability in self._do(asked):
+                self._known.setdefault(name, set()).add((kind, stability))
+        return self._known
 
     def types(self, schema: pa.Schema, select: Sequence[str], where: str) -> list[Any]:
         """DuckDB's types of columns over a table of this schema. Raises QueryFailed."""

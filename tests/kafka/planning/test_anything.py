@@ -129,7 +129,7 @@ def restart_at(query: Query) -> None:
     raise AssertionError("it does not start")
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80, deadline=None)
 @given(
     STEPS,
     st.sampled_from(["STOP", "CONTINUE"]),

@@ -82,7 +82,7 @@ def refused(one: Shaper, records: Sequence[object]) -> dict[int, str]:
     return found
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(trees, min_size=1, max_size=6), st.booleans())
 def test_what_clashes_does_not_depend_on_other_settings(records: list[dict[str, object]], fast: bool) -> None:
     """A record is refused for its names exactly when two fields that count become one, in every way to columns."""

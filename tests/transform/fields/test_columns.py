@@ -83,7 +83,7 @@ def applied(kind: Any, keys: dict[str, str], records: DecodedRecords, *, one_by_
     return outcomes((OneByOne(transform) if one_by_one else transform).apply(records))
 
 
-@settings(settings.get_profile("columns"), max_examples=80)
+@settings(settings.get_profile("columns"), max_examples=50)
 @given(TRANSFORMS, typed_records(), st.integers(0, 12))
 def test_with_a_schema(transform: tuple[Any, dict[str, str]], records: DecodedRecords, cut: int) -> None:
     """Typed records."""
@@ -97,7 +97,7 @@ MIXED = [b'{"a":5}', b'{"a":5.5}', b'{"a":5.0}', b'{"a":null}', b'{"b":1}'] * 20
 """Numbers that are read as fractions, though some are whole."""
 
 
-@settings(settings.get_profile("columns"), max_examples=80)
+@settings(settings.get_profile("columns"), max_examples=50)
 @given(TRANSFORMS, json_values(), st.booleans(), st.integers(0, 100))
 @example((Cast, {"spec": "a:string"}), MIXED, False, 50)
 @example((MaskField, {"fields": "a", "replacement": "12.7"}), MIXED, False, 50)

@@ -127,7 +127,7 @@ def without_a_schema(draw: st.DrawFn) -> DecodedRecords:
     return with_more(decoded(draw(json_values()), discard_lists=draw(st.booleans())), draw)
 
 
-@settings(SLOW, max_examples=150)
+@settings(SLOW, max_examples=60)
 @given(FIELDS, typed_records(), st.integers(0, 12))
 def test_fields_with_a_schema(transform: tuple[Any, dict[str, str]], records: DecodedRecords, cut: int) -> None:
     """Typed records, by columns and one by one."""
@@ -138,7 +138,7 @@ def test_fields_with_a_schema(transform: tuple[Any, dict[str, str]], records: De
     assert first | second == expected
 
 
-@settings(SLOW, max_examples=150)
+@settings(SLOW, max_examples=60)
 @given(FIELDS, json_values(), st.booleans(), st.integers(0, 100))
 def test_fields_without_a_schema(
     transform: tuple[Any, dict[str, str]], values: list[bytes], discard_lists: bool, cut: int
@@ -151,7 +151,7 @@ def test_fields_without_a_schema(
     assert first | second == expected
 
 
-@settings(SLOW, max_examples=150)
+@settings(SLOW, max_examples=60)
 @given(WHOLE, with_a_schema() | without_a_schema(), st.integers(0, 12))
 def test_whole_records(transform: tuple[Any, dict[str, str]], records: DecodedRecords, cut: int) -> None:
     """As columns, as trees, and each record alone; and however a predicate parts them."""
