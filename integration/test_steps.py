@@ -17,7 +17,8 @@ from integration.crash.group import Group
 from integration.crash.judge import Stop, judge
 from integration.crash.load import Load
 from integration.crash.oracle import Oracle
-from integration.crash.sink import TABLE, SinkProcess, connector
+from integration.crash.sink import TABLE, SinkProcess, connector, dead_letters_of
+from integration.letters import letters
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
 
@@ -64,6 +65,7 @@ class Bench:
 
     def __init__(self, broker: Broker, target: TargetProcess, topic: str, folder: Path) -> None:
         self._seams, self._target = folder / "seams", target
+        self._broker, self._dead_letters = broker, dead_letters_of(topic)
         self._seams.mkdir()
         self.tmp = folder / "tmp"
         self.oracle = Oracle()
@@ -112,7 +114,8 @@ class Bench:
                 self.produce()
                 assert self.sink.run_to_end(WAIT_S, "--until-caught-up") == 0, self.sink.last_words()
             assert self.delivered()
-            judge(self.oracle, client, TABLE, self.group.samples, stop)
+            found = letters(self._broker, self._dead_letters)
+            judge(self.oracle, client, TABLE, self.group.samples, stop, found)
         assert self.oracle.findings.clean, self.oracle.findings
         assert not list(self.tmp.rglob("*.part"))
 
