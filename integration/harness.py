@@ -228,6 +228,14 @@ def ends(broker: Broker, topic: str, partitions: int = 1) -> list[int]:
         reader.close()
 
 
+def until_ends(broker: Broker, topic: str, expected: list[int], timeout_s: float = TIMEOUT_S) -> None:
+    """Waits for these high watermarks: a transaction's marker is written a little after its commit was confirmed."""
+    deadline = time.monotonic() + timeout_s
+    while (found := ends(broker, topic, len(expected))) != expected:
+        assert time.monotonic() < deadline, f"{topic} ends at {found}, not at {expected}"
+        time.sleep(0.05)
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The Spark session that all tests share, as `run` starts it."""

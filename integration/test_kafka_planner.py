@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from integration.conftest import TopicFactory
-from integration.harness import Sink
+from integration.harness import Sink, until_ends
 from parquet_sink.devkit.broker import Broker, free_port
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.group.offsets import GroupOffsets
@@ -65,6 +65,7 @@ def test_what_waits_is_as_old_as_its_first_record(broker: Broker, topic: TopicFa
     transactional.produce(name, b"committed", partition=0, timestamp=3_000_000)
     transactional.produce(name, b"future", partition=1, timestamp=9_000_000)
     transactional.commit_transaction(30)
+    until_ends(broker, name, [6, 4])
     times = FirstTimestamps(kafka(broker, name), ClientLog())
     starts = {(name, partition): 0 for partition in range(200)}
     first = times.read(starts, 5_000_000)

@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from integration.conftest import TopicFactory
-from integration.harness import Sink, committed, ends
+from integration.harness import Sink, committed, until_ends
 from integration.numbered import forgotten, numbered, offsets
 from parquet_sink.devkit.broker import Broker, free_port
 from parquet_sink.runtime.status import Status
@@ -58,7 +58,7 @@ def test_aborted_records_and_markers_are_passed(
     name = topic()
     for count, commit in ((5, True), (5, False), (3, True), (1, False)):
         transaction(transactional, name, count, commit=commit)
-    assert ends(broker, name) == [18]
+    until_ends(broker, name, [18])
     run = sink.drain(name, {"consumer.override.isolation.level": isolation}, commit_records=4)
     assert run.status is Status.DONE
     assert (offsets(sink), sink.offsets(name)) == (expected, [18])
@@ -77,6 +77,7 @@ def test_open_transaction_is_waited_for(
     sink.drain(name)
     assert (offsets(sink), sink.offsets(name)) == ([0, 1], [2])
     transactional.commit_transaction(PATIENCE_S)
+    until_ends(broker, name, [6])
     sink.drain(name)
     assert (offsets(sink), sink.offsets(name)) == ([0, 1, 2, 3, 4], [6])
 

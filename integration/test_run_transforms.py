@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Producer
 
 from integration.conftest import TopicFactory
-from integration.harness import Run, Sink
+from integration.harness import Run, Sink, until_ends
 from parquet_sink.cli import main
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
@@ -228,6 +228,7 @@ def test_a_record_that_is_not_there(
     transactional.begin_transaction()
     transactional.produce(name, plain(0))
     transactional.commit_transaction(30)
+    until_ends(broker, name, [2])
     broker.produce(name, [(None, plain(1))])
     properties = sink.properties(name)
     cases = {

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.errors import AnotherInstance, KafkaFailed, OffsetsLost
@@ -21,9 +21,9 @@ from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps
 from parquet_sink.model.instance import Instance
 from parquet_sink.state.sqlite.store import SqliteStore
 from tests.factories import Clock
-from tests.kafka.simulation import KEY, WATCHFUL, Cluster, Query, done
+from tests.kafka.simulation import KEY, WATCHFUL, Cluster, Query, done, id_of
 
-YOUNGER = commit_metadata(Instance("younger", "host-b", 2, "later"))
+YOUNGER = Instance("younger", "host-b", 2, "later")
 NO_ANSWER = KafkaError._TIMED_OUT
 
 
@@ -82,6 +82,9 @@ STEPS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 16), ACTIONS), max
 """Records that come, the request after that before which something happens, and what."""
 
 
+PLAIN: dict[str, Any] = {"policy": "CONTINUE", "reset": "earliest", "more": {}}
+
+
 def happen(cluster: Moody, query: Query, action: Sequence[Any]) -> None:
     """What is set between a look at the group and its commit is lost: Kafka knows no commit on condition."""
     kind, *how = action
@@ -98,7 +101,8 @@ def happen(cluster: Moody, query: Query, action: Sequence[Any]) -> None:
     elif KEY in cluster.offsets and cluster.calls[-1:] != ["commit"]:
         offset, _ = cluster.offsets[KEY]
         offset = min(offset, how[0]) if kind == "set" else offset
-        cluster.offsets[KEY], cluster.epochs[KEY] = (offset, "" if kind == "set" else YOUNGER), None
+        signed = "" if kind == "set" else commit_metadata(YOUNGER, topic_id=id_of(topic))
+        cluster.offsets[KEY], cluster.epochs[KEY] = (offset, signed), None
         query.delivered -= {one for one in query.delivered if one[1] >= offset}
 
 
@@ -129,6 +133,9 @@ def restart_at(query: Query) -> None:
     raise AssertionError("it does not start")
 
 
+@example(
+    steps=[(0, 1, ("younger",)), (0, 1, ("produce", 1)), (0, 6, ("younger",)), (0, 1, ("remake", 1, False))], **PLAIN
+)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80, deadline=None)
 @given(
     STEPS,
