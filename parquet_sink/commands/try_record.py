@@ -94,6 +94,8 @@ def _record(args: argparse.Namespace, settings: SinkSettings) -> RecordBatch:
     topic = args.topic or (topics[0] if len(topics) == 1 else None)
     if topic is None:
         raise InvalidConfiguration(["Invalid [--topic]. The connector reads more than one; name the record's."])
+    if (reason := settings.why_unusable(topic)) is not None:
+        raise InvalidConfiguration([reason])
     if args.value is None:
         from parquet_sink.kafka.one_record import read_one
 

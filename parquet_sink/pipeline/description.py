@@ -8,6 +8,7 @@ from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.transform.settings import StepSettings
 
 _METADATA = ("kafkaPartition", "kafkaOffset", "kafkaTimestamp", "kafkaPartitionOffset")
+_ORDER_COLUMN = "__celonis_order"
 
 
 def described(settings: SinkSettings, *, keys: bool, headers: bool) -> tuple[str, ...]:
@@ -50,12 +51,21 @@ def _shape(shape: ShapeSettings) -> Iterator[str]:
         yield "flattened to columns" + (", without lists" if shape.discard_collections else ", lists as JSON text")
     else:
         yield "nested columns"
-    if added := [*(_METADATA if shape.embed_metadata else ()), *filter(None, [shape.tombstone_column])]:
+    if added := [*_added(shape)]:
         yield f"columns added: {', '.join(added)}"
     if shape.primary_keys:
         nulls = "may be null" if shape.allow_null_primary_keys else "not null"
         order = shape.order_field or "the offset"
         yield f"primary keys, {nulls}: {', '.join(shape.primary_keys)}; ordered by {order}"
+
+
+def _added(shape: ShapeSettings) -> Iterator[str]:
+    if shape.embed_metadata:
+        yield from _METADATA
+    if shape.primary_keys and shape.order_field is None:
+        yield _ORDER_COLUMN
+    if shape.tombstone_column is not None:
+        yield shape.tombstone_column
 
 
 def _target(settings: SinkSettings) -> str:
