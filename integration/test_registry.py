@@ -252,7 +252,7 @@ def test_references_are_resolved(server: RegistryServer) -> None:
     server.register("money", '{"m":2}', references=[("com.acme.Day", "day", 1)])
     server.register("a/b ü", '{"a":1}', references=[("com.acme.Money", "money", 2), ("com.acme.Day", "day", 1)])
     last = server.register("t-value", '{"t":1}', references=[("com.acme.A", "a/b ü", 1), ("Latest", "money", -1)])
-    server.books.deleted.add("day")
+    server.registered.deleted.add("day")
     assert registry_at(server.url).get(last) == RegisteredSchema(
         last,
         "AVRO",
@@ -540,7 +540,7 @@ def test_check_tells_what_run_would_fail_with(server: RegistryServer) -> None:
     assert found == Finding(
         Health.FAILED,
         "schema registry",
-        "Invalid [schema.registry.url]. Each must be http:// or https://, a host and a path.",
+        "Invalid [schema.registry.url]. An address is no valid URL; write it as https://<host>:<port>.",
     )
 
 

@@ -110,7 +110,7 @@ def _authorities(ca_file: str | None, environment: Mapping[str, str], found: _Fo
 
 
 def _registry(side: str, registry: RegistrySettings, worker: Worker, found: _Found) -> None:
-    from parquet_sink.convert.registry.http import tls_context as registry_context  # half a second, for few connectors
+    from parquet_sink.convert.registry.http import registry_context  # half a second, for few connectors
 
     prefix = f"{side}.converter."
     shared = any(name.startswith(f"{prefix}{_TLS}") for name in worker.converters.given)
