@@ -68,14 +68,17 @@ def _ordinal(year: int, month: int, day: int, *, julian: bool) -> int:
 
 
 def text(kind: str, ms: int) -> str:
-    """Epoch milliseconds as such a text: the reverse of `parsed`, with years before 1 or beyond 9999 as they come."""
-    days, rest = divmod(ms, DAY_MS)
+    """Epoch milliseconds as such a text: the reverse of `parsed`, with the years of ISO 8601: 0000 before 0001, -0001 before that.
+
+    A time of the day may have 24 hours and more, as it was read.
+    """
+    days, rest = divmod(ms, DAY_MS) if kind != "time" or ms < 0 else (0, ms)
     seconds, millisecond = divmod(rest, 1000)
     clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{millisecond:03}Z"
     if kind == "time":
         return clock
     year, month, day = civil(days)
-    date = f"{year:04}-{month:02}-{day:02}"
+    date = f"{'-' if year < 0 else ''}{abs(year):04}-{month:02}-{day:02}"
     return date if kind == "date" else f"{date}T{clock}"
 
 

@@ -148,6 +148,7 @@ def test_dates_choose_their_form(epoch_ms: int, text: str) -> None:
         ("yyyy-MM-dd zzz", "2024-02-29 GMT+2:30", 1_709_164_800_000 - 9_000_000),
         ("s", "1E3", 1_000_000),
         ("kk", "24", 0),
+        ("M", "2147483648", 5_647_336_530_739_200_000),
     ],
 )
 def test_texts_are_read_leniently(pattern: str, text: str, epoch_ms: int) -> None:

@@ -68,7 +68,7 @@ def _hour(fields: Mapping[str, int]) -> int:
 def _day(fields: Mapping[str, int], year: int, is_of_year: bool, *, julian: bool) -> int:
     if is_of_year:
         return _first(year, 1, julian=julian) + fields["D"] - 1
-    shift, month = divmod(fields.get("M", 1) - 1, 12)
+    shift, month = divmod(wrapped(fields.get("M", 1) - 1, 32), 12)
     first = _first(year + shift, month + 1, julian=julian)
     if "d" not in fields and "E" in fields:
         return first + (fields["E"] - 1 - (first + 3)) % 7
