@@ -26,10 +26,10 @@ from typing import Final, TypeAlias, TypeVar
 import pyarrow as pa
 
 from parquet_sink.convert import java_dates
+from parquet_sink.convert.calendars import DAY_MS
 from parquet_sink.convert.connect_values.kinds import Entries, Found, JavaDate, Kind, NotHeld
 from parquet_sink.convert.connect_values.parser import Parser
 from parquet_sink.convert.decoded import DEFAULT_PRECISION, Decoded, Decoder, Piece, Trees, Typed, decimal_type
-from parquet_sink.convert.java_dates import DAY_MS
 
 Parsed: TypeAlias = pa.Scalar | dict[str, object] | list[object]
 """A scalar; or an object or a list without a type, as in `convert.decoded.Tree`."""

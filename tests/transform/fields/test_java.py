@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parquet_sink.convert.java_dates import chosen_text
 from parquet_sink.transform.fields.java import numbers, texts
 from parquet_sink.transform.fields.java.date_columns import epoch_ms
 from parquet_sink.transform.fields.java.date_format import DateFormat, PatternUnusable
-from parquet_sink.transform.fields.java.dates import text_of
 from parquet_sink.transform.fields.java.zones import NoDate
 
 
@@ -127,7 +127,7 @@ def test_narrowing() -> None:
 )
 def test_dates_choose_their_form(epoch_ms: int, text: str) -> None:
     """`Values.dateFormatFor`: a time, a date, or both, by the value."""
-    assert text_of(epoch_ms) == text
+    assert chosen_text(epoch_ms) == text
 
 
 @pytest.mark.parametrize(
