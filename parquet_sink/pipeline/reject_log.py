@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from parquet_sink.config.report import printable
-from parquet_sink.kafka.dead_letter_headers import TASK, stage_name
+from parquet_sink.kafka.dead_letter_headers import TASK, class_name, stage_name
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordParts
 from parquet_sink.model.rejected import Rejected, Stage
@@ -98,7 +98,7 @@ def line(rejected: Rejected, connector: str, classes: Mapping[Stage, str], *, co
     more = _content(rejected) if content else ""
     return (
         f"Error encountered in task {connector}-{TASK}. Executing stage '{stage_name(rejected.stage)}' with class "
-        f"'{classes.get(rejected.stage, '')}', where consumed record is {{topic='{rejected.topic}', "
+        f"'{class_name(rejected, classes)}', where consumed record is {{topic='{rejected.topic}', "
         f"partition={rejected.partition}, offset={rejected.offset}, timestamp={rejected.timestamp_ms}, "
         f"timestampType={rejected.timestamp_type}{more}}}. {rejected.reason}"
     )

@@ -1,6 +1,7 @@
 """Rejected records in the log: Kafka Connect's words, content only when asked, and never a flood."""
 
 import logging
+from dataclasses import replace
 
 import pytest
 
@@ -26,6 +27,12 @@ def test_a_line_is_that_of_kafka_connect() -> None:
         "consumed record is {topic='orders', partition=3, offset=7, timestamp=1234, timestampType=LogAppendTime}. "
         "the value is no JSON"
     )
+
+
+def test_the_transform_is_named_by_its_class() -> None:
+    """Each has its own, so a record says which one rejected it."""
+    by = replace(REJECTED, stage=Stage.TRANSFORMATION, by="org.example.Mask$Value")
+    assert "stage 'TRANSFORMATION' with class 'org.example.Mask$Value'," in line(by, "sink", CLASSES, content=False)
 
 
 def test_content_is_there_when_it_is_asked_for() -> None:
