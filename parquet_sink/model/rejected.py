@@ -46,7 +46,8 @@ class Rejected:
 class SetAsideCount:
     """Records of one range that were set aside for good: count, at offsets from first to last.
 
-    stages: how many at which stage, in words, by Kafka Connect's names. reason: the first record's.
+    stages: how many at which stage, in words, by Kafka Connect's names. reason: the first record's. place: where they
+    are kept, in words.
     """
 
     count: int
@@ -54,3 +55,4 @@ class SetAsideCount:
     last: int
     stages: str
     reason: str
+    place: str = ""
