@@ -23,7 +23,7 @@ from itertools import groupby
 import numpy as np
 import pyarrow as pa
 
-from parquet_sink.errors import StorageFailed
+from parquet_sink.errors import StorageFailed, TopicUnusable
 from parquet_sink.files.rotation import Reason
 from parquet_sink.files.storage import TEMPORARY, storage_trouble
 from parquet_sink.kafka.settings import KafkaSettings
@@ -138,6 +138,8 @@ class Replay:
 
     def _partition(self, parked: ParkedPartition) -> Replayed:
         total = Replayed(parked.topic, parked.partition, len(parked), 0, 0, 0)
+        if (reason := self._settings.why_unusable(parked.topic)) is not None:
+            return replace(total, failure=TopicUnusable(reason).failure())
         fates = [Fates() for _ in parked.files]
         for layer in parked.layers:
             policy = KeepRejected()

@@ -23,11 +23,12 @@ from parquet_sink.pipeline.record_steps import RecordSteps
 from parquet_sink.pipeline.replay import Replay, Replayed
 from parquet_sink.shape.shaper import Shaper
 from parquet_sink.targets.settings import RetrySettings
+from parquet_sink.targets.table_map import parse
 from parquet_sink.transform.building import NamedTransform
 from parquet_sink.transform.chain import Step, TransformChain
 from tests.parked.crashes import Crash, crash_at
 from tests.pipeline.fakes import ACCEPTED, BAD_FILE, ONCE, REFUSED, SPAN, UNKNOWN, Target, block, left, made, names
-from tests.pipeline.test_transform_retry import Fails
+from tests.transform.doubles import Fails
 
 ALL = Selection()
 BAD = b"not JSON"
@@ -182,6 +183,21 @@ def test_only_what_is_chosen_is_replayed(replayed: Run, folder: ParkedFolder) ->
     assert len(rest(folder)) == 10
     replayed(target, Selection(stage="VALUE_CONVERTER"))
     assert rest(folder) == []
+
+
+def test_a_topic_whose_files_cannot_go_anywhere_stays(folder: ParkedFolder, tmp_path: Path) -> None:
+    """The map of tables may have changed since: nothing goes to another table, and the reason says why."""
+    park(folder, [parked(1, b'{"id":1}')])
+    unusable = replace(made(tmp_path / "work", 10, ONCE), tables=parse("orders-?(.*):$1"))
+    (found,) = Replay(unusable, folder, {}).run(ALL)
+    assert found.failure is not None
+    assert found.failure.message.startswith("Invalid [connect.ems.target.table.map]. Topic orders would go to table")
+    assert (found.records, found.accepted, found.files, rest(folder)) == (
+        1,
+        0,
+        0,
+        [(1, "the registry had another schema")],
+    )
 
 
 def test_a_dry_run_changes_nothing(replayed: Run, folder: ParkedFolder) -> None:

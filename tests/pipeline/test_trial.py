@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from parquet_sink.commands.trial_text import lines, to_json
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.reject_policy import StopAtRejected
 from parquet_sink.pipeline.task import steps_for
 from parquet_sink.pipeline.trial import NOT_DECODED, Shown, Trial, as_json, trial
-from parquet_sink.runtime.trial_text import lines, to_json
 from tests.connectors.ems.connector_files import E, settings_of
 
 STEPS = {

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 _ODD: Final = re.compile(r"[^A-Za-z0-9]")
 SHOWN: Final = 3
-"""Differences that are told in full."""
+"""Differences that are shown in full."""
 
 Cell = int | float | bool | str | None
 Row = Mapping[str, Cell]
@@ -54,12 +54,12 @@ def _flatten(below: Mapping[str, Any], prefix: str, row: dict[str, Cell]) -> Non
 
 @dataclass(frozen=True)
 class Comparison:
-    """rows, columns: how many were compared. differences: how many cells or rows differ; `told` are the first ones."""
+    """rows, columns: how many were compared. differences: cells or rows that differ. examples: the first of them."""
 
     rows: int
     columns: int
     differences: int
-    told: tuple[str, ...]
+    examples: tuple[str, ...]
 
 
 def compare(

@@ -32,6 +32,16 @@ PROBLEMS = [
     ({f"{E}tombstones.column": "kafkaOffset"}, "tombstones.column", "is another column that the sink adds"),
     ({f"{E}tombstones.column": "__celonis_order"}, "tombstones.column", "is another column that the sink adds"),
     ({f"{E}tombstones.column": "line"}, "tombstones.column", f"is named by {E}data.primary.key, too"),
+    (
+        {f"{E}tombstones.column": "kafkaoffset"},
+        "tombstones.column",
+        "differs in letter case alone from kafkaOffset, another column that the sink adds",
+    ),
+    (
+        {f"{E}tombstones.column": "LINE"},
+        "tombstones.column",
+        f"differs in letter case alone from line, which {E}data.primary.key names",
+    ),
     ({f"{E}tombstones.column": "a b"}, "tombstones.column", "cannot be a column's name"),
     ({f"{E}data.primary.key": "id,kafkaOffset"}, "tombstones", "kafkaOffset differs from record to record"),
     ({f"{E}data.primary.key": "kafkaPartition"}, "tombstones", "names nothing that a key has"),

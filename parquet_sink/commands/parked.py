@@ -7,12 +7,12 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+from parquet_sink.commands.file_options import add_files
+from parquet_sink.commands.preflight import inspect
 from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import InvalidConfiguration, SinkError
 from parquet_sink.model.rejected import Stage
 from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.runtime.command import add_files
-from parquet_sink.runtime.preflight import inspect
 
 log = logging.getLogger(__name__)
 
@@ -42,8 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="list: how many, and why; show: each record; replay: send them again; drop: remove them for good",
     )
     add_files(parser)
-    parser.epilog = None
-    parser.formatter_class = argparse.HelpFormatter
     parser.add_argument("--topic", help="only records of this topic")
     parser.add_argument("--partition", type=int, metavar="N", help="only records of this topic-partition")
     parser.add_argument(
@@ -72,8 +70,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _run_one(args: argparse.Namespace, settings: SinkSettings) -> bool:
     """Whether all went well. One connector's trouble does not keep others from their turn."""
+    from parquet_sink.commands import parked_drop, parked_replay, parked_reports
     from parquet_sink.parked.selection import Selection  # after the files were found right
-    from parquet_sink.runtime import parked_drop, parked_replay, parked_reports
 
     selection = Selection(*_chosen(args))
     try:

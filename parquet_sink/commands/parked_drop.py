@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from parquet_sink.commands.parked_reports import listing
 from parquet_sink.files.storage import storage_trouble
 from parquet_sink.parked.files import PARKING, ParkedFile
 from parquet_sink.parked.folder import ParkedFolder
@@ -13,7 +14,6 @@ from parquet_sink.parked.locks import replaying
 from parquet_sink.parked.scan import Scan, scan
 from parquet_sink.parked.selection import Selection
 from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.runtime.parked_reports import listing
 
 
 def drop(settings: SinkSettings, selection: Selection, *, sure: bool) -> bool:

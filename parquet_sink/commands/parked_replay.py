@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from parquet_sink.commands.parked_reports import tell_skipped
 from parquet_sink.files import naming
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.cleanup import prepare_connector
@@ -20,7 +21,6 @@ from parquet_sink.parked.scan import scan
 from parquet_sink.parked.selection import Selection
 from parquet_sink.pipeline.replay import Replay, Replayed
 from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.runtime.parked_reports import tell_skipped
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict
 

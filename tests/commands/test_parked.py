@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_sink.cli import main
+from parquet_sink.commands import parked_drop
+from parquet_sink.commands.parked_replay import Progress
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.parked.locks import replaying
 from parquet_sink.parked.scan import scan
-from parquet_sink.runtime import parked_drop
-from parquet_sink.runtime.parked_replay import Progress
 
 Parked = Callable[..., tuple[int, str, str]]
 
