@@ -46,6 +46,8 @@ PROBLEMS = [
     ({f"{E}data.primary.key": "id,kafkaOffset"}, "tombstones", "kafkaOffset differs from record to record"),
     ({f"{E}data.primary.key": "kafkaPartition"}, "tombstones", "names nothing that a key has"),
     ({f"{E}order.field.name": "changed"}, "order.field.name", '"changed" is null in the row of a tombstone'),
+    ({f"{E}order.field.name": "kafkaPartitionOffset"}, "order.field.name", "0_10 is less than 0_9 there"),
+    ({f"{E}order.field.name": "kafkaPartition"}, "order.field.name", "it is the same in all rows of a topic-partition"),
     ({f"{E}obfuscation.fields": "id"}, "tombstones", "obfuscation.method=fix makes all its values equal"),
     (
         {
@@ -74,6 +76,7 @@ def test_what_would_delete_nothing_or_another_row_is_refused(more: dict[str, str
     [
         {f"{E}data.primary.key": "id,kafkaPartition"},
         {f"{E}order.field.name": "kafkaOffset"},
+        {f"{E}order.field.name": "kafkaTimestamp"},
         {f"{E}embed.kafka.metadata": "false", f"{E}tombstones.column": "kafkaOffset"},
         {f"{E}obfuscation.fields": "name"},
     ],
