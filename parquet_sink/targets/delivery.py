@@ -89,9 +89,10 @@ class Deliverer:
         )
 
 
-def failure_receipt(connector: str, file: FinishedFile, error: ConnectorError) -> Receipt:
-    """A receipt that says why a file was not accepted; its next offset is the file's first."""
-    failure = error.failure()
+_TO_PASS: Final = (
+    " Or set connect.ems.error.policy=CONTINUE: then the records of such a file are kept aside, and the next file goes "
+    "on."
+)
     return replace(_about(connector, file), status=failure.status, failure=failure)
 
 
@@ -135,6 +136,7 @@ def _error(file: FinishedFile, sent: Sent, *, superseded: bool) -> UploadError:
         f"{file.origin}: file {file.name}{into} {_FATES[outcome.verdict]}: {outcome.cause} "
         f"({tries}{ended}). {outcome.cure}. "
         f"{NOT_COMMITTED if file.frame is None else file.frame.repeated}"
+        f"{_TO_PASS if outcome.of_file and file.frame is None else ''}"
     )
     if sent.wait_s is not None:
         return UploadPostponed(message, outcome.status, Again(sent.tries, sent.wait_s))
