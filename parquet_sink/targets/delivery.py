@@ -31,6 +31,10 @@ _FATES: Final = {
     Verdict.UNKNOWN: "may or may not have been taken",
 }
 NOT_COMMITTED: Final = "These offsets are not committed; they are sent again at the next start."
+_TO_PASS: Final = (
+    " Or set connect.ems.error.policy=CONTINUE: then the records of such a file are kept aside, and the next file goes "
+    "on."
+)
 
 
 class Deliverer:
@@ -89,10 +93,9 @@ class Deliverer:
         )
 
 
-_TO_PASS: Final = (
-    " Or set connect.ems.error.policy=CONTINUE: then the records of such a file are kept aside, and the next file goes "
-    "on."
-)
+def failure_receipt(connector: str, file: FinishedFile, error: ConnectorError) -> Receipt:
+    """A receipt that says why a file was not accepted; its next offset is the file's first."""
+    failure = error.failure()
     return replace(_about(connector, file), status=failure.status, failure=failure)
 
 
