@@ -73,7 +73,7 @@ class StopAtRejected:
         return Stop(InvalidRecord(rejected.topic, rejected.partition, rejected.offset, rejected.reason))
 
     def flush(self, planned: PlannedRange) -> None:
-        """There is nothing to wait for."""
+        """Nothing is pending."""
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Nothing is open."""
