@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from parquet_sink.config.key import Check, Key, Origin, Type, Value
 from parquet_sink.config.report import quoted
 from parquet_sink.config.values import Values
+from parquet_sink.convert.calendars import DAY_MS
 from parquet_sink.convert.decoded import Inferred
 from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
 from parquet_sink.transform.fields.casting.columns import Found, by_values
@@ -16,7 +17,6 @@ from parquet_sink.transform.fields.faults import field, kind, no_object, no_stru
 from parquet_sink.transform.fields.java.date_columns import epoch_ms as ms_of_texts
 from parquet_sink.transform.fields.java.date_columns import part
 from parquet_sink.transform.fields.java.date_format import DateFormat, PatternUnusable
-from parquet_sink.transform.fields.java.dates import DAY_MS
 from parquet_sink.transform.fields.java.zones import NoDate
 from parquet_sink.transform.fields.keys import REPLACE_NULL
 from parquet_sink.transform.fields.moments import SCALARS, TYPES, in_tree, of_tree, stored
