@@ -33,5 +33,6 @@ def _waiting(settings: SinkSettings) -> str:
     return (
         f"{found.rows:,} record{'' if one else 's'} that the connector passed over {'is' if one else 'are'} parked in "
         f"{settings.parked_folder}{skipped} ({share:.0f} % of {MAX_BYTES}): parquet-sink parked list says why; mend "
-        f"the cause, then parquet-sink parked replay sends them."
+        f"the cause, then parquet-sink parked replay sends them; parquet-sink parked drop gives up what will never be "
+        f"good."
     )

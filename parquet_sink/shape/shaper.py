@@ -114,7 +114,7 @@ class Shaper:
             invalid = {at: Rejection(Stage.VALUE_CONVERTER, reason) for at, reason in decoded.invalid.items()}
             return records, decoded.pieces, invalid, ()
         found = self._transforms.apply(block, self._decoder)
-        rejected = {at: Rejection(stage, reason) for at, (stage, reason) in found.rejected.items()}
+        rejected = {at: Rejection(*why, found.rejected_by.get(at, "")) for at, why in found.rejected.items()}
         gone = None if self._tombstones is None else self._tombstones.of(found, self._topic)
         if gone is None:
             return Records(block, tombstones=True), found.values, rejected, ()
