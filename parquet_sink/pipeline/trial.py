@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from decimal import Decimal
 
@@ -21,6 +21,7 @@ from parquet_sink.transform.headers import HeaderValue
 from parquet_sink.transform.records import DecodedRecords
 
 NOT_DECODED = "not decoded, because nothing asks for it"
+NOT_DECODABLE = "key.converter cannot decode it"
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ class _Watched(TransformChain):
 
     def __init__(self, inner: TransformChain, tombstone_keys: Decoder | None) -> None:
         self._inner, self.needs, self._tombstone_keys = inner, inner.needs, tombstone_keys
+        self._was_tombstone = False
         self.seen: list[Seen] = []
         self.dropped_by: str | None = None
         self.rejected_by = ""
@@ -88,7 +90,8 @@ class _Watched(TransformChain):
     def apply(self, batch: RecordBatch, decoder: Decoder) -> DecodedRecords:
         for step, records in self._inner.each(batch, decoder):
             if len(records):
-                self.seen.append(_seen(step, records, self._tombstone_keys))
+                self._was_tombstone |= not any(len(one.positions) for one in records.values)
+                self.seen.append(_seen(step, records, self._tombstone_keys if self._was_tombstone else None))
             elif not records.rejected:
                 self.dropped_by = step
             elif step != DECODED:
@@ -96,16 +99,15 @@ class _Watched(TransformChain):
         return records
 
 
-def _seen(step: str, records: DecodedRecords, tombstone_keys: Decoder | None) -> Seen:
+def _seen(step: str, records: DecodedRecords, key_decoder: Decoder | None) -> Seen:
+    """key_decoder: of a tombstone that has a row, or had one before a step; None: keys are shown as they are."""
     batch = records.batch
     topic = batch.topic if records.topics is None else records.topics[0].as_py()
     key = _raw(None if batch.keys is None else batch.keys[0].as_py())
     if records.keys is not None:
         key = _decoded(records.keys)
-    elif (
-        tombstone_keys is not None and batch.keys is not None and not any(len(one.positions) for one in records.values)
-    ):
-        key = _decoded(decode_given(tombstone_keys, batch.keys)[0]) or key
+    elif key is not None and key_decoder is not None:
+        key = _decoded(decode_given(key_decoder, batch.keys)[0]) or replace(key, type=NOT_DECODABLE)
     return Seen(step, topic, key, _headers(records), _decoded(records.values))
 
 

@@ -11,7 +11,7 @@ from parquet_sink.commands.trial_text import lines, to_json
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.reject_policy import StopAtRejected
 from parquet_sink.pipeline.task import steps_for
-from parquet_sink.pipeline.trial import NOT_DECODED, Shown, Trial, as_json, trial
+from parquet_sink.pipeline.trial import NOT_DECODABLE, NOT_DECODED, Shown, Trial, as_json, trial
 from tests.connectors.ems.connector_files import E, settings_of
 
 STEPS = {
@@ -136,6 +136,24 @@ def test_a_tombstone() -> None:
     found = tried({}, None)
     assert [one.value for one in found.seen] == [None, None, None]
     assert list(lines(found, "T"))[-1] == "no row: a null value; its offset is committed"
+
+
+ROWS = {
+    "connect.ems.tombstones": "row",
+    "connect.ems.data.primary.key": "id",
+    "key.converter": "json",
+    "key.converter.schemas.enable": "false",
+    "transforms": "h",
+    "transforms.h.type": "HoistField$Value",
+    "transforms.h.field": "w",
+}
+
+
+def test_the_key_of_a_tombstone_that_has_a_row() -> None:
+    """It is decoded, also behind a step that makes a value of the null; of one that cannot be, that is said."""
+    assert [one.key for one in tried(ROWS, None, b'{"id": 1}').seen] == [Shown({"id": 1})] * 2
+    assert tried({**ROWS, "transforms": ""}, None, b"{").seen[0].key == Shown("{", NOT_DECODABLE)
+    assert tried({**ROWS, "transforms": ""}, None, None).seen[0].key is None
 
 
 def test_words_show_what_a_step_changed() -> None:

@@ -115,9 +115,15 @@ def _obfuscation(values: Values, report: Report) -> None:
         return
     why = "makes all its values equal" if method == "fix" else "makes equal values differ"
     for field in values.names(_FIELDS):
-        if column_name(field) in values.names(_KEYS):
+        if any(column in values.names(_KEYS) for column in _columns_on_the_way(field)):
             report.problem(
                 _TOMBSTONES,
                 f"It is row, but {_FIELDS} names the primary key {quoted(field)}, and {ems('obfuscation.method')}="
                 f"{method} {why}; take hmac-sha256.",
             )
+
+
+def _columns_on_the_way(field: str) -> Iterator[str]:
+    """The columns that may have what a path names: its own, or one of a list or an object that it leads through."""
+    steps = field.split(".")
+    yield from (column_name(".".join(steps[:end])) for end in range(1, len(steps) + 1))

@@ -49,6 +49,7 @@ PROBLEMS = [
     ({f"{E}order.field.name": "kafkaPartitionOffset"}, "order.field.name", "0_10 is less than 0_9 there"),
     ({f"{E}order.field.name": "kafkaPartition"}, "order.field.name", "it is the same in all rows of a topic-partition"),
     ({f"{E}obfuscation.fields": "id"}, "tombstones", "obfuscation.method=fix makes all its values equal"),
+    ({f"{E}obfuscation.fields": "line.value"}, "tombstones", "obfuscation.method=fix makes all its values equal"),
     (
         {
             f"{E}obfuscation.fields": "id",
@@ -78,7 +79,7 @@ def test_what_would_delete_nothing_or_another_row_is_refused(more: dict[str, str
         {f"{E}order.field.name": "kafkaOffset"},
         {f"{E}order.field.name": "kafkaTimestamp"},
         {f"{E}embed.kafka.metadata": "false", f"{E}tombstones.column": "kafkaOffset"},
-        {f"{E}obfuscation.fields": "name"},
+        {f"{E}obfuscation.fields": "name,lines.value,customer.id"},
     ],
 )
 def test_what_makes_sense_is_accepted(more: dict[str, str | None]) -> None:
