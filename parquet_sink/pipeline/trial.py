@@ -45,7 +45,8 @@ class Seen:
 class Trial:
     """What became of the record: rows of a file, or none, because it was rejected, dropped by a step, or has none.
 
-    rejected_by: the step, "" when it was after all steps or before them.
+    rejected_by: the step, "" when it was after all steps or before them. unmatched: paths to obfuscate that the record
+    does not have.
     """
 
     seen: tuple[Seen, ...]
@@ -54,6 +55,7 @@ class Trial:
     rejected: Rejected | None = None
     dropped_by: str | None = None
     rejected_by: str = ""
+    unmatched: tuple[str, ...] = ()
 
 
 def trial(record: RecordBatch, steps: RecordSteps, shape: ShapeSettings) -> Trial:
@@ -69,7 +71,8 @@ def trial(record: RecordBatch, steps: RecordSteps, shape: ShapeSettings) -> Tria
     runs = [one for one in found if isinstance(one, Run)]
     rows = tuple(row for run in runs for row in _rows(run))
     columns = tuple(_column(one) for one in runs[-1].rows.schema) if runs else ()
-    return Trial(tuple(watched.seen), rows, columns, rejected, watched.dropped_by, watched.rejected_by)
+    unmatched = shaper.unmatched() if rows else ()
+    return Trial(tuple(watched.seen), rows, columns, rejected, watched.dropped_by, watched.rejected_by, unmatched)
 
 
 def _rows(run: Run) -> list[dict[str, object]]:

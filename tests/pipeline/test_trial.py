@@ -86,6 +86,14 @@ def test_obfuscated_fields_are_so_in_the_row() -> None:
     assert found.rows == ({"quantity": 2, "name": "*****"},)
 
 
+def test_a_path_to_obfuscate_that_the_record_does_not_have() -> None:
+    """It is told: what it should hide may be there by another name."""
+    found = tried({f"{E}obfuscation.fields": "name,qty"})
+    assert found.unmatched == ("qty",)
+    assert list(lines(found, "T"))[-1] == "  nothing is obfuscated at qty: the record has no such field"
+    assert json.loads(to_json(found, "T"))["unmatched"] == ["qty"]
+
+
 @pytest.mark.parametrize(
     ("changes", "value", "key", "stage", "by", "steps"),
     [
