@@ -21,7 +21,7 @@ def parked(settings: SinkSettings, system_tmp: str, problems: dict[str, None], w
             f"folder, {system_tmp}, which the system may empty; name a folder that stays."
         )
     if any_parked(settings.parked_folder):
-        warnings.append(f"Warning [{DIR}]. {_told(settings)}")
+        warnings.append(f"Warning [{DIR}]. {_waiting(settings)}")
 
 
 def on_cluster(settings: SinkSettings) -> str | None:
@@ -35,7 +35,7 @@ def on_cluster(settings: SinkSettings) -> str | None:
     )
 
 
-def _told(settings: SinkSettings) -> str:
+def _waiting(settings: SinkSettings) -> str:
     from parquet_sink.parked.scan import scan  # loads Arrow, where there is something to count
 
     found = scan(settings.parked_folder)

@@ -61,11 +61,11 @@ def settings() -> str:
 def with_kinds(setting: Setting) -> Key:
     """The key with its converters told first."""
     names = [name for kind, name in _NAMES.items() if kind in setting.kinds]
-    told = "With a registry" if setting.kinds == REGISTRY else ", ".join(names)
+    whose = "With a registry" if setting.kinds == REGISTRY else ", ".join(names)
     if len(names) == len(_NAMES):
-        told = "Every converter"
+        whose = "Every converter"
     doc = f"Refused. {setting.reason}" if setting.refused else setting.key.doc
-    return replace(setting.key, doc=f"{'Apicurio' if setting.apicurio else told}: {doc}")
+    return replace(setting.key, doc=f"{'Apicurio' if setting.apicurio else whose}: {doc}")
 
 
 def _by_reason(some: Iterable[Setting]) -> list[str]:

@@ -55,7 +55,9 @@ _DECODED = frozenset(
     | {f"iso-8859-{part}" for part in (*range(2, 12), 13, 14, 15, 16)}
     | {f"{family}{page}" for family in ("windows-", "cp") for page in range(1250, 1259)}
 )
-"""Encodings that Python decodes first. Any other is refused: looking up a name that nobody knows is never forgotten."""
+"""Encodings that Python decodes first. Any other is refused: Python keeps every name of a codec that it looked up in
+vain, so that records with many such names would take ever more memory.
+"""
 
 _UTF_16: Mapping[bytes, str] = {
     codecs.BOM_UTF16_LE: "utf-16",

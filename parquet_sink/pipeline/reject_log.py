@@ -81,7 +81,7 @@ class LoggedRejects:
         """As the other one."""
         limit = _limits.setdefault(self.connector, LineLimit())
         if limit.is_due:
-            self._tell_left_out(limit)
+            self._log_left_out(limit)
         if limit.allows():
             log.error("%s", line(rejected, self.connector, self.classes, content=self.content))
         return self.inner.decide(rejected)
@@ -93,10 +93,10 @@ class LoggedRejects:
     def close(self) -> None:
         """As the other one; tells how many lines were left out."""
         if self.connector in _limits:
-            self._tell_left_out(_limits[self.connector])
+            self._log_left_out(_limits[self.connector])
         self.inner.close()
 
-    def _tell_left_out(self, limit: LineLimit) -> None:
+    def _log_left_out(self, limit: LineLimit) -> None:
         if count := limit.left_out():
             log.error("connector %s: %d more records are rejected, without a log line for each", self.connector, count)
 

@@ -79,7 +79,7 @@ class StopAtRejected:
         return Stop(stopped_by(rejected))
 
     def flush(self, planned: PlannedRange) -> None:
-        """There is nothing to wait for."""
+        """Nothing is pending."""
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Nothing is open."""

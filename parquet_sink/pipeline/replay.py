@@ -94,10 +94,10 @@ class KeepRejected:
         return SetAside()
 
     def flush(self, planned: PlannedRange) -> None:
-        """They are kept."""
+        """Nothing to wait for."""
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Nothing is open."""
 
 
 class Replay:

@@ -93,7 +93,7 @@ class Shaper:
             order = sorted(rejections)
             parts.append(RejectedBatch(order, [rejections[at] for at in order]))
         yield from builder.build(Interleaving(parts, len(records)))
-        self._tell(pieces, builder.inferred_as_trees)
+        self._log_pieces(pieces, builder.inferred_as_trees)
 
     def unmatched(self) -> tuple[str, ...]:
         """Paths of `obfuscation.fields` that match none of the columns learned so far."""
@@ -148,7 +148,7 @@ class Shaper:
         rejections |= keyless
         return without(part, keyless)
 
-    def _tell(self, pieces: Sequence[Piece], as_trees: int) -> None:
+    def _log_pieces(self, pieces: Sequence[Piece], as_trees: int) -> None:
         """Let the decoder learn anew when what it gave could not be used."""
         given = sum(len(piece.positions) for piece in pieces if isinstance(piece, Inferred))
         if self._learning is not None and as_trees * _TREES_WORTH_IT > given:

@@ -267,7 +267,7 @@ def test_long_work_tells_how_far_it_is(caplog: pytest.LogCaptureFixture) -> None
     caplog.set_level("INFO")
     for done in range(1_000, 13_000, 1_000):
         now[0] += 1
-        progress.told("orders", 3, done, 12_000)
+        progress.record("orders", 3, done, 12_000)
     assert [line.getMessage() for line in caplog.records] == [
         f"connector orders: topic orders, topic-partition 3: {done} of 12000 parked records read"
         for done in (5_000, 10_000)

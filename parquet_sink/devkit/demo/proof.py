@@ -1,4 +1,4 @@
-"""The proof: what was sent against what arrived, one check for each promise. Pure."""
+"""The proof: what was sent against what arrived, one check for each promise."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -117,13 +117,13 @@ class Stage:
         self.feed.start()
         with self._show.progress(self.feed.total):
             self._show.step(f"sending a backlog of {self.feed.backlog:,} records, while the sink starts")
-            self._watch(lambda now: self.feed.backlog_sent and now.lag == 0)
+            self._wait_until(lambda now: self.feed.backlog_sent and now.lag == 0)
             self._show.step(f"caught up; {self.feed.trickle:,} more come over {self._size.duration_s:g} s")
             self.feed.go_on()
-            self._watch(lambda now: self.feed.done and now.lag == 0)
+            self._wait_until(lambda now: self.feed.done and now.lag == 0)
         self._show.step("everything sent is delivered and committed: lag 0")
 
-    def _watch(self, reached: Callable[[Snapshot], bool]) -> None:
+    def _wait_until(self, reached: Callable[[Snapshot], bool]) -> None:
         last, moved_at = None, time.monotonic()
         while True:
             self.check()
