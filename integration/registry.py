@@ -83,7 +83,7 @@ def _answer(content: Any, status: int = 200) -> Response:
     return JSONResponse(content, status, media_type=_MEDIA)
 
 
-class Books:
+class Registered:
     """Schemas by id, and the versions of subjects. One schema has one id, whichever subjects it is in."""
 
     def __init__(self) -> None:
@@ -149,11 +149,11 @@ def _is_json(text: str) -> bool:
     return True
 
 
-class _Desk:
+class _Handlers:
     """The registry's requests."""
 
-    def __init__(self, books: Books) -> None:
-        self._books = books
+    def __init__(self, registered: Registered) -> None:
+        self._registered = registered
 
     def routes(self) -> list[Route]:
         return [
@@ -180,31 +180,31 @@ class _Desk:
         text = request.path_params["id"]
         if not text.isdecimal():
             raise _Unfit(404, "HTTP 404 Not Found")
-        return _answer(self._books.by_id(int(text)).as_json())
+        return _answer(self._registered.by_id(int(text)).as_json())
 
     async def subjects(self, request: Request) -> Response:
-        return _answer([name for name in self._books.subjects if name not in self._books.deleted])
+        return _answer([name for name in self._registered.subjects if name not in self._registered.deleted])
 
     async def register(self, request: Request) -> Response:
-        return _answer({"id": self._books.register(request.path_params["subject"], await _posted(request))})
+        return _answer({"id": self._registered.register(request.path_params["subject"], await _posted(request))})
 
     async def lookup(self, request: Request) -> Response:
-        return _answer(self._books.lookup(request.path_params["subject"], await _posted(request)))
+        return _answer(self._registered.lookup(request.path_params["subject"], await _posted(request)))
 
     async def delete(self, request: Request) -> Response:
         subject = request.path_params["subject"]
-        numbers = range(1, len(self._books.subjects.get(subject, ())) + 1)
-        self._books.deleted.add(subject)
+        numbers = range(1, len(self._registered.subjects.get(subject, ())) + 1)
+        self._registered.deleted.add(subject)
         return _answer(list(numbers))
 
     async def versions(self, request: Request) -> Response:
-        ids = self._books.subjects.get(request.path_params["subject"], [])
+        ids = self._registered.subjects.get(request.path_params["subject"], [])
         return _answer(list(range(1, len(ids) + 1)))
 
     async def version(self, request: Request) -> Response:
         deleted = request.query_params.get("deleted") == "true"
         return _answer(
-            self._books.version(request.path_params["subject"], request.path_params["version"], deleted=deleted)
+            self._registered.version(request.path_params["subject"], request.path_params["version"], deleted=deleted)
         )
 
     async def config(self, request: Request) -> Response:
@@ -262,8 +262,8 @@ class RegistryServer:
     def __init__(
         self, *, authorization: str | None = None, certificate: str | None = None, client_ca: str | None = None
     ) -> None:
-        self.books = Books()
-        routes = _Desk(self.books).routes()
+        self.registered = Registered()
+        routes = _Handlers(self.registered).routes()
         app = Starlette(
             routes=[Mount(APICURIO, routes=routes), *routes],
             exception_handlers={_Unfit: _of_unfit, 404: _of_unknown_path},
@@ -313,7 +313,7 @@ class RegistryServer:
         self, subject: str, text: str, kind: str = "AVRO", references: Sequence[tuple[str, str, int]] = ()
     ) -> int:
         """The id of a schema that is registered past HTTP. references: (name, subject, version)."""
-        return self.books.register(subject, Stored(kind, text, tuple(references)))
+        return self.registered.register(subject, Stored(kind, text, tuple(references)))
 
 
 def _config(app: ASGIApp, certificate: str | None, client_ca: str | None) -> uvicorn.Config:

@@ -15,7 +15,15 @@ from integration.crash.__main__ import campaign
 from integration.crash.judge import Stop, judge
 from integration.crash.kills import Kind
 from integration.crash.oracle import Oracle, Sample
-from integration.crash.records import BAD_EVERY, TOMBSTONE_EVERY, key_of, large_value_of, spoilt, value_of
+from integration.crash.records import (
+    BAD_EVERY,
+    TOMBSTONE_EVERY,
+    is_dropped,
+    key_of,
+    large_value_of,
+    spoilt,
+    value_of,
+)
 from integration.crash.report import Sizes
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
@@ -33,6 +41,7 @@ def test_kill_9_loses_alters_and_invents_nothing(broker: Broker, tmp_path: Path)
         report = campaign(sizes, broker, target, tmp_path)
     assert report.passed, "\n".join([report.summary(), *report.lines()])
     assert {hit.kind for hit in report.hits} == set(Kind)
+    assert any(is_dropped(number) and value_of(number) is None for number in range(report.records))
     assert "parquet-sink: Spark's Java process ended" in (tmp_path / "sink.log").read_text()
 
 
@@ -83,6 +92,19 @@ def test_a_record_without_a_row_must_be_a_dead_letter(oracle: Oracle) -> None:
     oracle.dead_letter((0, RECORDS), b"key", value[:-1], 30)
     oracle.dead_letter((0, 3), key_of(3), value_of(3), 30)
     assert (found.early_commits, found.altered, found.invented) == (1, 1, 1)
+
+
+def test_a_record_that_is_dropped_has_no_row(oracle: Oracle) -> None:
+    """Nor is it a dead letter; it may be committed past, and a tombstone that is dropped deletes nothing."""
+    oracle.produced(0, RECORDS, key_of(3), None, dropped=True)
+    oracle.file("a", [row(offset) for offset in range(RECORDS)], 10)
+    oracle.missing()
+    oracle.commits([Sample(10, {0: RECORDS + 1})])
+    oracle.table([row(offset) for offset in range(RECORDS)])
+    assert (oracle.findings.clean, oracle.records) == (True, RECORDS + 1)
+    oracle.file("b", [row(RECORDS, None)], 20)
+    oracle.dead_letter((0, RECORDS), key_of(3), None, 30)
+    assert oracle.findings.invented == 2
 
 
 def test_a_record_in_a_second_file_is_found(oracle: Oracle) -> None:

@@ -21,6 +21,8 @@ from integration import scripted_target as script
 from integration.registry import APICURIO, RegistryServer, Trouble
 from integration.scripted_target import Behaviour, ScriptedTarget
 from integration.wire import client_of, encode_avro, encode_json, widened
+from parquet_sink.commands.finding import Finding
+from parquet_sink.commands.probe import probe_registries
 from parquet_sink.config.secret import Secret
 from parquet_sink.convert.decoded import Typed
 from parquet_sink.convert.decoders import decoder_for
@@ -33,8 +35,8 @@ from parquet_sink.errors import InvalidConfiguration, RegistryFailed
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.runtime.probe import Finding, Verdict, probe_registries
 from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.targets.outcome import Health
 from parquet_sink.targets.push.settings import PushSettings
 
 TEXT = '{"type":"record","name":"order","fields":[{"name":"x","type":"int"}]}'
@@ -250,7 +252,7 @@ def test_references_are_resolved(server: RegistryServer) -> None:
     server.register("money", '{"m":2}', references=[("com.acme.Day", "day", 1)])
     server.register("a/b ü", '{"a":1}', references=[("com.acme.Money", "money", 2), ("com.acme.Day", "day", 1)])
     last = server.register("t-value", '{"t":1}', references=[("com.acme.A", "a/b ü", 1), ("Latest", "money", -1)])
-    server.books.deleted.add("day")
+    server.registered.deleted.add("day")
     assert registry_at(server.url).get(last) == RegisteredSchema(
         last,
         "AVRO",
@@ -508,7 +510,7 @@ def test_check_asks_each_registry_once(server: RegistryServer) -> None:
     settings, apicurio = settings_for(server.url), settings_for(server.url + APICURIO)
     text = "answers when asked for a schema, and knows schemas of AVRO, JSON, PROTOBUF"
     assert findings(None) == []
-    assert findings(settings, settings) == [Finding(Verdict.OK, f"schema registry {server.url}", text)]
+    assert findings(settings, settings) == [Finding(Health.OK, f"schema registry {server.url}", text)]
     assert [found.item for found in findings(settings, apicurio)] == [
         f"schema registry {server.url}",
         f"schema registry {server.url}{APICURIO}",
@@ -526,7 +528,7 @@ def test_check_tells_what_run_would_fail_with(server: RegistryServer) -> None:
     """Nobody there, wrong path, wrong password, no URL: a finding that failed, with its cure."""
     with script.closed_port() as port:
         [found] = findings(settings_for(f"http://ada:canary@127.0.0.1:{port}", max_retries=0))
-    assert found.verdict is Verdict.FAILED
+    assert found.health is Health.FAILED
     assert found.item == f"schema registry http://127.0.0.1:{port}"
     assert "Connection refused" in found.text
     [found] = findings(settings_for(server.url + "/elsewhere"))
@@ -536,9 +538,9 @@ def test_check_tells_what_run_would_fail_with(server: RegistryServer) -> None:
     assert "answered 401" in found.text
     [found] = findings(settings_for("nowhere"))
     assert found == Finding(
-        Verdict.FAILED,
+        Health.FAILED,
         "schema registry",
-        "Invalid [schema.registry.url]. Each must be http:// or https://, a host and a path.",
+        "Invalid [schema.registry.url]. An address is no valid URL; write it as https://<host>:<port>.",
     )
 
 

@@ -18,6 +18,7 @@ from parquet_sink.model.events import RecordsSetAside
 from parquet_sink.runtime.status import Status
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
+TRANSFORMS = "org.apache.kafka.connect.transforms"
 
 
 def dead_letter_keys(dead: str, **more: str) -> dict[str, str]:
@@ -90,6 +91,7 @@ def test_a_record_may_fail_at_every_stage(sink: Sink, broker: Broker, topic: Top
     assert found[4].timestamp()[1] == 1_600_000_000_001
     about = context(found[0])
     assert about["class.name"] == JSON
+    assert [context(found[at])["class.name"] for at in (2, 4)] == [f"{TRANSFORMS}.Cast$Value"] * 2
     assert (about["topic"], about["partition"], about["connector.name"], about["task.id"]) == (
         name,
         "0",

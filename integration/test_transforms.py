@@ -14,8 +14,9 @@ import pytest
 from integration.transforms import differences, generate, header_values, kafka, ours, outcome
 from integration.transforms import jars as connect_jars
 from integration.transforms.cases import Case, Record, Step
+from integration.transforms.forms import FORMS, Form
 from integration.transforms.kafka import Kafka
-from integration.transforms.known import FORMS, KNOWN, REFUSALS, Form, Known, KnownRefusal
+from integration.transforms.known import KNOWN, REFUSALS, Known, KnownRefusal
 from parquet_sink.convert.json import decoder as json_decoder
 from parquet_sink.devkit import jars
 

@@ -18,10 +18,10 @@ from parquet_sink.process.signals import StopRequest
 from parquet_sink.process.streams import lenient_streams
 
 COMMANDS: Final = {
-    "run": ("parquet_sink.runtime.command", "run connectors: Kafka Connect's standalone form"),
-    "check": ("parquet_sink.runtime.check_command", "validate connector files; with --connect try broker and target"),
-    "try": ("parquet_sink.runtime.try_command", "show what becomes of one record, step by step; nothing is sent"),
-    "parked": ("parquet_sink.runtime.parked_command", "what connectors passed over: list, show, or send it again"),
+    "run": ("parquet_sink.commands.run", "run connectors: Kafka Connect's standalone form"),
+    "check": ("parquet_sink.commands.check", "validate connector files; with --connect try broker and target"),
+    "try": ("parquet_sink.commands.try_record", "show what becomes of one record, step by step; nothing is sent"),
+    "parked": ("parquet_sink.commands.parked", "what connectors passed over: list, show, send again, drop"),
     "demo": ("parquet_sink.devkit.demo.command", "see the whole job on this machine, with proof"),
     "target": ("parquet_sink.devkit.target.command", "the reference push target: stores, upserts, injects faults"),
     "kafka": ("parquet_sink.devkit.kafka_command", "a local Kafka broker, for trying things out"),

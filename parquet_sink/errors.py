@@ -44,6 +44,9 @@ RESET_TOOL: Final = "kafka-consumer-groups (or: parquet-sink kafka --tool consum
 """What moves a group's offsets, for messages."""
 
 
+_TO_PASS: Final = " Or set errors.tolerance=all: then such records are kept aside, and the connector goes on."
+
+
 class SinkError(Exception):
     """Base of everything this program raises on purpose."""
 
@@ -89,13 +92,17 @@ class ConnectorError(SinkError):
 
 
 class InvalidRecord(ConnectorError):
-    """A record that has no row: names topic, topic-partition, offset and reason, never the content."""
+    """A record that has no row: names topic, topic-partition, offset and reason, never the content.
+
+    may_pass: whether settings could have such a record set aside.
+    """
 
     reaction = Reaction(delivers_before=True)
 
-    def __init__(self, topic: str, partition: int, offset: int, reason: str) -> None:
-        super().__init__(topic, partition, offset, reason)
+    def __init__(self, topic: str, partition: int, offset: int, reason: str, may_pass: bool = True) -> None:
+        super().__init__(topic, partition, offset, reason, may_pass)
         self.topic, self.partition, self.offset, self.reason = topic, partition, offset, reason
+        self.may_pass = may_pass
 
     def __str__(self) -> str:
         return (
@@ -103,6 +110,7 @@ class InvalidRecord(ConnectorError):
             "Everything before this record is delivered and committed. Correct the connector file if it asks for "
             "something else than the record has; otherwise correct the producer, then pass the record by resetting "
             f"the group's offset to {self.offset + 1} with {RESET_TOOL}."
+            f"{_TO_PASS if self.may_pass else ''}"
         )
 
 

@@ -165,7 +165,9 @@ def _import_path(name: str) -> str | None:
 def _unknown(kind: Kind[Any], name: str) -> str:
     known = names(kind)
     near = {short: full for full in known for short in (full, *short_names(kind, full))}
-    hint = did_you_mean(name.rpartition(".")[2], near, cutoff=0.7)
+    simple = name.rpartition(".")[2]
+    stem = simple.partition("$")[0]
+    hint = did_you_mean(stem if stem in near else simple, near, cutoff=0.7)
     shown = dict.fromkeys(full.rpartition(".")[2].partition("$")[0] for full in known) if kind.called else known
     return (
         f"{quoted(name)} is no {kind.what} known here; known are {', '.join(map(printable, shown))}. Write one of "

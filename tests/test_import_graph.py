@@ -60,7 +60,7 @@ IMPURE_NAMES = frozenset({"pathlib.Path", "pathlib.PosixPath", "builtins.open", 
 
 IMPURE_CALLS = frozenset({"open", "input", "print"})
 
-SHELL = ("parquet_sink.cli", "parquet_sink.__main__", "parquet_sink.runtime", "parquet_sink.devkit.demo")
+SHELL = tuple(f"parquet_sink.{name}" for name in ("cli", "__main__", "runtime", "commands", "devkit.demo"))
 HARNESSES = (
     "parquet_sink.devkit.target",
     "parquet_sink.devkit.broker",
@@ -203,7 +203,7 @@ def test_configuration_knows_nothing_of_what_it_configures() -> None:
 
 ROOMS = (
     *("model", "process", "config", "plugins", "net", "convert", "transform", "shape", "files", "parked", "targets"),
-    *("state", "kafka", "pipeline", "connectors", "spark", "runtime", "devkit"),
+    *("state", "kafka", "pipeline", "connectors", "spark", "runtime", "commands", "devkit"),
 )
 """Packages, and one module, in the order in which they may know each other: each imports only those before it, so there
 is no circle.
@@ -281,7 +281,7 @@ def test_planning_processes_stay_light(module: str) -> None:
     assert loaded - PARENTS - {name for name in loaded if name.endswith(".settings")} == set()
 
 
-@pytest.mark.parametrize("module", ["parquet_sink.runtime.command", "parquet_sink.runtime.check_command"])
+@pytest.mark.parametrize("module", ["parquet_sink.commands.run", "parquet_sink.commands.check"])
 def test_files_are_checked_before_anything_heavy_is_loaded(module: str) -> None:
     """What a mistake in a file is answered with comes at once: neither Spark nor Arrow nor HTTP is loaded for it."""
     program = f"import sys, {module}; print(*sys.modules)"

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from typing import Any
 
 from integration.bench import backlog, by_format, figures, freshness, idle, invalid, stages, start, throughput
-from integration.bench.parts import Stand, say, stand
+from integration.bench.parts import Stand, report, stand
 from integration.bench.sizes import Sizes, from_environment
 from parquet_sink import __version__
 from parquet_sink.errors import SinkError
@@ -24,8 +24,8 @@ def main() -> int:
     began = time.monotonic()
     try:
         sizes = from_environment()
-        say(machine())
-        say(str(sizes))
+        report(machine())
+        report(str(sizes))
         with stand(sizes) as ready:
             found = measure(ready, sizes)
     except SinkError as error:
@@ -34,7 +34,7 @@ def main() -> int:
     except KeyboardInterrupt:
         print("bench: interrupted, nothing is left running", file=sys.stderr)
         return 130
-    say(f"took {time.monotonic() - began:.0f} s")
+    report(f"took {time.monotonic() - began:.0f} s")
     print(figures.last_line(found))
     return 0
 
@@ -47,7 +47,7 @@ def measure(ready: Stand, sizes: Sizes) -> dict[str, Any]:
         if part == "start":
             found.update(start.run(ready))
         elif part in ("4", "1"):
-            say(f"throughput, {part} topic-partition{'s' if part != '1' else ''}")
+            report(f"throughput, {part} topic-partition{'s' if part != '1' else ''}")
             found[part] = throughput.run(ready, ready.orders(int(part)))
         elif part == "freshness":
             found["freshness_s"] = freshness.run(ready)

@@ -4,7 +4,7 @@ from typing import Any
 
 from integration.bench import figures, load
 from integration.bench.figures import Pass
-from integration.bench.parts import Stand, say
+from integration.bench.parts import Stand, report
 from integration.bench.running import SinkProcess, accepted, connector_file
 from integration.bench.sampler import Sampler
 
@@ -29,8 +29,8 @@ def run(stand: Stand) -> dict[str, Any]:
     samples = [(sample.at, sample.total_bytes) for sample in memory.samples]
     peaks = [figures.megabytes(peak) for peak in figures.deciles(samples, reached, records)]
     rate = Pass(records, sink.started_at, tuple(files), 0.0, 0).sustained_per_second or 0.0
-    say(f"\nbacklog of {records:,} records on {PARTITIONS} topic-partitions, from a cold start: peak memory, MB")
+    report(f"\nbacklog of {records:,} records on {PARTITIONS} topic-partitions, from a cold start: peak memory, MB")
     rows = [[f"{10 * tenth} to {10 * tenth + 10} %", str(peak)] for tenth, peak in enumerate(peaks)]
-    say(figures.table(["of the backlog", "MB"], rows))
-    say(f"  {rate:,.0f} records/s after each topic-partition's first file\n")
+    report(figures.table(["of the backlog", "MB"], rows))
+    report(f"  {rate:,.0f} records/s after each topic-partition's first file\n")
     return {"records": records, "peak_mb_by_tenth": peaks, "peak_rss_mb": max(peaks), "records_per_second": round(rate)}

@@ -6,7 +6,7 @@ from typing import Any, Final
 from integration.bench import figures, load, stages, throughput, transforms
 from integration.bench.formats import FORMATS, REGISTRY_URL
 from integration.bench.named_transforms import keys_of, record_of
-from integration.bench.parts import Stand, Work, say
+from integration.bench.parts import Stand, Work, report
 from integration.registry import RegistryServer
 
 PARTITIONS: Final = 4
@@ -23,7 +23,7 @@ def run(stand: Stand) -> dict[str, Any]:
         for name, one in zip(stand.sizes.formats, asked, strict=True):
             values = one.values(url, load.POOL)
             size = sum(map(len, values)) / len(values)
-            say(f"format {name}: {size:.0f} bytes a record")
+            report(f"format {name}: {size:.0f} bytes a record")
             names = stand.sizes.transforms
             keys = {**one.keys, **({REGISTRY_URL: url} if one.uses_registry else {}), **keys_of(names)}
             records = min(stand.sizes.records, int(MOST_BYTES / size))
@@ -32,7 +32,7 @@ def run(stand: Stand) -> dict[str, Any]:
             found[name]["stages_us"] = stages.run(stand, work)
             if names:
                 found[name]["transforms_us"] = transforms.run(stand, work)
-    say(_table(found))
+    report(_table(found))
     return found
 
 

@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from integration.bench import figures, load
-from integration.bench.parts import Stand, say
+from integration.bench.parts import Stand, report
 from integration.bench.running import SinkProcess, accepted, connector_file
 
 PARTITIONS = 4
@@ -32,10 +32,10 @@ def run(stand: Stand) -> dict[str, Any]:
     ages = figures.ages(stamps, files, began + WARM_UP_S)
     found = {f"p{share}": round(figures.percentile(ages, share / 100), 2) for share in (50, 90, 99)}
     found["max"] = round(max(ages), 2)
-    say(
+    report(
         f"\nfreshness: {sizes.trickle_per_second} records/s for {sizes.trickle_s} s on {PARTITIONS} topic-partitions, "
         f"commit.interval.ms={INTERVAL_MS}; seconds from record timestamp to acceptance, {len(ages):,} records"
     )
-    say(figures.table(list(found), [[f"{value:.2f}" for value in found.values()]]))
-    say()
+    report(figures.table(list(found), [[f"{value:.2f}" for value in found.values()]]))
+    report()
     return found

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from integration.bench import figures, load, processes
-from integration.bench.parts import Stand, say
+from integration.bench.parts import Stand, report
 from integration.bench.running import SinkProcess, connector_file
 
 AFTER_WORK_S = 10.0
@@ -34,9 +34,9 @@ def run(stand: Stand) -> dict[str, Any]:
     few, many = _measure(stand, "alone", 1), _measure(stand, "several", 1 + more)
     warm, cold = _total(many.warm) - _total(few.warm), _total(many.cold) - _total(few.cold)
     core = 100 * (many.core - few.core) / more
-    say(f"\nidle connectors: memory of all processes, MB; right after work, and {IDLE_S:.0f} s later")
-    say(figures.table(["processes", "1", f"{1 + more}", "1, later", f"{1 + more}, later"], _rows(few, many)))
-    say(
+    report(f"\nidle connectors: memory of all processes, MB; right after work, and {IDLE_S:.0f} s later")
+    report(figures.table(["processes", "1", f"{1 + more}", "1, later", f"{1 + more}, later"], _rows(few, many)))
+    report(
         f"  each further one: {warm / more / 1e6:.0f} MB right after work, {cold / more / 1e6:.0f} MB later, "
         f"{core:.2f} % of a core\n"
     )

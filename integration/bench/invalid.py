@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, Message, TopicPartition
 
 from integration.bench import figures, load, throughput
 from integration.bench.formats import FORMATS, REGISTRY_URL
-from integration.bench.parts import Stand, Work, say
+from integration.bench.parts import Stand, Work, report
 from integration.bench.running import SinkProcess, accepted
 from integration.registry import RegistryServer
 from parquet_sink.errors import SetupError
@@ -43,8 +43,8 @@ def run(stand: Stand) -> dict[str, Any]:
         for name in names:
             found[name] = _format(stand, name, url)
     rows = [[name, *(f"{one[way]:.2f}" for way in ("clean", "parked", "dead_letters"))] for name, one in found.items()]
-    say("\n1 % invalid records, µs CPU per record of all processes of the sink")
-    say(figures.table(["format", "clean", "parked", "dead letters"], rows))
+    report("\n1 % invalid records, µs CPU per record of all processes of the sink")
+    report(figures.table(["format", "clean", "parked", "dead letters"], rows))
     return found
 
 
@@ -55,13 +55,13 @@ def _format(stand: Stand, name: str, url: str) -> dict[str, float]:
     keys = {**one.keys, REGISTRY_URL: url} if one.uses_registry else one.keys
     records = min(stand.sizes.records, int(MOST_BYTES / size))
     work = Work(f"bench-{name.replace('_', '-')}-clean", PARTITIONS, records, values, keys)
-    say(f"format {name}, clean: {size:.0f} bytes a record")
+    report(f"format {name}, clean: {size:.0f} bytes a record")
     found = {"clean": _cpu(throughput.run(stand, work))}
     which = frozenset(range(ONE_IN // 2, len(values), ONE_IN))
     damaged = [value[:-1] if at in which else value for at, value in enumerate(values)]
     for way in ("parked", "dead_letters"):
         title = f"bench-{name}-{way}".replace("_", "-")
-        say(f"format {name}, 1 % invalid records: {way.replace('_', ' ')}")
+        report(f"format {name}, 1 % invalid records: {way.replace('_', ' ')}")
         found[way] = _cpu(_set_aside(stand, replace(work, name=title, values=damaged, invalid=which), way))
     return found
 
@@ -107,7 +107,9 @@ def _check(work: Work, stand: Stand, aside: Places) -> None:
             work.name, partition, offsets, [f for f in accepted(stand.client, work.name) if f.partition == partition]
         )
     total = sum(map(len, valid.values()))
-    say(f"  checked: {total:,} rows and {sum(map(len, aside.values())):,} records set aside, none missing, none twice")
+    report(
+        f"  checked: {total:,} rows and {sum(map(len, aside.values())):,} records set aside, none missing, none twice"
+    )
 
 
 def _check_files(name: str, partition: int, offsets: Sequence[int], files: Sequence[figures.Accepted]) -> None:

@@ -105,6 +105,6 @@ def stand(sizes: Sizes) -> Iterator[Stand]:
         yield Stand(sizes, broker, target, client, Path(folder), values)
 
 
-def say(text: str = "") -> None:
+def report(text: str = "") -> None:
     """Prints at once, also into a pipe."""
     print(text, flush=True)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from confluent_kafka import Consumer  # noqa: F401 - imported before the clock runs
 
 from integration.bench import figures, load
-from integration.bench.parts import Stand, Work, say
+from integration.bench.parts import Stand, Work, report
 from integration.bench.running import connector_file
 from parquet_sink.connectors.check import check_files
 from parquet_sink.convert.decoded import LearningDecoder
@@ -47,9 +47,9 @@ def run(stand: Stand, work: Work) -> dict[str, Any]:
         path = connector_file(folder, topic, topic, stand.target.endpoint(), stand.flush, work.keys)
         (settings,) = check_files([str(path)], None, bootstrap_servers=stand.servers).require()
         found = _measure(settings, topic, count, folder)
-    say(f"\nstages in one process, {count:,} records, µs CPU per record (least of {ROUNDS - 1} rounds)")
-    say(figures.table(["stage", "µs"], [[stage, f"{us:.2f}"] for stage, us in found.items()]))
-    say(f"  sum {sum(found.values()):.2f}\n")
+    report(f"\nstages in one process, {count:,} records, µs CPU per record (least of {ROUNDS - 1} rounds)")
+    report(figures.table(["stage", "µs"], [[stage, f"{us:.2f}"] for stage, us in found.items()]))
+    report(f"  sum {sum(found.values()):.2f}\n")
     return {stage: round(us, 3) for stage, us in found.items()}
 
 

@@ -14,7 +14,7 @@ from threading import Event, Thread
 from typing import Any, Final, Self
 
 from integration.bench import figures, load
-from integration.bench.parts import Stand, say
+from integration.bench.parts import Stand, report
 from integration.bench.processes import TICKS_PER_SECOND, group_of, read, tree
 from integration.bench.running import SinkProcess, accepted, connector_file
 from parquet_sink.process.logs import LEVEL_VARIABLE
@@ -86,12 +86,12 @@ def run(stand: Stand) -> dict[str, Any]:
     starts = [_one(stand, number) for number in range(stand.sizes.passes)]
     phases = {name: [found[name] for found, _ in starts if name in found] for name in starts[-1][0]}
     ordered = sorted(phases, key=lambda name: statistics.median(phases[name]))
-    say(f"\nphases of a start, {len(starts)} starts: median (least to most), s")
-    say(figures.table(["phase", "s"], [[name, figures.spread(phases[name], 1)] for name in ordered]))
-    say("\nprocesses of the last start, until the first file was accepted, s")
-    say(figures.table(["process", "started", "ended", "CPU"], starts[-1][1]))
+    report(f"\nphases of a start, {len(starts)} starts: median (least to most), s")
+    report(figures.table(["phase", "s"], [[name, figures.spread(phases[name], 1)] for name in ordered]))
+    report("\nprocesses of the last start, until the first file was accepted, s")
+    report(figures.table(["process", "started", "ended", "CPU"], starts[-1][1]))
     spent = [float(rows[-1][-1]) for _, rows in starts]
-    say(f"  CPU seconds of all: {figures.spread(spent, 1)}\n")
+    report(f"  CPU seconds of all: {figures.spread(spent, 1)}\n")
     phases_s = {name: round(statistics.median(phases[name]), 1) for name in ordered}
     return {"start_phases_s": phases_s, "start_cpu_s": round(statistics.median(spent), 1)}
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from integration.bench import figures, load, processes
 from integration.bench.figures import Pass
-from integration.bench.parts import Stand, Work, say
+from integration.bench.parts import Stand, Work, report
 from integration.bench.running import SinkProcess, accepted, connector_file
 from integration.bench.sampler import Sampler
 
@@ -75,7 +75,7 @@ def _measure(stand: Stand, sink: SinkProcess, memory: Sampler, work: Work, share
     other_seconds = {who: spent - others[who] for who, spent in _others(stand).items()}
     files = tuple(accepted(stand.client, name)[known:])
     one = Pass(records, began, files, sum(sink_seconds.values()), memory.peak_bytes(began))
-    say(
+    report(
         f"  pass: {one.records_per_second:,.0f} records/s, {one.cpu_us_per_record:.2f} µs CPU per record, "
         f"{len(files)} files in {one.seconds:.2f} s, the first after {min(f.at for f in files) - began:.2f} s"
     )
@@ -99,7 +99,7 @@ def _print(
 ) -> None:
     files = passes[-1].files
     sustained = [one.sustained_per_second for one in passes if one.sustained_per_second is not None]
-    say(
+    report(
         f"\n{partitions} topic-partition{'s' if partitions > 1 else ''}, {records:,} records a pass, "
         f"{len(passes)} measured: median (least to most)"
     )
@@ -112,12 +112,12 @@ def _print(
         ["first file after start of the process, s", f"{first_file_s:.1f}"],
         ["files a pass; bytes per row", f"{len(files)}; {sum(f.size_bytes for f in files) / records:.1f}"],
     ]
-    say(figures.table(["", "value"], rows))
-    say("\nwhere CPU time goes, µs per record")
-    say(figures.table(["processes and threads", "µs"], _shares(passes, around)))
-    say("\npeak memory of single processes (not at one moment), MB")
-    say(figures.table(["process", "MB"], _peaks(memory)))
-    say(f"  looking took {100 * memory.cost:.1f} % of a core away from everything else\n")
+    report(figures.table(["", "value"], rows))
+    report("\nwhere CPU time goes, µs per record")
+    report(figures.table(["processes and threads", "µs"], _shares(passes, around)))
+    report("\npeak memory of single processes (not at one moment), MB")
+    report(figures.table(["process", "MB"], _peaks(memory)))
+    report(f"  looking took {100 * memory.cost:.1f} % of a core away from everything else\n")
 
 
 def _shares(passes: list[Pass], around: list[Around]) -> list[list[str]]:

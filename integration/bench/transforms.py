@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from integration.bench import figures
 from integration.bench.named_transforms import keys_of, record_of
-from integration.bench.parts import Stand, Work, say
+from integration.bench.parts import Stand, Work, report
 from integration.bench.running import connector_file
 from parquet_sink.connectors.check import check_files
 from parquet_sink.convert.decoded import Decoder, LearningDecoder, Reading
@@ -52,11 +52,11 @@ def run(stand: Stand, work: Work) -> dict[str, Any]:
 
 
 def _print(work: Work, count: int, none: tuple[float, float], costs: Mapping[str, Mapping[str, float]]) -> None:
-    say(f"\ntransforms in one process, {count:,} records, µs CPU per record (least of {ROUNDS - 1} rounds)")
+    report(f"\ntransforms in one process, {count:,} records, µs CPU per record (least of {ROUNDS - 1} rounds)")
     rows = [["none", f"({none[0]:.2f})", f"({none[1]:.2f})"]]
     rows += [[title, f"{one['transform']:.2f}", f"{one['to_rows']:.2f}"] for title, one in costs.items()]
-    say(figures.table(["transform", "by itself", "from bytes to columns"], rows))
-    say("  none: what decoding, and all from bytes to columns, take without a transform; the others: what is added\n")
+    report(figures.table(["transform", "by itself", "from bytes to columns"], rows))
+    report("  none: what decoding, and all from bytes to columns, take without a transform; others: what is added\n")
 
 
 def _settings(stand: Stand, work: Work, folder: Path, names: Sequence[str]) -> SinkSettings:

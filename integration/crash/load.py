@@ -3,12 +3,13 @@
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from confluent_kafka import KafkaError, Message, Producer
 
 from integration.crash.oracle import Oracle
-from integration.crash.records import KEYS, key_of, spoilt, value_of
+from integration.crash.records import DROP, KEYS, is_dropped, key_of, spoilt, value_of
 
 STEP_S: Final = 0.02
 FLUSH_S: Final = 60.0
@@ -73,16 +74,18 @@ class Load:
     def _send(self) -> None:
         number, key = self.sent, key_of(self.sent)
         value = spoilt(number, self._value_of(number))
-        partition = number * 7919 % KEYS % self._partitions
+        partition, dropped = number * 7919 % KEYS % self._partitions, is_dropped(number)
+        headers = [(DROP, b"1")] if dropped else None
         while True:
             try:
-                self._producer.produce(self._topic, value, key, partition, self._delivered)
+                told = partial(self._delivered, dropped)
+                self._producer.produce(self._topic, value, key, partition, told, headers=headers)
                 break
             except BufferError:
                 self._producer.poll(0.1)
         self.sent += 1
 
-    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+    def _delivered(self, dropped: bool, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self.failure = self.failure or str(error)
             return
@@ -90,4 +93,4 @@ class Load:
         assert offset is not None
         assert partition is not None
         assert isinstance(key, bytes)
-        self._oracle.produced(partition, offset, key, message.value())
+        self._oracle.produced(partition, offset, key, message.value(), dropped=dropped)

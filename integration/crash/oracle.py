@@ -87,20 +87,25 @@ class Oracle:
         self._lock = threading.Lock()
         self._digests: dict[Place, bytes] = {}
         self._spoilt: dict[Place, bytes] = {}
+        self._dropped = 0
         self._ends: dict[int, int] = {}
         self._last: dict[bytes, tuple[Place, bytes | None]] = {}
         self._accepted_ms: dict[Place, int] = {}
         self._names: set[str] = set()
         self.findings = Findings()
 
-    def produced(self, partition: int, offset: int, key: bytes, value: bytes | None) -> None:
+    def produced(self, partition: int, offset: int, key: bytes, value: bytes | None, *, dropped: bool = False) -> None:
         """A record that Kafka acknowledged at this offset; value None is a tombstone, which deletes its key's row.
 
-        One that is cut short has no row, and is to become a dead letter.
+        One that is cut short has no row, and is to become a dead letter. dropped: by a transform; it has no row, is no
+        dead letter, and deletes nothing.
         """
         with self._lock:
             place = (partition, offset)
             self._ends[partition] = max(self._ends.get(partition, 0), offset + 1)
+            if dropped:
+                self._dropped += 1
+                return
             if is_spoilt(value):
                 self._spoilt[place] = digest(key, value)
                 return
@@ -115,9 +120,9 @@ class Oracle:
 
     @property
     def records(self) -> int:
-        """Acknowledged records, tombstones included."""
+        """Acknowledged records, with tombstones and those that are dropped."""
         with self._lock:
-            return len(self._digests) + len(self._spoilt)
+            return len(self._digests) + len(self._spoilt) + self._dropped
 
     def file(
         self, name: str, rows: Sequence[Mapping[str, Any]], accepted_ms: int, floor: Mapping[int, int] | None = None

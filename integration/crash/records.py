@@ -18,6 +18,9 @@ KEYS: Final = 500
 TOMBSTONE_EVERY: Final = 29
 NOTE_EVERY: Final = 5
 BAD_EVERY: Final = 31
+DROP_EVERY: Final = 37
+DROP: Final = "drop"
+"""A header: who has it is dropped by a transform."""
 NEW_FIELDS: Final = "since_"
 _LETTERS: Final = "".join(random.Random(1).choices(string.ascii_letters + string.digits, k=200_000))
 
@@ -57,6 +60,11 @@ def _value(number: int, payload: str) -> bytes | None:
 def spoilt(number: int, value: bytes | None) -> bytes | None:
     """The value as it is produced: now and then cut short, so that the record has no row."""
     return value[:-1] if value is not None and number % BAD_EVERY == BAD_EVERY - 1 else value
+
+
+def is_dropped(number: int) -> bool:
+    """Whether the record with this number has the header; tombstones too, but none that is spoilt."""
+    return number % DROP_EVERY == DROP_EVERY - 1 and number % BAD_EVERY != BAD_EVERY - 1
 
 
 def is_spoilt(value: bytes | None) -> bool:

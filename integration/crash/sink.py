@@ -13,14 +13,33 @@ from typing import Final
 
 from integration.crash import processes
 from integration.crash.processes import Process
+from integration.crash.records import DROP
 
 TABLE: Final = "CRASH"
 LOG: Final = "sink.log"
+TRANSFORMS: Final = {
+    "transforms": "drop,hoist,mark,cast,unmark",
+    "transforms.drop.type": "Filter",
+    "transforms.drop.predicate": "dropped",
+    "predicates": "dropped",
+    "predicates.dropped.type": "HasHeaderKey",
+    "predicates.dropped.name": DROP,
+    "transforms.hoist.type": "HoistField$Key",
+    "transforms.hoist.field": "key",
+    "transforms.mark.type": "InsertField$Value",
+    "transforms.mark.static.field": "mark",
+    "transforms.mark.static.value": "7",
+    "transforms.cast.type": "Cast$Value",
+    "transforms.cast.spec": "mark:int32",
+    "transforms.unmark.type": "ReplaceField$Value",
+    "transforms.unmark.exclude": "mark",
+}
+"""Some records are dropped, keys become objects; all others are what they were, by another way."""
 _FAILED: Final = re.compile(r" ERROR connector \S+ failed: ")
 
 
 def connector(topic: str, endpoint: str, tmp_dir: Path, table: str = TABLE) -> dict[str, str]:
-    """A connector, named as its topic, with small files and quick flushes."""
+    """A connector, named as its topic, with small files and quick flushes. table: which the map gives its topic."""
     return {
         "name": topic,
         "connector.class": "com.celonis.kafka.connect.ems.sink.EmsSinkConnector",
@@ -29,7 +48,8 @@ def connector(topic: str, endpoint: str, tmp_dir: Path, table: str = TABLE) -> d
         "value.converter.schemas.enable": "false",
         "connect.ems.endpoint": endpoint,
         "connect.ems.authorization.key": "AppKey demo",
-        "connect.ems.target.table": table,
+        "connect.ems.target.table": f"NOT_{table}",
+        "connect.ems.target.table.map": f"audit:AUDIT,.*:{table}",
         "connect.ems.commit.size.bytes": "100000",
         "connect.ems.commit.records": "500",
         "connect.ems.commit.interval.ms": "1000",
@@ -44,6 +64,7 @@ def connector(topic: str, endpoint: str, tmp_dir: Path, table: str = TABLE) -> d
         "errors.deadletterqueue.topic.name": dead_letters_of(topic),
         "errors.deadletterqueue.topic.replication.factor": "1",
         "errors.deadletterqueue.context.headers.enable": "true",
+        **TRANSFORMS,
     }
 
 

@@ -74,8 +74,8 @@ def _schema(kind: str, text: str, payload: bytes, reason: str) -> Bad:
     """A payload under a schema of its own."""
 
     def value(registry: RegistryServer, good: bytes) -> bytes:
-        schema_id = len(registry.books.schemas) + 1
-        registry.books.schemas[schema_id] = Stored(kind, text)  # past the checks of a registry
+        schema_id = len(registry.registered.schemas) + 1
+        registry.registered.schemas[schema_id] = Stored(kind, text)  # past the checks of a registry
         return framed(payload, SchemaId(kind, schema_id, message_indexes=[0] if kind == "PROTOBUF" else None))
 
     return Bad(value, reason)

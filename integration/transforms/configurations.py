@@ -12,6 +12,22 @@ _CASTS: Final = ("int8", "int16", "int32", "int64", "float32", "float64", "boole
 _FORMATS: Final = (
     *("yyyy-MM-dd", "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'", "yyyy-MM-dd HH:mm:ss", "dd/MM/yyyy", "yyyyMMdd", "HH:mm:ss.SSS"),
     *("yyyy-MM-dd'T'HH:mm:ssXXX", "EEE, d MMM yyyy", "yy", "yyyy-MM-dd'T'HH:mm:ss'Z'", "MMM d, yyyy hh:mm a", "D"),
+    *(
+        "yyyy-MM-dd'T'HH:mm:ssZ",
+        "MM/dd/yy",
+        "y",
+        "yyyyy",
+        "yyy",
+        "EEEE",
+        "MMMM",
+        "u",
+        "kk",
+        "KK a",
+        "SSSSSS",
+        "z",
+        "zzzz",
+    ),
+    *("'at' yyyy", "''yy", "yyyyDDD", "X", "XX", "hh:mm:ss a", "h a", "yyyy-M-d H:m:s", "", "yyyy MM", "M", "d"),
 )
 _LITERALS: Final = (
     *("12", "300", "-1", "1.5", "true", "text", "2020-01-01", "2020-01-01T00:00:00.000Z", "[1,2]", '{"a":1}'),

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 
 from integration.transforms.cases import Case
-from integration.transforms.known import FORMS, KNOWN, REFUSALS
+from integration.transforms.forms import FORMS
+from integration.transforms.known import KNOWN, REFUSALS
 from integration.transforms.outcome import UNREAD, Outcome, Outcomes, Refused, Row
 
 

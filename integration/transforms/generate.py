@@ -13,7 +13,7 @@ HEADER_TEXTS: Final = (
     *("2020-01-01T00:00:00.000Z", "[1, 2]", '["a"]', '{"a": 1}', '"quoted"'),
     *("[1,", "{a:1}", "[]", "{}", "ünï", " 5 "),
 )
-STAMPS: Final = (None, 0, 1, 1_577_836_800_000, 1_700_000_000_123, 1_577_882_096_789)
+STAMPS: Final = (None, 0, 1, 1_577_836_800_000, 1_700_000_000_123, 1_577_882_096_789, 253_402_300_800_000)
 
 
 def cases(seed: int) -> Iterator[Case]:
@@ -28,7 +28,7 @@ def case(rng: Random, first: str) -> Case:
     """A case that begins with a transform by its short name."""
     value = samples.schema_shape(rng) if rng.random() < 0.5 else samples.tree_shape(rng)
     key = samples.schema_shape(rng) if rng.random() < 0.5 else samples.tree_shape(rng)
-    more = rng.choices((0, 1, 2), (60, 25, 15))[0]
+    more = rng.choices((0, 1, 2, 3), (30, 35, 25, 10))[0]
     names = [first, *rng.choices(configurations.TRANSFORMS, k=more)]
     steps = tuple(configurations.step(rng, name, value, key) for name in names)
     records = tuple(_records(rng, value, key))
@@ -39,9 +39,10 @@ def case(rng: Random, first: str) -> Case:
 
 def _records(rng: Random, value: Shape, key: Shape) -> Iterator[Record]:
     odd = rng.choice((0.0, 0.0, 0.05, 0.2))
+    nulls = rng.choice((odd / 3, odd / 3, odd / 3, 0.3))
     for _ in range(rng.choice((1, 2, 5, 10, 20))):
         stamp = rng.choice(STAMPS)
-        yield Record(_bytes(rng, key, odd, 0.2), _bytes(rng, value, odd, odd / 3), _headers(rng), stamp)
+        yield Record(_bytes(rng, key, odd, 0.2), _bytes(rng, value, odd, nulls), _headers(rng), stamp)
 
 
 def _bytes(rng: Random, shape: Shape, odd: float, nulls: float) -> bytes | None:

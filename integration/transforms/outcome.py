@@ -5,7 +5,7 @@ import re
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +14,8 @@ Value = Any
 """None, or a tuple that begins with the name of a class: ("Long", 5), ("Map", ((key, value), ...))."""
 Schema = Any
 """None where there is none, or a tuple: type, logical type, whether optional, then what is below."""
+
+_EXACT: Final = Context(prec=100)
 
 UNREAD: Final = "not read"
 """Stands for a key, or headers, that no transform asked for."""
@@ -135,7 +137,7 @@ def bits(number: float) -> str:
 
 def decimal(number: Decimal, scale: int) -> Value:
     """As `java.math.BigDecimal` holds it."""
-    return "BigDecimal", int(number.scaleb(scale)), scale
+    return "BigDecimal", int(number.scaleb(scale, _EXACT)), scale
 
 
 def _schema(found: Any) -> Schema:
@@ -176,7 +178,7 @@ def scaled(found: Any) -> Any:
     if not isinstance(found, tuple):
         return found
     if found[:1] == ("BigDecimal",) and len(found) == 3:
-        return "BigDecimal", str(Decimal(found[1]).scaleb(-found[2]).normalize())
+        return "BigDecimal", str(Decimal(found[1]).scaleb(-found[2], _EXACT).normalize(_EXACT))
     return tuple(scaled(one) for one in found)
 
 

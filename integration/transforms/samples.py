@@ -8,6 +8,7 @@ from random import Random
 from typing import Any, Final
 
 NAMES: Final = ("a", "b", "c", "d", "ts", "id", "ünï", "a.b", "Upper", "x y")
+ODD_NAMES: Final = ("", "$x", "A", ".", "a..b", "🎉", "`a`", "ts_", "null", "__deleted")
 TEXTS: Final = (
     *("", "a", "abc", "12", "12.0", " 12", "12 ", "+5", "-5", "-0", "007", "1e3", "1E400", ".5", "5.", "1f"),
     *("1d", "0x10"),
@@ -16,6 +17,10 @@ TEXTS: Final = (
     *("2020-01-01", "2020-01-01T00:00:00Z", "2020-01-01T12:34:56.789Z", "12:34:56.789Z", "2020-13-45", "1969-12-31"),
     *("2020-13-45xyz", "2020-01-01 12:34:56", "١٢", "ünïcode", "🎉 party", "tab\there", "nul\0", "\u2028"),
     *("a,b", "a:b"),
+    *("Wed, 1 Jan 2020", "01/02/2020", "01/13/20", "20200229", "Jan 1, 2020 12:30 PM", "12:34:56.789", "366", "69"),
+    *("2020-01-01T12:34:56+01:00", "2020-01-01T12:34:56Z", "2020-01-01T12:34:56-0330", "0000-00-00", "0001-01-01"),
+    *("1582-10-04", "1582-10-10", "1582-10-15", "-0044-03-15", "12345-06-07", "9999-12-31", "2020-02-30", "1500-02-29"),
+    *("2020-1-1", "2020-01-01T24:00:00Z", "2020-01-01 1:2:3", "January", "monday", "12 AM", "0 PM"),
 )
 LONGS: Final = (
     *(0, 1, -1, 5, 42, 127, 128, -128, -129, 255, 256, 32767, 32768, -32769, 65536, 2**31 - 1, 2**31, -(2**31)),
@@ -29,8 +34,15 @@ DOUBLES: Final = (  # none that Java below 19 writes with more digits than it ta
     *(100.0, 1234567.0),
     *(2e-3, 4.9e-3, 2.2250738585072014e-308, 9007199254740993.0, 1.1, 2.0**-149),
 )
-DAYS: Final = (0, 1, -1, 18_262, -25_567, 2_932_896)
-MILLIS: Final = (0, 1, -1, 1_577_836_800_000, 1_577_882_096_789, -1_500, -86_400_000, -86_400_001, 253_402_300_799_999)
+DAYS: Final = (
+    *(0, 1, -1, 18_262, -25_567, 2_932_896),
+    *(-141_427, -141_428, -141_438, -719_162, -719_163, -719_529, -1_000_000, 2_932_897, 10_000_000, 59, 11_016),
+)
+MILLIS: Final = (
+    *(0, 1, -1, 1_577_836_800_000, 1_577_882_096_789, -1_500, -86_400_000, -86_400_001, 253_402_300_799_999),
+    *(-12_219_292_800_000, -12_219_292_800_001, -62_135_596_800_000, -62_135_596_800_001, -100_000_000_000_000),
+    *(253_402_300_800_000, 9_000_000_000_000_000, 951_782_400_000, 86_399_999, 86_400_000),
+)
 TIMES: Final = (0, 1, 86_399_999, 45_296_789)
 PLAIN: Final = ("int8", "int16", "int32", "int64", "float", "double", "boolean", "string", "bytes")
 LOGICAL: Final = ("Date", "Time", "Timestamp", "Decimal")
@@ -53,12 +65,12 @@ class Shape:
 
     def named(self, rng: Random, *kinds: str) -> str:
         """A field, of one of the kinds if there is one; sometimes one that does not exist."""
-        fitting = [name for name, kind in self.kinds.items() if kind in kinds]
+        fitting = [name for name, kind in self.kinds.items() if name and kind in kinds]
         if rng.random() < 0.07:
             return rng.choice(("missing", *NAMES))
         if fitting and rng.random() < 0.85:
             return rng.choice(fitting)
-        return rng.choice([*self.kinds] or ["a"])
+        return rng.choice([name for name in self.kinds if name] or ["a"])
 
 
 def schema_shape(rng: Random) -> Shape:
@@ -70,9 +82,15 @@ def schema_shape(rng: Random) -> Shape:
     return Shape(_kinds(schema), schema)
 
 
+def _some_names(rng: Random) -> list[str]:
+    """Usual ones, and now and then odd ones among them."""
+    among = NAMES if rng.random() < 0.8 else (*NAMES[:4], *ODD_NAMES)
+    return rng.sample(among, rng.randrange(0 if rng.random() < 0.1 else 1, 6))
+
+
 def struct_schema(rng: Random, depth: int) -> Schema:
     """A struct of some fields, optional or not, with a default or without."""
-    names = rng.sample(NAMES, rng.randrange(0 if rng.random() < 0.1 else 1, 6))
+    names = [name for name in _some_names(rng) if name]  # Connect's schemas have no empty name
     return {
         "type": "struct",
         "optional": rng.random() < (0.4 if depth else 0.2),
@@ -129,7 +147,8 @@ def _payload(rng: Random, schema: Schema, seen: Mapping[str, object]) -> object:
         return None
     kind = kind_of(schema)
     if kind == "struct":
-        return {one["field"]: _payload(rng, one, seen) for one in schema["fields"]}
+        there = [one for one in schema["fields"] if not (one["optional"] and rng.random() < 0.05)]
+        return {one["field"]: _payload(rng, one, seen) for one in there}
     if kind == "array":
         return [_payload(rng, schema["items"], seen) for _ in range(rng.randrange(3))]
     if kind == "map" and schema["keys"]["type"] == "string":
@@ -157,14 +176,14 @@ def scalar(rng: Random, kind: str) -> object:
     if kind in lists:
         return rng.choice(lists[kind])
     if kind == "Decimal":
-        number = rng.choice((0, 1, -1, 12_345, -99_999, 10**17, 255, -256))
+        number = rng.choice((0, 1, -1, 12_345, -99_999, 10**17, 255, -256, 2**63, -(2**63), 10**37 + 1, -(10**40)))
         return base64.b64encode(number.to_bytes((number.bit_length() + 8) // 8, "big", signed=True)).decode()
     return base64.b64encode(rng.choice((b"", b"\0", b"abc", b"\xff\xfe", "ü".encode()))).decode()
 
 
 def tree_shape(rng: Random) -> Shape:
     """Records without a schema."""
-    names = rng.sample(NAMES, rng.randrange(0 if rng.random() < 0.1 else 1, 6))
+    names = _some_names(rng)
     kinds = {}
     for name in names:
         kind = rng.choice(("int64", "double", "boolean", "string", "string", "object", "list", "mixed"))

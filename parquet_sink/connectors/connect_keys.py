@@ -95,7 +95,7 @@ CONNECT_KEYS: Final = (
         "The longest pause between two such tries. Transforms are tried again after 0.3 s, then twice as long each "
         "time; what would be longer is of random length below it.",
         default=60_000,
-        minimum=1_000,
+        minimum=1,
     ),
     _key(
         "config.action.reload",

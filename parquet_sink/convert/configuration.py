@@ -9,11 +9,12 @@ from parquet_sink.config.class_settings import ClassSettings, Judged, Texts, jud
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.report import PrefixedReport, Report, quoted
 from parquet_sink.config.values import NOTHING, Values
+from parquet_sink.config.without_effect import suggest
 from parquet_sink.convert import converters
 from parquet_sink.convert.chosen import SIDES, Chosen, choose
 from parquet_sink.convert.converter_setting import REGISTRY
 from parquet_sink.convert.converters import JSON_CONVERTER, SIMPLE_HEADER
-from parquet_sink.convert.keys import find_setting
+from parquet_sink.convert.keys import find_setting, settings_under
 from parquet_sink.convert.registry import cross_checks
 from parquet_sink.convert.registry.build import build_registry
 from parquet_sink.convert.settings import ConverterSettings, Side
@@ -39,12 +40,24 @@ def check(own: Values, worker: Values, source: str, machine: Machine, report: Re
     """
     for side in SIDES if own.names("transforms") else SIDES[:2]:
         chosen = choose(side, own, worker)
+        if side == "header":
+            _unknown_of_headers(own, chosen, report)
         if chosen is None:
             _absent(side, own, worker, source, report)
         elif chosen.kind == "own":
             _own(chosen, report)
         elif _settings(chosen, report) and chosen.kind in REGISTRY:
             cross_checks.check(chosen, machine, report)
+
+
+def _unknown_of_headers(own: Values, chosen: Chosen | None, report: Report) -> None:
+    """Names that no converter has: the table has any behind `header.converter.`, for files in which nobody asks."""
+    if chosen is None or chosen.kind == "own":
+        return
+    known = settings_under(chosen.prefix)
+    for full in sorted(one for one in own.given if one.startswith(chosen.prefix)):
+        if find_setting(full.removeprefix(chosen.prefix)) is None:
+            report.warn(full, f"It is unknown and has no effect.{suggest(full, known, (chosen.prefix,))}")
 
 
 def _absent(side: Side, own: Values, worker: Values, source: str, report: Report) -> None:

@@ -8,6 +8,7 @@ from parquet_sink.config.key import Key
 from parquet_sink.convert.converter_setting import CONVERT_SETTINGS, REGISTRY, Setting
 from parquet_sink.convert.converters import CONVERTERS, SIMPLE_HEADER
 from parquet_sink.convert.keys import SETTINGS
+from parquet_sink.convert.settings import KIND_TEXTS
 
 _CONVERTERS = """\
 A short name may be written in any case. Any other name may be that of [a class of your own
@@ -16,19 +17,8 @@ A short name may be written in any case. Any other name may be that of [a class 
 | Converter | Short names | Records are |
 |---|---|---|"""
 _DECODES = {
+    **KIND_TEXTS,
     "json": "JSON; with `schemas.enable=true` in an envelope with its schema",
-    "avro": "Avro behind the id of a registered schema",
-    "protobuf": "Protobuf behind the id of a registered schema",
-    "json_schema": "JSON behind the id of a registered schema",
-    "xml": "XML documents",
-    "string": "text",
-    "bytes": "bytes as they are",
-    "boolean": "one byte, 0 or 1",
-    "short": "a number of 2 bytes",
-    "integer": "a number of 4 bytes",
-    "long": "a number of 8 bytes",
-    "float": "a fraction of 4 bytes",
-    "double": "a fraction of 8 bytes",
     "simple_header": "headers alone: text that is read as JSON-like as it can be",
 }
 _SETTINGS = """\
@@ -71,11 +61,11 @@ def settings() -> str:
 def with_kinds(setting: Setting) -> Key:
     """The key with its converters told first."""
     names = [name for kind, name in _NAMES.items() if kind in setting.kinds]
-    told = "With a registry" if setting.kinds == REGISTRY else ", ".join(names)
+    whose = "With a registry" if setting.kinds == REGISTRY else ", ".join(names)
     if len(names) == len(_NAMES):
-        told = "Every converter"
+        whose = "Every converter"
     doc = f"Refused. {setting.reason}" if setting.refused else setting.key.doc
-    return replace(setting.key, doc=f"{'Apicurio' if setting.apicurio else told}: {doc}")
+    return replace(setting.key, doc=f"{'Apicurio' if setting.apicurio else whose}: {doc}")
 
 
 def _by_reason(some: Iterable[Setting]) -> list[str]:

@@ -1,6 +1,5 @@
 """A converter of one's own: a class that a connector file names by an entry point or as `package.module.Class`."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Final, Protocol, runtime_checkable
 
@@ -11,8 +10,8 @@ from parquet_sink.config.class_settings import ClassSettings
 from parquet_sink.config.key import Key
 from parquet_sink.config.report import printable
 from parquet_sink.config.values import Values
-from parquet_sink.convert.decoded import Decoded, Decoder, Tree, Trees
-from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.decoded import Decoded, Decoder, Trees
+from parquet_sink.convert.one_by_one import OneByOne as OneByOne  # noqa: PLC0414 - one door for authors
 from parquet_sink.convert.settings import Side
 from parquet_sink.errors import ConnectorError, ConverterFailed
 from parquet_sink.plugins import CONVERTERS, Kind, PluginUnusable
@@ -43,34 +42,6 @@ CONVERTER_CLASSES: Final[Kind[ConverterClass]] = Kind(
     called=True,
     by_path=True,
 )
-
-
-class OneByOne(ABC):
-    """A decoder that is written for one value: a record without a schema, in Python's own types."""
-
-    @abstractmethod
-    def record(self, value: bytes) -> Tree | None:
-        """The record: a dict, with dict, list, str, int within 64 bits, finite float, bool and None below.
-
-        None: a tombstone. Raises InvalidValue with a reason that holds no content.
-        """
-
-    def decode(self, values: pa.BinaryArray) -> Decoded:
-        """All of them, each independent of the others."""
-        positions: list[int] = []
-        trees: list[Tree] = []
-        invalid: dict[int, str] = {}
-        for position, value in enumerate(values.to_pylist()):
-            try:
-                tree = self.record(value)
-            except InvalidValue as error:
-                invalid[position] = str(error)
-                continue
-            if tree is not None:
-                positions.append(position)
-                trees.append(tree)
-        pieces = (Trees(pa.array(positions, pa.int64()), trees),) if trees else ()
-        return Decoded(pieces, invalid)
 
 
 def decoder(settings: ClassSettings, side: Side = "value") -> Decoder:

@@ -1,13 +1,14 @@
 """How keys and values of records are decoded."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from parquet_sink.config.class_settings import ClassSettings
 from parquet_sink.convert.registry.settings import RegistrySettings
 
 ConverterKind = Literal[
-    "json",  # JSON without a schema
+    "json",
     "json_envelope",
     "avro",
     "protobuf",
@@ -21,9 +22,29 @@ ConverterKind = Literal[
     "long",
     "float",
     "double",
-    "own",  # a class of a user's own
-    "simple_header",  # Kafka Connect's SimpleHeaderConverter, for headers alone
+    "own",
+    "simple_header",
 ]
+
+KIND_TEXTS: Final[Mapping[ConverterKind, str]] = {
+    "json": "JSON without a schema",
+    "json_envelope": "JSON in an envelope with its schema",
+    "avro": "Avro behind the id of a registered schema",
+    "protobuf": "Protobuf behind the id of a registered schema",
+    "json_schema": "JSON behind the id of a registered schema",
+    "xml": "XML documents",
+    "string": "text",
+    "bytes": "bytes as they are",
+    "boolean": "one byte, 0 or 1",
+    "short": "a number of 2 bytes",
+    "integer": "a number of 4 bytes",
+    "long": "a number of 8 bytes",
+    "float": "a fraction of 4 bytes",
+    "double": "a fraction of 8 bytes",
+    "own": "by a class of your own",
+    "simple_header": "text, read by SimpleHeaderConverter",
+}
+"""What each kind decodes, for `check` and for the documentation."""
 
 Side = Literal["value", "key", "header"]
 """What of a record is decoded."""

@@ -26,12 +26,12 @@ from typing import Any
 from xml.sax import SAXException
 from xml.sax.handler import ContentHandler
 
-import pyarrow as pa
 from defusedxml.common import DefusedXmlException
 from defusedxml.expatreader import DefusedExpatParser
 
-from parquet_sink.convert.decoded import MAX_DEPTH, Decoded, Decoder, Tree, Trees
+from parquet_sink.convert.decoded import MAX_DEPTH, Decoder, Tree
 from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.one_by_one import OneByOne
 
 TEXT = "value"
 """The field of text that stands beside attributes or child elements."""
@@ -55,7 +55,9 @@ _DECODED = frozenset(
     | {f"iso-8859-{part}" for part in (*range(2, 12), 13, 14, 15, 16)}
     | {f"{family}{page}" for family in ("windows-", "cp") for page in range(1250, 1259)}
 )
-"""Encodings that Python decodes first. Any other is refused: looking up a name that nobody knows is never forgotten."""
+"""Encodings that Python decodes first. Any other is refused: Python keeps every name of a codec that it looked up in
+vain, so that records with many such names would take ever more memory.
+"""
 
 _UTF_16: Mapping[bytes, str] = {
     codecs.BOM_UTF16_LE: "utf-16",
@@ -75,22 +77,9 @@ def decoder() -> Decoder:
     return _XmlDecoder()
 
 
-class _XmlDecoder:
-    def decode(self, values: pa.BinaryArray) -> Decoded:
-        positions: list[int] = []
-        trees: list[Tree] = []
-        invalid: dict[int, str] = {}
-        for position, value in enumerate(values.to_pylist()):
-            try:
-                tree = parse(value)
-            except InvalidValue as error:
-                invalid[position] = str(error)
-                continue
-            if tree is not None:
-                positions.append(position)
-                trees.append(tree)
-        piece = Trees(pa.array(positions, pa.int64()), trees)
-        return Decoded((piece,) if trees else (), invalid)
+class _XmlDecoder(OneByOne):
+    def record(self, value: bytes) -> Tree | None:
+        return parse(value)
 
 
 def parse(value: bytes) -> Tree | None:

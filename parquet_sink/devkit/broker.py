@@ -21,7 +21,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from parquet_sink.devkit import kafka_tools
-from parquet_sink.devkit.jars import Report, fetch, say
+from parquet_sink.devkit.jars import Report, fetch, print_progress
 from parquet_sink.errors import KafkaFailed, SetupError
 from parquet_sink.process.tether import Tether
 
@@ -75,7 +75,7 @@ class Broker:
         properties: Mapping[str, str] | None = None,
         auto_create_topics: bool = False,
         retention_check_ms: int = 300_000,
-        report: Report = say,
+        report: Report = print_progress,
     ) -> None:
         self.data_dir = (data_dir or Path(tempfile.mkdtemp(prefix="parquet-sink-kafka-"))).absolute()
         self._temporary = data_dir is None

@@ -104,13 +104,17 @@ def is_complete(folder: Path, lock: Lock) -> bool:
         return False
 
 
-def say(text: str) -> None:
+def print_progress(text: str) -> None:
     """Progress for a person, on standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
+def _print_line(line: str) -> None:
+    print_progress(line.rstrip())
+
+
 def fetch(
-    lock: Lock | None = None, *, report: Report = say, environment: Mapping[str, str] = os.environ
+    lock: Lock | None = None, *, report: Report = print_progress, environment: Mapping[str, str] = os.environ
 ) -> tuple[Path, str]:
     """The folder that holds Kafka's jars, fetched if need be, and the `java` to run them with.
 
@@ -327,7 +331,15 @@ def make_lock(revision: str, java: str, address: str) -> Lock:
         work = Path(folder)
         server = [Jar("org.apache.kafka", "kafka_2.13", revision)]
         pattern = "all/[organisation]/[module]/[revision]/[artifact].[ext]"
-        run_ivy(java, work, server, address, transitive=True, pattern=pattern, on_line=lambda line: say(line.rstrip()))
+        run_ivy(
+            java,
+            work,
+            server,
+            address,
+            transitive=True,
+            pattern=pattern,
+            on_line=_print_line,
+        )
         found = [Jar(path.parts[-4], path.parts[-3], path.parts[-2]) for path in (work / "all").glob("*/*/*/*.jar")]
         revisions = {jar.module: jar.revision for jar in found}
         found.append(Jar("org.apache.kafka", "kafka-tools", revisions["kafka_2.13"]))

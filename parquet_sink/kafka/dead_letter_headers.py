@@ -24,6 +24,11 @@ def stage_name(stage: Stage) -> str:
     return CONNECT_STAGES.get(stage, str(stage))
 
 
+def class_name(rejected: Rejected, classes: Mapping[Stage, str]) -> str:
+    """What rejected a record, by its full name. classes: what carries out a stage."""
+    return rejected.by or classes.get(rejected.stage, "")
+
+
 @dataclass(frozen=True)
 class HeaderWriter:
     """connector: its name. context: whether headers tell why. classes: what carries out a stage, by its full name."""
@@ -48,7 +53,7 @@ class HeaderWriter:
             "connector.name": self.connector,
             "task.id": TASK,
             "stage": stage_name(rejected.stage),
-            "class.name": self.classes.get(rejected.stage, ""),
+            "class.name": class_name(rejected, self.classes),
             "exception.class.name": _EXCEPTION,
             "exception.message": rejected.reason,
             "exception.stacktrace": f"{_EXCEPTION}: {rejected.reason}",

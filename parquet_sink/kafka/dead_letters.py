@@ -156,6 +156,8 @@ class DeadLetters:
         )
         if cure := _CURES.get(error.code()):
             return KafkaRefused(f"{what}: {error.str().rstrip('.')}. {cure}, then start again. {_NOTHING_COMMITTED}.")
+        if error.code() in client_errors.UNKNOWN:
+            return KafkaFailed(f"{what}: the topic is not there any more; it is made anew. {_NOTHING_COMMITTED}.")
         return client_errors.failure(error, what, why=self._why, away=_NOTHING_COMMITTED)
 
     def _larger_than_memory(self, rejected: Rejected) -> KafkaRefused:

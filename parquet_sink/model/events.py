@@ -67,7 +67,7 @@ class FilePassedOver(PartitionEvent):
 class RecordsSetAside(PartitionEvent):
     """Records of a range that have no row are kept in the dead-letter topic, or parked: from offset first to last.
 
-    stages: how many at which stage, in words. reason: why the first one has no row.
+    stages: how many at which stage, in words. reason: why the first one has no row. place: where they are, in words.
     """
 
     count: int
@@ -75,6 +75,7 @@ class RecordsSetAside(PartitionEvent):
     last: int
     stages: str
     reason: str
+    place: str = ""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ class Rejected:
 
     reason: one sentence for the operator, without the content of any field. key, value, headers: as Kafka had them; key
     and headers are None, too, when they were not read. timestamp_ms: epoch milliseconds, 0 when the record has none;
-    timestamp_type: Kafka's name of its kind.
+    timestamp_type: Kafka's name of its kind. by: the class of the transform that rejected it; "" otherwise.
     """
 
     topic: str
@@ -39,13 +39,15 @@ class Rejected:
     headers: tuple[tuple[str, bytes | None], ...] | None = None
     timestamp_ms: int = 0
     timestamp_type: str = "CreateTime"
+    by: str = ""
 
 
 @dataclass(frozen=True)
 class SetAsideCount:
     """Records of one range that were set aside for good: count, at offsets from first to last.
 
-    stages: how many at which stage, in words, by Kafka Connect's names. reason: the first record's.
+    stages: how many at which stage, in words, by Kafka Connect's names. reason: the first record's. place: where they
+    are kept, in words.
     """
 
     count: int
@@ -53,3 +55,4 @@ class SetAsideCount:
     last: int
     stages: str
     reason: str
+    place: str = ""

@@ -126,11 +126,16 @@ class ParkedFolder:
             return
         staged.discard()
         where = f"Topic {first.topic}, topic-partition {first.partition}, offset {first.offset}"
+        cure = f"Raise {MAX_BYTES}, or name a dead-letter topic"
+        if used:
+            cure = (
+                "Look at them with parquet-sink parked list, mend the cause, and send them with parquet-sink parked "
+                f"replay, or give them up with parquet-sink parked drop; or raise {MAX_BYTES}"
+            )
         raise ParkedFull(
-            f"{where}: {first.reason}. The record cannot be parked, because {MAX_BYTES}={self._max_bytes} allows no "
-            f"more than the {used:,} bytes that are parked in {self.path}. Look at them with parquet-sink parked list, "
-            f"mend the cause, and send them with parquet-sink parked replay; or raise {MAX_BYTES}. Nothing is lost: "
-            f"nothing from this record on is committed."
+            f"{where}: {first.reason}. The record cannot be parked, because {MAX_BYTES}={self._max_bytes}: "
+            f"{used:,} bytes are parked in {self.path}, and {staged.size_bytes - replaced_bytes:,} more would be too "
+            f"many. {cure}. Nothing is lost: nothing from this record on is committed."
         )
 
 

@@ -2,39 +2,22 @@
 
 from collections.abc import Iterator
 
-from parquet_sink.convert.settings import ConverterKind, ConverterSettings
+from parquet_sink.convert.settings import KIND_TEXTS, ConverterSettings
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.transform.settings import StepSettings
 
-_KINDS: dict[ConverterKind, str] = {
-    "json": "JSON without a schema",
-    "json_envelope": "JSON in an envelope with its schema",
-    "avro": "Avro, schemas from the registry",
-    "protobuf": "Protobuf, schemas from the registry",
-    "json_schema": "JSON, schemas from the registry",
-    "xml": "XML",
-    "string": "text",
-    "bytes": "bytes",
-    "boolean": "a boolean",
-    "short": "a number of 2 bytes",
-    "integer": "a number of 4 bytes",
-    "long": "a number of 8 bytes",
-    "float": "a fraction of 4 bytes",
-    "double": "a fraction of 8 bytes",
-    "own": "by a class of your own",
-    "simple_header": "text, read by SimpleHeaderConverter",
-}
 _METADATA = ("kafkaPartition", "kafkaOffset", "kafkaTimestamp", "kafkaPartitionOffset")
+_ORDER_COLUMN = "__celonis_order"
 
 
 def described(settings: SinkSettings, *, keys: bool, headers: bool) -> tuple[str, ...]:
     """One line for each step. keys, headers: whether transforms look at them."""
     keys = keys or settings.shape.tombstone_column is not None
     decoded = [
-        f"value: {_KINDS[settings.value.kind]}",
-        f"key: {_KINDS[(settings.key or ConverterSettings('bytes')).kind]}" if keys else "key: not read",
-        f"headers: {_KINDS[settings.header.kind]}" if headers else "headers: not read",
+        f"value: {KIND_TEXTS[settings.value.kind]}",
+        f"key: {KIND_TEXTS[(settings.key or ConverterSettings('bytes')).kind]}" if keys else "key: not read",
+        f"headers: {KIND_TEXTS[settings.header.kind]}" if headers else "headers: not read",
     ]
     steps = ["decoded: " + "; ".join(decoded), *map(_transform, settings.transforms)]
     return (*steps, *_shape(settings.shape), _target(settings), _invalid(settings))
@@ -68,12 +51,21 @@ def _shape(shape: ShapeSettings) -> Iterator[str]:
         yield "flattened to columns" + (", without lists" if shape.discard_collections else ", lists as JSON text")
     else:
         yield "nested columns"
-    if added := [*(_METADATA if shape.embed_metadata else ()), *filter(None, [shape.tombstone_column])]:
+    if added := [*_added(shape)]:
         yield f"columns added: {', '.join(added)}"
     if shape.primary_keys:
         nulls = "may be null" if shape.allow_null_primary_keys else "not null"
         order = shape.order_field or "the offset"
         yield f"primary keys, {nulls}: {', '.join(shape.primary_keys)}; ordered by {order}"
+
+
+def _added(shape: ShapeSettings) -> Iterator[str]:
+    if shape.embed_metadata:
+        yield from _METADATA
+    if shape.primary_keys and shape.order_field is None:
+        yield _ORDER_COLUMN
+    if shape.tombstone_column is not None:
+        yield shape.tombstone_column
 
 
 def _target(settings: SinkSettings) -> str:

@@ -24,7 +24,7 @@ def events_of(connector: str, outcome: RangeOutcome) -> Iterator[Event]:
     planned = outcome.planned
     about = (connector, outcome.ended_at_s, planned.topic, planned.partition, planned.start, planned.end)
     if (aside := outcome.set_aside) is not None:
-        counted = (aside.count, aside.first, aside.last, aside.stages, aside.reason)
+        counted = (aside.count, aside.first, aside.last, aside.stages, aside.reason, aside.place)
         yield RecordsSetAside(connector, outcome.ended_at_s, planned.topic, planned.partition, *counted)
     accepted = [receipt for receipt in outcome.receipts if receipt.accepted]
     if outcome.failure is not None:

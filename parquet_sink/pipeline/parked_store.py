@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from parquet_sink.errors import ParkedFull
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.rejected import Rejected
@@ -43,6 +44,17 @@ class ParkedStore:
 
     def _write(self, key: PartitionKey) -> None:
         records = self._waiting.get(key, [])
-        self._folder.append(*key, records, int(self._clock() * 1000))
+        self._park(key, records)
         self._waiting.pop(key, None)
         self._bytes -= sum(map(raw_bytes, records))
+
+    def _park(self, key: PartitionKey, records: list[Rejected]) -> None:
+        """Where there is no room for all, as many as there is room for; the error names the first of the others."""
+        try:
+            self._folder.append(*key, records, int(self._clock() * 1000))
+        except ParkedFull:
+            if len(records) < 2:
+                raise
+            middle = len(records) // 2
+            self._park(key, records[:middle])
+            self._park(key, records[middle:])

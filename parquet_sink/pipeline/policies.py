@@ -44,12 +44,14 @@ def _parked(settings: SinkSettings) -> RejectPolicy:
 
 
 def classes_of(settings: SinkSettings) -> dict[Stage, str]:
-    """What carries out each stage, by its full name: of a converter the one that stands in a connector file."""
+    """What carries out each stage, by its full name: of a converter the one that stands in a connector file.
+
+    Of a transform it is said by each record that it rejects.
+    """
     return {
         Stage.KEY_CONVERTER: _converter(settings.key),
         Stage.VALUE_CONVERTER: _converter(settings.value),
         Stage.HEADER_CONVERTER: _converter(settings.header),
-        Stage.TRANSFORMATION: "parquet_sink.transform.chain.TransformChain",
         Stage.SHAPE: "parquet_sink.shape.shaper.Shaper",
         Stage.OBFUSCATION: "parquet_sink.shape.obfuscation.field_obfuscator.FieldObfuscator",
         Stage.TASK_PUT: "parquet_sink.targets.uploader.OrderedUploader",

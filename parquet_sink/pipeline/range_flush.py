@@ -55,7 +55,7 @@ class RangeFlush:
         self._progress = RangeProgress(planned, planned.start)
         self._uploader, self._commit_records = uploader, settings.flush.commit_records
         self._policy, self._untried, self._asked = steps.policy, True, False
-        self._tally = SetAsideTally()
+        self._tally = SetAsideTally(settings.set_aside_in)
         attempt = uuid.uuid4().hex
         base, name = settings.files.tmp_dir, settings.name
         self._connector = name

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from parquet_sink.config.report import printable
-from parquet_sink.kafka.dead_letter_headers import TASK, stage_name
+from parquet_sink.kafka.dead_letter_headers import TASK, class_name, stage_name
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordParts
 from parquet_sink.model.rejected import Rejected, Stage
@@ -17,6 +17,8 @@ log = logging.getLogger(__name__)
 
 AT_ONCE: Final = 100
 PER_S: Final = 10.0
+TELL_S: Final = 10.0
+"""How often it is told, while records go on being rejected, how many lines were left out."""
 LONGEST: Final = 1_000
 """Characters of a key, a value or a header's value."""
 MOST_HEADERS: Final = 20
@@ -27,7 +29,7 @@ class LineLimit:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._room, self._at = clock, float(AT_ONCE), clock()
-        self._left_out = 0
+        self._left_out, self._told_at = 0, clock()
 
     def allows(self) -> bool:
         """Whether a line may be written now; one that may not is counted."""
@@ -42,8 +44,13 @@ class LineLimit:
 
     def left_out(self) -> int:
         """How many lines were left out since this was asked last."""
-        found, self._left_out = self._left_out, 0
+        found, self._left_out, self._told_at = self._left_out, 0, self._clock()
         return found
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time again to tell how many."""
+        return self._clock() - self._told_at >= TELL_S
 
 
 _limits: dict[str, LineLimit] = {}
@@ -73,8 +80,9 @@ class LoggedRejects:
     def decide(self, rejected: Rejected) -> Stop | SetAside:
         """As the other one."""
         limit = _limits.setdefault(self.connector, LineLimit())
+        if limit.is_due:
+            self._log_left_out(limit)
         if limit.allows():
-            self._tell_left_out(limit)
             log.error("%s", line(rejected, self.connector, self.classes, content=self.content))
         return self.inner.decide(rejected)
 
@@ -85,10 +93,10 @@ class LoggedRejects:
     def close(self) -> None:
         """As the other one; tells how many lines were left out."""
         if self.connector in _limits:
-            self._tell_left_out(_limits[self.connector])
+            self._log_left_out(_limits[self.connector])
         self.inner.close()
 
-    def _tell_left_out(self, limit: LineLimit) -> None:
+    def _log_left_out(self, limit: LineLimit) -> None:
         if count := limit.left_out():
             log.error("connector %s: %d more records are rejected, without a log line for each", self.connector, count)
 
@@ -98,7 +106,7 @@ def line(rejected: Rejected, connector: str, classes: Mapping[Stage, str], *, co
     more = _content(rejected) if content else ""
     return (
         f"Error encountered in task {connector}-{TASK}. Executing stage '{stage_name(rejected.stage)}' with class "
-        f"'{classes.get(rejected.stage, '')}', where consumed record is {{topic='{rejected.topic}', "
+        f"'{class_name(rejected, classes)}', where consumed record is {{topic='{rejected.topic}', "
         f"partition={rejected.partition}, offset={rejected.offset}, timestamp={rejected.timestamp_ms}, "
         f"timestampType={rejected.timestamp_type}{more}}}. {rejected.reason}"
     )

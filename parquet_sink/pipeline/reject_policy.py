@@ -10,7 +10,7 @@ from typing import Protocol
 from parquet_sink.errors import ConnectorError, InvalidRecord
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import VALUES_ONLY, RecordParts
-from parquet_sink.model.rejected import Rejected
+from parquet_sink.model.rejected import Rejected, Stage
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,12 @@ class Stop:
 @dataclass(frozen=True)
 class SetAside:
     """The policy takes the record, and the range goes on behind it."""
+
+
+def stopped_by(rejected: Rejected) -> InvalidRecord:
+    """What a connector fails with that stops at a record."""
+    where = rejected.topic, rejected.partition, rejected.offset
+    return InvalidRecord(*where, rejected.reason, may_pass=rejected.stage is not Stage.OBFUSCATION)
 
 
 class RejectPolicy(Protocol):
@@ -70,10 +76,10 @@ class StopAtRejected:
 
     def decide(self, rejected: Rejected) -> Stop:
         """The error that names the record."""
-        return Stop(InvalidRecord(rejected.topic, rejected.partition, rejected.offset, rejected.reason))
+        return Stop(stopped_by(rejected))
 
     def flush(self, planned: PlannedRange) -> None:
-        """There is nothing to wait for."""
+        """Nothing is pending."""
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Nothing is open."""

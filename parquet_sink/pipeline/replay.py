@@ -23,12 +23,12 @@ from itertools import groupby
 import numpy as np
 import pyarrow as pa
 
-from parquet_sink.errors import StorageFailed
+from parquet_sink.errors import StorageFailed, TopicUnusable
 from parquet_sink.files.rotation import Reason
 from parquet_sink.files.storage import TEMPORARY, storage_trouble
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.failure import Failure
-from parquet_sink.model.ranges import Known, PlannedRange, Tries
+from parquet_sink.model.ranges import Known, PlannedRange
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.parked.files import PARKING, ParkedFile
@@ -94,10 +94,10 @@ class KeepRejected:
         return SetAside()
 
     def flush(self, planned: PlannedRange) -> None:
-        """They are kept."""
+        """Nothing to wait for."""
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Nothing is open."""
 
 
 class Replay:
@@ -138,6 +138,8 @@ class Replay:
 
     def _partition(self, parked: ParkedPartition) -> Replayed:
         total = Replayed(parked.topic, parked.partition, len(parked), 0, 0, 0)
+        if (reason := self._settings.why_unusable(parked.topic)) is not None:
+            return replace(total, failure=TopicUnusable(reason).failure())
         fates = [Fates() for _ in parked.files]
         for layer in parked.layers:
             policy = KeepRejected()
@@ -165,9 +167,8 @@ class Replay:
                 return outcome, files
             tries, wait_s = outcome.again.tries, outcome.again.wait_s
             self._sleep(wait_s)
-            planned = replace(
-                planned, accepted=outcome.accepted_until, tries=Tries(tries.attempts, tries.elapsed_s + wait_s)
-            )
+            tries = replace(tries, elapsed_s=tries.elapsed_s + wait_s)
+            planned = replace(planned, accepted=outcome.accepted_until, tries=tries)
 
     def _planned(self, parked: ParkedPartition, layer: Layer) -> PlannedRange:
         start, end = int(layer.offsets[0]), int(layer.offsets[-1]) + 1

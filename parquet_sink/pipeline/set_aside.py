@@ -3,11 +3,11 @@
 import logging
 from typing import Protocol
 
-from parquet_sink.errors import ConnectorError, InvalidRecord
+from parquet_sink.errors import ConnectorError
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordParts
 from parquet_sink.model.rejected import Rejected, Stage
-from parquet_sink.pipeline.reject_policy import SetAside, Stop
+from parquet_sink.pipeline.reject_policy import SetAside, Stop, stopped_by
 from parquet_sink.pipeline.settings import ErrorSettings
 
 log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class SetAsidePolicy:
         What is to be concealed and cannot be is not written anywhere.
         """
         if rejected.stage is Stage.OBFUSCATION:
-            return Stop(InvalidRecord(*_where(rejected), rejected.reason))
+            return Stop(stopped_by(rejected))
         if self._passes_over(rejected.stage):
             self._store.put(rejected)
             return SetAside()
@@ -71,7 +71,7 @@ class SetAsidePolicy:
             self._store.put(rejected)
         except ConnectorError as error:
             log.warning("topic %s, topic-partition %d, offset %d is not set aside: %s", *_where(rejected), error)
-        return Stop(InvalidRecord(*_where(rejected), rejected.reason))
+        return Stop(stopped_by(rejected))
 
     def _passes_over(self, stage: Stage) -> bool:
         return self._settings.refused_files if stage is Stage.TASK_PUT else self._settings.invalid_records

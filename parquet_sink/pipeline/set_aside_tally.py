@@ -8,9 +8,10 @@ from parquet_sink.model.rejected import Rejected, SetAsideCount
 
 
 class SetAsideTally:
-    """Of one range. Records come in any order."""
+    """Of one range. Records come in any order. place: where they are kept, in words."""
 
-    def __init__(self) -> None:
+    def __init__(self, place: str = "") -> None:
+        self._place = place
         self._offsets: dict[str, array[int]] = {}
         self._first: Rejected | None = None
 
@@ -31,7 +32,7 @@ class SetAsideTally:
             if count := bisect_left(ordered, offset):
                 stages[stage], last = count, max(last, ordered[count - 1])
         first = self._first
-        return SetAsideCount(sum(stages.values()), first.offset, last, _in_words(stages), first.reason)
+        return SetAsideCount(sum(stages.values()), first.offset, last, _in_words(stages), first.reason, self._place)
 
 
 def _in_words(stages: dict[str, int]) -> str:

@@ -69,6 +69,12 @@ class SinkSettings:
         """Where this connector's parked records are, if it has any."""
         return self.parked.folder(self.files.tmp_dir, self.name)
 
+    @property
+    def set_aside_in(self) -> str:
+        """Where records are kept that are set aside, in words."""
+        letters = self.errors.dead_letters
+        return f"parked in {self.parked_folder}" if letters is None else f"dead letters in topic {letters.topic}"
+
     def table_of(self, topic: str) -> str:
         """The table that a topic's files go to."""
         return self.tables.table(topic) or self.target.target_table

@@ -64,7 +64,7 @@ class EventDispatcher:
             try:
                 events = self._new_events(connector)
             except Exception as error:  # noqa: BLE001 -- the run is worth more than its log lines; the next look tries again
-                self._tell_unreadable(connector.settings.name, error)
+                self._warn_unreadable(connector.settings.name, error)
                 continue
             for event in events:
                 self.emit(event)
@@ -81,7 +81,7 @@ class EventDispatcher:
             return batch.events
         return EventsDropped(connector.settings.name, self._clock(), batch.dropped), *batch.events
 
-    def _tell_unreadable(self, name: str, error: Exception) -> None:
+    def _warn_unreadable(self, name: str, error: Exception) -> None:
         words = f"connector {name}: its events cannot be read: {type(error).__name__}: {error}"
         if words not in self._unreadable:
             self._unreadable.add(words)

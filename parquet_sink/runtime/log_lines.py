@@ -74,9 +74,9 @@ def describe_set_aside(event: RecordsSetAside) -> str:
     """Records of one range that were set aside, in one line."""
     plural = "" if event.count == 1 else "s"
     return (
-        f"connector {event.connector}: set aside {event.count:,} record{plural} without a row of topic {event.topic}, "
-        f"topic-partition {event.partition}, offsets {event.first} to {event.last} ({event.stages}); the first one: "
-        f"{event.reason}"
+        f"connector {event.connector}: set aside {event.count:,} record{plural} of topic {event.topic}, "
+        f"topic-partition {event.partition}, offsets {event.first} to {event.last} ({event.stages}), {event.place}; "
+        f"the first one: {event.reason}"
     )
 
 

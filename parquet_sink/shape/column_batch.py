@@ -13,10 +13,14 @@ from parquet_sink.model.rejected import Stage
 
 @dataclass(frozen=True)
 class Rejection:
-    """Why a record has no row. reason: given where it depends on the columns that the topic has by then."""
+    """Why a record has no row. reason: given where it depends on the columns that the topic has by then.
+
+    by: as in `Rejected`.
+    """
 
     stage: Stage
     reason: str | Callable[[], str]
+    by: str = ""
 
     def __str__(self) -> str:
         return self.reason if isinstance(self.reason, str) else self.reason()

@@ -71,13 +71,14 @@ class Records:
     def __len__(self) -> int:
         return len(self.offsets)
 
-    def rejected(self, index: int, stage: Stage, reason: str) -> Rejected:
+    def rejected(self, index: int, stage: Stage, reason: str, by: str = "") -> Rejected:
         """One record as a rejected one."""
         batch, place = self._batch, index if self._places is None else self._places[index].as_py()
         offset, timestamp_ms, value = (one[index].as_py() for one in self._columns)
         key, headers = batch.key_of(place), batch.headers_of(place)
         kind = batch.timestamp_type_of(place)
-        return Rejected(batch.topic, batch.partition, offset, stage, reason, key, value, headers, timestamp_ms, kind)
+        where = batch.topic, batch.partition, offset
+        return Rejected(*where, stage, reason, key, value, headers, timestamp_ms, kind, by)
 
     @property
     def _columns(self) -> tuple[pa.Int64Array, pa.Int64Array, pa.BinaryArray]:

@@ -297,10 +297,10 @@ class RunBuilder:
     def _rejections(self, part: RejectedBatch, which: range) -> Iterator[Run | Rejected]:
         for at in which:
             rejection = part.rejections[at]
-            yield from self._reject(part.positions[at], rejection.stage, str(rejection))
+            yield from self._reject(part.positions[at], rejection.stage, str(rejection), rejection.by)
 
-    def _reject(self, position: int, stage: Stage, reason: str) -> Iterator[Run | Rejected]:
-        self._rejected.append(self._records.rejected(position, stage, reason))
+    def _reject(self, position: int, stage: Stage, reason: str, by: str = "") -> Iterator[Run | Rejected]:
+        self._rejected.append(self._records.rejected(position, stage, reason, by))
         if not self._across_rejected:
             yield from self._cut(position, Change.NONE)
 

@@ -93,7 +93,7 @@ class Shaper:
             order = sorted(rejections)
             parts.append(RejectedBatch(order, [rejections[at] for at in order]))
         yield from builder.build(Interleaving(parts, len(records)))
-        self._tell(pieces, builder.inferred_as_trees)
+        self._log_pieces(pieces, builder.inferred_as_trees)
 
     def unmatched(self) -> tuple[str, ...]:
         """Paths of `obfuscation.fields` that match none of the columns learned so far."""
@@ -114,7 +114,7 @@ class Shaper:
             invalid = {at: Rejection(Stage.VALUE_CONVERTER, reason) for at, reason in decoded.invalid.items()}
             return records, decoded.pieces, invalid, ()
         found = self._transforms.apply(block, self._decoder)
-        rejected = {at: Rejection(stage, reason) for at, (stage, reason) in found.rejected.items()}
+        rejected = {at: Rejection(*why, found.rejected_by.get(at, "")) for at, why in found.rejected.items()}
         gone = None if self._tombstones is None else self._tombstones.of(found, self._topic)
         if gone is None:
             return Records(block, tombstones=True), found.values, rejected, ()
@@ -148,7 +148,7 @@ class Shaper:
         rejections |= keyless
         return without(part, keyless)
 
-    def _tell(self, pieces: Sequence[Piece], as_trees: int) -> None:
+    def _log_pieces(self, pieces: Sequence[Piece], as_trees: int) -> None:
         """Let the decoder learn anew when what it gave could not be used."""
         given = sum(len(piece.positions) for piece in pieces if isinstance(piece, Inferred))
         if self._learning is not None and as_trees * _TREES_WORTH_IT > given:

@@ -24,6 +24,7 @@ from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.pipeline.frame_settings import for_frame
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.spark import handoff
+from parquet_sink.targets.table_map import MAP_KEY
 
 log = logging.getLogger(__name__)
 
@@ -78,12 +79,14 @@ def _settings(file: str, worker: str | None) -> SinkSettings:
 
 
 def _is_about_kafka(name: str) -> bool:
-    return name.startswith(_NO_EFFECT) or name == _INTERVAL
+    return name.startswith(_NO_EFFECT) or name in (_INTERVAL, MAP_KEY)
 
 
 def _without_effect(properties: Mapping[str, str]) -> Iterator[str]:
     for name in properties:
         if name == _INTERVAL:
             yield f"Warning [{name}]. It has no effect for a DataFrame: the trigger of the query says when a batch is."
+        elif name == MAP_KEY:
+            yield f"Warning [{name}]. It has no effect for a DataFrame, whose rows have no topic: all go to one table."
         elif _is_about_kafka(name):
             yield f"Warning [{name}]. It has no effect for a DataFrame, whose rows Spark has read and decoded."

@@ -51,19 +51,19 @@ class Java:
 
     def launch(self, conf: SparkConf) -> Any:
         """Starts it and waits until it answers; PySpark's gateway to it. Raises SetupError when it ends instead."""
-        told = self._folder / "gateway"
+        connection_file = self._folder / "gateway"
         command = [str(Path(_find_spark_home(), "bin", "spark-submit"))]
         for key, value in conf.getAll():
             command += ["--conf", f"{key}={value}"]
-        self._start([*command, "pyspark-shell"], told)
-        self._wait_for(told)
-        with told.open("rb") as file:
+        self._start([*command, "pyspark-shell"], connection_file)
+        self._wait_for(connection_file)
+        with connection_file.open("rb") as file:
             port, secret = read_int(file), UTF8Deserializer().loads(file)  # type: ignore[no-untyped-call]
-        told.unlink()
+        connection_file.unlink()
         log.debug("start: Java answers")
         return _connected(port, secret)
 
-    def _start(self, command: Sequence[str], told: Path) -> None:
+    def _start(self, command: Sequence[str], connection_file: Path) -> None:
         if self._given_up:
             raise SetupError("Spark was given up before it started.")
         self._forget()
@@ -71,7 +71,7 @@ class Java:
             **os.environ,
             "TMPDIR": str(self._folder),
             "SPARK_CONNECT_MODE": "0",
-            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told),
+            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection_file),
         }
         self._process = subprocess.Popen(
             ["/bin/sh", "-c", _DEAF, "sh", *command],
@@ -95,9 +95,9 @@ class Java:
             self._tether.release()
         self._last.clear()
 
-    def _wait_for(self, told: Path) -> None:
+    def _wait_for(self, connection_file: Path) -> None:
         assert self._process is not None
-        while not told.exists():
+        while not connection_file.exists():
             if (status := self._process.poll()) is not None:
                 raise SetupError(f"Java ended with exit status {status} before it was up{self._why()}.")
             time.sleep(LOOK_S)

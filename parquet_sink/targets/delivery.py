@@ -31,6 +31,10 @@ _FATES: Final = {
     Verdict.UNKNOWN: "may or may not have been taken",
 }
 NOT_COMMITTED: Final = "These offsets are not committed; they are sent again at the next start."
+_TO_PASS: Final = (
+    " Or set connect.ems.error.policy=CONTINUE: then the records of such a file are kept aside, and the next file goes "
+    "on."
+)
 
 
 class Deliverer:
@@ -130,22 +134,28 @@ def _error(file: FinishedFile, sent: Sent, *, superseded: bool) -> UploadError:
     outcome, attempts = sent.outcome, sent.tries.attempts
     tries = f"after {attempts} attempt{'s' if attempts > 1 else ''} in {sent.tries.elapsed_s:.1f} s"
     ended = ", ended because another attempt at these offsets has begun" if superseded else ""
-    into = "" if file.table is None else f" for table {file.table}"
+    into = _into(file)
     message = (
         f"{file.origin}: file {file.name}{into} {_FATES[outcome.verdict]}: {outcome.cause} "
         f"({tries}{ended}). {outcome.cure}. "
         f"{NOT_COMMITTED if file.frame is None else file.frame.repeated}"
+        f"{_TO_PASS if outcome.of_file and file.frame is None else ''}"
     )
     if sent.wait_s is not None:
         return UploadPostponed(message, outcome.status, Again(sent.tries, sent.wait_s))
     if outcome.verdict is Verdict.REFUSED:
-        of_file = f"the target refused file {file.name}: {outcome.cause}" if outcome.of_file else None
+        of_file = f"the target refused file {file.name}{into}: {outcome.cause}" if outcome.of_file else None
         return UploadRefused(message, outcome.status, of_file)
     return UploadExhausted(message, outcome.status)
 
 
+def _into(file: FinishedFile) -> str:
+    """Where it goes, if that differs from topic to topic."""
+    return "" if file.table is None else f" for table {file.table}"
+
+
 def _log_wait(connector: str, file: FinishedFile, outcome: Outcome, wait: float) -> None:
     logger.warning(
-        "connector %s: file %s: %s (%s); next attempt in %.1f s",
-        *(connector, file.name, outcome.cause, outcome.verdict, wait),
+        "connector %s: file %s%s: %s (%s); next attempt in %.1f s",
+        *(connector, file.name, _into(file), outcome.cause, outcome.verdict, wait),
     )

@@ -4,7 +4,7 @@ A topic goes by the first pattern that is all of its name, else to the connector
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -44,6 +44,17 @@ class TableMap:
     def table(self, topic: str) -> str | None:
         """The table of a topic; None where no rule is for it."""
         return next((table for rule in self.rules if (table := rule.of(topic)) is not None), None)
+
+    def idle(self, topics: Sequence[str]) -> Iterator[tuple[TableRule, str]]:
+        """The rules that decide for none of these topics, each with the reason and the cure."""
+        left = list(topics)
+        for rule in self.rules:
+            mine = [topic for topic in topics if rule.of(topic) is not None]
+            if not mine:
+                yield rule, "it is all of no topic's name; correct or remove it"
+            elif not any(topic in left for topic in mine):
+                yield rule, f"a rule before it takes {mine[0]}; put it further to the front, or remove it"
+            left = [topic for topic in left if topic not in mine]
 
     def why_unusable(self, topic: str) -> str | None:
         """Why a topic has no table that can be named, with the cure; None when it has."""

@@ -15,7 +15,7 @@ from parquet_sink.model.records import VALUES_ONLY, RecordParts
 from parquet_sink.plugins import PluginUnusable
 from parquet_sink.process.lru_cache import LruCache
 from parquet_sink.transform.chain import Step, TransformChain
-from parquet_sink.transform.classes import find_predicate, find_transform
+from parquet_sink.transform.classes import class_name, find_predicate, find_transform
 from parquet_sink.transform.given import checked, checked_choice, is_ours
 from parquet_sink.transform.protocol import Predicate, Transform
 from parquet_sink.transform.records import DecodedRecords
@@ -65,10 +65,11 @@ def _step(settings: StepSettings) -> Step:
     transform, predicate = settings.transform, settings.predicate
     named = NamedTransform(f"transforms.{transform.name}", transform.type, _transform(transform))
     name = f"transforms.{transform.name} ({transform.type})"
+    written_out = class_name(transform.type)
     if predicate is None:
-        return Step(named, name=name)
+        return Step(named, name=name, class_name=written_out)
     asked = NamedPredicate(f"predicates.{predicate.name}", predicate.type, _predicate(predicate))
-    return Step(named, asked, settings.negate, name)
+    return Step(named, asked, settings.negate, name, written_out)
 
 
 def _transform(settings: ClassSettings) -> Transform:
@@ -135,7 +136,7 @@ def failed(name: str, type_: str, records: DecodedRecords, error: Exception) -> 
     batch = records.batch
     where = f"topic {batch.topic}, topic-partition {batch.partition}, offsets {_offsets(records)}"
     if isinstance(error, RetryLater):
-        return RetryLater(f"{where}: {name} ({type_}) cannot work now: {error}")
+        return RetryLater(f"{where}: {name} ({type_}) cannot work now: {printable(str(error)).rstrip('.')}.")
     if isinstance(error, ConnectorError):
         return error
     return TransformFailed(

@@ -15,7 +15,7 @@ from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
 from parquet_sink.model.rejected import Stage
 from parquet_sink.transform import headers as record_headers
 from parquet_sink.transform.protocol import Predicate, Transform
-from parquet_sink.transform.records import DecodedRecords, merged
+from parquet_sink.transform.records import DecodedRecords, Reason, merged
 
 _UNREADABLE = "a header's name is not UTF-8, and a transform asks for the headers"
 
@@ -25,12 +25,16 @@ DECODED: Final = "decoded"
 
 @dataclass(frozen=True)
 class Step:
-    """A transform, and which records it is for: all, those of a predicate, or (negate) all others. name: for users."""
+    """A transform, and which records it is for: all, those of a predicate, or (negate) all others.
+
+    name: for users. class_name: of the transform, as Kafka Connect tells it for the predicate, too.
+    """
 
     transform: Transform
     predicate: Predicate | None = None
     negate: bool = False
     name: str = ""
+    class_name: str = ""
 
     @property
     def needs(self) -> RecordParts:
@@ -74,19 +78,27 @@ class TransformChain:
         As in Connect a record that fails is rejected where it fails first: key, value, headers, then transforms. Raises
         ConnectorError when no record is to blame.
         """
-        for _, records in self.each(batch, decoder):  # noqa: B007 - the last of them
-            pass
-        return records
+        by: dict[int, str] = {}
+        known: Mapping[int, Reason] = {}
+        for step, records in self._each(batch, decoder):
+            if step is not None and len(records.rejected) > len(known):
+                by |= dict.fromkeys(records.rejected.keys() - known.keys(), step.class_name)
+            known = records.rejected
+        return replace(records, rejected_by=by) if by else records
 
     def each(self, batch: RecordBatch, decoder: Decoder) -> Iterator[tuple[str, DecodedRecords]]:
         """The records decoded, then after each step until none is left, with the name of what was done. As `apply`."""
+        for step, records in self._each(batch, decoder):
+            yield DECODED if step is None else step.name, records
+
+    def _each(self, batch: RecordBatch, decoder: Decoder) -> Iterator[tuple[Step | None, DecodedRecords]]:
         records = self._decoded(batch, decoder)
-        yield DECODED, records
+        yield None, records
         for step in self._steps:
             if not len(records):
                 break
             records = step.apply(records)
-            yield step.name, records
+            yield step, records
 
     def _decoded(self, batch: RecordBatch, decoder: Decoder) -> DecodedRecords:
         keys: tuple[Piece, ...] | None = None

@@ -34,6 +34,15 @@ def find_transform(name: str) -> tuple[TransformClass, Side]:
     return plugins.load(TRANSFORM_CLASSES, located), side
 
 
+def class_name(name: str) -> str:
+    """The full name of a transform's class as Kafka Connect writes it, where it has one; else ours, or its author's.
+
+    Raises plugins.PluginUnusable.
+    """
+    located = plugins.locate(TRANSFORM_CLASSES, name)
+    return located.full_name if "." in located.full_name else located.path.replace(":", ".")
+
+
 def find_predicate(name: str) -> PredicateClass:
     """The class of a name. Raises plugins.PluginUnusable."""
     return plugins.find(PREDICATE_CLASSES, name)

@@ -42,8 +42,8 @@ def check(values: Values, report: Report) -> tuple[StepSettings, ...]:
     predicates = _all(_PREDICATES, values, report)
     steps = [_step(name, found, predicates, report) for name, found in transforms.items()]
     asked = {found.own.text("predicate") for found in transforms.values()}
-    for name in predicates:
-        if name not in asked:
+    for name, found in predicates.items():
+        if name not in asked and found.settings is not None:
             report.warn(f"predicates.{name}.type", "It has no effect: no transform has it as its predicate.")
     return tuple(step for step in steps if step is not None)
 
@@ -64,7 +64,16 @@ def _step(name: str, found: _Found, predicates: Mapping[str, _Found], report: Re
     predicate = None if asked is None else predicates[asked].settings
     if found.settings is None or (asked is not None and predicate is None):
         return None
+    if predicate is None and _drops_all(found.settings.type):
+        inner.warn("type", "It drops every record, because it has no predicate; name one in predicate.")
     return StepSettings(found.settings, predicate, own.flag("negate"))
+
+
+def _drops_all(type_: str) -> bool:
+    from parquet_sink.transform.classes import find_transform  # loaded by now
+    from parquet_sink.transform.whole.filter import Filter
+
+    return find_transform(type_)[0] is Filter
 
 
 def _all(kind: _Kind, values: Values, report: Report) -> dict[str, _Found]:
@@ -87,7 +96,7 @@ def _all(kind: _Kind, values: Values, report: Report) -> dict[str, _Found]:
 def _nobodys(kind: _Kind, rest: str, names: tuple[str, ...]) -> str:
     name = rest.partition(".")[0]
     hint = did_you_mean(name, {one: f"{kind.key}.{one}.{rest.partition('.')[2]}" for one in names}, cutoff=0.6)
-    return f"It has no effect: {kind.key} does not name {quoted(name)}.{hint}"
+    return f"It has no effect: {kind.key} does not name {quoted(name)}; list it there, or remove the key.{hint}"
 
 
 def _twice(kind: _Kind, values: Values, report: Report) -> None:
@@ -103,11 +112,22 @@ def _one(kind: _Kind, name: str, found: Resolved, report: Report) -> _Found:
     before, inner = len(report.problems), PrefixedReport(report, f"{kind.key}.{name}.")
     own = read(kind.own, found, inner)
     type_ = own.text("type")
+    if type_ is None:
+        _misspelt(kind, found, inner)
     judged = None if type_ is None else _class(kind, type_, found, inner)
     texts = None if judged is None else judge(judged, found, inner)
     if type_ is None or texts is None or len(report.problems) > before:
         return _Found(None, own)
     return _Found(ClassSettings(name, type_, texts), own)
+
+
+def _misspelt(kind: _Kind, found: Resolved, report: PrefixedReport) -> None:
+    """What looks like a key that all of a kind have; without a class nobody knows the others."""
+    known = {key.name: report.prefix + key.name for key in kind.own}
+    for name in found.shown:
+        hint = "" if name in known else did_you_mean(name, known, cutoff=0.7)
+        if hint:
+            report.warn(name, f"It is unknown and has no effect.{hint}")
 
 
 def _class(kind: _Kind, type_: str, found: Resolved, report: Report) -> Judged | None:
@@ -128,5 +148,20 @@ def _class(kind: _Kind, type_: str, found: Resolved, report: Report) -> Judged |
         return Judged(kind.what, tuple(transform.keys), lambda values: transform(values, side), on_class, others)
     except PluginUnusable as error:
         hidden = f"What {quoted(found.shown['type'])} stands for is no {kind.what} that can be used; correct it."
-        report.problem("type", hidden if "type" in found.provided else str(error))
+        report.problem("type", hidden if "type" in found.provided else f"{error}{_as_the_other(kind, type_)}")
         return None
+
+
+def _as_the_other(kind: _Kind, type_: str) -> str:
+    """Where a class belongs that is of the other kind, with a leading blank; empty for any other."""
+    from parquet_sink import plugins
+    from parquet_sink.transform.classes import PREDICATE_CLASSES, TRANSFORM_CLASSES
+
+    is_predicate = kind is _PREDICATES
+    try:
+        plugins.locate(TRANSFORM_CLASSES if is_predicate else PREDICATE_CLASSES, type_)
+    except plugins.PluginUnusable:
+        return ""
+    if is_predicate:
+        return f" {quoted(type_)} is a transform: it belongs into transforms.N.type."
+    return f" {quoted(type_)} is a predicate: it belongs into predicates.N.type, and N into transforms.M.predicate."

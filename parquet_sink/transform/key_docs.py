@@ -25,7 +25,7 @@ def section() -> str:
     parts = [f"## {TRANSFORM}", "", _INTRO, *TABLE_HEAD, *(row_of(key) for key in _common())]
     for group, prefix in _KINDS:
         for found, names in classes(group):
-            parts += ["", f"### {_title(names)}", "", f"{_said(found)} {_listed(names)}", ""]
+            parts += ["", f"### {_title(names)}", "", f"{_summary(found)} {_listed(names)}", ""]
             parts += [*TABLE_HEAD, *(row_of(key) for key in _behind(prefix, found.keys))] if found.keys else []
     return "\n".join([*parts, ""])
 
@@ -68,6 +68,6 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names) + "."
 
 
-def _said(found: "TransformClass | PredicateClass") -> str:
+def _summary(found: "TransformClass | PredicateClass") -> str:
     """The first paragraph of the class's docstring."""
     return " ".join((getdoc(found) or "").partition("\n\n")[0].split())

@@ -27,6 +27,7 @@ class DecodedRecords:
     tuple of `Header(name, value)`; None when no transform asks for headers. topics: likewise, the names
     that routing has given, for later transforms and predicates alone; None while every record has its own topic's.
     rejected: by position, records that cannot be decoded or transformed; they are not among `positions` any more.
+    rejected_by: of those that a transform rejected, the name of its class; told when all transforms are through.
 
     An `Inferred` piece has each record twice, as a row and by `tree`: who changes one changes both in the same way, or
     takes `as_trees`. Where `lists` names a field, its rows lack the list, or a text stands for it, as it will be
@@ -40,6 +41,7 @@ class DecodedRecords:
     headers: Headers | None = None
     topics: pa.StringArray | None = None
     rejected: Mapping[int, Reason] = field(default_factory=dict)
+    rejected_by: Mapping[int, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.positions)

@@ -173,6 +173,85 @@ def test_everything_wrong_is_told_at_once() -> None:
     assert len(loaded.problems) == 3
 
 
+CAST = {"transforms": "c", "transforms.c.type": "Cast", "transforms.c.spec": "a:int8"}
+HINTS: list[tuple[Mapping[str, str | None], str]] = [
+    (
+        {"transforms.c.type": "Filter$Key"},
+        "them, or install the Python package that has it. Did you mean org.apache.kafka.connect.transforms.Filter?",
+    ),
+    ({"transforms.c.type": "sql$Key"}, "Did you mean sql?"),
+    ({"transforms.c.type": "RegexRouter$Value"}, "Did you mean org.apache.kafka.connect.transforms.RegexRouter?"),
+    (
+        {"transforms.c.type": "RecordIsTombstone"},
+        ('"RecordIsTombstone" is a predicate: it belongs into predicates.N.type, and N into transforms.M.predicate.'),
+    ),
+    (
+        {"predicates": "p", "predicates.p.type": "Filter", "transforms.c.predicate": "p"},
+        '"Filter" is a transform: it belongs into transforms.N.type.',
+    ),
+    ({"transforms.c.spec": "a:integer"}, "write one of them. Did you mean int32?"),
+    ({"transforms.c.spec": "a:long"}, "write one of them. Did you mean int64?"),
+    (
+        {"transforms.c.spec": "a"},
+        (
+            'Invalid [transforms.c.spec]. "a" has no type; write field:type, the type being one of int8, int16, '
+            "int32, int64, float32, float64, boolean, string."
+        ),
+    ),
+    (
+        {"transforms.c.spec": "a:"},
+        (
+            'The type in "a:" is not one of int8, int16, int32, int64, float32, float64, boolean, string; write one '
+            "of them."
+        ),
+    ),
+    (
+        {"transforms.c.type": "HeaderFrom", "transforms.c.fields": "a,b", "transforms.c.headers": "h"}
+        | {"transforms.c.operation": "copy", "transforms.c.spec": None},
+        'Invalid [transforms.c.headers]. "h" names 1, and fields names 2; give one header for each field.',
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "end"), HINTS, ids=[text[-40:] for _, text in HINTS])
+def test_what_is_nearly_right_is_told_with_what_was_meant(changes: Mapping[str, str | None], end: str) -> None:
+    """Nobody has to look up what the right word is."""
+    (problem,) = load_file({**CAST, **changes}).problems
+    assert problem.endswith(end)
+
+
+SILENT: list[tuple[Mapping[str, str | None], str]] = [
+    (
+        {"transforms": "f", "transforms.f.type": "Filter"},
+        ("Warning [transforms.f.type]. It drops every record, because it has no predicate; name one in predicate."),
+    ),
+    (
+        {"header.converter": "JsonConverter", "header.converter.schemas.enabl": "false", **CAST},
+        (
+            "Warning [header.converter.schemas.enabl]. It is unknown and has no effect. Did you mean "
+            "header.converter.schemas.enable?"
+        ),
+    ),
+    (
+        {**CAST, "transforms.c.type": None, "transforms.c.typ": "Cast"},
+        "Warning [transforms.c.typ]. It is unknown and has no effect. Did you mean transforms.c.type?",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "warning"), SILENT, ids=[text[:40] for _, text in SILENT])
+def test_what_would_be_silent_is_warned_about(changes: Mapping[str, str | None], warning: str) -> None:
+    """A connector that loads nothing, or a key of which nobody says a word, is found when the file is checked."""
+    assert load_file(changes).warnings == (warning,)
+
+
+def test_an_unused_predicate_that_is_wrong_is_told_once() -> None:
+    """That it has no effect is no news beside what is wrong with it."""
+    loaded = load_file({**USED, "predicates": "p,r"})
+    assert len(loaded.problems) == 1
+    assert loaded.warnings == ()
+
+
 WARNINGS: list[tuple[Mapping[str, str], str]] = [
     (
         {"transforms.m.feilds": "a"},
@@ -191,13 +270,16 @@ WARNINGS: list[tuple[Mapping[str, str], str]] = [
     (
         {"transforms.mm.fields": "a"},
         (
-            'Warning [transforms.mm.fields]. It has no effect: transforms does not name "mm". Did you mean '
-            "transforms.m.fields?"
+            'Warning [transforms.mm.fields]. It has no effect: transforms does not name "mm"; list it there, or remove '
+            "the key. Did you mean transforms.m.fields?"
         ),
     ),
     (
         {"predicates.other.type": "x"},
-        'Warning [predicates.other.type]. It has no effect: predicates does not name "other".',
+        (
+            'Warning [predicates.other.type]. It has no effect: predicates does not name "other"; list it there, or '
+            "remove the key."
+        ),
     ),
     (
         {"predicates": "p,r", "predicates.r.type": f"{MODULE}.Is", "predicates.r.name": "y"},

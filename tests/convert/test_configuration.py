@@ -1,5 +1,7 @@
 """Converters: their names, whose settings count, and what is said about settings of others."""
 
+from typing import get_args
+
 import pytest
 
 from parquet_sink.config.machine import Machine
@@ -10,7 +12,7 @@ from parquet_sink.convert.converter_setting import Setting
 from parquet_sink.convert.converters import CONVERTERS, JSON_CONVERTER
 from parquet_sink.convert.keys import SETTINGS
 from parquet_sink.convert.registry.settings import RegistrySettings
-from parquet_sink.convert.settings import ConverterKind, ConverterSettings
+from parquet_sink.convert.settings import KIND_TEXTS, ConverterKind, ConverterSettings
 
 E = "connect.ems."
 V, K = "value.converter", "key.converter"
@@ -88,6 +90,11 @@ def test_every_name_of_a_converter_is_understood(name: str, kind: ConverterKind,
 def test_every_converter_is_tried_above() -> None:
     """No converter is known that no test names."""
     assert {one.class_name for one in CONVERTERS} <= {name for name, _ in NAMES}
+
+
+def test_every_kind_is_told_in_words() -> None:
+    """`check` and the documentation have a text for whatever a converter decodes."""
+    assert set(KIND_TEXTS) == set(get_args(ConverterKind))
 
 
 KNOWN = (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink import cli
+from parquet_sink import cli, plugins
 from parquet_sink.config.key import find
 from parquet_sink.connectors.ems.keys import EMS_KEYS
 from parquet_sink.connectors.worker_keys import WORKER_KEYS
@@ -229,6 +229,15 @@ def test_modules_in_the_documentation_exist(name: str) -> None:
     named = modules_named(text_of(name))
     places = (ROOT, ROOT / "parquet_sink", ROOT / "tests", ROOT / "integration")
     assert [one for one in named if not any((place / one).is_file() for place in places)] == []
+
+
+def test_every_transform_has_a_section() -> None:
+    """docs/transforms.md has a heading for each transform and predicate that is built in."""
+    headings = {line.strip("# ").lower() for line in text_of("docs/transforms.md").splitlines() if line.startswith("#")}
+    names = {name for group in (plugins.TRANSFORMS, plugins.PREDICATES) for name in plugins.BUILT_IN[group]}
+    simple = {name.rpartition(".")[2].partition("$")[0].lower() for name in names}
+    assert len(simple) > 20
+    assert simple - headings == set()
 
 
 def test_a_new_version_is_in_the_changelog() -> None:

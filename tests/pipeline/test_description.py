@@ -17,6 +17,8 @@ STEPS = {
     "predicates.p.type": "tests.transform.classes.Never",
 }
 
+NO_METADATA = {f"{E}embed.kafka.metadata": "false"}
+
 
 def test_the_steps_of_a_plain_connector() -> None:
     """Decoded, made to columns, sent; nothing is there that is not done."""
@@ -64,6 +66,14 @@ def test_transforms_stand_in_their_order_with_their_predicates() -> None:
             "primary keys, not null: id; ordered by at",
         ),
         ({f"{E}data.primary.key": "id"}, "primary keys, not null: id; ordered by the offset"),
+        (
+            {f"{E}data.primary.key": "id", f"{E}tombstones": "row", "key.converter": "string", **NO_METADATA},
+            "columns added: __celonis_order, __deleted",
+        ),
+        (
+            {f"{E}data.primary.key": "id", **NO_METADATA},
+            "columns added: __celonis_order",
+        ),
     ],
 )
 def test_a_step_is_told_where_it_is_set(changes: dict[str, str], step: str) -> None:

@@ -92,6 +92,28 @@ def test_at_the_bound_the_connector_stops(run: Run, tmp_path: Path) -> None:
     assert (outcome.accepted_until, outcome.failure, offsets(larger)[-1]) == (span.end, None, span.start)
 
 
+def test_all_that_has_room_is_parked_and_the_first_without_is_named(run: Run, tmp_path: Path) -> None:
+    """However many come at once; the error says how much there is, and what cures it."""
+    small = ParkedFolder(str(tmp_path / "small"), "sink", 30_000)
+    small.prepare()
+    bad = [b"no JSON " + os.urandom(1_000) for _ in range(100)]
+    outcome = run(Target(), (SPAN, [block(SPAN, 100, bad)]), steps=steps(small), errors=PASSING)["orders", 0]
+    there = offsets(small)
+    assert outcome.failure is not None
+    message = outcome.failure.message
+    assert there == list(range(100, 100 + len(there)))
+    assert 15 < len(there) < 30
+    assert f"offset {100 + len(there)}: the value is not JSON" in message
+    assert f"{scan(small.path).size_bytes:,} bytes are parked in " in message
+    assert "parquet-sink parked drop" in message
+    tiny = ParkedFolder(str(tmp_path / "tiny"), "sink", 1_000)
+    tiny.prepare()
+    outcome = run(Target(), (SPAN, [block(SPAN, 100, bad)]), steps=steps(tiny), errors=PASSING)["orders", 0]
+    assert outcome.failure is not None
+    assert ": 0 bytes are parked in " in outcome.failure.message
+    assert "many. Raise connect.ems.parked.max.bytes, or name a dead-letter topic. " in outcome.failure.message
+
+
 def test_many_records_are_written_before_they_fill_memory(
     folder: ParkedFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,12 +1,22 @@
 """Rejected records in the log: Kafka Connect's words, content only when asked, and never a flood."""
 
 import logging
+from dataclasses import replace
 
 import pytest
 
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.pipeline import reject_log
-from parquet_sink.pipeline.reject_log import AT_ONCE, LONGEST, MOST_HEADERS, PER_S, LineLimit, LoggedRejects, line
+from parquet_sink.pipeline.reject_log import (
+    AT_ONCE,
+    LONGEST,
+    MOST_HEADERS,
+    PER_S,
+    TELL_S,
+    LineLimit,
+    LoggedRejects,
+    line,
+)
 from parquet_sink.pipeline.reject_policy import Stop, StopAtRejected
 from tests.factories import Clock
 
@@ -26,6 +36,12 @@ def test_a_line_is_that_of_kafka_connect() -> None:
         "consumed record is {topic='orders', partition=3, offset=7, timestamp=1234, timestampType=LogAppendTime}. "
         "the value is no JSON"
     )
+
+
+def test_the_transform_is_named_by_its_class() -> None:
+    """Each has its own, so a record says which one rejected it."""
+    by = replace(REJECTED, stage=Stage.TRANSFORMATION, by="org.example.Mask$Value")
+    assert "stage 'TRANSFORMATION' with class 'org.example.Mask$Value'," in line(by, "sink", CLASSES, content=False)
 
 
 def test_content_is_there_when_it_is_asked_for() -> None:
@@ -50,6 +66,23 @@ def test_lines_are_bounded_by_the_second() -> None:
     assert [limit.allows() for _ in range(1_000)].count(True) == 2 * PER_S
     clock.sleep(1e6)
     assert [limit.allows() for _ in range(1_000)].count(True) == AT_ONCE
+
+
+def test_what_is_left_out_is_told_now_and_then(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not with every line, or there would be twice as many of them; none of the records is forgotten."""
+    clock = Clock(1_000.0)
+    monkeypatch.setattr(reject_log, "_limits", {"sink": LineLimit(clock.now)})
+    policy = LoggedRejects(StopAtRejected(), "sink", False, CLASSES)
+    with caplog.at_level(logging.ERROR):
+        for _ in range(6_000):
+            clock.sleep(0.01)
+            policy.decide(REJECTED)
+        policy.close()
+    missing = [int(one.split()[2]) for one in caplog.messages if "more records are rejected" in one]
+    assert 60 / TELL_S <= len(missing) <= 60 / TELL_S + 1
+    assert len(caplog.messages) - len(missing) + sum(missing) == 6_000
 
 
 @pytest.mark.parametrize("content", [False, True])

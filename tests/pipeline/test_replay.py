@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,18 +10,25 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from parquet_sink.errors import RetryLater
 from parquet_sink.model.ranges import Known
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.parked import folder as folders
 from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.parked.scan import scan
 from parquet_sink.parked.selection import Selection
+from parquet_sink.pipeline import replay as replaying
 from parquet_sink.pipeline import task as module
+from parquet_sink.pipeline.record_steps import RecordSteps
 from parquet_sink.pipeline.replay import Replay, Replayed
 from parquet_sink.shape.shaper import Shaper
 from parquet_sink.targets.settings import RetrySettings
+from parquet_sink.targets.table_map import parse
+from parquet_sink.transform.building import NamedTransform
+from parquet_sink.transform.chain import Step, TransformChain
 from tests.parked.crashes import Crash, crash_at
 from tests.pipeline.fakes import ACCEPTED, BAD_FILE, ONCE, REFUSED, SPAN, UNKNOWN, Target, block, left, made, names
+from tests.transform.doubles import Fails
 
 ALL = Selection()
 BAD = b"not JSON"
@@ -63,10 +71,11 @@ def replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: ParkedFold
         records: int = 1_000,
         retry: RetrySettings = ONCE,
         known: dict[str, Known] | None = None,
+        registry_patience_ms: int = 0,
         **more: Any,
     ) -> list[Replayed]:
         monkeypatch.setattr(module, "target_for", lambda settings: target)
-        prepared = made(tmp_path / "work", records, retry)
+        prepared = replace(made(tmp_path / "work", records, retry), registry_patience_ms=registry_patience_ms)
         return list(Replay(prepared, more.pop("folder", folder), known or {}, **more).run(selection))
 
     return run
@@ -140,6 +149,28 @@ def test_a_target_that_is_busy_is_tried_again(replayed: Run, folder: ParkedFolde
     assert target.offsets == list(range(30))
 
 
+def test_a_transform_that_cannot_work_is_tried_again_for_as_long_as_the_settings_say(
+    replayed: Run, folder: ParkedFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With pauses that grow; then the replay ends, and what was not accepted is still parked."""
+    away = NamedTransform("transforms.f", "Fails", Fails(2, RetryLater("the map is being loaded")))
+    monkeypatch.setattr(
+        replaying, "steps_for", lambda settings, policy: RecordSteps(None, TransformChain([Step(away)]), policy)
+    )
+    park(folder, [parked(offset, b'{"id":1}') for offset in range(3)])
+    waits: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        assert len(waits) < 20, "it never ends"
+        waits.append(seconds)
+
+    (found,) = replayed(Target(), registry_patience_ms=2_000, sleep=sleep)
+    assert waits == pytest.approx([0.3, 0.6, 1.1])
+    assert found.failure is not None
+    assert "the map is being loaded" in found.failure.message
+    assert [offset for offset, _ in rest(folder)] == [0, 1, 2]
+
+
 def test_only_what_is_chosen_is_replayed(replayed: Run, folder: ParkedFolder) -> None:
     """By topic, topic-partition, offsets and stage; all else stays."""
     everything = [parked(n, b'{"id":1}', topic, p) for topic in ("a", "b") for p in (0, 1) for n in (1, 2, 3)]
@@ -152,6 +183,21 @@ def test_only_what_is_chosen_is_replayed(replayed: Run, folder: ParkedFolder) ->
     assert len(rest(folder)) == 10
     replayed(target, Selection(stage="VALUE_CONVERTER"))
     assert rest(folder) == []
+
+
+def test_a_topic_whose_files_cannot_go_anywhere_stays(folder: ParkedFolder, tmp_path: Path) -> None:
+    """The map of tables may have changed since: nothing goes to another table, and the reason says why."""
+    park(folder, [parked(1, b'{"id":1}')])
+    unusable = replace(made(tmp_path / "work", 10, ONCE), tables=parse("orders-?(.*):$1"))
+    (found,) = Replay(unusable, folder, {}).run(ALL)
+    assert found.failure is not None
+    assert found.failure.message.startswith("Invalid [connect.ems.target.table.map]. Topic orders would go to table")
+    assert (found.records, found.accepted, found.files, rest(folder)) == (
+        1,
+        0,
+        0,
+        [(1, "the registry had another schema")],
+    )
 
 
 def test_a_dry_run_changes_nothing(replayed: Run, folder: ParkedFolder) -> None:

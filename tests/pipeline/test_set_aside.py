@@ -98,6 +98,7 @@ def test_the_outcome_counts_what_was_set_aside_and_accepted(run: Run) -> None:
     whole = run(Target(), (SPAN, [block(SPAN, 100, values)]), steps=steps)["orders", 0].set_aside
     assert whole is not None
     assert (whole.count, whole.first, whole.last, whole.stages) == (2, 130, 160, "VALUE_CONVERTER 2")
+    assert whole.place.startswith("parked in ")
     again = replace(SPAN, accepted=150)
     steps = RecordSteps(policy=SetAsidePolicy(TOLERANT, Store()))
     rest = run(Target(), (again, [block(SPAN, 100, values)]), steps=steps)["orders", 0].set_aside
@@ -108,8 +109,9 @@ def test_the_outcome_counts_what_was_set_aside_and_accepted(run: Run) -> None:
 
 
 def test_what_cannot_be_concealed_stops_and_is_written_nowhere() -> None:
-    """Its content would be in clear wherever it goes."""
+    """Its content would be in clear wherever it goes, so nothing says that it could be passed over."""
     store = Store()
     decision = SetAsidePolicy(TOLERANT, store).decide(replace(REJECTED, stage=Stage.OBFUSCATION))
     assert isinstance(decision, Stop)
+    assert "errors.tolerance" not in str(decision.error)
     assert store.put_ == []

@@ -1,7 +1,7 @@
 """A transform that cannot work now is tried again, as Kafka Connect does it, and its range with it."""
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,29 +11,14 @@ from hypothesis import strategies as st
 from parquet_sink.errors import ConnectorError, RetryLater, TransformFailed
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import Again, Tries, Trying
-from parquet_sink.model.records import VALUES_ONLY, RecordParts
 from parquet_sink.pipeline import task as module
 from parquet_sink.pipeline.record_steps import RecordSteps
 from parquet_sink.pipeline.task import TaskFlush
 from parquet_sink.pipeline.transform_retry import TransformRetry
 from parquet_sink.transform.building import NamedTransform
 from parquet_sink.transform.chain import Step, TransformChain
-from parquet_sink.transform.records import DecodedRecords
 from tests.pipeline.fakes import SLOW, SPAN, UNKNOWN, FakeReader, Run, Target, block, good, left, made
-
-
-@dataclass
-class Fails:
-    """Works until the record at this offset comes."""
-
-    at: int
-    error: Exception
-    needs: RecordParts = VALUES_ONLY
-
-    def apply(self, records: DecodedRecords) -> DecodedRecords:
-        if self.at in records.batch.offsets.to_pylist():
-            raise self.error
-        return records
+from tests.transform.doubles import Fails
 
 
 def steps(error: Exception, at: int = 150) -> RecordSteps:

@@ -94,6 +94,15 @@ def test_keys_without_effect_are_logged(tmp_path: Path, caplog: pytest.LogCaptur
     assert [key for key in keys if f"Warning [{key}]. It has no effect for a DataFrame" not in caplog.text] == []
 
 
+def test_a_map_of_tables_is_warned_about(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Rows of a DataFrame have no topic to go by, so all are for the one table; one file may serve both."""
+    file = tmp_path / "frames.properties"
+    file.write_text(FILE + "connect.ems.target.table.map=orders-(.*):O_$1\n")
+    assert frame_program._settings(str(file), None).table_of("orders-eu") == "T"
+    (line,) = caplog.messages
+    assert line.startswith("Warning [connect.ems.target.table.map]. It has no effect for a DataFrame, whose rows have")
+
+
 def test_kafka_metadata_is_refused(tmp_path: Path) -> None:
     """Asked for, it would be missing."""
     file = tmp_path / "frames.properties"

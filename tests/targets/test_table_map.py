@@ -88,3 +88,18 @@ def test_check_tells_the_table_of_each_topic(more: dict[str, str | None], line: 
     settings = settings_of({MAP: "a-(.*):A_$1", **more})
     report = format_report(Checked(LoadedWorker(WORKER, ()), (Loaded(settings, (), (), "f"),), ()))
     assert f"OK (connector orders: {line})" in report
+
+
+def test_a_rule_that_no_named_topic_goes_by_is_warned_about() -> None:
+    """It has a mistake in its pattern, or stands behind one that takes its topics; not so where topics are found."""
+    rules = {MAP: "orders-(.*):O_$1,ordes-us:US,orders-eu:EU,audit:AUDIT"}
+    loaded = load_file({**rules, "topics": "orders-eu,audit"})
+    assert loaded.problems == ()
+    assert loaded.warnings == tuple(
+        f'Warning [{MAP}]. "{rule}" is for none of the topics: {why}'
+        for rule, why in (
+            ("ordes-us:US", "it is all of no topic's name; correct or remove it."),
+            ("orders-eu:EU", "a rule before it takes orders-eu; put it further to the front, or remove it."),
+        )
+    )
+    assert load_file({**rules, "topics": None, "topics.regex": "orders.*"}).warnings == ()

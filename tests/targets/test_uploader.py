@@ -99,6 +99,16 @@ def test_a_refusal_says_everything(tmp_path: Path) -> None:
         deliverer(Target(Outcome(Verdict.REFUSED, "the cause", "The cure", 403))).deliver(replace(file, table="T"))
 
 
+def test_lines_name_the_table_where_there_are_several(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Of a file that waits for its next attempt, and of one that is refused for what is in it."""
+    file = replace(finished(tmp_path), table="T")
+    refused = Outcome(Verdict.REFUSED, "the cause", "The cure", 422, of_file=True)
+    with pytest.raises(UploadRefused) as caught:
+        deliverer(Target(Outcome(Verdict.RETRIABLE, "busy"), refused)).deliver(file)
+    assert caught.value.of_file == f"the target refused file {file.name} for table T: the cause"
+    assert f"file {file.name} for table T: busy (retriable); next attempt in " in caplog.text
+
+
 @pytest.mark.parametrize("verdict", [Verdict.RETRIABLE, Verdict.UNKNOWN])
 def test_an_exhausted_budget_keeps_the_file(tmp_path: Path, verdict: Verdict) -> None:
     """When attempts run out the same file was sent each time and is still there."""

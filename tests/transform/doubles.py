@@ -24,6 +24,20 @@ class Identity:
 
 
 @dataclass
+class Fails:
+    """Works until the record at this offset comes."""
+
+    at: int
+    error: Exception
+    needs: RecordParts = VALUES_ONLY
+
+    def apply(self, records: DecodedRecords) -> DecodedRecords:
+        if self.at in records.batch.offsets.to_pylist():
+            raise self.error
+        return records
+
+
+@dataclass
 class EachTree:
     """Changes trees one by one: the row-wise form. A change that gives None drops the record; a text rejects it."""
 

@@ -15,6 +15,7 @@ from parquet_sink.errors import RegistryFailed
 from parquet_sink.model.records import VALUES_ONLY, Header, RecordBatch, RecordParts
 from parquet_sink.model.rejected import Stage
 from parquet_sink.transform.chain import Step, TransformChain
+from parquet_sink.transform.classes import class_name as full_name
 from parquet_sink.transform.records import DecodedRecords
 from tests.transform.doubles import DropAll, EachTree, Identity, Route, Where, has_header, is_tombstone, on_topic
 
@@ -112,6 +113,33 @@ def test_a_record_is_rejected_where_it_fails_first() -> None:
     assert [out.rejected[at][0] for at in sorted(out.rejected)] == stages
     assert out.rejected[3][1] == "it is odd"
     assert found(out) == {4: {"n": 4}, 5: None}
+
+
+@pytest.mark.parametrize(
+    ("type_", "class_name"),
+    [
+        ("Cast$Value", "org.apache.kafka.connect.transforms.Cast$Value"),
+        ("Cast", "org.apache.kafka.connect.transforms.Cast$Value"),
+        ("org.apache.kafka.connect.transforms.Cast$Key", "org.apache.kafka.connect.transforms.Cast$Key"),
+        ("sql", "parquet_sink.transform.sql.transform.Sql"),
+        ("tests.transform.classes.Keep$Key", "tests.transform.classes.Keep$Key"),
+    ],
+)
+def test_the_class_of_a_transform_is_told_in_full(type_: str, class_name: str) -> None:
+    """However the file names it."""
+    assert full_name(type_) == class_name
+
+
+def test_what_rejects_a_record_is_told_by_its_class() -> None:
+    """Of the step where it fails, whichever records its predicate chose; what cannot be decoded has none."""
+    odd = EachTree(lambda tree, records, at: "it is odd" if tree.get("n", 0) % 2 else tree)
+    every = EachTree(lambda tree, records, at: "it is so" if tree.get("n") else tree)
+    steps = [Step(odd, on_topic("orders"), class_name="a.Odd"), Step(Identity(), class_name="b.Id")]
+    steps += [Step(every, on_topic("none"), negate=True, class_name="c.Every")]
+    out = TransformChain(steps).apply(batch([b"{", b'{"n":1}', RECORD, b'{"n":2}', b'{"n":3}']), JSON)
+    assert out.rejected.keys() == {0, 1, 3, 4}
+    assert out.rejected_by == {1: "a.Odd", 3: "c.Every", 4: "a.Odd"}
+    assert TransformChain(steps).apply(batch([RECORD]), JSON).rejected_by == {}
 
 
 def test_keys_are_decoded_when_asked_for() -> None:

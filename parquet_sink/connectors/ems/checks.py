@@ -4,10 +4,10 @@ import posixpath
 from urllib.parse import urlsplit
 
 from parquet_sink.config.key import ems
-from parquet_sink.config.report import Report
+from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import Values
 from parquet_sink.connectors import error_handling, reading
-from parquet_sink.connectors.ems import parked_checks, shape_checks, tombstone_checks
+from parquet_sink.connectors.ems import parked_checks, shape_checks, tombstone_checks, transform_checks
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert import configuration
 from parquet_sink.net.loopback import is_loopback
@@ -26,6 +26,7 @@ def check(values: Values, worker: Worker, report: Report) -> None:
     _tables(values, report)
     shape_checks.check(values, report)
     tombstone_checks.check(values, worker, report)
+    transform_checks.check(values, report)
     _files(values, worker, report)
     _row_group(values, report)
     _proxy(values, report)
@@ -53,9 +54,12 @@ def _tables(values: Values, report: Report) -> None:
     """What is wrong with the map itself was told when it was read."""
     text = values.text(MAP_KEY)
     tables = TableMap() if text is None else parse(text)
-    for topic in values.names("topics"):
+    topics = values.names("topics")
+    for topic in topics:
         if (reason := tables.why_unusable(topic)) is not None:
             report.problem(MAP_KEY, reason)
+    for rule, why in tables.idle(topics) if topics else ():
+        report.warn(MAP_KEY, f"{quoted(str(rule))} is for none of the topics: {why}.")
 
 
 def _http(values: Values, report: Report) -> None:

@@ -13,12 +13,18 @@ _SALT, _RANDOM, _HMAC_KEY = (
     ems("obfuscation.hmac.key"),
 )
 _LOWERCASE = ems("convert.lowercase.fields")
+_ORDER = ems("order.field.name")
+_NO_ORDER = {
+    "kafkaPartition": "it is the same in all rows of a topic-partition",
+    "kafkaPartitionOffset": "it is text, and 0_10 is less than 0_9 there",
+}
 _METADATA = ("kafkaPartition", "kafkaOffset", "kafkaTimestamp", "kafkaPartitionOffset")
 
 
 def check(values: Values, report: Report) -> None:
     """Flattening, lower case and obfuscation."""
     _flattener(values, report)
+    _order(values, report)
     _lowercase(values, report)
     if values.is_blank(_FIELDS):
         report.problem(_FIELDS, "It is empty; name the fields to obfuscate, or remove the key.")
@@ -40,13 +46,23 @@ def _flattener(values: Values, report: Report) -> None:
         )
 
 
+def _order(values: Values, report: Report) -> None:
+    """Columns that are there and order nothing; where tombstones delete, an older row would come back."""
+    order, keys = values.text(_ORDER), values.names(ems("data.primary.key"))
+    why = _NO_ORDER.get(order or "") if values.flag(ems("embed.kafka.metadata")) and keys else None
+    if why is None:
+        return
+    tell = report.problem if values.text(ems("tombstones")) == "row" else report.warn
+    tell(_ORDER, f"{quoted(str(order))} does not tell which row is newer: {why}; take kafkaOffset, or kafkaTimestamp.")
+
+
 def _lowercase(values: Values, report: Report) -> None:
     """A name that can match nothing would leave a field in clear, or every record without its key."""
     if not values.flag(_LOWERCASE):
         return
-    order = values.text(ems("order.field.name"))
+    order = values.text(_ORDER)
     named = {_FIELDS: values.names(_FIELDS), ems("data.primary.key"): values.names(ems("data.primary.key"))}
-    named[ems("order.field.name")] = () if order is None else (order,)
+    named[_ORDER] = () if order is None else (order,)
     for key, names in named.items():
         wrong = [name for name in names if name != name.lower() and name not in _METADATA]
         if wrong:

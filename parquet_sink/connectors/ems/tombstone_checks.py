@@ -1,6 +1,6 @@
 """Checks of `connect.ems.tombstones=row`: what would delete nothing, or another row, is refused."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from parquet_sink.config.key import ems
@@ -65,13 +65,9 @@ def _forms(values: Values, report: Report) -> None:
 
 def _names(values: Values, report: Report) -> None:
     """The column must be no other one, and a primary key must be able to come from a record's key."""
-    column, others = values.text(_COLUMN) or "", tuple(added(values))
-    keys = values.names(_KEYS)
-    if column in others:
-        report.problem(_COLUMN, f"{quoted(column)} is another column that the sink adds; choose another name.")
-    elif column in keys or column == values.text(_ORDER):
-        named = _KEYS if column in keys else _ORDER
-        report.problem(_COLUMN, f"{quoted(column)} is named by {named}, too; choose another name.")
+    others, keys = tuple(added(values)), values.names(_KEYS)
+    if (wrong := _why_taken(values, others)) is not None:
+        report.problem(_COLUMN, f"{quoted(values.text(_COLUMN) or '')} {wrong}; choose another name.")
     own = [name for name in keys if name in others and name != _SHARED]
     if own:
         report.problem(
@@ -83,6 +79,19 @@ def _names(values: Values, report: Report) -> None:
         report.problem(
             _TOMBSTONES, f"It is row, but {_KEYS} names nothing that a key has; name its columns, or set skip."
         )
+
+
+def _why_taken(values: Values, others: Sequence[str]) -> str | None:
+    """Which column has the name already, in whatever letter case: to some targets that is the same one."""
+    column, order = values.text(_COLUMN) or "", values.text(_ORDER)
+    named = dict.fromkeys(values.names(_KEYS), _KEYS) | ({} if order is None or order in others else {order: _ORDER})
+    for other in (*others, *named):
+        if column == other:
+            return f"is named by {named[other]}, too" if other in named else "is another column that the sink adds"
+        if column.lower() == other.lower():
+            what = f"which {named[other]} names" if other in named else "another column that the sink adds"
+            return f"differs in letter case alone from {other}, {what}"
+    return None
 
 
 def _order(values: Values, report: Report) -> None:
@@ -106,9 +115,15 @@ def _obfuscation(values: Values, report: Report) -> None:
         return
     why = "makes all its values equal" if method == "fix" else "makes equal values differ"
     for field in values.names(_FIELDS):
-        if column_name(field) in values.names(_KEYS):
+        if any(column in values.names(_KEYS) for column in _columns_on_the_way(field)):
             report.problem(
                 _TOMBSTONES,
                 f"It is row, but {_FIELDS} names the primary key {quoted(field)}, and {ems('obfuscation.method')}="
                 f"{method} {why}; take hmac-sha256.",
             )
+
+
+def _columns_on_the_way(field: str) -> Iterator[str]:
+    """The columns that may have what a path names: its own, or one of a list or an object that it leads through."""
+    steps = field.split(".")
+    yield from (column_name(".".join(steps[:end])) for end in range(1, len(steps) + 1))

@@ -21,18 +21,20 @@ than 100 levels) is a string as well, where Connect has a value.
 import re
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import pyarrow as pa
 
 from parquet_sink.convert import java_dates
+from parquet_sink.convert.calendars import DAY_MS
 from parquet_sink.convert.connect_values.kinds import Entries, Found, JavaDate, Kind, NotHeld
 from parquet_sink.convert.connect_values.parser import Parser
 from parquet_sink.convert.decoded import DEFAULT_PRECISION, Decoded, Decoder, Piece, Trees, Typed, decimal_type
-from parquet_sink.convert.java_dates import DAY_MS
 
 Parsed: TypeAlias = pa.Scalar | dict[str, object] | list[object]
 """A scalar; or an object or a list without a type, as in `convert.decoded.Tree`."""
+
+T = TypeVar("T")
 
 _ARROW: Final = {
     "boolean": pa.bool_(),
@@ -154,11 +156,17 @@ def _plain(arrow: pa.DataType, value: object) -> object:
         if value.as_tuple().exponent != 0 or len(value.as_tuple().digits) > DEFAULT_PRECISION:
             raise NotHeld
         return value
-    if pa.types.is_list(arrow):
-        return [_plain(arrow.value_type, one) for one in value]  # type: ignore[attr-defined]
     if pa.types.is_map(arrow):
-        entries: list[tuple[object, object]] = value  # type: ignore[assignment]
-        return [(_plain(arrow.key_type, key), _plain(arrow.item_type, item)) for key, item in entries]
+        return [(_plain(arrow.key_type, key), _plain(arrow.item_type, item)) for key, item in _of(Entries, value)]
+    if pa.types.is_list(arrow):
+        return [_plain(arrow.value_type, one) for one in _of(list, value)]
+    return value
+
+
+def _of(kind: type[T], value: object) -> T:
+    """The value, which must be of a kind: Arrow would take an empty text for an empty list. Raises TypeError."""
+    if not isinstance(value, kind) or (kind is list and isinstance(value, Entries)):
+        raise TypeError(f"{type(value).__name__} is no {kind.__name__}")
     return value
 
 

@@ -5,7 +5,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from parquet_sink.convert.java_dates import DAY_MS
+from parquet_sink.convert.calendars import DAY_MS
 
 Kind: TypeAlias = str | tuple["Kind | None", ...]
 """`int8` ... `timestamp`; `(elements,)` for an array, `(keys, values)` for a map, None where they have none."""

@@ -21,8 +21,18 @@ class Address:
     password: Secret | None = None
 
     @property
+    def credentials(self) -> tuple[str, Secret] | None:
+        """User and password, which are there together or not at all."""
+        return None if self.username is None or self.password is None else (self.username, self.password)
+
+    @property
     def split(self) -> SplitResult:
         return urlsplit(self.url)
+
+    @property
+    def secure(self) -> bool:
+        """Whether it is reached by https."""
+        return self.url.startswith("https:")
 
 
 def parse(text: str) -> Address:

@@ -46,7 +46,7 @@ def addresses(chosen: Chosen) -> tuple[Address, ...]:
 def credentials(chosen: Chosen) -> tuple[str, Secret] | None:
     """User and password: of the settings or of the address, as `basic.auth.credentials.source` says."""
     source = (chosen.text("basic.auth.credentials.source") or "").upper()
-    in_url = next(((one.username, one.password) for one in addresses(chosen) if one.username and one.password), None)
+    in_url = next((one.credentials for one in addresses(chosen) if one.credentials), None)
     if source == "URL":
         return in_url
     if source == "USER_INFO":

@@ -15,9 +15,10 @@ from contextlib import suppress
 from typing import Any, Final, TypeVar, get_args
 
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.registry.failures import UNANSWERED, Failure, failure_of, is_not_registered
-from parquet_sink.convert.registry.http import Address, BadAnswer, RegistryEndpoint, basic, tls_context
-from parquet_sink.convert.registry.references import Answer, Reference, resolve
+from parquet_sink.convert.registry.addresses import Address
+from parquet_sink.convert.registry.failures import UNANSWERED, RegistryFailure, failure_of, is_not_registered
+from parquet_sink.convert.registry.http import BadAnswer, RegistryEndpoint, address_of, basic, registry_context
+from parquet_sink.convert.registry.references import Reference, StoredSchema, resolve
 from parquet_sink.convert.registry.registered import RegisteredSchema, SchemaKind
 from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import RegistryAway, RegistryFailed
@@ -55,8 +56,9 @@ class Registry:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._settings, self._clock, self._sleep = settings, clock, sleep
-        addresses = [Address.of(url, settings) for url in settings.urls]
-        context = tls_context(settings) if any(a.secure for a in addresses) else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        addresses = [address_of(url, settings) for url in settings.urls]
+        secure = any(address.secure for address in addresses)
+        context = registry_context(settings) if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._endpoints = [RegistryEndpoint(address, settings, context) for address in addresses]
         self._secrets = _secrets(settings, addresses)
         self._lock = threading.Lock()
@@ -107,14 +109,14 @@ class Registry:
         until = self._until()
         what = f"schema id {schema_id}"
         try:
-            answer = self._ask(what, lambda endpoint, seconds: _answer(endpoint.schema(schema_id, seconds)), until)
+            answer = self._ask(what, lambda endpoint, seconds: _stored(endpoint.schema(schema_id, seconds)), until)
         except NotRegistered:
             raise InvalidValue(f"{what} is not registered at {self.name}{_hint(schema_id)}") from None
         kind = _KINDS.get(answer.kind)
         if kind is None:
             raise InvalidValue(f"{what} is registered as neither of {', '.join(_KINDS)}")
 
-        def ask(reference: Reference) -> Answer:
+        def ask(reference: Reference) -> StoredSchema:
             return self._ask_reference(reference, what, until)
 
         try:
@@ -123,9 +125,9 @@ class Registry:
             raise InvalidValue(f"{what}: {error}") from None
         return RegisteredSchema(schema_id, kind, answer.text, references)
 
-    def _ask_reference(self, reference: Reference, what: str, until: float) -> Answer:
-        def question(endpoint: RegistryEndpoint, seconds: float) -> Answer:
-            return _answer(endpoint.version(reference.subject, reference.version, seconds))
+    def _ask_reference(self, reference: Reference, what: str, until: float) -> StoredSchema:
+        def question(endpoint: RegistryEndpoint, seconds: float) -> StoredSchema:
+            return _stored(endpoint.version(reference.subject, reference.version, seconds))
 
         try:
             return self._ask(f"{what}, {reference}", question, until)
@@ -134,14 +136,14 @@ class Registry:
 
     def _ask(self, what: str, question: Question[T], until: float) -> T:
         """The answer of the first address that has one. Raises NotRegistered, RegistryFailed, RegistryAway."""
-        failures: dict[str, Failure] = {}
+        failures: dict[str, RegistryFailure] = {}
         pause = FIRST_PAUSE_S
         for attempt in range(self._settings.max_retries + 1):
             for endpoint in tuple(self._endpoints):
                 if attempt and self._clock() >= until:
                     break
                 answer = self._ask_one(endpoint, question, until)
-                if not isinstance(answer, Failure):
+                if not isinstance(answer, RegistryFailure):
                     self._prefer(endpoint)
                     return answer
                 failures[endpoint.url] = answer
@@ -154,7 +156,7 @@ class Registry:
         kind = RegistryAway if any(failure.passing for failure in failures.values()) else RegistryFailed
         raise kind(self._message(what, failures))
 
-    def _ask_one(self, endpoint: RegistryEndpoint, question: Question[T], until: float) -> T | Failure:
+    def _ask_one(self, endpoint: RegistryEndpoint, question: Question[T], until: float) -> T | RegistryFailure:
         seconds = min(self._settings.timeout_ms / 1000, until - self._clock())
         try:
             return question(endpoint, seconds)
@@ -168,7 +170,7 @@ class Registry:
         while self._endpoints[0] is not endpoint:
             self._endpoints.append(self._endpoints.pop(0))
 
-    def _message(self, what: str, failures: dict[str, Failure]) -> str:
+    def _message(self, what: str, failures: dict[str, RegistryFailure]) -> str:
         causes = "; ".join(f"{url}: {failure.cause}" for url, failure in failures.items())
         cures = dict.fromkeys(failure.cure for failure in failures.values())
         for secret in self._secrets:
@@ -201,10 +203,10 @@ def probe(settings: RegistrySettings) -> str:
 
 def shown(settings: RegistrySettings) -> str:
     """The addresses for a message, without credentials. Raises InvalidConfiguration for what is no URL."""
-    return ", ".join(Address.of(url, settings).url for url in settings.urls)
+    return ", ".join(address_of(url, settings).url for url in settings.urls)
 
 
-def _answer(found: Mapping[str, Any]) -> Answer:
+def _stored(found: Mapping[str, Any]) -> StoredSchema:
     """A schema as the registry shows it: AVRO goes without saying. Raises BadAnswer."""
     text, kind = found.get("schema"), found.get("schemaType") or "AVRO"
     if not isinstance(text, str) or not isinstance(kind, str):
@@ -212,7 +214,7 @@ def _answer(found: Mapping[str, Any]) -> Answer:
     references = found.get("references") or ()
     if not isinstance(references, list | tuple):
         raise BadAnswer("an answer with references that are no list")
-    return Answer(kind, text, tuple(_reference(each) for each in references))
+    return StoredSchema(kind, text, tuple(_reference(each) for each in references))
 
 
 def _reference(found: Any) -> Reference:

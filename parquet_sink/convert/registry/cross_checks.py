@@ -83,7 +83,7 @@ def _clear(chosen: Chosen, report: Report) -> None:
     """A registry without TLS inside a cluster is common, so this is no error as it is for the target."""
     if credentials(chosen) is None and not chosen.given("bearer.auth.token"):
         return
-    if any(one.split.scheme == "http" and not is_loopback(one.split) for one in addresses(chosen)):
+    if any(not one.secure and not is_loopback(one.split) for one in addresses(chosen)):
         name = _URL if chosen.names(_URL) else _APICURIO_URL
         report.warn(chosen.prefix + name, "The credential travels in clear, because an address is http; use https.")
 

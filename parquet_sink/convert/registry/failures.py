@@ -25,7 +25,7 @@ _NOT_REGISTERED: Final = (40401, 40402, 40403)
 
 
 @dataclass(frozen=True)
-class Failure:
+class RegistryFailure:
     """Why a question has no answer. cause: a sentence's middle. passing: asking again may help."""
 
     cause: str
@@ -38,21 +38,21 @@ def is_not_registered(error: Exception) -> bool:
     return isinstance(error, ErrorAnswer) and error.status == 404 and error.code in _NOT_REGISTERED
 
 
-def failure_of(error: Exception) -> Failure:
+def failure_of(error: Exception) -> RegistryFailure:
     """What one of `UNANSWERED` means, `is_not_registered` apart."""
     if isinstance(error, ErrorAnswer):
         return _of_status(error.status, _own_words(error))
     if isinstance(error, RequestFailed):
         return _of_network(error)
-    return Failure(f"gave {error}", _ADDRESS)
+    return RegistryFailure(f"gave {error}", _ADDRESS)
 
 
-def _of_status(status: int, words: str) -> Failure:
+def _of_status(status: int, words: str) -> RegistryFailure:
     answered = f"answered {status}{words}"
     if 300 <= status < 400:
-        return Failure(f"{answered}: a redirect, and those are never followed", _ADDRESS)
+        return RegistryFailure(f"{answered}: a redirect, and those are never followed", _ADDRESS)
     cures = {401: _CREDENTIALS, 403: _RIGHTS, 404: _ADDRESS, 405: _ADDRESS, 407: _ADDRESS}
-    return Failure(answered, cures.get(status, _TROUBLE), passing=status in _PASSING)
+    return RegistryFailure(answered, cures.get(status, _TROUBLE), passing=status in _PASSING)
 
 
 def _own_words(error: ErrorAnswer) -> str:
@@ -64,12 +64,12 @@ def _own_words(error: ErrorAnswer) -> str:
     return f" ({error.code}: {shown})"
 
 
-def _of_network(error: RequestFailed) -> Failure:
+def _of_network(error: RequestFailed) -> RegistryFailure:
     if error.kind is FailureKind.TLS:
-        return Failure(f"TLS failed: {printable(error.detail)}", _TLS)
+        return RegistryFailure(f"TLS failed: {printable(error.detail)}", _TLS)
     if error.kind is FailureKind.CONNECT_TIMEOUT:
-        return Failure("no connection in time", _RUNS, passing=True)
+        return RegistryFailure("no connection in time", _RUNS, passing=True)
     if error.kind is FailureKind.NO_ANSWER:
-        return Failure("no answer in time", _RUNS, passing=True)
+        return RegistryFailure("no answer in time", _RUNS, passing=True)
     detail = printable(error.detail).rstrip(".") or "the connection broke"
-    return Failure(f"no answer: {detail}", _RUNS, passing=True)
+    return RegistryFailure(f"no answer: {detail}", _RUNS, passing=True)

@@ -9,18 +9,18 @@ import base64
 import json
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, Final
-from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
+from urllib.parse import quote
 
 from parquet_sink import __version__
 from parquet_sink.config.secret import Secret
+from parquet_sink.convert.registry.addresses import Address, parse
 from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.net.client import HttpClient
 from parquet_sink.net.exchange import Answer, FailureKind, Limits, Request, RequestFailed
-from parquet_sink.net.tls import Authorities, OwnCertificate
-from parquet_sink.net.tls import tls_context as verifying_context
+from parquet_sink.net.tls import Authorities, OwnCertificate, tls_context
 
 CONNECT_S: Final = 10.0
 """So that one of several addresses that swallows packets does not use up the time for the others."""
@@ -40,44 +40,15 @@ class ErrorAnswer(Exception):
         self.status, self.code, self.text = status, code, text
 
 
-@dataclass(frozen=True)
-class Address:
-    """Where a registry is, without credentials, and the credentials that its URL or the settings have for it."""
-
-    url: str
-    credentials: tuple[str, Secret] | None = None
-
-    @classmethod
-    def of(cls, url: str, settings: RegistrySettings) -> "Address":
-        """Raises InvalidConfiguration for what is no URL."""
-        try:
-            parts = urlsplit(url.strip())
-            port = parts.port
-        except ValueError as error:
-            raise _no_url() from error
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise _no_url()
-        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-        place = host if port is None else f"{host}:{port}"
-        shown = urlunsplit(SplitResult(parts.scheme, place, parts.path.rstrip("/"), "", ""))
-        return cls(shown, _credentials(parts, settings))
-
-    @property
-    def secure(self) -> bool:
-        """Whether it is reached by https."""
-        return self.url.startswith("https:")
-
-
-def _no_url() -> InvalidConfiguration:
-    return InvalidConfiguration(["Invalid [schema.registry.url]. Each must be http:// or https://, a host and a path."])
-
-
-def _credentials(parts: SplitResult, settings: RegistrySettings) -> tuple[str, Secret] | None:
-    if settings.username is not None:
-        return settings.username, settings.password or Secret("")
-    if parts.username is not None:
-        return unquote(parts.username), Secret(unquote(parts.password or ""))
-    return None
+def address_of(url: str, settings: RegistrySettings) -> Address:
+    """Where a registry is, with the settings' credentials or else its own. Raises InvalidConfiguration for no URL."""
+    try:
+        found = parse(url)
+    except ValueError as error:
+        raise InvalidConfiguration([f"Invalid [schema.registry.url]. An address {error}"]) from None
+    if settings.username is None:
+        return found
+    return replace(found, username=settings.username, password=settings.password or Secret(""))
 
 
 class RegistryEndpoint:
@@ -173,13 +144,13 @@ def _token(token: Secret) -> str:
     return text
 
 
-def tls_context(settings: RegistrySettings) -> ssl.SSLContext:
+def registry_context(settings: RegistrySettings) -> ssl.SSLContext:
     """A verifying context: the CA of the settings alone, else the system's; with the client's certificate, if any.
 
     Raises InvalidConfiguration when a file cannot be read.
     """
     ca, own = settings.ca_file, settings.certificate_file
-    return verifying_context(
+    return tls_context(
         None if ca is None else Authorities(ca, "schema.registry.ssl.truststore.location"),
         None
         if own is None

@@ -25,7 +25,7 @@ class Reference:
 
 
 @dataclass(frozen=True)
-class Answer:
+class StoredSchema:
     """A schema as the registry gives it."""
 
     kind: str
@@ -33,7 +33,7 @@ class Answer:
     references: tuple[Reference, ...] = ()
 
 
-def resolve(references: Sequence[Reference], ask: Callable[[Reference], Answer]) -> tuple[Referenced, ...]:
+def resolve(references: Sequence[Reference], ask: Callable[[Reference], StoredSchema]) -> tuple[Referenced, ...]:
     """All schemas below, each after those that it refers to itself; of equal names the first, as Confluent's.
 
     Raises InvalidValue when they go round in a circle, or are too many, too deep or too large.
@@ -44,7 +44,7 @@ def resolve(references: Sequence[Reference], ask: Callable[[Reference], Answer])
 
 
 class _Walk:
-    def __init__(self, ask: Callable[[Reference], Answer]) -> None:
+    def __init__(self, ask: Callable[[Reference], StoredSchema]) -> None:
         self._ask = ask
         self._names: set[str] = set()
         self._characters = 0

@@ -68,14 +68,14 @@ def _stop_and_prove(show: "Show", stage: "Stage") -> bool:
     from parquet_sink.devkit.demo.stage import prove_stage
 
     show.step("stopping the sink (SIGTERM), then reading every file and the whole table")
-    return tell(show, prove_stage(stage, stage.sink.stop()))
+    return print_result(show, prove_stage(stage, stage.sink.stop()))
 
 
 def _keep(show: "Show", stage: "Stage") -> bool:
     from parquet_sink.devkit.demo.stage import prove_stage
 
     show.step("reading every file and the whole table")
-    ok = tell(show, prove_stage(stage, None))
+    ok = print_result(show, prove_stage(stage, None))
     _addresses(show, stage)
     try:
         while True:
@@ -103,7 +103,7 @@ def _addresses(show: "Show", stage: "Stage") -> None:
         show.print(f"  {line}".rstrip())
 
 
-def tell(show: "Show", result: "Result") -> bool:
+def print_result(show: "Show", result: "Result") -> bool:
     """Print figures and proof; whether every check holds."""
     show.heading("FIGURES")
     size = sum(file.bytes for file in result.files)

@@ -1,4 +1,4 @@
-"""What the target's table must be: the last value of each key that was not deleted, as a row. Pure.
+"""What the target's table must be: the last value of each key that was not deleted, as a row.
 
 Written from the documented mapping (docs/data-mapping.md) and not with the sink's own code, so that the comparison is
 one of two opinions.
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 _ODD: Final = re.compile(r"[^A-Za-z0-9]")
 SHOWN: Final = 3
-"""Differences that are told in full."""
+"""Differences that are shown in full."""
 
 Cell = int | float | bool | str | None
 Row = Mapping[str, Cell]
@@ -54,12 +54,12 @@ def _flatten(below: Mapping[str, Any], prefix: str, row: dict[str, Cell]) -> Non
 
 @dataclass(frozen=True)
 class Comparison:
-    """rows, columns: how many were compared. differences: how many cells or rows differ; `told` are the first ones."""
+    """rows, columns: how many were compared. differences: cells or rows that differ. examples: the first of them."""
 
     rows: int
     columns: int
     differences: int
-    told: tuple[str, ...]
+    examples: tuple[str, ...]
 
 
 def compare(

@@ -1,4 +1,4 @@
-"""The proof: what was sent against what arrived, one check for each promise. Pure."""
+"""The proof: what was sent against what arrived, one check for each promise."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from parquet_sink.devkit.demo.expected import Comparison
 
 
 @dataclass(frozen=True)
-class Standing:
+class PartitionOffsets:
     """One topic-partition: its end offset, and the group's committed one (both the next offset)."""
 
     partition: int
@@ -26,7 +26,7 @@ class Check:
 
     name: str
     ok: bool
-    told: str
+    figures: str
     details: tuple[str, ...] = ()
 
 
@@ -48,13 +48,13 @@ class Evidence:
     upsert_states: files by state. sink_status: None while the sink is left running.
     """
 
-    asked: int
+    requested: int
     acknowledged: int
     keys: int
     deleted: int
     delivery: Delivery
     upsert_states: Mapping[str, int]
-    standings: tuple[Standing, ...]
+    offsets: tuple[PartitionOffsets, ...]
     comparison: Comparison
     sink_status: int | None
 
@@ -74,28 +74,28 @@ def deliver(ends: Mapping[int, int], arrived: Iterable[tuple[int, int]]) -> Deli
 
 def prove(found: Evidence) -> list[Check]:
     """Every check, in the order of a record's way."""
-    checks = [_produced(found), _delivered(found.delivery), _upserted(found.upsert_states), _lag(found.standings)]
+    checks = [_produced(found), _delivered(found.delivery), _upserted(found.upsert_states), _lag(found.offsets)]
     checks.append(_table(found.comparison, found.keys, found.deleted))
     if found.sink_status is not None:
-        told = f"exit status {found.sink_status}"
-        checks.append(Check("the sink stops cleanly on SIGTERM", found.sink_status == 0, told))
+        figures = f"exit status {found.sink_status}"
+        checks.append(Check("the sink stops cleanly on SIGTERM", found.sink_status == 0, figures))
     return checks
 
 
 def _produced(found: Evidence) -> Check:
-    told = f"{found.acknowledged:,} records, {found.keys + found.deleted:,} keys, {found.deleted:,} of them deleted"
-    if found.acknowledged != found.asked:
-        told += f"; {found.asked:,} were to be sent"
-    ok = found.acknowledged == found.asked == sum(standing.end for standing in found.standings)
-    return Check("Kafka has every record that was sent", ok, told)
+    figures = f"{found.acknowledged:,} records, {found.keys + found.deleted:,} keys, {found.deleted:,} of them deleted"
+    if found.acknowledged != found.requested:
+        figures += f"; {found.requested:,} were to be sent"
+    ok = found.acknowledged == found.requested == sum(one.end for one in found.offsets)
+    return Check("Kafka has every record that was sent", ok, figures)
 
 
 def _delivered(found: Delivery) -> Check:
-    told = (
+    figures = (
         f"{found.arrived:,} rows; {found.missing:,} missing, {found.invented:,} invented, {found.repeated:,} repeated"
     )
     ok = found.missing == 0 and found.invented == 0 and found.sent > 0
-    return Check("every record is in an accepted file", ok, told)
+    return Check("every record is in an accepted file", ok, figures)
 
 
 def _upserted(states: Mapping[str, int]) -> Check:
@@ -103,17 +103,17 @@ def _upserted(states: Mapping[str, int]) -> Check:
     return Check("the target upserted every file", 0 < files == upserted, f"{upserted:,} of {files:,} files")
 
 
-def _lag(standings: Sequence[Standing]) -> Check:
-    lag = sum(standing.lag for standing in standings)
+def _lag(offsets: Sequence[PartitionOffsets]) -> Check:
+    lag = sum(one.lag for one in offsets)
     details = tuple(
-        f"topic-partition {s.partition}: end {s.end:,}, committed {s.committed:,}, lag {s.lag:,}" for s in standings
+        f"topic-partition {s.partition}: end {s.end:,}, committed {s.committed:,}, lag {s.lag:,}" for s in offsets
     )
-    ok = bool(standings) and all(s.committed == s.end for s in standings)
+    ok = bool(offsets) and all(s.committed == s.end for s in offsets)
     return Check("the consumer group has nothing left to do", ok, f"lag {lag:,}", details)
 
 
 def _table(found: Comparison, keys: int, deleted: int) -> Check:
     gone = f"{deleted:,} deleted keys have none, {found.differences:,} differences"
-    told = f"{found.rows:,} rows x {found.columns} columns compared, {gone}"
+    figures = f"{found.rows:,} rows x {found.columns} columns compared, {gone}"
     ok = found.differences == 0 and found.rows == keys > 0
-    return Check("the table equals the last state of each key, deletions included", ok, told, found.told)
+    return Check("the table equals the last state of each key, deletions included", ok, figures, found.examples)

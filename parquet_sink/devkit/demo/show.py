@@ -41,8 +41,8 @@ class Show:
         self._clock, self._begun = clock, clock()
         self._progress: Progress | None = None
         self._tasks: tuple[TaskID, ...] = ()
-        self._told: Snapshot | None
-        self._line_at, self._told = float("-inf"), None
+        self._printed: Snapshot | None
+        self._line_at, self._printed = float("-inf"), None
 
     def heading(self, text: str) -> None:
         self.console.print()
@@ -69,11 +69,11 @@ class Show:
         columns = (
             TextColumn("          {task.description:<10}"),
             BarColumn(30, complete_style="green", finished_style="green"),
-            TextColumn("{task.fields[told]}"),
+            TextColumn("{task.fields[text]}"),
         )
         with Progress(*columns, console=self.console) as self._progress:
             self._tasks = tuple(
-                self._progress.add_task(name, total=total, told="") for name in ("produced", "delivered")
+                self._progress.add_task(name, total=total, text="") for name in ("produced", "delivered")
             )
             yield
         self._progress = None
@@ -82,16 +82,16 @@ class Show:
         """Show how the run stands."""
         if self._progress is not None:
             produced, delivered = self._tasks
-            self._progress.update(produced, completed=now.produced, told=f"{now.produced:,} of {now.total:,} records")
-            self._progress.update(delivered, completed=now.delivered, told=_delivered(now))
-        elif self._clock() >= self._line_at + (SAME_LINE_EVERY_S if now == self._told else LINE_EVERY_S):
-            self._line_at, self._told = self._clock(), now
+            self._progress.update(produced, completed=now.produced, text=f"{now.produced:,} of {now.total:,} records")
+            self._progress.update(delivered, completed=now.delivered, text=_delivered(now))
+        elif self._clock() >= self._line_at + (SAME_LINE_EVERY_S if now == self._printed else LINE_EVERY_S):
+            self._line_at, self._printed = self._clock(), now
             self.step(f"produced {now.produced:,} of {now.total:,}; delivered {_delivered(now)}")
 
     def check(self, check: Check) -> None:
         """One line of the proof, and its details."""
         verdict = ("OK      ", "bold green") if check.ok else ("FAILED  ", "bold red")
-        self.print(Text.assemble("  ", verdict, f"{check.name}: {check.told}"))
+        self.print(Text.assemble("  ", verdict, f"{check.name}: {check.figures}"))
         for detail in check.details:
             self.print(f"            {detail}")
 

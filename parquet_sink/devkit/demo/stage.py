@@ -10,11 +10,11 @@ from tempfile import TemporaryDirectory
 from typing import Final, Self
 
 from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.demo.books import ArrivedFile, Group, Shelf, waits_ms
 from parquet_sink.devkit.demo.expected import compare, row_of
 from parquet_sink.devkit.demo.feed import Feed
 from parquet_sink.devkit.demo.freshness import Freshness, freshness
 from parquet_sink.devkit.demo.proof import Check, Evidence, deliver, prove
+from parquet_sink.devkit.demo.read_back import ArrivedFile, ConsumerGroup, TargetReader, waits_ms
 from parquet_sink.devkit.demo.shipped import CONNECTOR, WORKER, shipped, with_endpoint
 from parquet_sink.devkit.demo.show import Show, Snapshot
 from parquet_sink.devkit.demo.sinkrun import SinkRun, counted, tail
@@ -84,10 +84,10 @@ class Stage:
         show.step("starting the reference target")
         self.target.start()
         show.note(self.target.url)
-        self.group = Group(self.broker.bootstrap_servers, GROUP, TOPIC, PARTITIONS)
+        self.group = ConsumerGroup(self.broker.bootstrap_servers, GROUP, TOPIC, PARTITIONS)
         self._stack.callback(self.group.close)
-        self.shelf = Shelf(self.target.url, TABLE)
-        self._stack.callback(self.shelf.close)
+        self.target_reader = TargetReader(self.target.url, TABLE)
+        self._stack.callback(self.target_reader.close)
         self.feed = Feed(
             self.broker.bootstrap_servers,
             TOPIC,
@@ -117,13 +117,13 @@ class Stage:
         self.feed.start()
         with self._show.progress(self.feed.total):
             self._show.step(f"sending a backlog of {self.feed.backlog:,} records, while the sink starts")
-            self._watch(lambda now: self.feed.backlog_sent and now.lag == 0)
+            self._wait_until(lambda now: self.feed.backlog_sent and now.lag == 0)
             self._show.step(f"caught up; {self.feed.trickle:,} more come over {self._size.duration_s:g} s")
             self.feed.go_on()
-            self._watch(lambda now: self.feed.done and now.lag == 0)
+            self._wait_until(lambda now: self.feed.done and now.lag == 0)
         self._show.step("everything sent is delivered and committed: lag 0")
 
-    def _watch(self, reached: Callable[[Snapshot], bool]) -> None:
+    def _wait_until(self, reached: Callable[[Snapshot], bool]) -> None:
         last, moved_at = None, time.monotonic()
         while True:
             self.check()
@@ -148,9 +148,9 @@ class Stage:
 
     def _look(self) -> Snapshot:
         delivered = sum(self.group.committed().values())
-        produced, totals, reasons = self.feed.produced, self.shelf.totals(), self.sink.reasons()
-        told = counted(list(reasons.values()))
-        return Snapshot(produced, delivered, self.feed.total, totals.files, totals.rows, told)
+        produced, totals, reasons = self.feed.produced, self.target_reader.totals(), self.sink.reasons()
+        rotated_by = counted(list(reasons.values()))
+        return Snapshot(produced, delivered, self.feed.total, totals.files, totals.rows, rotated_by)
 
 
 def _temporary() -> TemporaryDirectory[str]:
@@ -159,7 +159,7 @@ def _temporary() -> TemporaryDirectory[str]:
 
 @dataclass(frozen=True)
 class Result:
-    """What is told at the end."""
+    """What the demo ends with."""
 
     checks: tuple[Check, ...]
     files: tuple[ArrivedFile, ...]
@@ -171,18 +171,18 @@ class Result:
 
 def prove_stage(stage: Stage, sink_status: int | None) -> Result:
     """Reads everything and compares it. sink_status: None while the sink is left running. Raises DemoFailed."""
-    feed, files = stage.feed, tuple(stage.shelf.files())
+    feed, files = stage.feed, tuple(stage.target_reader.files())
     expected = {order_id: row_of(record) for order_id, record in feed.last.items()}
     arrived = (identity for file in files for identity in zip(file.partitions, file.offsets, strict=True))
     found = Evidence(
-        asked=feed.total,
+        requested=feed.total,
         acknowledged=feed.produced,
         keys=len(feed.last),
         deleted=len(feed.deleted),
         delivery=deliver(feed.ends, arrived),
         upsert_states=Counter(file.upsert_state for file in files),
-        standings=stage.group.standings(),
-        comparison=compare(expected, stage.shelf.rows(), feed.deleted),
+        offsets=stage.group.offsets(),
+        comparison=compare(expected, stage.target_reader.rows(), feed.deleted),
         sink_status=sink_status,
     )
     return Result(

@@ -49,8 +49,8 @@ class Books:
             _get("/tables/{name:path}/rows", self.rows, guard),
             _get("/tables/{name:path}/export", self.export, guard),
             _get("/tables/{name:path}", self.table, guard),
-            Route("/sync", guarded(_told(self.sync), guard), methods=["POST"]),
-            Route("/reset", guarded(_told(self.reset), guard), methods=["DELETE"]),
+            Route("/sync", guarded(_with_refusals(self.sync), guard), methods=["POST"]),
+            Route("/reset", guarded(_with_refusals(self.reset), guard), methods=["DELETE"]),
         ]
 
     async def health(self, _: Request) -> Response:
@@ -183,10 +183,10 @@ class Warehouse(Books):
 
 
 def _get(path: str, handler: Handler, guard: Keys | None) -> Route:
-    return Route(path, guarded(_told(handler), guard), methods=["GET"])
+    return Route(path, guarded(_with_refusals(handler), guard), methods=["GET"])
 
 
-def _told(handler: Handler) -> Handler:
+def _with_refusals(handler: Handler) -> Handler:
     async def answered(request: Request) -> Response:
         try:
             return await handler(request)

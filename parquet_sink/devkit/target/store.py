@@ -102,7 +102,7 @@ class FileStore:
                 self.journal.count_repeat(stored.sequence)
                 return Acceptance(stored, repeated=True)
             if known:
-                _tell_other_content(known[-1], part)
+                _warn_of_other_content(known[-1], part)
             file_id = uuid4().hex
             part.path.rename(self._files / f"{file_id}.parquet")
             _sync_folder(self._files)
@@ -131,7 +131,7 @@ class FileStore:
         return [path for path in folder.iterdir() if _OWN_FILE.fullmatch(path.name)]
 
 
-def _tell_other_content(known: StoredFile, part: Part) -> None:
+def _warn_of_other_content(known: StoredFile, part: Part) -> None:
     logger.warning(
         "file %s of target %s came again with OTHER CONTENT: %d bytes, sha256 %.12s; before: %d bytes, sha256 %.12s. "
         "It is taken as a new file. A sender whose topic was made anew does this; a real target may pass it over.",

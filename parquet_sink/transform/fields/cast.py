@@ -1,6 +1,6 @@
 """Kafka Connect's Cast: fields, or the whole value, of another type."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -21,6 +21,20 @@ from parquet_sink.transform.keys import TRANSFORM
 from parquet_sink.transform.protocol import RecordFault, Side
 
 _NAME: Final = "Cast"
+_OTHER_NAMES: Final = {
+    "byte": "int8",
+    "short": "int16",
+    "int": "int32",
+    "integer": "int32",
+    "long": "int64",
+    "bigint": "int64",
+    "float": "float32",
+    "double": "float64",
+    "bool": "boolean",
+    "str": "string",
+    "text": "string",
+}
+"""What the types are called elsewhere."""
 
 
 def _spec(value: Value) -> str | None:
@@ -28,16 +42,23 @@ def _spec(value: Value) -> str | None:
     if not pairs:
         return "It names no field; write field:type, or a type alone for the whole value."
     for pair in pairs:
-        parts = pair.split(":")
+        parts = [part.strip() for part in pair.split(":")]
         if len(parts) > 2:
             return f"{quoted(pair)} has more than one colon; write field:type."
-        target = parts[-1].strip()
-        if target.lower() not in TARGETS:
-            hint = did_you_mean(target.lower(), {name: name for name in TARGETS}, cutoff=0.5)
-            return f"{quoted(target)} is not one of {', '.join(TARGETS)}; write one of them.{hint}"
+        if parts[-1].lower() not in TARGETS:
+            return _no_type(pair, parts)
         if len(parts) == 1 and len(pairs) > 1:
             return f"{quoted(pair)} is for the whole value and cannot stand beside others; write field:type."
     return None
+
+
+def _no_type(pair: str, parts: Sequence[str]) -> str:
+    known = {**{name: name for name in TARGETS}, **_OTHER_NAMES}
+    hint = did_you_mean(parts[-1].lower(), known, cutoff=0.6)
+    if len(parts) == 1:
+        return f"{quoted(pair)} has no type; write field:type, the type being one of {', '.join(TARGETS)}.{hint}"
+    what = quoted(parts[-1]) if parts[-1] else f"The type in {quoted(pair)}"
+    return f"{what} is not one of {', '.join(TARGETS)}; write one of them.{hint}"
 
 
 class Cast(FieldTransform):

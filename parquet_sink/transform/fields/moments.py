@@ -5,7 +5,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from parquet_sink.transform.fields.java.dates import DAY_MS
+from parquet_sink.convert.calendars import DAY_MS
 from parquet_sink.transform.protocol import RecordFault
 
 TYPES: Final[Mapping[str, pa.DataType]] = {

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from parquet_sink.config.key import Check, Key, Origin, Type, Value
 from parquet_sink.config.report import quoted
 from parquet_sink.config.values import Values
+from parquet_sink.convert.calendars import DAY_MS
 from parquet_sink.convert.decoded import Inferred
 from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
 from parquet_sink.transform.fields.casting.columns import Found, by_values
@@ -16,7 +17,6 @@ from parquet_sink.transform.fields.faults import field, kind, no_object, no_stru
 from parquet_sink.transform.fields.java.date_columns import epoch_ms as ms_of_texts
 from parquet_sink.transform.fields.java.date_columns import part
 from parquet_sink.transform.fields.java.date_format import DateFormat, PatternUnusable
-from parquet_sink.transform.fields.java.dates import DAY_MS
 from parquet_sink.transform.fields.java.zones import NoDate
 from parquet_sink.transform.fields.keys import REPLACE_NULL
 from parquet_sink.transform.fields.moments import SCALARS, TYPES, in_tree, of_tree, stored
@@ -160,7 +160,7 @@ class TimestampConverter(FieldTransform):
         to_ms = next((to_ms for matches, to_ms in self._sources() if matches(arrow)), None)
         if to_ms is None:
             raise self._fault(f"{kind(arrow)} is no point in time")
-        return lambda value: self._told(lambda: self._stored(to_ms(value)))
+        return lambda value: self._checked(lambda: self._stored(to_ms(value)))
 
     def _sources(self) -> tuple[tuple[Callable[[pa.DataType], bool], Callable[[object], int]], ...]:
         return (
@@ -172,7 +172,7 @@ class TimestampConverter(FieldTransform):
         )
 
     def _changed_tree(self, value: object) -> object:
-        return None if value is None else self._told(lambda: self._in_tree(self._tree_ms(value)))
+        return None if value is None else self._checked(lambda: self._in_tree(self._tree_ms(value)))
 
     def _read(self, value: object) -> object:
         """A plain value of a column without a schema, as its tree will be, stored. Raises RecordFault."""
@@ -208,7 +208,7 @@ class TimestampConverter(FieldTransform):
     def _in_tree(self, epoch_ms: int) -> object:
         return in_tree(epoch_ms, self._target) if self._target in TYPES else self._stored(epoch_ms)
 
-    def _told(self, convert: Callable[[], object]) -> object:
+    def _checked(self, convert: Callable[[], object]) -> object:
         try:
             return convert()
         except RecordFault as error:

@@ -17,7 +17,7 @@ from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.transform.fields.origin import Origins
 from parquet_sink.transform.records import DecodedRecords
 from parquet_sink.transform.sql import fields
-from parquet_sink.transform.sql.judge import KEY, Input, Names
+from parquet_sink.transform.sql.judged import KEY, Input, Names
 from parquet_sink.transform.sql.types import MILLISECONDS, fitted, type_of
 
 Reasons = dict[int, str]

@@ -10,7 +10,7 @@ import pyarrow as pa
 from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.transform.sql.engine import TOO_MANY, Engine, QueryFailed
 from parquet_sink.transform.sql.query import Computed, Query, first_line, shortened
-from parquet_sink.transform.sql.types import duck_type, from_duck, target, to_duck
+from parquet_sink.transform.sql.types import duck_type, from_duck, no_moments, target, to_duck
 
 _ROW: Final = " row"
 """The column that says which record a row is of."""
@@ -83,9 +83,13 @@ class Computing:
         schema = pa.schema([pa.field(_ROW, pa.int64()), *own])
         where = "" if query.condition is None else f" WHERE {_text(query.condition, loose=loose)}"
         texts = [_text(one, loose=loose) for one in query.computed]
-        schema, found = self._bound(schema, texts, where)
+        lists = [(one.name, both[loose]) for one in query.computed for both in one.unnested]
+        schema, found = self._bound(schema, [*(text for _, text in lists), *texts], where)
+        for (name, _), duck in zip(lists, found, strict=False):
+            if duck.id == "struct":
+                raise InvalidValue(f"column {show((name,))} of the query: unnest takes a list, and this is an object")
         casts, arrows = [], []
-        for one, text, duck in zip(query.computed, texts, found, strict=True):
+        for one, text, duck in zip(query.computed, texts, found[len(lists) :], strict=True):
             try:
                 sql, arrow = target(duck, loose=loose)
             except InvalidValue as error:
@@ -139,7 +143,13 @@ class Computing:
         rows = table.column(0).to_numpy()
         assert np.all(rows[1:] >= rows[:-1]), "DuckDB has changed the order of records"
         made = [from_duck(table.column(at + 1), arrow) for at, arrow in enumerate(plan.arrows)]
-        return Worked(rows, made)
+        failed: dict[int, str] = {}
+        for one, found in zip(self.query.computed, table.columns[1:], strict=True):
+            failed |= dict.fromkeys(rows[no_moments(found)].tolist(), _no_moment(one))
+        if not failed:
+            return Worked(rows, made)
+        kept = ~np.isin(rows, list(failed))
+        return Worked(rows[kept], [array.filter(pa.array(kept)) for array in made], failed)
 
     def _query(
         self, plan: _Plan, name: str, columns: Sequence[str], where: str, arrays: Sequence[pa.Array]
@@ -161,7 +171,7 @@ class Computing:
         tests = ["FALSE" if condition is None else _fails(condition)]
         chosen = "TRUE" if condition is None else f"TRY({condition})"
         for one, text in zip(query.computed, plan.casts, strict=True):
-            tests.append("FALSE" if one.unnests else f"CASE WHEN {chosen} THEN {_fails(text)} ELSE FALSE END")
+            tests.append("FALSE" if one.unnested else f"CASE WHEN {chosen} THEN {_fails(text)} ELSE FALSE END")
         try:
             found = self._query(plan, "blame", tests, "", arrays)
         except QueryFailed:
@@ -199,6 +209,10 @@ def _fails(text: str) -> str:
 def _cannot(one: Computed) -> str:
     what = "WHERE" if one.name == "WHERE" else f"column {show((one.name,))}"
     return f"{what} of the query cannot be computed for it: {shortened(one.shown)}"
+
+
+def _no_moment(one: Computed) -> str:
+    return f"column {show((one.name,))} of the query is infinity or 24:00, which no date or time of a record can be"
 
 
 def _why(error: QueryFailed) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from parquet_sink.transform.sql.judge import Node
+from parquet_sink.transform.sql.judged import Node
 
 EXTRA: Final = "DuckDB is not installed, which a query needs; install it with pip install 'parquet-sink[sql]'."
 MEMORY: Final = "256MB"

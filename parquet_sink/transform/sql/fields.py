@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.invalid import InvalidValue, show
-from parquet_sink.transform.sql.judge import Names
+from parquet_sink.transform.sql.judged import Names
 
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "a boolean", int: "a number", float: "a number"}
 

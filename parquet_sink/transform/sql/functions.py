@@ -76,9 +76,3 @@ UNNEST: Final = "unnest"
 
 CLOCK: Final = frozenset({"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"})
 """What stands for the time of day without brackets."""
-
-LENGTHS: Final = {"lpad": 1, "rpad": 1, "list_resize": 1, "array_resize": 1, "bar": 3, "to_base": 2}
-"""Functions whose result is as long as one of their arguments says, and which: that is a number in the query."""
-LONGEST: Final = 10_000
-TEMPLATES: Final = frozenset({"format", "printf"})
-"""Functions whose first argument says how long the result is: that is a text in the query."""

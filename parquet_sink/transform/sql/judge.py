@@ -6,27 +6,25 @@ refused, too.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from parquet_sink.convert.invalid import show
-from parquet_sink.transform.sql.functions import (
-    CLOCK,
-    FUNCTIONS,
-    LENGTHS,
-    LONGEST,
-    OPERATORS,
-    TEMPLATES,
-    TYPES,
-    UNNEST,
+from parquet_sink.transform.sql.functions import CLOCK, FUNCTIONS, OPERATORS, TYPES, UNNEST
+from parquet_sink.transform.sql.judged import (
+    METADATA,
+    Expression,
+    Input,
+    Item,
+    Judged,
+    Kept,
+    Names,
+    Node,
+    Star,
+    Worked,
 )
-
-Node = dict[str, Any]
-Names = tuple[str, ...]
+from parquet_sink.transform.sql.lengths import too_long
 
 TABLE: Final = "records"
-METADATA: Final = ("_topic", "_partition", "_offset", "_timestamp", "_key")
-KEY: Final = "_key"
 
 _EVERYWHERE: Final = frozenset({"class", "type", "alias", "query_location", "query_location_length", "qualified_name"})
 _PARTS: Final[Mapping[str, frozenset[str]]] = {
@@ -92,67 +90,6 @@ class QueryError(ValueError):
         self.reason, self.at = reason, at
 
 
-@dataclass(frozen=True)
-class Input:
-    """A field or metadata column that expressions look at. label: its column for DuckDB, and in messages.
-
-    source: one of METADATA, or "" for the record's value; names: the path from there.
-    """
-
-    label: str
-    source: str
-    names: Names
-
-
-@dataclass(frozen=True)
-class Expression:
-    """What DuckDB works out. tree: with inputs for columns; unnests: one record may have several, or none."""
-
-    name: str
-    tree: Node
-    unnests: bool = False
-    at: int | None = None
-
-
-@dataclass(frozen=True)
-class Kept:
-    """A field as it is, under a name."""
-
-    name: str
-    names: Names
-
-
-@dataclass(frozen=True)
-class Worked:
-    """What an expression gives, under its name. index: among the query's expressions."""
-
-    name: str
-    index: int
-
-
-@dataclass(frozen=True)
-class Star:
-    """All fields as they are, in their order, but for some. excluded, replaced, renamed: names in lower case."""
-
-    excluded: frozenset[str] = frozenset()
-    replaced: Mapping[str, Worked] = field(default_factory=dict)
-    renamed: Mapping[str, str] = field(default_factory=dict)
-
-
-Item = Kept | Worked | Star
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A query that may run. extracted: names by which it takes fields of objects that it has as a whole."""
-
-    items: tuple[Item, ...]
-    expressions: tuple[Expression, ...]
-    condition: Expression | None
-    inputs: tuple[Input, ...]
-    extracted: frozenset[str]
-
-
 def judged(statements: Sequence[Node], kind_of: Callable[[str], str]) -> Judged:
     """What a query is. kind_of: what a function is to DuckDB, a key of `_KINDS`. Raises QueryError."""
     if len(statements) != 1:
@@ -182,7 +119,7 @@ class _Judge:
         self._expressions: list[Expression] = []
         self._inputs: dict[tuple[str, Names], Input] = {}
         self._extracted: set[str] = set()
-        self._unnests = False
+        self._unnested: list[Node] = []
         self._bound: frozenset[str] = frozenset()
 
     def select(self, node: Node) -> Judged:
@@ -198,7 +135,7 @@ class _Judge:
         where, condition = node.get("where_clause"), None
         if where is not None:
             condition = self._expression("WHERE", where)
-            if condition.unnests:
+            if condition.unnested:
                 raise _refused("unnest in WHERE: it makes rows, so it stands in SELECT", where)
         _check_names(items)
         return Judged(
@@ -259,10 +196,12 @@ class _Judge:
         table = node.get("relation_name")
         if table and table.lower() not in self._tables:
             raise QueryError(f"there is no table {show((table,))}: say FROM records", _place(node))
-        replaced = {one["key"].lower(): self._worked(one["key"], one["value"]) for one in node.get("replace_list", [])}
-        if any(self._expressions[one.index].unnests for one in replaced.values()):
+        replaced = {one["key"]: self._worked(one["key"], one["value"]) for one in node.get("replace_list", [])}
+        if any(self._expressions[one.index].unnested for one in replaced.values()):
             raise QueryError("unnest is not possible in REPLACE; put it behind the star under a name", _place(node))
-        renamed = {one["key"]["column"].lower(): one["value"] for one in node.get("rename_list", [])}
+        if any(_there(one["key"].get("table")) for one in node.get("rename_list", [])):
+            raise QueryError("RENAME of a field of an object is not possible", _place(node))
+        renamed = {one["key"]["column"]: one["value"] for one in node.get("rename_list", [])}
         return Star(frozenset(map(str.lower, node.get("exclude_list", []))), replaced, renamed)
 
     def _path(self, node: Node) -> tuple[str, Names | None]:
@@ -283,10 +222,10 @@ class _Judge:
         return (names[0].lower(), names[1:]) if names[0].lower() in METADATA else ("", names)
 
     def _expression(self, name: str, node: Node) -> Expression:
-        self._unnests = False
+        self._unnested = []
         tree = self._read(node, frozenset())
         tree["alias"] = ""
-        return Expression(name, tree, self._unnests, _place(node))
+        return Expression(name, tree, tuple(self._unnested), _place(node))
 
     def _read(self, node: Node, bound: frozenset[str]) -> Node:
         """The node with inputs for columns. bound: names that lambdas around it give. Raises QueryError."""
@@ -312,7 +251,15 @@ class _Judge:
             return {**node, "expr": self._read(node["expr"], bound)}
         if kind == "OPERATOR":
             self._operator(node)
-        return {part: self._below(part, value, bound) for part, value in node.items()}
+        made = {part: self._below(part, value, bound) for part, value in node.items()}
+        if made.get("function_name", "").lower() == UNNEST:
+            self._unnest(made, bound)
+        return made
+
+    def _unnest(self, node: Node, bound: frozenset[str]) -> None:
+        if bound:
+            raise QueryError("unnest is not possible within a lambda: it makes rows", _place(node))
+        self._unnested.append(node["arguments"][0]["expression"])
 
     def _is_bound(self, node: Node, bound: frozenset[str]) -> bool:
         """Whether a field is taken of what a lambda gives."""
@@ -361,11 +308,11 @@ class _Judge:
                 raise QueryError(f"function {show((name,))} {_KINDS['aggregate']}", _place(node))
         if name not in FUNCTIONS:
             raise QueryError(f"function {show((name,))} {_KINDS.get(self._kind_of(name), _OTHER)}", _place(node))
-        _check_length(name, node)
-        if name == UNNEST:
-            self._unnests = True
-            if len(node["arguments"]) != 1 or node["arguments"][0].get("name"):
-                raise QueryError("unnest takes a list alone here, no options", _place(node))
+        reason = too_long(name, [one["expression"].get("literal", {}) for one in node["arguments"]])
+        if reason:
+            raise QueryError(reason, _place(node))
+        if name == UNNEST and (len(node["arguments"]) != 1 or node["arguments"][0].get("name")):
+            raise QueryError("unnest takes a list alone here, no options", _place(node))
         if name in ("struct_extract", "list_extract", "array_extract", "element_at"):
             for one in node["arguments"][1:]:
                 literal = one["expression"].get("literal", {})
@@ -405,16 +352,6 @@ def _check_type(node: Node) -> None:
     _check_parts(node, _PARTS["TYPE"] | _EVERYWHERE)
     for child in node.get("children", []):
         _check_type(child)
-
-
-def _check_length(name: str, node: Node) -> None:
-    """No record's field decides how much memory its row takes."""
-    literals = [one["expression"].get("literal", {}) for one in node["arguments"]]
-    at = LENGTHS.get(name, len(literals))
-    if at < len(literals) and not (literals[at].get("kind") == "INTEGER" and int(literals[at]["text"]) <= LONGEST):
-        raise QueryError(f"{name} takes a number of at most {LONGEST:,} for the length, no field", _place(node))
-    if name in TEMPLATES and literals and literals[0].get("kind") != "STRING":
-        raise QueryError(f"{name} takes a text for what it fills, no field", _place(node))
 
 
 def _parameters(node: Node) -> frozenset[str]:

@@ -17,9 +17,10 @@ from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.transform.sql import fields
 from parquet_sink.transform.sql.columns import Columns, alike
 from parquet_sink.transform.sql.computing import Worked
-from parquet_sink.transform.sql.judge import Item, Kept, Names, Star
-from parquet_sink.transform.sql.judge import Worked as Result
+from parquet_sink.transform.sql.judged import Item, Kept, Names, Star
+from parquet_sink.transform.sql.judged import Worked as Result
 from parquet_sink.transform.sql.query import Query
+from parquet_sink.transform.sql.star import is_doubtful, laid_out
 from parquet_sink.transform.sql.typed import two
 from parquet_sink.transform.sql.types import fitted, is_plain, type_of
 
@@ -82,15 +83,8 @@ def _tree(query: Query, tree: object, cells: Sequence[object]) -> Tree:
 def _star(star: Star, tree: object, cells: Sequence[object]) -> Iterator[tuple[str, object]]:
     if not isinstance(tree, dict):
         raise InvalidValue("the value is no object, and the query asks for all its fields")
-    left = dict(star.replaced)
-    for name, value in tree.items():
-        lower = name.lower()
-        if lower in star.excluded:
-            continue
-        other = left.pop(lower, None)
-        yield star.renamed.get(lower, name), value if other is None else cells[other.index]
-    for other in left.values():
-        yield other.name, cells[other.index]
+    for name, source in laid_out(star, list(tree)):
+        yield name, tree[source] if isinstance(source, str) else cells[source.index]
 
 
 def _finite(query: Query, worked: Worked, failed: dict[int, str]) -> Worked:
@@ -131,6 +125,8 @@ def _inferred(query: Query, piece: Inferred, worked: Worked) -> Inferred | None:
     columns: list[tuple[str, pa.Array, bool]] = []
     for item in query.items:
         if isinstance(item, Star):
+            if is_doubtful(item, piece.rows.type.names):
+                return None
             columns += _all_columns(item, piece, worked)
         elif isinstance(item, Kept):
             kept = _kept(piece, item.names)
@@ -153,18 +149,12 @@ def _inferred(query: Query, piece: Inferred, worked: Worked) -> Inferred | None:
 
 
 def _all_columns(star: Star, piece: Inferred, worked: Worked) -> Iterator[tuple[str, pa.Array, bool]]:
-    left = dict(star.replaced)
     chosen = pa.array(worked.rows)
-    for index in range(piece.rows.type.num_fields):
-        name = piece.rows.type.field(index).name
-        lower = name.lower()
-        if lower in star.excluded:
-            continue
-        other = left.pop(lower, None)
-        array = piece.rows.field(index).take(chosen) if other is None else worked.arrays[other.index]
-        yield star.renamed.get(lower, name), array, other is None and name in piece.lists
-    for other in left.values():
-        yield other.name, worked.arrays[other.index], False
+    for name, source in laid_out(star, piece.rows.type.names):
+        if isinstance(source, str):
+            yield name, piece.rows.field(source).take(chosen), source in piece.lists
+        else:
+            yield name, worked.arrays[source.index], False
 
 
 def _kept(piece: Inferred, names: Names) -> pa.Array | None:

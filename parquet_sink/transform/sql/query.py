@@ -1,14 +1,15 @@
 """The text of a query to what is run: judged, and worked out in DuckDB's words."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
 
 from parquet_sink.transform.sql.engine import Engine, QueryFailed, engine
-from parquet_sink.transform.sql.judge import Expression, Input, Item, Judged, Node, QueryError, judged
+from parquet_sink.transform.sql.judge import QueryError, judged
+from parquet_sink.transform.sql.judged import Expression, Input, Item, Judged, Node
 
 _QUERIES: Final = 64
 _TRULY_WRONG: Final = ("No function matches", "UNNEST not supported", "Nested UNNEST", "does not exist")
@@ -21,13 +22,16 @@ class WrongQuery(ValueError):
 
 @dataclass(frozen=True)
 class Computed:
-    """An expression. text, loose: as SQL, for records with a schema and without one. shown: for messages."""
+    """An expression. text, loose: as SQL, for records with a schema and without one. shown: for messages.
+
+    unnested: what `unnest` takes in it, as text and loose.
+    """
 
     name: str
     text: str
     loose: str
     shown: str
-    unnests: bool
+    unnested: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ class Query:
     @property
     def unnests(self) -> bool:
         """Whether a record may have several rows, or none."""
-        return any(one.unnests for one in self.computed)
+        return any(one.unnested for one in self.computed)
 
 
 @lru_cache(_QUERIES)
@@ -74,13 +78,34 @@ def _judged(work: Engine, text: str) -> Judged:
 
 def _made(text: str, found: Judged, work: Engine) -> Query:
     computed = tuple(_computed(one, work) for one in found.expressions)
-    condition = None if found.condition is None else _computed(found.condition, work)
+    where = found.condition
+    condition = None if where is None else _conditional(where, work)
     return Query(text, found.items, computed, condition, found.inputs, found.extracted)
 
 
 def _computed(one: Expression, work: Engine) -> Computed:
+    unnested = tuple((work.text(tree), work.text(_with_doubles(tree))) for tree in one.unnested)
     text = work.text(one.tree)
-    return Computed(one.name, f"({text})", f"({work.text(_with_doubles(one.tree))})", text, one.unnests)
+    return Computed(one.name, f"({text})", f"({work.text(_with_doubles(one.tree))})", text, unnested)
+
+
+def _conditional(where: Expression, work: Engine) -> Computed:
+    texts = _in_turn(where.tree, work)
+    return replace(_computed(where, work), text=texts["text"], loose=texts["loose"])
+
+
+def _in_turn(tree: Node, work: Engine) -> dict[str, str]:
+    """A condition as text and loose, whose parts are asked from left to right until one decides.
+
+    DuckDB does so for AND and OR where it looks for records, and asks all parts where it looks for those that fail.
+    """
+    if tree["class"] != "CONJUNCTION":
+        return {"text": f"({work.text(tree)})", "loose": f"({work.text(_with_doubles(tree))})"}
+    *before, last = [_in_turn(one, work) for one in tree["children"]]
+    for one in reversed(before):
+        both = ("THEN {1} ELSE FALSE" if tree["type"] == "CONJUNCTION_AND" else "THEN TRUE ELSE {1}").format
+        last = {form: f"CASE WHEN {one[form]} {both(None, last[form])} END" for form in last}
+    return last
 
 
 def _with_doubles(node: Any) -> Any:

@@ -18,8 +18,9 @@ from parquet_sink.transform.sql import loose, typed
 from parquet_sink.transform.sql.columns import Columns
 from parquet_sink.transform.sql.computing import Computing, Worked
 from parquet_sink.transform.sql.engine import NoEngine, engine
-from parquet_sink.transform.sql.judge import KEY
+from parquet_sink.transform.sql.judged import KEY
 from parquet_sink.transform.sql.query import Query, WrongQuery, query
+from parquet_sink.transform.sql.types import is_plain
 
 QUERY: Final = "query"
 
@@ -106,18 +107,29 @@ class Sql:
 
 
 def _merged(found: Sequence[Worked]) -> Sequence[Worked]:
-    """Those together whose expressions came to the same types; what has only nulls goes with any type."""
+    """Those together whose expressions came to the same types.
+
+    What has only nulls goes with any type while all of them stay without a schema: there a null has no type.
+    """
     merged: list[tuple[list[pa.DataType], list[Worked]]] = []
     for one in found:
         own = [array.type for array in one.arrays]
         for types, group in merged:
-            if all(a.equals(b) or pa.types.is_null(a) or pa.types.is_null(b) for a, b in zip(types, own, strict=True)):
+            if types == own or (_are_plain(types, own) and all(map(_go_together, types, own))):
                 types[:] = [b if pa.types.is_null(a) else a for a, b in zip(types, own, strict=True)]
                 group.append(one)
                 break
         else:
             merged.append((own, [one]))
     return [_together(types, group) for types, group in merged]
+
+
+def _are_plain(*found: Sequence[pa.DataType]) -> bool:
+    return all(is_plain(arrow) for types in found for arrow in types)
+
+
+def _go_together(one: pa.DataType, other: pa.DataType) -> bool:
+    return one == other or pa.types.is_null(one) or bool(pa.types.is_null(other))
 
 
 def _together(types: Sequence[pa.DataType], group: Sequence[Worked]) -> Worked:

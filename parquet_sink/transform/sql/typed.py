@@ -6,8 +6,9 @@ from parquet_sink.convert.decoded import Typed
 from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.transform.sql import fields
 from parquet_sink.transform.sql.computing import Worked
-from parquet_sink.transform.sql.judge import Item, Kept, Star
+from parquet_sink.transform.sql.judged import Item, Kept, Star
 from parquet_sink.transform.sql.query import Query
+from parquet_sink.transform.sql.star import laid_out
 
 
 def made(query: Query, piece: Typed, worked: Worked) -> Typed:
@@ -52,18 +53,10 @@ def _star(star: Star, rows: pa.Array, worked: Worked) -> list[tuple[pa.Field, pa
     if not pa.types.is_struct(rows.type):
         raise InvalidValue("the value is no record, and the query asks for all its fields")
     found = []
-    left = dict(star.replaced)
-    for index in range(rows.type.num_fields):
-        field, lower = rows.type.field(index), rows.type.field(index).name.lower()
-        if lower in star.excluded:
-            continue
-        other = left.pop(lower, None)
-        array = rows.field(index) if other is None else worked.arrays[other.index]
-        name = star.renamed.get(lower, field.name)
-        found.append((pa.field(name, array.type, nullable=field.nullable or other is not None), array))
-    for other in left.values():
-        array = worked.arrays[other.index]
-        found.append((pa.field(other.name, array.type), array))
+    for name, source in laid_out(star, rows.type.names):
+        array = rows.field(source) if isinstance(source, str) else worked.arrays[source.index]
+        nullable = not isinstance(source, str) or rows.type.field(source).nullable
+        found.append((pa.field(name, array.type, nullable=nullable), array))
     return found
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -10,6 +11,7 @@ from parquet_sink.convert.invalid import InvalidValue
 
 MILLISECONDS: Final = pa.timestamp("ms", "UTC")
 _TIME: Final = pa.time32("ms")
+_DAY_US: Final = 86_400_000_000
 _WHOLE: Final = {"tinyint", "smallint", "integer", "utinyint", "usmallint"}
 _LONG: Final = {"bigint", "uinteger", "ubigint", "hugeint", "uhugeint"}
 _TEXT: Final = {"varchar", "enum", "uuid"}
@@ -49,6 +51,8 @@ def target(duck: Any, *, loose: bool) -> tuple[str, pa.DataType]:
         return f"{sql}[]", pa.list_(pa.field("item", arrow))
     if kind == "struct":
         found = [(name, *target(child, loose=loose)) for name, child in duck.children]
+        if not found:
+            raise InvalidValue("it is an object without fields, which no record can have")
         sql = ", ".join(f"{_quoted(name)} {own}" for name, own, _ in found)
         return f"STRUCT({sql})", pa.struct([pa.field(name, arrow) for name, _, arrow in found])
     if kind == "map":
@@ -109,6 +113,19 @@ def from_duck(column: pa.ChunkedArray, arrow: pa.DataType) -> pa.Array:
     if pa.types.is_timestamp(arrow):
         array = pc.floor_temporal(array, unit="millisecond")
     return array if array.type.equals(arrow) else array.cast(arrow, safe=False)
+
+
+def no_moments(column: pa.ChunkedArray) -> np.ndarray:
+    """Where DuckDB gave a date or time that no record can have: infinity, and the end of a day as its time."""
+    if pa.types.is_time64(column.type):
+        odd = pc.greater_equal(column.cast(pa.int64()), _DAY_US)
+    elif pa.types.is_date32(column.type):
+        odd = pc.equal(pc.abs(column.cast(pa.int32())), 2**31 - 1)
+    elif pa.types.is_timestamp(column.type):
+        odd = pc.equal(pc.abs(column.cast(pa.int64())), 2**63 - 1)
+    else:
+        return np.array([], np.int64)
+    return np.flatnonzero(pc.fill_null(odd, fill_value=False).to_numpy())
 
 
 def type_of(value: object, names: frozenset[str] = frozenset()) -> pa.DataType:

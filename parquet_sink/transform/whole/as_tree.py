@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from parquet_sink.convert import java_dates
-from parquet_sink.convert.java_dates import DAY_MS
+from parquet_sink.convert.calendars import DAY_MS
 from parquet_sink.transform.fields.plain import to_plain
 
 

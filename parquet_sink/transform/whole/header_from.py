@@ -52,8 +52,8 @@ class HeaderFrom:
         if len(self._fields) != len(self._headers):
             raise WrongSettings(
                 {
-                    "headers": f"{values.quoted('headers')} has {len(self._headers)} names, and fields has "
-                    f"{len(self._fields)}; give one for each field."
+                    "headers": f"{values.quoted('headers')} names {len(self._headers)}, and fields names "
+                    f"{len(self._fields)}; give one header for each field."
                 }
             )
         self._moves, self._on_key = values.text("operation") == "move", side == "key"

@@ -143,7 +143,7 @@ class _Translation:
                 return "".join([*parts, "]"])
             if character == "[" or self._text.startswith(("&&", "--"), self._at):
                 where = f"position {self._at + 1}"
-                raise NotKept(f"has a character class in another, or -- in one ({where}); list all characters in one.")
+                raise NotKept(f"has a class in a class, or && or -- in one ({where}); list all characters in one.")
             if character == "\\":
                 parts.append(self._escape(in_class=True))
             else:

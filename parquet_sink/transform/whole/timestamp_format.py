@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from parquet_sink.convert.java_dates import DAY_MS, civil
+from parquet_sink.convert.calendars import DAY_MS, gregorian
 
 _MONTHS: Final = (
     *("January", "February", "March", "April", "May", "June"),
@@ -56,7 +56,7 @@ class TimestampFormat:
     def text(self, epoch_ms: int) -> str:
         """One timestamp."""
         days, ms = divmod(epoch_ms, DAY_MS)
-        year, month, day = civil(days)
+        year, month, day = gregorian(days)
         of_year = sum(_length(year, before) for before in range(1, month)) + day
         moment = _Moment(year, month, day, (days + 3) % 7 + 1, of_year, ms)
         return "".join(part if isinstance(part, str) else part(moment) for part in self._parts)

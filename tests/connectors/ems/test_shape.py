@@ -7,6 +7,7 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
+from tests.connectors.ems.connector_files import load_file
 
 E = "connect.ems."
 CANARY = "canary-2f90-and-long"
@@ -204,3 +205,14 @@ def test_names_that_lower_case_makes_unreachable_are_refused() -> None:
         assert _load(settings).problems == (f'Invalid [{E}{key}]. "orderId" {LOWER} "orderid".',)
     own = {"data.primary.key": "kafkaPartitionOffset,id", "convert.lowercase.fields": "true"}
     assert _load(own).problems == ()
+
+
+@pytest.mark.parametrize("column", ["kafkaPartition", "kafkaPartitionOffset"])
+def test_an_order_column_that_orders_nothing_is_warned_about(column: str) -> None:
+    """Those of Kafka's columns that do not tell which row is newer; a record's own column of such a name may."""
+    keys = {f"{E}data.primary.key": "id", f"{E}order.field.name": column}
+    loaded = load_file(keys)
+    assert loaded.problems == ()
+    (warning,) = loaded.warnings
+    assert warning.startswith(f'Warning [{E}order.field.name]. "{column}" does not tell which row is newer: ')
+    assert load_file({**keys, f"{E}embed.kafka.metadata": "false"}).warnings == ()

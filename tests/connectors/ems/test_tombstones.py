@@ -32,11 +32,24 @@ PROBLEMS = [
     ({f"{E}tombstones.column": "kafkaOffset"}, "tombstones.column", "is another column that the sink adds"),
     ({f"{E}tombstones.column": "__celonis_order"}, "tombstones.column", "is another column that the sink adds"),
     ({f"{E}tombstones.column": "line"}, "tombstones.column", f"is named by {E}data.primary.key, too"),
+    (
+        {f"{E}tombstones.column": "kafkaoffset"},
+        "tombstones.column",
+        "differs in letter case alone from kafkaOffset, another column that the sink adds",
+    ),
+    (
+        {f"{E}tombstones.column": "LINE"},
+        "tombstones.column",
+        f"differs in letter case alone from line, which {E}data.primary.key names",
+    ),
     ({f"{E}tombstones.column": "a b"}, "tombstones.column", "cannot be a column's name"),
     ({f"{E}data.primary.key": "id,kafkaOffset"}, "tombstones", "kafkaOffset differs from record to record"),
     ({f"{E}data.primary.key": "kafkaPartition"}, "tombstones", "names nothing that a key has"),
     ({f"{E}order.field.name": "changed"}, "order.field.name", '"changed" is null in the row of a tombstone'),
+    ({f"{E}order.field.name": "kafkaPartitionOffset"}, "order.field.name", "0_10 is less than 0_9 there"),
+    ({f"{E}order.field.name": "kafkaPartition"}, "order.field.name", "it is the same in all rows of a topic-partition"),
     ({f"{E}obfuscation.fields": "id"}, "tombstones", "obfuscation.method=fix makes all its values equal"),
+    ({f"{E}obfuscation.fields": "line.value"}, "tombstones", "obfuscation.method=fix makes all its values equal"),
     (
         {
             f"{E}obfuscation.fields": "id",
@@ -64,8 +77,9 @@ def test_what_would_delete_nothing_or_another_row_is_refused(more: dict[str, str
     [
         {f"{E}data.primary.key": "id,kafkaPartition"},
         {f"{E}order.field.name": "kafkaOffset"},
+        {f"{E}order.field.name": "kafkaTimestamp"},
         {f"{E}embed.kafka.metadata": "false", f"{E}tombstones.column": "kafkaOffset"},
-        {f"{E}obfuscation.fields": "name"},
+        {f"{E}obfuscation.fields": "name,lines.value,customer.id"},
     ],
 )
 def test_what_makes_sense_is_accepted(more: dict[str, str | None]) -> None:

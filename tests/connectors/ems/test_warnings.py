@@ -34,7 +34,7 @@ WARNINGS = [
     (f"{E}order.field.name", f"It has no effect unless {E}data.primary.key is set."),
     (f"{E}proxy.host", f"It has no effect unless {E}proxy.port is set."),
     (f"{E}obfuscation.sha512.salt", f"It has no effect unless {E}obfuscation.fields is set."),
-    ("transforms.a.type", 'It has no effect: transforms does not name "a".'),
+    ("transforms.a.type", 'It has no effect: transforms does not name "a"; list it there, or remove the key.'),
     (
         "producer.override.linger.ms",
         "It has no effect unless errors.deadletterqueue.topic.name is set.",

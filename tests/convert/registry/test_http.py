@@ -7,7 +7,7 @@ import pytest
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.convert.registry.client import Registry, registry_for, shown
-from parquet_sink.convert.registry.http import Address, tls_context
+from parquet_sink.convert.registry.http import address_of, registry_context
 from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import InvalidConfiguration
 
@@ -18,33 +18,43 @@ SETTINGS = RegistrySettings(("http://localhost:8081",))
     ("url", "expected"),
     [
         ("http://host:8081", "http://host:8081"),
-        (" https://host/apis/ccompat/v7/ ", "https://host/apis/ccompat/v7"),
+        ("https://host/apis/ccompat/v7/", "https://host/apis/ccompat/v7"),
         ("http://[::1]:81", "http://[::1]:81"),
         ("http://user:p%40ss@host", "http://host"),
     ],
 )
 def test_an_address_is_shown_without_credentials(url: str, expected: str) -> None:
     """Neither user nor password of a URL is ever in a message."""
-    assert Address.of(url, SETTINGS).url == expected
-    assert "p%40ss" not in repr(Address.of(url, SETTINGS))
+    assert address_of(url, SETTINGS).url == expected
+    assert "p%40ss" not in repr(address_of(url, SETTINGS))
 
 
 def test_credentials_come_from_the_settings_or_the_url() -> None:
     """As Confluent's: a URL may hold them, percent-encoded; each address has its own."""
     settings = RegistrySettings(("x",), username="u", password=Secret("p"))
-    assert Address.of("http://a:b@host", settings).credentials == ("u", Secret("p"))
-    assert Address.of("http://a:b%3A@host", SETTINGS).credentials == ("a", Secret("b:"))
-    assert Address.of("http://a@host", SETTINGS).credentials == ("a", Secret(""))
-    assert Address.of("http://host", SETTINGS).credentials is None
+    assert address_of("http://a:b@host", settings).credentials == ("u", Secret("p"))
+    assert address_of("http://a:b%3A@host", SETTINGS).credentials == ("a", Secret("b:"))
+    assert address_of("http://host", SETTINGS).credentials is None
 
 
 @pytest.mark.parametrize(
-    "url", ["", "host:8081", "ftp://host", "http://", "http://host:port", "http://[x", "http://h?x=1"]
+    "url",
+    [
+        "",
+        "host:8081",
+        "ftp://host",
+        "http://",
+        "http://host:port",
+        "http://[x",
+        "http://h?x=1",
+        "http://a@h",
+        " http://h",
+    ],
 )
 def test_what_is_no_url_is_refused(url: str) -> None:
     """A wrong address is a matter of configuration."""
     with pytest.raises(InvalidConfiguration, match="schema.registry.url"):
-        Address.of(url, SETTINGS)
+        address_of(url, SETTINGS)
 
 
 @pytest.mark.parametrize("token", ["", "two words", "line\n", "schlüssel"])
@@ -70,7 +80,7 @@ def test_files_that_are_no_certificates_are_refused(
     text.write_text("no certificate")
     for path in (tmp_path / "absent.pem", text):
         with pytest.raises(InvalidConfiguration) as caught:
-            tls_context(make(str(path)))
+            registry_context(make(str(path)))
         assert key in str(caught.value)
         assert str(path) in str(caught.value)
 

@@ -9,8 +9,8 @@ from parquet_sink.convert.registry.references import (
     DEEPEST,
     MOST_CHARACTERS,
     MOST_REFERENCES,
-    Answer,
     Reference,
+    StoredSchema,
     resolve,
 )
 from parquet_sink.convert.registry.registered import Referenced
@@ -23,7 +23,7 @@ def to(*names: str) -> tuple[Reference, ...]:
 
 def names(graph: Mapping[str, Sequence[str]], *first: str) -> str:
     """The order in which everything below comes."""
-    found = resolve(to(*first), lambda reference: Answer("AVRO", "", to(*graph.get(reference.name, ()))))
+    found = resolve(to(*first), lambda reference: StoredSchema("AVRO", "", to(*graph.get(reference.name, ()))))
     return "".join(referenced.name for referenced in found)
 
 
@@ -38,7 +38,7 @@ def test_names_and_texts_are_the_referring_schemas_own() -> None:
     """The name is how the referring schema calls it; the text is that subject's and version's."""
     found = resolve(
         [Reference("com.acme.Money", "money-value", 3)],
-        lambda reference: Answer("AVRO", f"{reference.subject} {reference.version}"),
+        lambda reference: StoredSchema("AVRO", f"{reference.subject} {reference.version}"),
     )
     assert found == (Referenced("com.acme.Money", "money-value 3"),)
 
@@ -46,7 +46,7 @@ def test_names_and_texts_are_the_referring_schemas_own() -> None:
 def test_of_equal_names_the_first_counts() -> None:
     """As Confluent's client has it."""
     references = [Reference("n", "s1", 1), Reference("n", "s2", 1)]
-    found = resolve(references, lambda reference: Answer("AVRO", reference.subject))
+    found = resolve(references, lambda reference: StoredSchema("AVRO", reference.subject))
     assert found == (Referenced("n", "s1"),)
 
 
@@ -66,7 +66,7 @@ def test_count_depth_and_size_are_bounded() -> None:
         names({}, *map(str, range(MOST_REFERENCES + 1)))
     half = "x" * (MOST_CHARACTERS // 2 + 1)
     with pytest.raises(InvalidValue, match="more than 32 Mi characters"):
-        resolve(to("a", "b"), lambda _: Answer("AVRO", half))
+        resolve(to("a", "b"), lambda _: StoredSchema("AVRO", half))
 
 
 def test_subjects_are_shown_printable() -> None:

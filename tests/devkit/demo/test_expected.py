@@ -36,11 +36,11 @@ def test_a_row_is_flat_with_lists_as_json_text_and_metadata() -> None:
 def test_an_equal_table_has_no_difference() -> None:
     """A column that a row does not have is null in the table."""
     rows = [{"order_id": 2, "total": 3.5, "express": True, "coupon": None}, ROWS[1]]
-    assert compare(ROWS, rows) == Comparison(rows=2, columns=4, differences=0, told=())
+    assert compare(ROWS, rows) == Comparison(rows=2, columns=4, differences=0, examples=())
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "example"),
     [
         ({**ROWS[1], "total": 2.01}, "order_id 1, column total: 2.01 instead of 2.0"),
         ({**ROWS[1], "total": 2}, "order_id 1, column total: 2 instead of 2.0"),
@@ -50,21 +50,21 @@ def test_an_equal_table_has_no_difference() -> None:
         ({"order_id": 3, "total": 1.0}, "order_id 3 is in the table, and was never sent"),
     ],
 )
-def test_any_other_value_type_column_or_row_is_a_difference(row: Row, told: str) -> None:
-    """Values and their types are compared exactly, and what is told names key, column and both values."""
+def test_any_other_value_type_column_or_row_is_a_difference(row: Row, example: str) -> None:
+    """Values and their types are compared exactly, and its text names key, column and both values."""
     found = compare(ROWS, table(row))
-    assert (found.differences, found.told) == (1, (told,))
+    assert (found.differences, found.examples) == (1, (example,))
 
 
 def test_a_missing_row_and_a_row_twice_are_differences() -> None:
     """Keys must be there once."""
-    assert compare(ROWS, [ROWS[1]]).told == ("order_id 2 is not in the table",)
-    assert compare(ROWS, [*table(), ROWS[1]]).told == ("order_id 1 stands more than once in the table",)
+    assert compare(ROWS, [ROWS[1]]).examples == ("order_id 2 is not in the table",)
+    assert compare(ROWS, [*table(), ROWS[1]]).examples == ("order_id 1 stands more than once in the table",)
 
 
-def test_all_differences_are_counted_and_few_are_told() -> None:
+def test_all_differences_are_counted_and_few_are_shown() -> None:
     """A wholly wrong table does not flood the terminal."""
     expected: dict[int, Row] = {number: {"order_id": number} for number in range(100)}
     found = compare(expected, [])
     assert found.differences == 100
-    assert len(found.told) == 3
+    assert len(found.examples) == 3

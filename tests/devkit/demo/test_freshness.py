@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.devkit.demo.books import ArrivedFile, waits_ms
 from parquet_sink.devkit.demo.freshness import Freshness, freshness, percentile
+from parquet_sink.devkit.demo.read_back import ArrivedFile, waits_ms
 
 
 def test_percentiles_are_nearest_ranks() -> None:

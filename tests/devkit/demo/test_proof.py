@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_sink.devkit.demo.expected import Comparison, Delivered, compare, row_of
-from parquet_sink.devkit.demo.proof import Delivery, Evidence, Standing, deliver, prove
+from parquet_sink.devkit.demo.proof import Delivery, Evidence, PartitionOffsets, deliver, prove
 
 GOOD = Evidence(
-    asked=12,
+    requested=12,
     acknowledged=12,
     keys=4,
     deleted=2,
     delivery=Delivery(sent=12, arrived=12, missing=0, invented=0, repeated=0),
     upsert_states={"upserted": 3},
-    standings=(Standing(0, 7, 7), Standing(1, 5, 5)),
-    comparison=Comparison(rows=4, columns=6, differences=0, told=()),
+    offsets=(PartitionOffsets(0, 7, 7), PartitionOffsets(1, 5, 5)),
+    comparison=Comparison(rows=4, columns=6, differences=0, examples=()),
     sink_status=0,
 )
 
@@ -31,7 +31,7 @@ def test_a_right_result_is_proven_by_six_checks() -> None:
     """All hold, and each tells its figures."""
     checks = prove(GOOD)
     assert failing(GOOD) == []
-    assert [check.told for check in checks] == [
+    assert [check.figures for check in checks] == [
         "12 records, 6 keys, 2 of them deleted",
         "12 rows; 0 missing, 0 invented, 0 repeated",
         "3 of 3 files",
@@ -58,7 +58,7 @@ def test_a_deleted_row_that_is_still_there_fails_the_proof() -> None:
     """It is named as deleted, which a row that nobody sent is not."""
     rows = {n: row_of(Delivered(b'{"order_id":%d}' % n, 0, n, n)) for n in range(3)}
     found = compare({0: rows[0]}, list(rows.values()), {1})
-    assert found.told == (
+    assert found.examples == (
         "order_id 1 is in the table, and was deleted",
         "order_id 2 is in the table, and was never sent",
     )
@@ -68,14 +68,23 @@ def test_a_deleted_row_that_is_still_there_fails_the_proof() -> None:
     ("found", "name"),
     [
         (replace(GOOD, acknowledged=11), "Kafka has every record that was sent"),
-        (replace(GOOD, standings=(Standing(0, 7, 7), Standing(1, 4, 4))), "Kafka has every record that was sent"),
+        (
+            replace(GOOD, offsets=(PartitionOffsets(0, 7, 7), PartitionOffsets(1, 4, 4))),
+            "Kafka has every record that was sent",
+        ),
         (replace(GOOD, delivery=Delivery(10, 9, 1, 0, 0)), "every record is in an accepted file"),
         (replace(GOOD, delivery=Delivery(10, 11, 0, 1, 0)), "every record is in an accepted file"),
         (replace(GOOD, delivery=Delivery(0, 0, 0, 0, 0)), "every record is in an accepted file"),
         (replace(GOOD, upsert_states={"upserted": 2, "failed": 1}), "the target upserted every file"),
         (replace(GOOD, upsert_states={}), "the target upserted every file"),
-        (replace(GOOD, standings=(Standing(0, 7, 6), Standing(1, 5, 5))), "the consumer group has nothing left to do"),
-        (replace(GOOD, standings=(Standing(0, 7, 8), Standing(1, 5, 5))), "the consumer group has nothing left to do"),
+        (
+            replace(GOOD, offsets=(PartitionOffsets(0, 7, 6), PartitionOffsets(1, 5, 5))),
+            "the consumer group has nothing left to do",
+        ),
+        (
+            replace(GOOD, offsets=(PartitionOffsets(0, 7, 8), PartitionOffsets(1, 5, 5))),
+            "the consumer group has nothing left to do",
+        ),
         (
             replace(GOOD, comparison=Comparison(3, 6, 0, ())),
             "the table equals the last state of each key, deletions included",
@@ -97,7 +106,7 @@ def test_a_file_sent_twice_is_reported_and_does_not_fail() -> None:
     """Delivery is at least once; the table is what must be right."""
     repeated = replace(GOOD, delivery=Delivery(10, 12, 0, 0, 2))
     assert failing(repeated) == []
-    assert "2 repeated" in prove(repeated)[1].told
+    assert "2 repeated" in prove(repeated)[1].figures
 
 
 def test_a_sink_left_running_is_not_judged_by_its_end() -> None:

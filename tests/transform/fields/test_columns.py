@@ -115,6 +115,11 @@ def test_without_a_schema(
 
 @settings(settings.get_profile("columns"), max_examples=50)
 @given(st.lists(TRANSFORMS, min_size=2, max_size=3), json_values(), st.booleans())
+@example(
+    [(TimestampConverter, {"target.type": "Timestamp", "field": "a"}), (Cast, {"spec": "a:int64"})],
+    [b'{"a":5}', b'{"a":6}'] * 50,
+    False,
+)
 def test_one_after_the_other(chain: list[tuple[Any, dict[str, str]]], values: list[bytes], discard_lists: bool) -> None:
     """What one transform made of columns, the next one takes as columns."""
     records = decoded(values, discard_lists=discard_lists)

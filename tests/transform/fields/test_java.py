@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parquet_sink.convert.java_dates import chosen_text
 from parquet_sink.transform.fields.java import numbers, texts
 from parquet_sink.transform.fields.java.date_columns import epoch_ms
 from parquet_sink.transform.fields.java.date_format import DateFormat, PatternUnusable
-from parquet_sink.transform.fields.java.dates import text_of
 from parquet_sink.transform.fields.java.zones import NoDate
 
 
@@ -127,7 +127,7 @@ def test_narrowing() -> None:
 )
 def test_dates_choose_their_form(epoch_ms: int, text: str) -> None:
     """`Values.dateFormatFor`: a time, a date, or both, by the value."""
-    assert text_of(epoch_ms) == text
+    assert chosen_text(epoch_ms) == text
 
 
 @pytest.mark.parametrize(
@@ -148,6 +148,7 @@ def test_dates_choose_their_form(epoch_ms: int, text: str) -> None:
         ("yyyy-MM-dd zzz", "2024-02-29 GMT+2:30", 1_709_164_800_000 - 9_000_000),
         ("s", "1E3", 1_000_000),
         ("kk", "24", 0),
+        ("M", "2147483648", 5_647_336_530_739_200_000),
     ],
 )
 def test_texts_are_read_leniently(pattern: str, text: str, epoch_ms: int) -> None:

@@ -23,6 +23,11 @@ QUERIES = (
     "SELECT id, a::INTEGER AS n, s::DATE AS d FROM records",
     "SELECT * REPLACE (a * 2 AS a) FROM records WHERE id % 3 <> 1",
     "SELECT id, list_transform(p, lambda e: e.q) AS qs, len(l) AS n, o FROM records",
+    "SELECT id FROM records WHERE a > 1 AND s::INTEGER > 5",
+    "SELECT id, s FROM records WHERE s = 'paid' OR (a < 3 AND s::INTEGER > 5) OR s::DATE > '2000-01-01'",
+    "SELECT id, '2024-02-29'::DATE AS d, coalesce(a, a) AS x, coalesce(b, b) AS y FROM records",
+    "SELECT *, list_transform(p, lambda e: e.r::DATE) AS days FROM records",
+    "SELECT id, unnest(p) AS p FROM records WHERE a IS NULL OR a <> 2",
     "SELECT _offset, _timestamp, _key, id FROM records WHERE _partition = 3",
 )
 NUMBERS = st.sampled_from([0, 1, 2, 5, 10, -3, 2.5, 4.0, 0.1, 2**60, 1e300])
@@ -100,3 +105,47 @@ def test_many(query: str, seed: int) -> None:
     alone = Asked(query, values, cuts=list(range(1, 90)), keys=keys)
     assert (cut.rows, cut.rejected, cut.columns) == (whole.rows, whole.rejected, whole.columns)
     assert (alone.rows, alone.rejected, alone.columns) == (whole.rows, whole.rejected, whole.columns)
+
+
+BAD_ONE = [{"id": n, "kind": "number" if n % 3 else "text", "s": str(n) if n % 3 else "abc"} for n in range(60)]
+BAD_ONE[31]["s"] = "bad"
+
+
+@pytest.mark.parametrize(
+    ("condition", "chosen"),
+    [
+        ("kind = 'number' AND s::INTEGER > 5", [n for n in range(6, 60) if n % 3 and n != 31]),
+        ("kind = 'text' OR s::INTEGER > 5", [n for n in range(60) if n != 31 and (n % 3 == 0 or n > 5)]),
+        ("id < 0 OR (kind = 'number' AND s::INTEGER % 2 = 0)", [n for n in range(60) if n % 3 and n % 2 == 0]),
+    ],
+)
+def test_conditions_in_turn(condition: str, chosen: list[int]) -> None:
+    """A part of WHERE is not asked of a record for which those before it decide, also where a neighbour fails."""
+    for cuts in ([], [7, 31, 32], list(range(1, 60))):
+        asked = Asked(f"SELECT id FROM records WHERE {condition}", BAD_ONE, cuts=cuts)
+        assert [row["id"] for row in asked.plain] == chosen
+        assert list(asked.rejected) == [62]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "rows"),
+    [
+        ("* REPLACE (upper(name) AS name)", [{"id": 0, "NAME": "A"}, {"id": 1, "name": "B"}]),
+        ("* RENAME (name AS n)", [{"id": 0, "n": "a"}, {"id": 1, "n": "b"}]),
+        ("* EXCLUDE (name)", [{"id": 0}, {"id": 1}]),
+    ],
+)
+def test_names_of_a_star(chosen: str, rows: list[dict[str, object]]) -> None:
+    """A field is found by its own record's names, whatever case a neighbour has for it."""
+    values = [{"id": n % 2, "name": "b"} if n % 2 else {"id": n % 2, "NAME": "a"} for n in range(300)]
+    whole = Asked(f"SELECT {chosen} FROM records", values)
+    assert whole.plain == rows * 150
+    assert Asked(f"SELECT {chosen} FROM records", values[:9], cuts=range(1, 9)).plain == (rows * 5)[:9]
+
+
+def test_nulls_take_no_type_of_a_neighbour() -> None:
+    """Where records get a schema a null of no type stays so: the next record's type is as good as any other's."""
+    values = [{"x": None, "y": 1}, {"x": "s", "y": "t"}, {"x": True, "y": 2}]
+    query = "SELECT DATE '2024-02-29' AS d, coalesce(x, x) AS x, coalesce(y, y) AS y FROM records"
+    whole, alone = Asked(query, values), Asked(query, values, cuts=[1, 2])
+    assert (whole.rows, whole.types, whole.columns) == (alone.rows, alone.types, alone.columns)

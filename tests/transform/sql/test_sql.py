@@ -92,6 +92,27 @@ def test_unnest() -> None:
     assert asked.records == 2
 
 
+@pytest.mark.parametrize("chosen", ["unnest(l) AS x", "unnest(l).q AS x", "unnest(l[:1]) AS x"])
+def test_unnest_of_an_object(chosen: str) -> None:
+    """A record that has an object where its neighbours have a list is rejected alone, however many fields it has."""
+    values = [{"l": [{"q": 1}]}, {"l": {"q": 1}}, {"l": {"q": 1, "r": 2}}, {"l": [{"q": 2}]}]
+    asked = Asked(f"SELECT {chosen} FROM records", values)
+    assert [offset for offset, _ in asked.rows] == [0, 6]
+    assert list(asked.rejected) == [2, 4]
+
+
+def test_moments_that_no_record_has() -> None:
+    """Infinity and 24:00, which DuckDB has and rows have not, reject their record, with all its rows."""
+    values = [{"id": 1, "t": ["2024-02-29"]}, {"id": 2, "t": ["2024-02-29", "-infinity"]}, {"id": 3, "t": ["infinity"]}]
+    for kind in ("DATE", "TIMESTAMP", "TIMESTAMPTZ"):
+        asked = Asked(f"SELECT id, unnest(t)::{kind} AS t FROM records", values)
+        assert [row["id"] for row in asked.plain] == [1]
+        assert list(asked.rejected) == [2, 4]
+    asked = Asked("SELECT t::TIME AS t FROM records", [{"t": "23:59:59.999"}, {"t": "24:00:00"}, {"t": None}])
+    why = "column t of the query is infinity or 24:00, which no date or time of a record can be"
+    assert asked.rejected == {2: why}
+
+
 def test_unnest_of_one_record_fails_alone() -> None:
     """A record whose list has a value that cannot be cast is rejected, all its rows with it."""
     values = [{"id": n, "l": ["1", "x" if n == 57 else "2"]} for n in range(100)]
@@ -127,6 +148,12 @@ def test_star() -> None:
     values = [{"a": 1, "b": {"c": [1, "x", None]}, "D": 2, "e": []}, {"D": 5, "a": 3}]
     asked = Asked("SELECT * EXCLUDE (e) REPLACE (a * 10 AS a) RENAME (d AS dd), D + 1 AS more FROM records", values)
     assert asked.plain == [{"a": 10, "b_c": '[1,"x",null]', "dd": 2, "more": 3}, {"dd": 5, "a": 30, "more": 6}]
+    both = [{"NAME": "a", "name": "b"}, {"NAME": "a", "Name": "b"}]
+    asked = Asked("SELECT * REPLACE ('c' AS name) FROM records", both)
+    assert asked.plain == [{"NAME": "a", "name": "c"}]
+    assert asked.rejected == {2: "field name of the query may be NAME and Name; write it exactly so in double quotes"}
+    assert Asked("SELECT *, 1 AS one FROM records", both).rejected == {}
+    assert Asked("SELECT 1 AS one, * EXCLUDE (name) FROM records", both).plain == [{"one": 1}, {"one": 1}]
     twice = Asked("SELECT *, a + 1 AS a FROM records", [{"a": 1}, {"b": 2}])
     assert twice.rejected == {0: "the query gives two columns a; take one out by EXCLUDE, or rename it by AS"}
 

@@ -67,10 +67,15 @@ def trees(found: DecodedRecords) -> dict[int, object]:
 @pytest.mark.parametrize(
     ("name", "keys", "key", "said"),
     [
-        ("RegexRouter", {"regex": "[a[b]]", "replacement": "x"}, "regex", "character class in another"),
+        ("RegexRouter", {"regex": "[a[b]]", "replacement": "x"}, "regex", "a class in a class"),
         ("RegexRouter", {"regex": "a", "replacement": "$1"}, "replacement", "names group 1"),
         ("TimestampRouter", {"timestamp.format": "b"}, "timestamp.format", "no letter of SimpleDateFormat"),
-        ("HeaderFrom", {"fields": "a,a", "headers": "b", "operation": "copy"}, "headers", "1 names, and fields has 2"),
+        (
+            "HeaderFrom",
+            {"fields": "a,a", "headers": "b", "operation": "copy"},
+            "headers",
+            "fields names 2; give one header",
+        ),
         ("SetSchemaMetadata", {}, "schema.name", "Neither schema.name nor schema.version"),
         ("ExtractField", {"field": "`a", "field.syntax.version": "v2"}, "field", "backtick at position 1"),
     ],

@@ -40,9 +40,10 @@ def cast(array: pa.Array, target: str) -> Found:
 def cast_read(array: pa.Array, target: str) -> Found:
     """A column of records without a schema, which has whole numbers as int64 and all others as float64.
 
-    A whole number in a column of fractions may have been read from either: it is in doubt where that counts.
+    A whole number in a column of fractions may have been read from either: it is in doubt where that counts. What JSON
+    has not (objects; dates and times that a transform made) is in doubt everywhere.
     """
-    if pa.types.is_struct(array.type):
+    if not any(test(array.type) for test in _OF_JSON):
         return array, anywhere(array.is_valid())
     found, doubtful = cast(array, target)
     if pa.types.is_float64(array.type) and target in ("string", "int8", "int16", "int32"):
@@ -53,6 +54,9 @@ def cast_read(array: pa.Array, target: str) -> Found:
     return (found.cast(_READ[target]) if target in _READ else found), doubtful
 
 
+_OF_JSON: Final = (
+    *(pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_string, pa.types.is_null),
+)
 _READ: Final = {"int8": pa.int64(), "int16": pa.int64(), "int32": pa.int64(), "float32": pa.float64()}
 
 

@@ -7,9 +7,10 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
+from parquet_sink.convert.calendars import DAY_MS
+from parquet_sink.convert.java_dates import chosen_text
 from parquet_sink.transform.fields.faults import kind, tree_kind
 from parquet_sink.transform.fields.java import numbers, texts
-from parquet_sink.transform.fields.java.dates import DAY_MS, text_of
 from parquet_sink.transform.protocol import RecordFault
 
 CastTo: TypeAlias = Callable[[object], object]
@@ -123,12 +124,12 @@ def _bytes(value: object, target: str) -> object:
 
 def _date(value: object, target: str) -> object:
     assert isinstance(value, int)
-    return text_of(value * DAY_MS) if target == "string" else _integer(value, target)
+    return chosen_text(value * DAY_MS) if target == "string" else _integer(value, target)
 
 
 def _time(value: object, target: str) -> object:
     assert isinstance(value, int)
-    return text_of(value) if target == "string" else _integer(value, target)
+    return chosen_text(value) if target == "string" else _integer(value, target)
 
 
 _TREES: Final[Mapping[type, Callable[[object, str], object]]] = {

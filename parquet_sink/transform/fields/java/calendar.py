@@ -4,15 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from parquet_sink.transform.fields.java.dates import DAY_MS, civil, day_of
+from parquet_sink.convert import calendars
+from parquet_sink.convert.calendars import CUTOVER, CUTOVER_YEAR, DAY_MS, gregorian_month, julian_month
 from parquet_sink.transform.fields.java.numbers import wrapped
-
-_CUTOVER: Final = -141_427
-"""Days since 1970 of 15 October 1582."""
-
-_CUTOVER_YEAR: Final = 1582
-_JULIAN_DAY: Final = 2_440_588
-"""The Julian day number of 1 January 1970."""
 
 _NOON: Final = 12
 
@@ -33,8 +27,8 @@ class Moment:
 def moment(epoch_ms: int) -> Moment:
     """The fields of an instant."""
     day, time = divmod(epoch_ms, DAY_MS)
-    year, month, of_month = civil(day) if day >= _CUTOVER else _julian(day)
-    first = _first(year, 1, julian=year <= _CUTOVER_YEAR)
+    year, month, of_month = calendars.gregorian(day) if day >= CUTOVER else calendars.julian(day)
+    first = _first(year, 1, julian=year <= CUTOVER_YEAR)
     shown = year if year > 0 else 1 - year
     return Moment(shown, month, of_month, day - first + 1, (day + 3) % 7 + 1, time)
 
@@ -51,10 +45,10 @@ def instant(fields: Mapping[str, int]) -> int:
     is_of_year = "D" in fields and ("d" not in fields or order.index("D") > order.index("d"))
     year = fields.get("y", 1970)
     julian, gregorian = (days + _day(fields, year, is_of_year, julian=one) for one in (True, False))
-    if year > _CUTOVER_YEAR:
-        day = gregorian if gregorian >= _CUTOVER else julian
+    if year > CUTOVER_YEAR:
+        day = gregorian if gregorian >= CUTOVER else julian
     else:
-        day = julian if year < _CUTOVER_YEAR or is_of_year or gregorian < _CUTOVER else gregorian
+        day = julian if year < CUTOVER_YEAR or is_of_year or gregorian < CUTOVER else gregorian
     return wrapped(day * DAY_MS + time - fields.get("zone", 0), 64)
 
 
@@ -68,7 +62,7 @@ def _hour(fields: Mapping[str, int]) -> int:
 def _day(fields: Mapping[str, int], year: int, is_of_year: bool, *, julian: bool) -> int:
     if is_of_year:
         return _first(year, 1, julian=julian) + fields["D"] - 1
-    shift, month = divmod(fields.get("M", 1) - 1, 12)
+    shift, month = divmod(wrapped(fields.get("M", 1) - 1, 32), 12)
     first = _first(year + shift, month + 1, julian=julian)
     if "d" not in fields and "E" in fields:
         return first + (fields["E"] - 1 - (first + 3)) % 7
@@ -76,18 +70,4 @@ def _day(fields: Mapping[str, int], year: int, is_of_year: bool, *, julian: bool
 
 
 def _first(year: int, month: int, *, julian: bool) -> int:
-    """The first of a month, as days since 1970."""
-    if not julian:
-        return day_of(year, month)
-    early = month <= 2
-    march, years = month + 12 * early - 3, year - early
-    return (153 * march + 2) // 5 + 365 * years + years // 4 + 1_721_118 - _JULIAN_DAY
-
-
-def _julian(day: int) -> tuple[int, int, int]:
-    """Year, month and day of the month in the Julian calendar."""
-    count = day + _JULIAN_DAY + 32_082
-    years = (4 * count + 3) // 1461
-    rest = count - 1461 * years // 4
-    march = (5 * rest + 2) // 153
-    return years - 4800 + march // 10, march + 3 - 12 * (march // 10), rest - (153 * march + 2) // 5 + 1
+    return julian_month(year, month) if julian else gregorian_month(year, month)

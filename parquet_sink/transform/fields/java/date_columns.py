@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.transform.fields.java.dates import DAY_MS, day_of
+from parquet_sink.convert.calendars import DAY_MS, gregorian_month
 
 _WIDTHS: Final[Mapping[str, int]] = {"y": 4, "M": 2, "d": 2, "H": 2, "m": 2, "s": 2, "S": 3}
 _MS: Final[Mapping[str, int]] = {"H": 3_600_000, "m": 60_000, "s": 1000, "S": 1}
@@ -43,7 +43,7 @@ def epoch_ms(texts: pa.StringArray, expression: str) -> pa.Int64Array:
     numbers = {name: pc.fill_null(part.cast(pa.int64()), 0).to_numpy() for name, part in parts.items()}
     year, month, day = (numbers.get(name, np.int64(default)) for name, default in (("y", 1970), ("M", 1), ("d", 1)))
     usable = (year >= _LEAST_YEAR) & (month >= 1) & (month <= 12)
-    days = day_of(np.where(usable, year, 1970), np.where(usable, month, 1)) + day - 1
+    days = gregorian_month(np.where(usable, year, 1970), np.where(usable, month, 1)) + day - 1
     total = days * DAY_MS + sum(numbers[name] * size for name, size in _MS.items() if name in numbers)
     known = found.is_valid().to_numpy(zero_copy_only=False) & usable
     return pa.array(np.broadcast_to(total, known.shape), pa.int64(), mask=~known)

@@ -3,15 +3,16 @@
 import argparse
 import os
 
+from parquet_sink.commands.file_options import add_files, explain_keys
+from parquet_sink.commands.preflight import inspect
 from parquet_sink.connectors.check import Checked, check_files, format_report
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.runtime.command import add_files
-from parquet_sink.runtime.preflight import inspect
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `check`: the files as for `run`, and whether to try what they name."""
     add_files(parser)
+    explain_keys(parser)
     parser.add_argument(
         "--connect",
         action="store_true",
@@ -30,12 +31,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _connect(checked: Checked) -> int:
     """Tries what each connector names."""
-    from parquet_sink.runtime.probe import Verdict, probe
+    from parquet_sink.commands.probe import probe
+    from parquet_sink.targets.outcome import Health
 
     failed = False
     for settings in checked.require():
         print(f"\nconnector {settings.name}")
         for finding in probe(settings):
             print(finding.line(), flush=True)
-            failed |= finding.verdict is Verdict.FAILED
+            failed |= finding.health is Health.FAILED
     return int(failed)

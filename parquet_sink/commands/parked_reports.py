@@ -179,12 +179,12 @@ def _scan(settings: SinkSettings) -> Scan:
     """Tells on standard error what is skipped there."""
     with storage_trouble(settings.parked_folder, "list parked records", PARKING):
         found = scan(settings.parked_folder)
-    tell_skipped(settings.name, found)
+    warn_of_skipped(settings.name, found)
     return found
 
 
-def tell_skipped(connector: str, found: Scan) -> None:
+def warn_of_skipped(connector: str, found: Scan) -> None:
     """Names on standard error what is torn, or none of ours."""
     for path, why in found.skipped:
-        told = printable(f"connector {connector}: {path} is skipped and kept: {why}")
-        print(f"parquet-sink: {told}", file=sys.stderr)
+        text = printable(f"connector {connector}: {path} is skipped and kept: {why}")
+        print(f"parquet-sink: {text}", file=sys.stderr)

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from parquet_sink.commands.finding import Finding
+from parquet_sink.commands.probe_kafka import of_group, of_table, of_topics
 from parquet_sink.kafka.group.committed import Committed, commit_metadata
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.runtime.probe import Finding, Verdict, of_group, of_table, of_topics
+from parquet_sink.targets.outcome import Health
 from parquet_sink.targets.table_map import parse
 from tests.factories import settings
 
@@ -24,10 +26,10 @@ def group(offsets: Mapping[PartitionKey, int], kafka: KafkaSettings = KAFKA, sig
     return of_group(kafka, FIRST, LAST, {key: Committed(offset, signed) for key, offset in offsets.items()})
 
 
-def test_a_line_has_verdict_item_and_text() -> None:
+def test_a_line_has_health_item_and_text() -> None:
     """Columns line up, and control characters from outside are escaped."""
-    assert Finding(Verdict.OK, "tmp.dir", "fine").line() == "  OK      tmp.dir: fine"
-    assert Finding(Verdict.WARNING, "x", "a\x1b[0m\nb").line() == "  WARNING x: a\\u001b[0m\\nb"
+    assert Finding(Health.OK, "tmp.dir", "fine").line() == "  OK      tmp.dir: fine"
+    assert Finding(Health.WARNING, "x", "a\x1b[0m\nb").line() == "  WARNING x: a\\u001b[0m\\nb"
 
 
 def test_topics_are_counted_and_a_few_topic_partitions_named() -> None:
@@ -42,18 +44,18 @@ def test_topics_are_counted_and_a_few_topic_partitions_named() -> None:
 def test_each_topic_has_its_table(tmp_path: Path) -> None:
     """Of those that a pattern finds, too; one that has none fails."""
     mapped = replace(settings(tmp_path), tables=parse("a-(.*):$1"))
-    assert of_table(mapped, "a-x") == Finding(Verdict.OK, "table of topic a-x", "x")
-    assert of_table(mapped, "b") == Finding(Verdict.OK, "table of topic b", "t")
-    assert of_table(mapped, "a-").verdict is Verdict.FAILED
+    assert of_table(mapped, "a-x") == Finding(Health.OK, "table of topic a-x", "x")
+    assert of_table(mapped, "b") == Finding(Health.OK, "table of topic b", "t")
+    assert of_table(mapped, "a-").health is Health.FAILED
     text = of_table(mapped, "a-").text
     assert text.startswith('Invalid [connect.ems.target.table.map]. Topic a- would go to table ""')
 
 
 def test_group_without_offsets_begins_where_reset_says() -> None:
     """That is fine, unless auto.offset.reset is none."""
-    assert group({}) == Finding(Verdict.OK, "group connect-c", "no committed offsets: it begins at the earliest record")
+    assert group({}) == Finding(Health.OK, "group connect-c", "no committed offsets: it begins at the earliest record")
     refused = group({("t", 0): 10}, KafkaSettings(group="connect-c", offset_reset="none"))
-    assert refused.verdict is Verdict.FAILED
+    assert refused.health is Health.FAILED
     assert refused.text.startswith("no committed offset for t 1. ")
 
 
@@ -70,6 +72,6 @@ def test_group_is_told_with_lag_and_by_whom() -> None:
 def test_group_outside_of_what_kafka_holds_fails_as_run_would(offset: int) -> None:
     """A warning where the loss is accepted."""
     accepting = KafkaSettings(group="connect-c", lost_offsets="CONTINUE")
-    assert group({("t", 0): offset}).verdict is Verdict.FAILED
+    assert group({("t", 0): offset}).health is Health.FAILED
     assert f"t 0 at {offset}" in group({("t", 0): offset}).text
-    assert group({("t", 0): offset}, accepting).verdict is Verdict.WARNING
+    assert group({("t", 0): offset}, accepting).health is Health.WARNING

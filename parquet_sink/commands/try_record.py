@@ -2,15 +2,16 @@
 
 import argparse
 import os
+import sys
 import time
 from datetime import UTC, datetime
 from typing import Final
 
+from parquet_sink.commands.preflight import inspect
 from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.model.records import Header, RecordBatch
 from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.runtime.preflight import inspect
 
 REJECTED: Final = 1
 """Exit status when the record cannot become a row."""
@@ -42,12 +43,14 @@ def run(args: argparse.Namespace) -> int:
     """0 when the record has a row or rightly none, 1 when it is rejected. Raises SinkError."""
     _check(args)
     checked = inspect(check_files([args.file], args.worker, bootstrap_servers=args.bootstrap_servers))
+    for warning in checked.warnings:
+        print(warning, file=sys.stderr)
     (settings,) = checked.require()
     record = _record(args, settings)
+    from parquet_sink.commands.trial_text import lines, to_json
     from parquet_sink.pipeline.reject_policy import StopAtRejected
     from parquet_sink.pipeline.task import steps_for
     from parquet_sink.pipeline.trial import trial
-    from parquet_sink.runtime.trial_text import lines, to_json
 
     found = trial(record, steps_for(settings, StopAtRejected()), settings.shape)
     table = settings.table_of(record.topic)
@@ -94,6 +97,8 @@ def _record(args: argparse.Namespace, settings: SinkSettings) -> RecordBatch:
     topic = args.topic or (topics[0] if len(topics) == 1 else None)
     if topic is None:
         raise InvalidConfiguration(["Invalid [--topic]. The connector reads more than one; name the record's."])
+    if (reason := settings.why_unusable(topic)) is not None:
+        raise InvalidConfiguration([reason])
     if args.value is None:
         from parquet_sink.kafka.one_record import read_one
 

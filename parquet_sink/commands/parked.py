@@ -1,4 +1,4 @@
-"""`parquet-sink parked list|show|replay`: what connectors passed over, and sending it once the cause is mended."""
+"""`parquet-sink parked list|show|replay|drop`: what connectors passed over, sending it again, or giving it up."""
 
 import argparse
 import logging
@@ -7,34 +7,41 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+from parquet_sink.commands.file_options import add_files
+from parquet_sink.commands.preflight import inspect
 from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import InvalidConfiguration, SinkError
 from parquet_sink.model.rejected import Stage
 from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.runtime.command import add_files
-from parquet_sink.runtime.preflight import inspect
 
 log = logging.getLogger(__name__)
 
-ACTIONS: Final = ("list", "show", "replay")
+ACTIONS: Final = ("list", "show", "replay", "drop")
 MOST_SHOWN: Final = 100
 _ONLY: Final = {
     "json": ("list", "show"),
     "content": ("show",),
     "limit": ("show",),
     "dry_run": ("replay",),
+    "all": ("drop",),
+    "yes": ("drop",),
 }
 """Options that not all actions have."""
+_BOTH: Final = "Records are chosen beside it; remove it, or what chooses them."
+_NEITHER: Final = (
+    "It is missing, and nothing chooses records to drop; give --topic, --partition, --offset or --stage, or --all to "
+    "drop all that the connectors have parked."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The action, the files as for `run`, and which records are meant."""
     parser.add_argument(
-        "action", choices=ACTIONS, help="list: how many, and why; show: each record; replay: send them again"
+        "action",
+        choices=ACTIONS,
+        help="list: how many, and why; show: each record; replay: send them again; drop: remove them for good",
     )
     add_files(parser)
-    parser.epilog = None
-    parser.formatter_class = argparse.HelpFormatter
     parser.add_argument("--topic", help="only records of this topic")
     parser.add_argument("--partition", type=int, metavar="N", help="only records of this topic-partition")
     parser.add_argument(
@@ -47,10 +54,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="replay: say what would become of them; nothing is sent or changed"
     )
+    parser.add_argument("--all", action="store_true", help="drop: all records, where no others are chosen")
+    parser.add_argument("--yes", action="store_true", help="drop: do it; without it, what would be dropped is listed")
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 when it is done, 1 when something stays parked that was to be replayed, or cannot be read; 2 wrong files."""
+    """0 when it is done, 1 when something stays parked that was to leave, or cannot be read; 2 wrong files."""
     _check_options(args)
     checked = inspect(check_files(args.files, args.worker, bootstrap_servers=args.bootstrap_servers))
     for warning in checked.warnings:
@@ -61,11 +70,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _run_one(args: argparse.Namespace, settings: SinkSettings) -> bool:
     """Whether all went well. One connector's trouble does not keep others from their turn."""
+    from parquet_sink.commands import parked_drop, parked_replay, parked_reports
     from parquet_sink.parked.selection import Selection  # after the files were found right
-    from parquet_sink.runtime import parked_replay, parked_reports
 
-    selection = Selection(args.topic, args.partition, args.offset, args.stage)
+    selection = Selection(*_chosen(args))
     try:
+        if args.action == "drop":
+            return parked_drop.drop(settings, selection, sure=args.yes)
         if args.action == "replay":
             return parked_replay.replay(settings, selection, dry_run=args.dry_run)
         lines = (
@@ -85,9 +96,15 @@ def _check_options(args: argparse.Namespace) -> None:
     wrong = [_misplaced(name, actions) for name, actions in _ONLY.items() if _given(args, name, actions)]
     if args.limit is not None and args.limit < 0:
         wrong.append(f"Invalid [--limit]. {args.limit} is less than 0; give how many records to show, 0 for all.")
+    if args.action == "drop" and args.all is any(one is not None for one in _chosen(args)):
+        wrong.append("Invalid [--all]. " + (_BOTH if args.all else _NEITHER))
     if wrong:
         raise InvalidConfiguration(wrong)
     args.limit = MOST_SHOWN if args.limit is None else args.limit
+
+
+def _chosen(args: argparse.Namespace) -> tuple[str | None, int | None, tuple[int, int] | None, str | None]:
+    return args.topic, args.partition, args.offset, args.stage
 
 
 def _given(args: argparse.Namespace, name: str, actions: Sequence[str]) -> bool:

@@ -46,6 +46,15 @@ def test_a_record_of_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "1 row of table ORDERS" in lines
 
 
+def test_warnings_of_the_file_are_on_standard_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As `run` tells them, and nothing of them between the steps."""
+    (folder / "f.properties").write_text(FILE.replace("TOPICS", "orders").replace("=Cast", "=Filter"), encoding="utf-8")
+    assert main(["try", "f.properties", "--value", "good.json"]) == 0
+    found = capsys.readouterr()
+    assert "It drops every record" in found.err
+    assert "Warning" not in found.out
+
+
 def test_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One object on standard output, with key and headers as they were given."""
     arguments = ["--key", "good.json", "--header", "a=b=c", "--partition", "4", "--json"]
@@ -119,3 +128,16 @@ def test_a_wrong_file_is_told_as_by_check(folder: Path, capsys: pytest.CaptureFi
     error = capsys.readouterr().err
     assert "Invalid [transforms.c.spec]" in error
     assert "canary" not in error
+
+
+def test_a_topic_whose_files_cannot_go_anywhere(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is refused like by `run`, and not shown with another table."""
+    rules = "connect.ems.target.table.map=orders-?(.*):$1\n"
+    text = FILE.replace("topics=TOPICS", "topics.regex=orders.*") + rules
+    (folder / "map.properties").write_text(text, encoding="utf-8")
+    assert main(["try", "map.properties", "--topic", "orders-eu", "--value", "good.json"]) == 0
+    assert "1 row of table eu" in capsys.readouterr().out
+    assert main(["try", "map.properties", "--topic", "orders", "--value", "good.json"]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert 'Topic orders would go to table "" by orders-?(.*):$1' in told.err

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.cli import main
+from parquet_sink.commands.preflight import inspect
 from parquet_sink.connectors.check import Checked, check_files, format_report
-from parquet_sink.runtime.preflight import inspect
 
 CONNECTOR = {
     "topics": "orders",

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import requests
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from parquet_sink.devkit.demo.proof import Standing
+from parquet_sink.devkit.demo.proof import PartitionOffsets
 from parquet_sink.devkit.target.client import TargetClient
 from parquet_sink.errors import DemoFailed
 
@@ -37,7 +37,7 @@ class ArrivedFile:
         return len(self.offsets)
 
 
-class Group:
+class ConsumerGroup:
     """Reads a group's committed offsets; never joins the group, never commits."""
 
     def __init__(self, bootstrap_servers: str, group: str, topic: str, partitions: int) -> None:
@@ -50,10 +50,10 @@ class Group:
         found = self._ask(lambda: self._consumer.committed(self._all, timeout=KAFKA_S))
         return {one.partition: max(one.offset, 0) for one in found}
 
-    def standings(self) -> tuple[Standing, ...]:
+    def offsets(self) -> tuple[PartitionOffsets, ...]:
         """Committed and end offsets, from the broker. Raises DemoFailed."""
         committed = self.committed()
-        return tuple(Standing(one.partition, self._end(one), committed[one.partition]) for one in self._all)
+        return tuple(PartitionOffsets(one.partition, self._end(one), committed[one.partition]) for one in self._all)
 
     def close(self) -> None:
         self._consumer.close()
@@ -76,38 +76,38 @@ class Totals:
     rows: int
 
 
-class Shelf:
+class TargetReader:
     """The target's read-outs. Each raises DemoFailed when the target does not answer."""
 
     def __init__(self, url: str, table: str) -> None:
         self._client, self._table = TargetClient(url), table
 
     def totals(self) -> Totals:
-        found = _told(self._client.statistics)
+        found = _answer(self._client.statistics)
         return Totals(int(found["files"]), int(found["rows"]))
 
     def files(self) -> list[ArrivedFile]:
         """Every accepted file, downloaded and read."""
         with tempfile.TemporaryDirectory(prefix="parquet-sink-demo-files-") as folder:
             path = Path(folder) / "file.parquet"
-            return [self._read(file, path) for file in _told(self._client.files)]
+            return [self._read(file, path) for file in _answer(self._client.files)]
 
     def rows(self) -> list[dict[str, Any]]:
         """The whole table, after every accepted file was upserted. Empty when there is no such table."""
         try:
-            _told(lambda: self._client.sync(SYNC_S))
+            _answer(lambda: self._client.sync(SYNC_S))
         except TimeoutError as error:
             raise DemoFailed(f"The target did not upsert in time: {error}.") from None
-        if self._table not in _told(self._client.tables):
+        if self._table not in _answer(self._client.tables):
             return []
-        rows: list[dict[str, Any]] = _told(lambda: self._client.table(self._table)).to_pylist()
+        rows: list[dict[str, Any]] = _answer(lambda: self._client.table(self._table)).to_pylist()
         return rows
 
     def close(self) -> None:
         self._client.close()
 
     def _read(self, file: Mapping[str, Any], path: Path) -> ArrivedFile:
-        _told(lambda: self._client.download(file["id"], path))
+        _answer(lambda: self._client.download(file["id"], path))
         wanted = ["kafkaPartition", "kafkaOffset", "kafkaTimestamp"]
         columns = [array("q", column.to_pylist()) for column in pq.read_table(path, columns=wanted).columns]
         partitions, offsets, timestamps = columns
@@ -122,7 +122,7 @@ class Shelf:
         )
 
 
-def _told(question: Callable[[], T]) -> T:
+def _answer(question: Callable[[], T]) -> T:
     try:
         return question()
     except requests.RequestException as error:

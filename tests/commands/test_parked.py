@@ -2,18 +2,20 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 from parquet_sink.cli import main
+from parquet_sink.commands import parked_drop
+from parquet_sink.commands.parked_replay import Progress
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.parked.locks import replaying
 from parquet_sink.parked.scan import scan
-from parquet_sink.runtime.parked_replay import Progress
 
 Parked = Callable[..., tuple[int, str, str]]
 
@@ -133,6 +135,56 @@ def test_replay_with_a_chosen_part_ends_well(parked: Parked, folder: ParkedFolde
     assert (status, "1 records done with, 0 stay parked" in out, scan(folder.path).rows) == (0, True, 9)
 
 
+def test_what_is_dropped_leaves_for_good(parked: Parked, folder: ParkedFolder, tmp_path: Path) -> None:
+    """What was chosen and nothing else, once --yes says so; without, it is listed and stays."""
+    status, out, err = parked("drop", "--offset", "13")
+    assert (status, scan(folder.path).rows) == (1, 10)
+    assert "connector orders: 1 of 10 records parked" in out
+    assert "nothing is dropped" in err
+    assert "give --yes" in err
+    status, out, _ = parked("drop", "--offset", "13", "--yes")
+    assert (status, out.splitlines()[-1]) == (0, "connector orders: 1 record dropped")
+    assert 13 not in [row["offset"] for file in scan(folder.path).files for row in file.read().to_pylist()]
+    assert parked("replay")[0] == 0
+    assert (sent(tmp_path), scan(folder.path).rows) == ([7, 10, 11, 12, 14, 15, 16, 17, 18], 0)
+    assert parked("drop", "--all", "--yes")[:2] == (0, f"connector orders: nothing is parked in {folder.path}\n")
+
+
+def test_all_is_dropped_only_when_all_is_asked_for(parked: Parked, folder: ParkedFolder) -> None:
+    """An option that was forgotten drops nothing, and two that contradict each other are refused."""
+    status, _, err = parked("drop", "--yes")
+    assert (status, err.startswith("Invalid [--all]. It is missing, and nothing chooses records")) == (2, True)
+    status, _, err = parked("drop", "--yes", "--all", "--stage", "TASK_PUT")
+    assert (status, err.startswith("Invalid [--all]. Records are chosen beside it")) == (2, True)
+    assert scan(folder.path).rows == 10
+    assert parked("drop", "--yes", "--all")[1].endswith("connector orders: 10 records dropped\n")
+    assert [path for path in Path(folder.path).rglob("*") if path.is_dir() or "parked-" in path.name] == []
+
+
+def test_what_is_parked_meanwhile_is_not_dropped(
+    parked: Parked, folder: ParkedFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody saw it in the list."""
+    listing = parked_drop.listing
+
+    def later(*args: Any, **more: Any) -> Iterator[str]:
+        yield from listing(*args, **more)
+        folder.append("orders", 0, [record(99, b"x")], 1)
+
+    monkeypatch.setattr(parked_drop, "listing", later)
+    assert parked("drop", "--yes", "--all")[1].endswith("connector orders: 10 records dropped\n")
+    (file,) = scan(folder.path).files
+    assert (file.first_offset, file.rows) == (99, 1)
+
+
+def test_nothing_is_dropped_while_it_is_replayed(parked: Parked, folder: ParkedFolder) -> None:
+    """The rows of a replay would be other ones."""
+    with replaying(folder.path):
+        status, _, err = parked("drop", "--yes", "--all")
+    assert (status, "are being replayed already; wait until that has ended" in err) == (1, True)
+    assert scan(folder.path).rows == 10
+
+
 def test_two_replays_at_once_are_refused(parked: Parked, folder: ParkedFolder) -> None:
     """The second says so, and does nothing."""
     with replaying(folder.path):
@@ -171,6 +223,7 @@ def test_torn_files_are_named_and_kept(parked: Parked, folder: ParkedFolder) -> 
         (("show", "--dry-run"), "Invalid [--dry-run]. It belongs to parquet-sink parked replay; remove it."),
         (("replay", "--json"), "Invalid [--json]. It belongs to parquet-sink parked list or show; remove it."),
         (("list", "--limit", "3"), "Invalid [--limit]. It belongs to parquet-sink parked show; remove it."),
+        (("replay", "--yes"), "Invalid [--yes]. It belongs to parquet-sink parked drop; remove it."),
         (("show", "--limit", "-3"), "Invalid [--limit]. -3 is less than 0"),
     ],
 )
@@ -214,7 +267,7 @@ def test_long_work_tells_how_far_it_is(caplog: pytest.LogCaptureFixture) -> None
     caplog.set_level("INFO")
     for done in range(1_000, 13_000, 1_000):
         now[0] += 1
-        progress.told("orders", 3, done, 12_000)
+        progress.record("orders", 3, done, 12_000)
     assert [line.getMessage() for line in caplog.records] == [
         f"connector orders: topic orders, topic-partition 3: {done} of 12000 parked records read"
         for done in (5_000, 10_000)

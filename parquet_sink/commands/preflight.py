@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from parquet_sink.commands.parked_preflight import parked
 from parquet_sink.connectors.check import Checked
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.connectors.worker import Worker
@@ -21,7 +22,6 @@ from parquet_sink.kafka.client.dead_letter_check import problems as dead_letter_
 from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings
 from parquet_sink.net.tls import tls_context
 from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.runtime.parked_preflight import parked
 from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.trust import authorities
@@ -110,7 +110,7 @@ def _authorities(ca_file: str | None, environment: Mapping[str, str], found: _Fo
 
 
 def _registry(side: str, registry: RegistrySettings, worker: Worker, found: _Found) -> None:
-    from parquet_sink.convert.registry.http import tls_context as registry_context  # half a second, for few connectors
+    from parquet_sink.convert.registry.http import registry_context  # half a second, for few connectors
 
     prefix = f"{side}.converter."
     shared = any(name.startswith(f"{prefix}{_TLS}") for name in worker.converters.given)

@@ -3,12 +3,13 @@
 import argparse
 import logging
 import sys
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, TextIO
 
+from parquet_sink.commands.file_options import add_files, explain_keys
+from parquet_sink.commands.parked_preflight import on_cluster
+from parquet_sink.commands.preflight import inspect
 from parquet_sink.connectors.check import check_files
-from parquet_sink.connectors.documentation import help_text
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.runtime.preflight import inspect
 from parquet_sink.spark import options
 
 if TYPE_CHECKING:
@@ -18,8 +19,9 @@ log = logging.getLogger(__name__)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `run`; `check` shares the first three."""
+    """The files, and how to run them."""
     add_files(parser)
+    explain_keys(parser)
     parser.add_argument(
         "--master",
         help="Spark master: local[N,ATTEMPTS] (default local[4,4]), spark://…, k8s://…, yarn",
@@ -40,36 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-live", action="store_true", help="log lines even on a terminal")
 
 
-_KEYS: Final = "all keys"
-
-
-class _HelpWithKeys(argparse.RawDescriptionHelpFormatter):
-    """Writes the help on keys only when help is asked for: installed packages may have some."""
-
-    def add_text(self, text: str | None) -> None:
-        super().add_text(help_text() if text is _KEYS else text)
-
-
-def add_files(parser: argparse.ArgumentParser) -> None:
-    """The files, and what overrides them."""
-    parser.formatter_class = _HelpWithKeys
-    parser.epilog = _KEYS
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="connector.properties",
-        help="connector files, .properties or .json; one connector each",
-    )
-    parser.add_argument(
-        "--worker", metavar="worker.properties", help="worker file: bootstrap.servers, consumer.*, converters"
-    )
-    parser.add_argument(
-        "--bootstrap-servers",
-        metavar="HOST:PORT,…",
-        help="Kafka's address; wins over PARQUET_SINK_BOOTSTRAP_SERVERS and the worker file",
-    )
-
-
 def run(args: argparse.Namespace) -> int:
     """Runs until done or told to stop. Raises InvalidConfiguration, SetupError."""
     wrong = options.problems(args.master, args.conf)
@@ -79,6 +51,9 @@ def run(args: argparse.Namespace) -> int:
     if wrong:
         raise InvalidConfiguration([*wrong, *checked.problems])
     settings = checked.require()
+    if not (args.master or "local").startswith("local"):
+        for told in filter(None, map(on_cluster, settings)):
+            log.warning("%s", told)
     from parquet_sink.runtime.events import EventDispatcher  # after the files were found right: it takes a second
     from parquet_sink.runtime.worker import Worker
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from parquet_sink.commands.parked_reports import warn_of_skipped
 from parquet_sink.files import naming
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.cleanup import prepare_connector
@@ -20,7 +21,6 @@ from parquet_sink.parked.scan import scan
 from parquet_sink.parked.selection import Selection
 from parquet_sink.pipeline.replay import Replay, Replayed
 from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.runtime.parked_reports import tell_skipped
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict
 
@@ -33,7 +33,7 @@ def replay(settings: SinkSettings, selection: Selection, *, dry_run: bool) -> bo
     """Whether nothing of what was chosen stays parked; what became of it is printed. Raises ConnectorError."""
     with storage_trouble(settings.parked_folder, "list parked records", PARKING):
         found = scan(settings.parked_folder)
-    tell_skipped(settings.name, found)
+    warn_of_skipped(settings.name, found)
     if not any(map(selection.may_have, found.files)):
         print(f"connector {settings.name}: nothing to replay in {settings.parked_folder}")
         return True
@@ -50,7 +50,7 @@ def _replay(settings: SinkSettings, folder: ParkedFolder, selection: Selection, 
     if dry_run:
         own = replace(own, target=DryTarget(settings.target.target_table))
     progress = Progress(settings.name)
-    sending = Replay(own, folder, _learned(settings), changes=not dry_run, progress=progress.told)
+    sending = Replay(own, folder, _learned(settings), changes=not dry_run, progress=progress.record)
     total = Totals()
     try:
         for one in sending.run(selection):
@@ -114,7 +114,7 @@ class Progress:
         self._connector, self._monotonic = connector, monotonic
         self._last_s = monotonic()
 
-    def told(self, topic: str, partition: int, done: int, of: int) -> None:
+    def record(self, topic: str, partition: int, done: int, of: int) -> None:
         """So many records of a topic-partition were read."""
         if self._monotonic() - self._last_s >= PROGRESS_S:
             self._last_s = self._monotonic()

@@ -1,0 +1,89 @@
+"""Tries what a connector names, for `parquet-sink check --connect`: brokers, topics, group, registry, tmp.dir, target.
+
+Nothing is read from topics, committed, or stored at the target. Each finding is one line: what was tried, whether it
+is as it should be, and the cure where it is not.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from parquet_sink.commands import probe_dead_letters
+from parquet_sink.commands.finding import Finding
+from parquet_sink.commands.probe_kafka import probe_kafka
+from parquet_sink.convert.registry.settings import RegistrySettings
+from parquet_sink.errors import InvalidConfiguration, RegistryFailed, StorageFailed
+from parquet_sink.files.cleanup import prepare
+from parquet_sink.files.settings import FileSettings
+from parquet_sink.files.storage import free_space
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.targets.opening import open_target
+from parquet_sink.targets.outcome import Health
+from parquet_sink.targets.settings import TargetSettings
+
+TARGET_S: Final = 20.0
+
+
+def probe(settings: SinkSettings) -> Iterator[Finding]:
+    """Tries everything, in the order in which `run` would need it; each wait is bounded."""
+    yield from probe_kafka(settings.kafka, settings)
+    if (letters := settings.errors.dead_letters) is not None:
+        fine, text = probe_dead_letters.look(letters)
+        yield Finding(Health.OK if fine else Health.FAILED, f"dead-letter topic {letters.topic}", text)
+    yield from probe_registries(settings)
+    yield probe_folder(settings.files)
+    if settings.errors.parks:
+        yield probe_parked(settings)
+    yield probe_target(settings.target)
+
+
+def probe_registries(settings: SinkSettings) -> Iterator[Finding]:
+    """Asks each schema registry that a converter names for a schema, whichever it is."""
+    named = (settings.value.registry, settings.key.registry if settings.key else None)
+    for registry in dict.fromkeys(found for found in named if found is not None):
+        yield probe_registry(registry)
+
+
+def probe_registry(settings: RegistrySettings) -> Finding:
+    """Whether a registry answers, lets us in and has schemas to ask for."""
+    from parquet_sink.convert.registry import client as registry
+
+    item = "schema registry"
+    try:
+        item = f"{item} {registry.shown(settings)}"
+        return Finding(Health.OK, item, registry.probe(settings))
+    except (InvalidConfiguration, RegistryFailed) as error:
+        return Finding(Health.FAILED, item, str(error))
+
+
+def probe_folder(files: FileSettings) -> Finding:
+    """Whether the folder for temporary files can be made and written."""
+    try:
+        prepare(files.tmp_dir)
+    except StorageFailed as error:
+        return Finding(Health.FAILED, "tmp.dir", str(error))
+    return Finding(Health.OK, "tmp.dir", f"{files.tmp_dir} can be written, {free_space(files.tmp_dir)}")
+
+
+def probe_parked(settings: SinkSettings) -> Finding:
+    """Whether the folder for records that are passed over can be made and written."""
+    from parquet_sink.parked.folder import ParkedFolder
+
+    folder = settings.parked_folder
+    try:
+        ParkedFolder(folder, settings.name, settings.parked.max_bytes).prepare()
+    except StorageFailed as error:
+        return Finding(Health.FAILED, "parked.dir", str(error))
+    return Finding(Health.OK, "parked.dir", f"{folder} can be written, {free_space(folder)}")
+
+
+def probe_target(settings: TargetSettings) -> Finding:
+    """What the target itself finds when it is tried; nothing is stored there."""
+    try:
+        target = open_target(settings)
+    except InvalidConfiguration as error:
+        return Finding(Health.FAILED, "target", str(error))
+    try:
+        result = target.probe(TARGET_S)
+    finally:
+        target.close()
+    return Finding(result.health, f"target {target.name}", result.text)
