@@ -24,10 +24,11 @@ from parquet_sink.shape.shaper import Shaper
 from parquet_sink.transform.building import chain_for
 from parquet_sink.transform.chain import TransformChain
 
-ROUNDS: Final = 4
+ROUNDS: Final = 7
 BLOCK: Final = 10_000
 TOGETHER: Final = "together"
 _MILLIS: Final = "1795000000123"
+Task = Callable[[], None]
 
 
 def run(stand: Stand, work: Work) -> dict[str, Any]:
@@ -37,11 +38,9 @@ def run(stand: Stand, work: Work) -> dict[str, Any]:
     chosen: dict[str, Sequence[str]] = {"none": (), **{name: (name,) for name in names}}
     if len(names) > 1:
         chosen[TOGETHER] = names
-    found = {}
     with stand.part_folder(f"{work.name}-transforms") as folder:
-        for title, some in chosen.items():
-            settings = _settings(stand, work, folder, some)
-            found[title] = _measure(settings, _blocks(work, some, count))
+        made = {title: _made(_settings(stand, work, folder, some), work, some, count) for title, some in chosen.items()}
+    found = _least(made, count)
     costs = {
         title: {"transform": found[title][0] - found["none"][0], "to_rows": found[title][1] - found["none"][1]}
         for title in chosen
@@ -79,11 +78,11 @@ def _blocks(work: Work, names: Sequence[str], count: int) -> list[RecordBatch]:
     return found
 
 
-def _measure(settings: SinkSettings, blocks: Sequence[RecordBatch]) -> tuple[float, float]:
-    """µs per record: decoding and transforming; all from bytes to columns."""
+def _made(settings: SinkSettings, work: Work, names: Sequence[str], count: int) -> tuple[Task, Task]:
+    """Decoding and transforming; all from bytes to columns."""
+    blocks = _blocks(work, names, count)
     chain = chain_for(settings.transforms, settings.key)
     alone = chain if chain is not None else TransformChain(())
-    count = sum(map(len, blocks))
     taught = Shaper(settings.shape, None, decoder_for(settings.value), chain)
     list(taught.shape(blocks[0]))
     decoder = _decoder(settings, alone, blocks[0])
@@ -97,7 +96,7 @@ def _measure(settings: SinkSettings, blocks: Sequence[RecordBatch]) -> tuple[flo
         for block in blocks:
             assert all(isinstance(one, Run) for one in shaper.shape(block)), "a record has no row"
 
-    return _least(transform) / count, _least(to_rows) / count
+    return transform, to_rows
 
 
 def _decoder(settings: SinkSettings, chain: TransformChain, block: RecordBatch) -> Decoder:
@@ -108,11 +107,17 @@ def _decoder(settings: SinkSettings, chain: TransformChain, block: RecordBatch) 
     return decoder
 
 
-def _least(work: Callable[[], None]) -> float:
-    """µs of CPU time, of the rounds after the first."""
-    times = []
+def _least(tasks: Mapping[str, tuple[Task, Task]], count: int) -> dict[str, tuple[float, float]]:
+    """µs of CPU time per record, the least of the rounds after the first; all tasks by turns, because machines change."""
+    times: dict[str, list[tuple[float, float]]] = {title: [] for title in tasks}
     for _ in range(ROUNDS):
-        began = time.process_time()
-        work()
-        times.append(time.process_time() - began)
-    return 1e6 * min(times[1:])
+        for title, (one, other) in tasks.items():
+            times[title].append((_cpu_s(one), _cpu_s(other)))
+    least = {title: [min(each) for each in zip(*found[1:], strict=True)] for title, found in times.items()}
+    return {title: (1e6 * one / count, 1e6 * other / count) for title, (one, other) in least.items()}
+
+
+def _cpu_s(work: Task) -> float:
+    began = time.process_time()
+    work()
+    return time.process_time() - began

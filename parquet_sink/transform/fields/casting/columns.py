@@ -43,7 +43,7 @@ def cast_read(array: pa.Array, target: str) -> Found:
     A whole number in a column of fractions may have been read from either: it is in doubt where that counts. What JSON
     has not (objects; dates and times that a transform made) is in doubt everywhere.
     """
-    if not any(test(array.type) for test in _OF_JSON):
+    if not is_of_json(array.type):
         return array, anywhere(array.is_valid())
     found, doubtful = cast(array, target)
     if pa.types.is_float64(array.type) and target in ("string", "int8", "int16", "int32"):
@@ -58,6 +58,11 @@ _OF_JSON: Final = (
     *(pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_string, pa.types.is_null),
 )
 _READ: Final = {"int8": pa.int64(), "int16": pa.int64(), "int32": pa.int64(), "float32": pa.float64()}
+
+
+def is_of_json(arrow: pa.DataType) -> bool:
+    """Whether a column of this type may have been read from JSON, leaving out objects."""
+    return any(test(arrow) for test in _OF_JSON)
 
 
 def by_values(array: pa.Array, arrow: pa.DataType, exact: Callable[[object], object]) -> Found:
