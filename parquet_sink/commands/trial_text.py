@@ -33,6 +33,7 @@ def to_json(found: Trial, table: str) -> str:
         "rows": found.rows,
         "rejected": None if rejected is None else _why(found, rejected),
         "dropped_by": found.dropped_by,
+        "unmatched": found.unmatched,
     }
     return json.dumps(whole, ensure_ascii=False, indent=2)
 
@@ -94,3 +95,5 @@ def _end(found: Trial, table: str) -> Iterator[str]:
         yield f"{len(found.rows)} {'row' if len(found.rows) == 1 else 'rows'} of table {printable(table)}"
         yield from (f"  {_line(row)}" for row in found.rows)
         yield f"  columns: {printable(', '.join(found.columns))}"
+        for path in found.unmatched:
+            yield f"  nothing is obfuscated at {printable(path)}: the record has no such field"

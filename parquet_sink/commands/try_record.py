@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import sys
 import time
 from datetime import UTC, datetime
 from typing import Final
@@ -42,6 +43,8 @@ def run(args: argparse.Namespace) -> int:
     """0 when the record has a row or rightly none, 1 when it is rejected. Raises SinkError."""
     _check(args)
     checked = inspect(check_files([args.file], args.worker, bootstrap_servers=args.bootstrap_servers))
+    for warning in checked.warnings:
+        print(warning, file=sys.stderr)
     (settings,) = checked.require()
     record = _record(args, settings)
     from parquet_sink.commands.trial_text import lines, to_json

@@ -1,10 +1,7 @@
 """One record on its way through a connector, shown after each step; nothing is written or sent."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, time
-from decimal import Decimal
 
 import pyarrow as pa
 
@@ -13,6 +10,7 @@ from parquet_sink.convert.json import decoder as json
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.pipeline.record_steps import RecordSteps
+from parquet_sink.pipeline.trial_values import as_json, of_array
 from parquet_sink.shape.run import Run
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.shape.shaper import Shaper
@@ -47,7 +45,8 @@ class Seen:
 class Trial:
     """What became of the record: rows of a file, or none, because it was rejected, dropped by a step, or has none.
 
-    rejected_by: the step, "" when it was after all steps or before them.
+    rejected_by: the step, "" when it was after all steps or before them. unmatched: paths to obfuscate that the record
+    does not have.
     """
 
     seen: tuple[Seen, ...]
@@ -56,6 +55,7 @@ class Trial:
     rejected: Rejected | None = None
     dropped_by: str | None = None
     rejected_by: str = ""
+    unmatched: tuple[str, ...] = ()
 
 
 def trial(record: RecordBatch, steps: RecordSteps, shape: ShapeSettings) -> Trial:
@@ -69,9 +69,15 @@ def trial(record: RecordBatch, steps: RecordSteps, shape: ShapeSettings) -> Tria
     found = list(shaper.shape(record))
     rejected = next((one for one in found if isinstance(one, Rejected)), None)
     runs = [one for one in found if isinstance(one, Run)]
-    rows = tuple(_row(row) for run in runs for row in run.rows.to_pylist())
+    rows = tuple(row for run in runs for row in _rows(run))
     columns = tuple(_column(one) for one in runs[-1].rows.schema) if runs else ()
-    return Trial(tuple(watched.seen), rows, columns, rejected, watched.dropped_by, watched.rejected_by)
+    unmatched = shaper.unmatched() if rows else ()
+    return Trial(tuple(watched.seen), rows, columns, rejected, watched.dropped_by, watched.rejected_by, unmatched)
+
+
+def _rows(run: Run) -> list[dict[str, object]]:
+    columns = [of_array(column.combine_chunks()) for column in run.rows.columns]
+    return [dict(zip(run.rows.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 class _Watched(TransformChain):
@@ -121,7 +127,7 @@ def _header(value: HeaderValue, *, decoded: bool) -> Shown | None:
         return Shown(as_json(value))
     if not decoded:
         return _raw(value.as_py())
-    return None if pa.types.is_null(value.type) else Shown(as_json(value.as_py()), _type(value.type))
+    return None if pa.types.is_null(value.type) else Shown(as_json(value), _type(value.type))
 
 
 def _decoded(pieces: Sequence[Piece]) -> Shown | None:
@@ -135,14 +141,14 @@ def _decoded(pieces: Sequence[Piece]) -> Shown | None:
 def _of(piece: Piece) -> Shown:
     """Its value; a list of them where a transform made several rows of it."""
     if isinstance(piece, Typed):
-        return Shown(_one_or_all(piece.rows.to_pylist()), _type(piece.rows.type))
+        return Shown(_one_or_all(of_array(piece.rows)), _type(piece.rows.type))
     if isinstance(piece, Inferred):
-        return Shown(_one_or_all([piece.tree(row) for row in range(len(piece.positions))]))
-    return Shown(_one_or_all(piece.trees))
+        return Shown(_one_or_all([as_json(piece.tree(row)) for row in range(len(piece.positions))]))
+    return Shown(_one_or_all([as_json(tree) for tree in piece.trees]))
 
 
 def _one_or_all(values: Sequence[object]) -> object:
-    return as_json(values[0] if len(values) == 1 else list(values))
+    return values[0] if len(values) == 1 else list(values)
 
 
 def _raw(data: bytes | None) -> Shown | None:
@@ -162,23 +168,3 @@ def _type(arrow: pa.DataType) -> str:
 
 def _column(field: pa.Field) -> str:
     return f"{field.name} {field.type}{'' if field.nullable else ' not null'}"
-
-
-def _row(row: dict[str, object]) -> dict[str, object]:
-    return {name: as_json(value) for name, value in row.items()}
-
-
-def as_json(value: object) -> object:
-    """What JSON has no form for as text: bytes as hexadecimal digits, times in ISO form, decimals, NaN."""
-    value = value.as_py() if isinstance(value, pa.Scalar) else value
-    if isinstance(value, dict):
-        return {str(name): as_json(below) for name, below in value.items()}
-    if isinstance(value, list | tuple):
-        return [as_json(one) for one in value]
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, datetime | time):
-        return value.isoformat(timespec="milliseconds")
-    if isinstance(value, date | Decimal) or (isinstance(value, float) and not math.isfinite(value)):
-        return str(value)
-    return value

@@ -46,6 +46,15 @@ def test_a_record_of_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "1 row of table ORDERS" in lines
 
 
+def test_warnings_of_the_file_are_on_standard_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As `run` tells them, and nothing of them between the steps."""
+    (folder / "f.properties").write_text(FILE.replace("TOPICS", "orders").replace("=Cast", "=Filter"), encoding="utf-8")
+    assert main(["try", "f.properties", "--value", "good.json"]) == 0
+    found = capsys.readouterr()
+    assert "It drops every record" in found.err
+    assert "Warning" not in found.out
+
+
 def test_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One object on standard output, with key and headers as they were given."""
     arguments = ["--key", "good.json", "--header", "a=b=c", "--partition", "4", "--json"]

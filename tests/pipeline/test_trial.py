@@ -5,13 +5,15 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from parquet_sink.commands.trial_text import lines, to_json
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.reject_policy import StopAtRejected
 from parquet_sink.pipeline.task import steps_for
-from parquet_sink.pipeline.trial import NOT_DECODABLE, NOT_DECODED, Shown, Trial, as_json, trial
+from parquet_sink.pipeline.trial import NOT_DECODABLE, NOT_DECODED, Shown, Trial, trial
+from parquet_sink.pipeline.trial_values import as_json, of_array
 from tests.connectors.ems.connector_files import E, settings_of
 
 STEPS = {
@@ -82,6 +84,14 @@ def test_obfuscated_fields_are_so_in_the_row() -> None:
     found = tried({f"{E}obfuscation.fields": "name"})
     assert found.seen[-1].value == Shown({"quantity": 2, "name": "Ada"})
     assert found.rows == ({"quantity": 2, "name": "*****"},)
+
+
+def test_a_path_to_obfuscate_that_the_record_does_not_have() -> None:
+    """It is told: what it should hide may be there by another name."""
+    found = tried({f"{E}obfuscation.fields": "name,qty"})
+    assert found.unmatched == ("qty",)
+    assert list(lines(found, "T"))[-1] == "  nothing is obfuscated at qty: the record has no such field"
+    assert json.loads(to_json(found, "T"))["unmatched"] == ["qty"]
 
 
 @pytest.mark.parametrize(
@@ -192,3 +202,36 @@ def test_what_json_has_no_form_for() -> None:
         "t": "2026-01-02T03:04:05.000+00:00",
         "d": "2026-01-02",
     }
+
+
+def test_moments_beyond_the_years_of_python() -> None:
+    """A timestamp of microseconds that a producer took for milliseconds is shown, like any that a file can hold."""
+    at = '{"field":"at","type":"int64","name":"org.apache.kafka.connect.data.Timestamp","version":1}'
+    day = '{"type":"int32","name":"org.apache.kafka.connect.data.Date","version":1}'
+    fields = f'{at},{{"field":"days","type":"array","items":{day}}}'
+    schema = f'{{"type":"struct","fields":[{fields}]}}'
+    value = f'{{"schema":{schema},"payload":{{"at":1700000000000000,"days":[-800000,19000]}}}}'.encode()
+    found = tried({"value.converter.schemas.enable": "true", "transforms": ""}, value)
+    assert found.seen[0].value is not None
+    days = ["-0221-09-04", "2022-01-08"]
+    assert found.seen[0].value.value == {"at": "55840-11-08T22:13:20.000Z", "days": days}
+    assert found.rows[0]["at"] == "55840-11-08T22:13:20.000Z"
+
+
+def test_typed_values() -> None:
+    """Each as a value without a schema would be shown, at any depth; null stays null."""
+    rows: list[dict[str, object]] = [
+        {"s": {"d": datetime(2026, 1, 2, tzinfo=UTC).date(), "b": b"\x01"}, "m": [("k", Decimal("1.50"))], "f": 0.5},
+        {"s": None, "m": None, "f": float("nan")},
+    ]
+    arrow = pa.struct(
+        [
+            ("s", pa.struct([("d", pa.date32()), ("b", pa.binary())])),
+            ("m", pa.map_(pa.string(), pa.decimal128(9, 2))),
+            ("f", pa.float64()),
+        ]
+    )
+    assert of_array(pa.array(rows, arrow)) == [
+        {"s": {"d": "2026-01-02", "b": "01"}, "m": [["k", "1.50"]], "f": 0.5},
+        {"s": None, "m": None, "f": "nan"},
+    ]

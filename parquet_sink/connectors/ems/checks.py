@@ -7,7 +7,7 @@ from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import Values
 from parquet_sink.connectors import error_handling, reading
-from parquet_sink.connectors.ems import parked_checks, shape_checks, tombstone_checks
+from parquet_sink.connectors.ems import parked_checks, shape_checks, tombstone_checks, transform_checks
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert import configuration
 from parquet_sink.net.loopback import is_loopback
@@ -26,6 +26,7 @@ def check(values: Values, worker: Worker, report: Report) -> None:
     _tables(values, report)
     shape_checks.check(values, report)
     tombstone_checks.check(values, worker, report)
+    transform_checks.check(values, report)
     _files(values, worker, report)
     _row_group(values, report)
     _proxy(values, report)
