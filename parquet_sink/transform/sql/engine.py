@@ -8,7 +8,8 @@ import json
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import pyarrow as pa
@@ -48,12 +49,13 @@ class NoEngine(ValueError):
 class QueryFailed(ValueError):
     """DuckDB refused a query, or failed in it. text: what it says, which may hold the content of fields.
 
-    binding: it does not fit the columns, whatever they hold.
+    binding: it does not fit the columns, whatever they hold. broken: DuckDB found a mistake of its own, after which a
+    connection answers nothing more.
     """
 
-    def __init__(self, text: str, *, binding: bool) -> None:
+    def __init__(self, text: str, *, binding: bool, broken: bool = False) -> None:
         super().__init__(text)
-        self.text, self.binding = text, binding
+        self.text, self.binding, self.broken = text, binding, broken
 
 
 class _Lent:
@@ -118,7 +120,12 @@ def _empty(schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _failed(error: Exception) -> QueryFailed:
-    return QueryFailed(str(error), binding=type(error).__name__ in ("BinderException", "CatalogException"))
+    kind = type(error).__name__
+    return QueryFailed(
+        str(error),
+        binding=kind in ("BinderException", "CatalogException"),
+        broken=kind in ("InternalException", "FatalException"),
+    )
 
 
 class Engine:
@@ -130,14 +137,30 @@ class Engine:
             import duckdb
         except ImportError:
             raise NoEngine(EXTRA) from None
-        self._errors = duckdb.Error
-        self._connection = duckdb.connect(":memory:", config={"threads": 1})
-        for setting in _SETTINGS:
-            self._do(f"SET {setting}")
+        self._connect, self._errors = duckdb.connect, duckdb.Error
+        self._open()
         self._count = 0
         self._known: dict[str, set[tuple[str, str | None]]] = {}
         self._prepared: OrderedDict[object, Prepared | QueryFailed] = OrderedDict()
         self.lock = threading.RLock()
+
+    def _open(self) -> None:
+        self._connection = self._connect(":memory:", config={"threads": 1})
+        for setting in _SETTINGS:
+            self._do(f"SET {setting}")
+
+    @contextmanager
+    def _opened_anew_if_broken(self) -> Iterator[None]:
+        """So that no other record is held to be at fault for what DuckDB does after one."""
+        try:
+            yield
+        except QueryFailed as error:
+            if error.broken:
+                self._prepared.clear()
+                with suppress(self._errors):
+                    self._connection.close()
+                self._open()
+            raise
 
     def parse(self, query: str) -> dict[str, Any]:
         """As DuckDB's json_serialize_sql."""
@@ -176,20 +199,27 @@ class Engine:
     def types(self, schema: pa.Schema, select: Sequence[str], where: str) -> list[Any]:
         """DuckDB's types of columns over a table of this schema. Raises QueryFailed."""
         self._count += 1
-        asked = Prepared(self._connection, self._errors, self._count, schema, ", ".join(select), where)
+        with self._opened_anew_if_broken():
+            asked = Prepared(self._connection, self._errors, self._count, schema, ", ".join(select), where)
         try:
             return asked.types
         finally:
             asked.close()
 
-    def prepared(self, key: object, schema: pa.Schema, select: str, where: str) -> Prepared:
-        """Made once for each key. Raises QueryFailed."""
+    def run(self, key: object, select: str, where: str, rows: pa.RecordBatch) -> pa.Table:
+        """A query over rows, prepared once for each key. Raises QueryFailed."""
+        with self._opened_anew_if_broken():
+            return self._prepare(key, rows.schema, select, where).run(rows)
+
+    def _prepare(self, key: object, schema: pa.Schema, select: str, where: str) -> Prepared:
         found = self._prepared.get(key)
         if found is None:
             self._count += 1
             try:
                 found = Prepared(self._connection, self._errors, self._count, schema, select, where)
             except QueryFailed as error:
+                if error.broken:
+                    raise
                 found = error
             self._prepared[key] = found
             self._forget()

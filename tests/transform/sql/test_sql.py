@@ -2,6 +2,8 @@
 
 import sys
 
+import duckdb
+import pyarrow as pa
 import pytest
 
 from parquet_sink.config.providers import Resolved
@@ -280,3 +282,25 @@ def test_plans_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Asked("SELECT id, o::VARCHAR AS o FROM records", values * 2)
     assert len(asked.rows) == 40
     assert len(engine.engine()._prepared) <= 3
+
+
+def test_duckdb_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mistake of DuckDB's own, after which its connection is dead, rejects the record that met it and no other."""
+    run, work = engine.Prepared.run, engine.engine()
+    dead: list[object] = []
+
+    def breaking(self: engine.Prepared, rows: pa.RecordBatch) -> pa.Table:
+        if self._connection in dead or 7 in rows.column(1).to_pylist():
+            dead.append(self._connection)
+            raise engine.QueryFailed("INTERNAL Error: x", binding=False, broken=True)
+        return run(self, rows)
+
+    monkeypatch.setattr(engine.Prepared, "run", breaking)
+    asked = Asked("SELECT id + 1 AS more FROM records", [{"id": n} for n in range(20)])
+    assert asked.rejected == {14: "the query cannot be computed for it (internal)"}
+    assert [row["more"] for row in asked.plain] == [n + 1 for n in range(20) if n != 7]
+    with work.lock:
+        with pytest.raises(duckdb.Error):
+            work._do("SET threads = 4")
+        failed = engine._failed(duckdb.InternalException("INTERNAL Error: x"))
+    assert failed.broken
