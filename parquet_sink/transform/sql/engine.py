@@ -17,12 +17,15 @@ import pyarrow as pa
 from parquet_sink.transform.sql.judged import Node
 
 EXTRA: Final = "DuckDB is not installed, which a query needs; install it with pip install 'parquet-sink[sql]'."
+OLD: Final = "DuckDB {} is installed, and a query needs 2.0 or later; install it with pip install 'parquet-sink[sql]'."
 MEMORY: Final = "256MB"
 """What DuckDB may take."""
 MOST_ROWS: Final = 1_000_000
 """Rows of one result."""
 TOO_MANY: Final = f"it gives more than {MOST_ROWS:,} rows"
 MOST_PREPARED: Final = 128
+_OLDEST: Final = 2
+"""DuckDB's major version from which on its syntax trees are as they are judged here."""
 _ROWS_AT_ONCE: Final = 100_000
 
 _SETTINGS: Final = (
@@ -137,6 +140,8 @@ class Engine:
             import duckdb
         except ImportError:
             raise NoEngine(EXTRA) from None
+        if int(duckdb.__version__.partition(".")[0]) < _OLDEST:
+            raise NoEngine(OLD.format(duckdb.__version__))
         self._connect, self._errors = duckdb.connect, duckdb.Error
         self._open()
         self._count = 0

@@ -274,6 +274,16 @@ def test_duckdb_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
         sql("SELECT never_seen_before FROM records")
 
 
+def test_duckdb_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that the reference target is content with is told apart from none."""
+    monkeypatch.setattr(duckdb, "__version__", "1.4.2")
+    monkeypatch.setattr(engine, "_engines", {})
+    with pytest.raises(WrongSettings) as found:
+        sql("SELECT never_seen_before FROM records")
+    why = "DuckDB 1.4.2 is installed, and a query needs 2.0 or later; install it with pip install 'parquet-sink[sql]'."
+    assert found.value.reasons == {"type": why}
+
+
 def test_plans_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records of any number of types are taken; what was prepared for old ones is given back."""
     monkeypatch.setattr(engine, "MOST_PREPARED", 3)
