@@ -5,8 +5,13 @@ import shutil
 import struct
 from typing import Any
 
+import pytest
+
 from integration.conftest import TopicFactory
+from integration.formats.expected import flat_of
+from integration.formats.records import FORMATS
 from integration.harness import Sink
+from integration.registry import RegistryServer
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.runtime.status import Status
 
@@ -58,6 +63,24 @@ def test_half_of_the_records_delete(sink: Sink, broker: Broker, topic: TopicFact
     repeated = sink.make(again, until_caught_up=True).start().until_ended()
     assert sorted(receipt.file_name for receipt in repeated.accepted) == sorted(first)
     assert states(sink.rows()) == wanted
+
+
+@pytest.mark.parametrize("format_", ["avro", "protobuf", "json_schema", "xml"])
+def test_keys_of_every_format(
+    sink: Sink, broker: Broker, topic: TopicFactory, registry: RegistryServer, format_: str
+) -> None:
+    """A key with the fields of its value deletes its row and no other, whatever types are among the primary keys."""
+    name, found = topic(), FORMATS[format_]
+    first, second = found.values(registry, name)
+    broker.produce(name, [(first, None), (first, first), (second, second), (first, None)])
+    columns, rows = flat_of(format_)
+    converters = found.properties(registry) | found.properties(registry, "key")
+    own = ",".join(column for column in columns if rows[0][column] is not None)
+    keys = {"data_primary_key": own, "allow_null_pk": True, "tombstones": "row"}
+    assert sink.drain(name, converters, **keys).status is Status.DONE
+    left = [{column: row[column] for column in columns} for row in sink.rows()]
+    assert [row["kafkaOffset"] for row in sink.rows()] == [2]
+    assert left == rows[1:]
 
 
 def test_only_tombstones(sink: Sink, broker: Broker, topic: TopicFactory) -> None:

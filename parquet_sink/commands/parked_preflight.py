@@ -1,6 +1,7 @@
 """What is known of parked records before a connector starts: whether they can be kept, and whether there are some."""
 
 from parquet_sink.files import folders
+from parquet_sink.kafka.dead_letter_names import NAME_KEY
 from parquet_sink.parked.keys import DIR, MAX_BYTES
 from parquet_sink.parked.names import any_parked
 from parquet_sink.pipeline.settings import SinkSettings
@@ -21,6 +22,17 @@ def parked(settings: SinkSettings, system_tmp: str, problems: dict[str, None], w
         )
     if any_parked(settings.parked_folder):
         warnings.append(f"Warning [{DIR}]. {_waiting(settings)}")
+
+
+def on_cluster(settings: SinkSettings) -> str | None:
+    """A warning for a connector whose tasks run on other machines; None where there is nothing to say."""
+    if not settings.errors.parks or settings.parked.base is not None:
+        return None
+    return (
+        f"Warning [{DIR}]. It is missing, so connector {settings.name} parks records in {settings.parked_folder}, "
+        f"which other machines of a Spark cluster do not have; there it stops at the first record to be parked. Name "
+        f"a folder that all of them share, or a dead-letter topic ({NAME_KEY})."
+    )
 
 
 def _waiting(settings: SinkSettings) -> str:

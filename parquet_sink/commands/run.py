@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, TextIO
 
 from parquet_sink.commands.file_options import add_files, explain_keys
+from parquet_sink.commands.parked_preflight import on_cluster
 from parquet_sink.commands.preflight import inspect
 from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import InvalidConfiguration
@@ -50,6 +51,9 @@ def run(args: argparse.Namespace) -> int:
     if wrong:
         raise InvalidConfiguration([*wrong, *checked.problems])
     settings = checked.require()
+    if not (args.master or "local").startswith("local"):
+        for told in filter(None, map(on_cluster, settings)):
+            log.warning("%s", told)
     from parquet_sink.runtime.events import EventDispatcher  # after the files were found right: it takes a second
     from parquet_sink.runtime.worker import Worker
 

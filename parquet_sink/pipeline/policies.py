@@ -61,5 +61,7 @@ def classes_of(settings: SinkSettings) -> dict[Stage, str]:
 def _converter(settings: ConverterSettings | None) -> str:
     if settings is None:
         return ""
+    if settings.own is not None:
+        return settings.own.type
     kind = "json" if settings.kind == "json_envelope" else settings.kind
     return next((one.class_name for one in CONVERTERS if one.kind == kind), kind)

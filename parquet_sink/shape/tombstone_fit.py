@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from parquet_sink.config.key import ems
 from parquet_sink.convert.invalid import show
-from parquet_sink.convert.json.doubts import either
+from parquet_sink.convert.masks import either
 from parquet_sink.shape.column_batch import ColumnBatch
 from parquet_sink.shape.schema import arrow_types
 from parquet_sink.shape.schema.evolution import Columns, Incompatible, nullable, unified

@@ -31,6 +31,10 @@ _FATES: Final = {
     Verdict.UNKNOWN: "may or may not have been taken",
 }
 NOT_COMMITTED: Final = "These offsets are not committed; they are sent again at the next start."
+_TO_PASS: Final = (
+    " Or set connect.ems.error.policy=CONTINUE: then the records of such a file are kept aside, and the next file goes "
+    "on."
+)
 
 
 class Deliverer:
@@ -135,6 +139,7 @@ def _error(file: FinishedFile, sent: Sent, *, superseded: bool) -> UploadError:
         f"{file.origin}: file {file.name}{into} {_FATES[outcome.verdict]}: {outcome.cause} "
         f"({tries}{ended}). {outcome.cure}. "
         f"{NOT_COMMITTED if file.frame is None else file.frame.repeated}"
+        f"{_TO_PASS if outcome.of_file and file.frame is None else ''}"
     )
     if sent.wait_s is not None:
         return UploadPostponed(message, outcome.status, Again(sent.tries, sent.wait_s))
