@@ -156,13 +156,12 @@ class Computing:
     ) -> pa.Table:
         """Raises QueryFailed."""
         select = ", ".join([quoted(_ROW), *(f"{text} AS {quoted(str(at))}" for at, text in enumerate(columns))])
-        prepared = self._engine.prepared((self.query.text, name, plan), plan.schema, select, where)
         try:
             made = [_lent(array, field.type) for array, field in zip(arrays, plan.schema, strict=True)]
             lent = pa.RecordBatch.from_arrays(made, schema=plan.schema)
         except InvalidValue as error:
             raise QueryFailed(str(error), binding=False) from None
-        return prepared.run(lent)
+        return self._engine.run((self.query.text, name, plan), select, where, lent)
 
     def _blamed(self, plan: _Plan, arrays: Sequence[pa.Array], *, loose: bool) -> dict[int, str]:
         """Records whose condition or whose columns fail, and which; empty where that cannot be told."""
