@@ -21,6 +21,8 @@ _SHARED: Final = "kafkaPartition"
 def check(values: Values, worker: Worker, report: Report) -> None:
     """With `skip` nothing is judged."""
     if values.text(_TOMBSTONES) != "row":
+        if _TOMBSTONES in values.given and _COLUMN in values.given:
+            report.warn(_COLUMN, f"It has no effect unless {_TOMBSTONES} is row.")
         return
     if not values.names(_KEYS):
         report.problem(

@@ -10,7 +10,7 @@ import pyarrow as pa
 from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.transform.sql.engine import TOO_MANY, Engine, QueryFailed
 from parquet_sink.transform.sql.query import Computed, Query, first_line, shortened
-from parquet_sink.transform.sql.types import duck_type, from_duck, no_moments, target, to_duck
+from parquet_sink.transform.sql.types import duck_type, from_duck, no_moments, quoted, target, to_duck
 
 _ROW: Final = " row"
 """The column that says which record a row is of."""
@@ -110,7 +110,7 @@ class Computing:
         with self._engine.lock:
             for one in tried:
                 try:
-                    return one, self._engine.types(one, [_quoted(_ROW), *texts], where)[1:]
+                    return one, self._engine.types(one, [quoted(_ROW), *texts], where)[1:]
                 except QueryFailed as error:
                     said.append(first_line(error.text))
                     if _CHOICE not in error.text:
@@ -155,14 +155,13 @@ class Computing:
         self, plan: _Plan, name: str, columns: Sequence[str], where: str, arrays: Sequence[pa.Array]
     ) -> pa.Table:
         """Raises QueryFailed."""
-        select = ", ".join([_quoted(_ROW), *(f"{text} AS {_quoted(str(at))}" for at, text in enumerate(columns))])
-        prepared = self._engine.prepared((self.query.text, name, plan), plan.schema, select, where)
+        select = ", ".join([quoted(_ROW), *(f"{text} AS {quoted(str(at))}" for at, text in enumerate(columns))])
         try:
             made = [_lent(array, field.type) for array, field in zip(arrays, plan.schema, strict=True)]
             lent = pa.RecordBatch.from_arrays(made, schema=plan.schema)
         except InvalidValue as error:
             raise QueryFailed(str(error), binding=False) from None
-        return prepared.run(lent)
+        return self._engine.run((self.query.text, name, plan), select, where, lent)
 
     def _blamed(self, plan: _Plan, arrays: Sequence[pa.Array], *, loose: bool) -> dict[int, str]:
         """Records whose condition or whose columns fail, and which; empty where that cannot be told."""
@@ -222,7 +221,3 @@ def _why(error: QueryFailed) -> str:
     if "Out of Memory" in error.text:
         return "the query takes too much memory for it"
     return f"the query cannot be computed for it ({error.text.partition(' Error:')[0].lower()})"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

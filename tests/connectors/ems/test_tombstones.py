@@ -90,6 +90,7 @@ def test_what_makes_sense_is_accepted(more: dict[str, str | None]) -> None:
 
 def test_with_skip_nothing_is_judged_and_its_column_has_no_effect() -> None:
     """The column alone is warned about."""
-    loaded = _load({f"{E}tombstones": None, f"{E}tombstones.column": "gone", f"{E}data.primary.key": None})
-    assert loaded.problems == ()
-    assert any(f"{E}tombstones.column" in warning for warning in loaded.warnings)
+    for skip in (None, "skip"):
+        loaded = _load({f"{E}tombstones": skip, f"{E}tombstones.column": "gone", f"{E}data.primary.key": None})
+        assert loaded.problems == ()
+        assert sum(f"Warning [{E}tombstones.column]. It has no effect unless" in one for one in loaded.warnings) == 1
