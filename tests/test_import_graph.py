@@ -64,9 +64,12 @@ SHELL = tuple(f"parquet_sink.{name}" for name in ("cli", "__main__", "runtime", 
 HARNESSES = (
     "parquet_sink.devkit.target",
     "parquet_sink.devkit.broker",
+    "parquet_sink.devkit.broker_files",
+    "parquet_sink.devkit.ivy",
     "parquet_sink.devkit.jars",
     "parquet_sink.devkit.kafka_command",
     "parquet_sink.devkit.kafka_tools",
+    "parquet_sink.devkit.ports",
 )
 
 

@@ -14,6 +14,7 @@ _CONTINUES, _CONTINUATION = 0xC0, 0x80
 _WIDEST = 4
 """Bytes of the longest character."""
 
+_EMPTY, _NULL, _FALSE = pa.scalar("", pa.string()), pa.scalar(None, pa.string()), pa.scalar(False, pa.bool_())
 _FIRST, _BEYOND = pa.scalar(b"\x80", pa.binary()), pa.scalar(b"\xc0", pa.binary())
 
 
@@ -36,6 +37,9 @@ class Chunks:
         longest = pc.max(lengths).as_py() or 0
         if longest <= self._size:
             return (texts, *self._nulls(len(texts), self._count - 1)), {}
+        too_long = pc.greater(lengths, self._count * self._size)
+        if pc.any(too_long).as_py():
+            return self._cut_some(texts, too_long)
         data = texts.cast(pa.binary())
         doubtful = self._is_doubtful(data, lengths)
         cuts = [self._pieces(text) for text in data.filter(doubtful).to_pylist()]
@@ -51,11 +55,19 @@ class Chunks:
         misfits = {row: self._misfit(data[row].as_py()) for row, cut in zip(rows, cuts, strict=True) if cut is None}
         return (*columns, *self._nulls(len(texts), self._count - used)), misfits
 
+    def _cut_some(
+        self, texts: pa.StringArray, too_long: pa.BooleanArray
+    ) -> tuple[tuple[pa.Array, ...], dict[int, str]]:
+        """As `cut`, where some texts have more bytes than all columns together, and cost the others nothing."""
+        columns, misfits = self.cut(pc.if_else(too_long, _EMPTY, texts))
+        for row in pc.indices_nonzero(too_long).to_pylist():
+            misfits[row] = self._misfit(texts[row].as_py().encode())
+        return tuple(pc.if_else(too_long, _NULL, column) for column in columns), misfits
+
     def _is_doubtful(self, texts: pa.BinaryArray, lengths: pa.Int32Array) -> pa.BooleanArray:
-        """Texts that do not fit, or of which a cut every `size` bytes would part a character."""
-        found = pc.greater(lengths, self._count * self._size)
-        longest = min(pc.max(lengths).as_py(), self._count * self._size)
-        for cut in range(self._size, longest, self._size):
+        """Texts of which a cut every `size` bytes would part a character; none is longer than all columns together."""
+        found = pa.repeat(_FALSE, len(texts))
+        for cut in range(self._size, pc.max(lengths).as_py(), self._size):
             after = pc.binary_slice(texts, cut, cut + 1)
             continues = pc.and_(pc.greater_equal(after, _FIRST), pc.less(after, _BEYOND))
             found = pc.or_(found, continues)

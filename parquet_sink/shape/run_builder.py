@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Final
 
+import pyarrow as pa
+
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.model.rejected import Rejected, Stage
@@ -49,6 +51,16 @@ class _Fit:
     until: float
 
 
+@dataclass(frozen=True)
+class _Keys:
+    """The columns of a batch that are keys, and the names of all keys that there are with it. version: as in `_Fit`."""
+
+    batch: ColumnBatch
+    version: int
+    names: dict[str, None]
+    arrays: dict[str, pa.Array]
+
+
 class RunBuilder:
     """One for each block; what it learns stays in `topic`."""
 
@@ -70,6 +82,7 @@ class RunBuilder:
         self._fitting: dict[int, float] = {}
         """Batches that the run under way has rows of, and the position up to which their rows fit its columns."""
         self._fits: dict[int, _Fit] = {}
+        self._keys_of: _Keys | None = None
         self._settled: dict[int, float] = {}
         self._settled_version = -1
         self._lone: dict[int, LoneRows] = {}
@@ -114,16 +127,22 @@ class RunBuilder:
 
     def why_no_key(self, batch: ColumnBatch, row: int) -> str:
         """What is wrong with a record whose key is null in this row of a batch."""
-        own = [column.name for column in batch.columns]
-        names = self._names(own, self._topic.step(batch.columns).change)
-        mine = zip(batch.columns, batch.arrays, strict=True)
+        if self._keys_of is None or self._keys_of.batch is not batch or self._keys_of.version != self._topic.version:
+            self._keys_of = self._keys_in(batch)
+        names, arrays = self._keys_of.names, self._keys_of.arrays
         # Whether there is a value is all that counts: Python has no dates beyond the year 9999.
-        found = {column.name: array[row].is_valid or None for column, array in mine if column.name in self._key_names}
+        found = {name: array[row].is_valid or None for name, array in arrays.items()}
         try:
             self._keys.check(names, found)
         except InvalidValue as error:
             return str(error)
         raise AssertionError("a null key that is none")
+
+    def _keys_in(self, batch: ColumnBatch) -> "_Keys":
+        mine = {column.name: array for column, array in zip(batch.columns, batch.arrays, strict=True)}
+        names = self._names(mine.keys(), self._topic.step(batch.columns).change)
+        arrays = {name: mine[name] for name in self._key_names if name in mine}
+        return _Keys(batch, self._topic.version, names, arrays)
 
     def _columns(self, batch: ColumnBatch, number: int, start: int, end: int) -> Iterator[Run | Rejected]:
         """Records with a schema, from one position to another."""

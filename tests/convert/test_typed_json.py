@@ -5,6 +5,7 @@ import io
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from decimal import Decimal
+from random import Random
 from unittest.mock import patch
 
 import orjson
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from parquet_sink.convert.decoded import Decoded, Typed
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json import fast as json_fast
+from parquet_sink.convert.json import misfits
 from parquet_sink.convert.typed_json import reader as json_typed
 from parquet_sink.convert.typed_json.exact import ExactReader, to_default
 from parquet_sink.convert.typed_json.reader import Pieces, TypedReader
@@ -69,14 +71,19 @@ def decode(reader: TypedReader, values: list[bytes]) -> Decoded:
 @contextmanager
 def eager() -> Iterator[None]:
     """The fast path is tried on the smallest blocks, too."""
-    with patch.object(json_typed, "FEWEST", 1), patch.object(json_typed, "SMALLEST", 1):
+    with (
+        patch.object(json_typed, "FEWEST", 1),
+        patch.object(json_typed, "SMALLEST", 1),
+        patch.object(json_typed, "ONE_IN", 1),
+        patch.object(misfits, "WINDOW", 3),
+    ):
         yield
 
 
 @contextmanager
 def exact_only() -> Iterator[None]:
     """The fast path covers nothing."""
-    with patch.object(json_fast, "read", lambda values, schema, unexpected="error": None):
+    with patch.object(json_fast, "attempt", lambda values, schema, unexpected="error": ""):
         yield
 
 
@@ -509,6 +516,82 @@ def test_bad_records_leave_their_neighbours_fast() -> None:
     assert isinstance(piece, Typed)
     assert sorted(found.invalid) == [17, 5_000, 9_999]
     assert piece.rows.field("a").to_pylist() == piece.positions.to_pylist()
+
+
+GOOD = b'{"i":%d,"n":7,"f":0.5,"s":"x","l":[1,2],"o":{"i":1},"d":"AeI="}'
+DAMAGE = {
+    "another type": (b'"n":7', b'"n":"7"'),
+    "an object": (b'"s":"x"', b'"s":{"a":1}'),
+    "a list": (b'"s":"x"', b'"s":["x"]'),
+    "a boolean": (b'"f":0.5', b'"f":true'),
+    "a fraction": (b'"n":7', b'"n":7.5'),
+    "a whole number written as a fraction": (b'"n":7', b'"n":7.0'),
+    "a whole number with an exponent": (b'"n":7', b'"n":7e1'),
+    "out of range": (b'"n":7', b'"n":2147483648'),
+    "far out of range": (b'"i":', b'"i":99999999999999999999'),
+    "just out of range": (b'"i":', b'"i":9223372036854775808, "z":'),
+    "in a list": (b"[1,2]", b"[1,2.5]"),
+    "first in a list": (b"[1,2]", b"[9999999999,2]"),
+    "below": (b'"o":{"i":1}', b'"o":{"i":"1"}'),
+    "twice": (b'"n":7', b'"n":7,"n":8'),
+    "infinite": (b"0.5", b"1e999"),
+    "no number": (b"0.5", b"NaN"),
+    "no base64": (b"AeI=", b"AeI"),
+    "missing": (b'"n":7,', b""),
+    "null": (b'"n":7', b'"n":null'),
+    "unexpected": (b'"n":7', b'"n":7,"more":[{}]'),
+    "escaped name": (b'"n":7', b'"\\u006e":"7"'),
+    "no JSON": (b'"n":7', b'"n":07'),
+    "not UTF-8": (b'"x"', b'"\xff"'),
+    "cut short": (b"}}", b""),
+    "empty": (GOOD, b""),
+    "two": (b'{"i"', b'{}{"i"'),
+    "no object": (GOOD, b"[7]"),
+    "blanks": (b'{"i"', b' \n {"i"'),
+}
+MIXED = struct(
+    i=scalar("int64"),
+    n=scalar("int32"),
+    f=scalar("float64"),
+    s=scalar("string"),
+    l=Slot(ListKind(scalar("int32"))),
+    o=struct(i=scalar("int64")),
+    d=Slot(DecimalKind(9, 2)),
+)
+
+
+def damaged(kind: str, number: int) -> bytes:
+    """One bad value of a kind."""
+    old, new = DAMAGE[kind]
+    return GOOD.replace(old, new.replace(b"%", b"%%") if old == GOOD else new) % ((number,) if old != GOOD else ())
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_a_bad_value_in_a_hundred_leaves_the_others_together(kind: str) -> None:
+    """Whatever is wrong, only such values go the exact way, in the first block and in the next; and it is as exact."""
+    values = [damaged(kind, at) if at % 100 == 50 else GOOD % at for at in range(2_000)]
+    reader = TypedReader(MIXED)
+    for _ in range(2):
+        _, left = reader.read_fast(pa.array(values, pa.binary()))
+        assert len(left) <= 20
+        assert all(at % 100 == 50 for at in left)
+    with exact_only():
+        exact = outcome(decode(TypedReader(MIXED), values))
+    assert outcome(decode(reader, values)) == exact
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.lists(st.sampled_from(sorted(DAMAGE)), max_size=4), st.integers(300, 1500))
+def test_bad_values_among_many_are_judged_as_each_by_itself(seed: int, kinds: list[str], size: int) -> None:
+    """Bad values of some kinds at random places, few or many, in blocks of any size, one after the other."""
+    chance = Random(seed)
+    often = chance.choice([0.001, 0.01, 0.2]) if kinds else 0
+    values = [damaged(chance.choice(kinds), at) if chance.random() < often else GOOD % at for at in range(1_500)]
+    blocks = [values[start : start + size] for start in range(0, len(values), size)]
+    fast_reader, exact_reader = TypedReader(MIXED), TypedReader(MIXED)
+    fast = [outcome(decode(fast_reader, block)) for block in blocks]
+    with exact_only():
+        assert fast == [outcome(decode(exact_reader, block)) for block in blocks]
 
 
 def test_unexpected_fields_are_ignored_fast() -> None:

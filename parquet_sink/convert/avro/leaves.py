@@ -22,6 +22,7 @@ from parquet_sink.convert.avro.types import (
     Integer,
     Text,
 )
+from parquet_sink.convert.utf8 import are_utf8
 
 _INT32 = (-(2**31), 2**31 - 1)
 
@@ -179,7 +180,7 @@ class SpanColumn:
 
     def _repaired(self, batch: Batch, found: pa.Array, ids: Ints) -> pa.Array:
         """The texts that are UTF-8; records with another one are marked, and it is left out."""
-        fine = np.array([_decodes(value) for value in found.to_pylist()], np.bool_)
+        fine = are_utf8(found)
         batch.bad[ids[~fine]] = True
         return pc.if_else(pa.array(fine), found, pa.scalar(b"", pa.binary()))
 
@@ -188,13 +189,5 @@ def _is_utf8(found: pa.Array) -> bool:
     try:
         _with_validity(found, pa.string(), None).validate(full=True)
     except pa.ArrowInvalid:
-        return False
-    return True
-
-
-def _decodes(value: bytes) -> bool:
-    try:
-        value.decode()
-    except UnicodeDecodeError:
         return False
     return True

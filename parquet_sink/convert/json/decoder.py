@@ -1,10 +1,10 @@
 """JSON without a schema: many records at once where what was learned of a topic covers them, else one by one.
 
-A block is read at once (`fast`, with the types of `profile`). Where that fails, each record is parsed, which tells
-those that are no JSON objects, and the rest is tried at once. Where that fails, too, the definition (`exact`) judges
-each record, and the profile learns it; those that it covers are read at once all the same, the others are given as
-trees. So a block with some invalid records costs about twice a clean one, with some odd ones about four times, and
-never a try for each.
+A block is read at once (`fast`, with the types of `profile`), less the records that keep the others from it
+(`misfits`). Where these are too many, or have fields that are new, the definition (`exact`) judges each record, and the
+profile learns it; those that it covers are read at once all the same, the others are given as trees. So a block with
+some invalid records costs about twice a clean one at the most, with some odd ones about four times, and never a try for
+each.
 """
 
 from contextlib import suppress
@@ -15,15 +15,15 @@ import pyarrow.compute as pc
 
 from parquet_sink.convert.decoded import Decoded, LearningDecoder, Reading
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.json import fast
 from parquet_sink.convert.json.doubts import doubtful
 from parquet_sink.convert.json.exact import parse
 from parquet_sink.convert.json.gathered import AtOnce, Gathered
 from parquet_sink.convert.json.lists import with_lists_as_text
+from parquet_sink.convert.json.misfits import objects, sifted
 from parquet_sink.convert.json.profile import JsonProfile
 from parquet_sink.convert.json.trees import JsonTrees
 
-_NULL = pa.scalar(b"null", pa.binary())
+_NULL, _EMPTY = pa.scalar(b"null", pa.binary()), pa.scalar(b"{}", pa.binary())
 _FIELDS_A_BYTE = 4
 _ALWAYS_READ = 200
 """With many more fields known than an average record has bytes, nearly all are absent, and reading one by one, which
@@ -37,6 +37,9 @@ SMALLEST = 256
 
 FIRST = 256
 """Records that a profile is begun with."""
+
+ONE_IN = 32
+"""When more than one object in so many keeps the others from being read at once, each record is judged by itself."""
 
 FEW = 1_000
 """When more than one record in so many was odd, the next block is not tried as a whole: that would fail."""
@@ -58,7 +61,8 @@ class JsonDecoder:
         self._trees = JsonTrees(anything=reading.anything, any_tree=reading.any_tree)
         self._profile = self._empty()
         self._profile.restore(learned)
-        self._odd_ones = self._invalid_ones = False
+        self._odd_ones = False
+        self._faults: tuple[str, ...] = ()
 
     def for_topic(self, reading: Reading, learned: bytes | None) -> LearningDecoder:
         """As `convert.decoded.LearningDecoder` says."""
@@ -86,7 +90,7 @@ class JsonDecoder:
             self._learn_first(values)
         gathered, profile = Gathered(values, positions, any_tree=self._reading.any_tree), self._profile
         promising = not self._odd_ones and len(values) >= FEWEST and self._is_worth_it(size)
-        if not (promising and self._read_valid(gathered)):
+        if not (promising and self._read_most(gathered)):
             self._sorted_out(gathered, size)
         return gathered.decoded(frozenset(profile.lists))  # of the profile read with, which may be forgotten by now
 
@@ -104,34 +108,40 @@ class JsonDecoder:
         profile = self._profile
         return bool(profile.fields) and profile.size <= max(size * _FIELDS_A_BYTE, _ALWAYS_READ)
 
-    def _read_valid(self, gathered: Gathered) -> bool:
-        """Read all records at once, or all but those that are no JSON objects; False when others are odd."""
-        count = len(gathered.values)
-        found = None if self._invalid_ones else self._at_once(gathered.values, self._profile.schema)
-        if found is not None:
-            gathered.read(found, np.arange(count))
-            return True
-        valid = gathered.load()
-        tried, self._invalid_ones = not self._invalid_ones, _too_many(count - len(valid), count)
-        if not len(valid):
-            return True
-        if not (tried and len(valid) == count):
-            found = self._at_once(gathered.of(valid), self._profile.schema)
-        if found is not None:
-            gathered.read(found, valid)
-        return found is not None
+    def _read_most(self, gathered: Gathered) -> bool:
+        """Read all records at once, or all but those that keep the others from it; False when that does not do."""
+        found = self._sifted(gathered.values, self._profile.schema)
+        if found is None:
+            return False
+        gathered.read(*found)
+        for index in np.setdiff1d(np.arange(len(gathered.values)), found[1]).tolist():
+            tree = gathered.judge(index)
+            if tree is not None:
+                self._profile.learn(tree)
+        return True
 
-    def _at_once(self, values: pa.BinaryArray, schema: pa.Schema) -> AtOnce | None:
-        """All the values as rows of the schema, None when one of them does not fit."""
-        reading, profile = self._reading, self._profile
-        readable: pa.BinaryArray | None = values
-        if profile.lists:
-            discard, lower = reading.discard_lists, reading.ignore_case
-            readable = with_lists_as_text(values, profile.lists, discard, reading.rewrite, lower=lower)
-        batch = None if readable is None else fast.read(readable, schema)
-        if batch is None or readable is None:
+    def _sifted(self, values: pa.BinaryArray, schema: pa.Schema) -> tuple[AtOnce, np.ndarray] | None:
+        """Rows of the schema, and where the values stand that they are of; None when too many values do not fit."""
+        places = np.arange(len(values))
+        readable = self._readable(values)
+        if readable is None or pc.any(pc.equal(readable, _EMPTY)).as_py():
+            places = np.flatnonzero(objects(values) & pc.not_equal(values, _EMPTY).to_numpy(zero_copy_only=False))
+            readable = self._readable(values.take(pa.array(places)))
+        found = None
+        if readable is not None:
+            found = sifted(readable, schema, "error", len(readable) // ONE_IN, self._faults)
+        if found is None:
             return None
-        return AtOnce(batch, doubtful(batch, readable, reading.discard_lists))
+        self._faults = found.faults
+        doubts = doubtful(found.batch, found.values, self._reading.discard_lists)
+        return AtOnce(found.batch, doubts), places[found.places]
+
+    def _readable(self, values: pa.BinaryArray) -> pa.BinaryArray | None:
+        """The values with lists as text; None where one of them is no JSON."""
+        reading, lists = self._reading, self._profile.lists
+        if not lists:
+            return values
+        return with_lists_as_text(values, lists, reading.discard_lists, reading.rewrite, lower=reading.ignore_case)
 
     def _sorted_out(self, gathered: Gathered, size: float) -> None:
         """Each value judged by itself, and those that the profile covers then read at once.
@@ -140,7 +150,6 @@ class JsonDecoder:
         """
         profile, count = self._profile, len(gathered.values)
         valid = gathered.load()
-        self._invalid_ones = _too_many(count - len(valid), count)
         covered: list[int] = []
         odd = refused = 0
         for index in valid.tolist():
@@ -165,9 +174,10 @@ class JsonDecoder:
 
     def _read_halves(self, gathered: Gathered, which: np.ndarray, schema: pa.Schema) -> None:
         """Read records at once, halved where that fails, until it is not worth it."""
-        found = self._at_once(gathered.of(which), schema)
+        found = self._sifted(gathered.of(which), schema)
         if found is not None:
-            gathered.read(found, which)
+            rows, places = found
+            gathered.read(rows, which[places])
         elif len(which) > SMALLEST:
             middle = len(which) // 2
             self._read_halves(gathered, which[:middle], schema)

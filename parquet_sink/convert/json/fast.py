@@ -22,9 +22,12 @@ _MAX_BYTES = 2**30
 _NEWLINE = pa.scalar(b"\n", pa.binary())  # made once: making it looks for modules that may not be there
 JSON_SPACE = " \t\r\n"
 _DEPTH_IN_DOUBT = pa.scalar(900, pa.int32())
-_ODD_NUMBER = r"NaN|Inf|[0-9.][eE]\+?[0-9]{3}|[0-9]{64}"
+ODD_NUMBER = r"NaN|Inf|[0-9.][eE]\+?[0-9]{3}|[0-9]{64}"
 SIGNED_INTEGER_ZERO = r"-0[ \t\r\n,}\]]"
 """What is in a text that has the integer `-0`, whose sign does not count as that of the fraction `-0.0` does."""
+
+UNEXPECTED = "unexpected field"
+"""What the reader says of a field that is not in the schema, where that is an error; it names no row."""
 
 _EMPTY_OBJECT = r"\{[ \t\r\n]*\}"
 
@@ -38,19 +41,27 @@ def read(
     these. unexpected: what becomes of fields that are not in `schema`. Ignored ones are not looked at closely: see
     `may_be_odd`.
     """
-    framed = _framed(values)
-    if framed is None or not len(schema):
-        return None
-    joined = lines(framed)
+    found = attempt(values, schema, unexpected)
+    return found if isinstance(found, pa.RecordBatch) else None
+
+
+def attempt(
+    values: pa.BinaryArray, schema: pa.Schema, unexpected: Literal["error", "ignore"] = "error"
+) -> pa.RecordBatch | str:
+    """As `read`, or the reader's message in place of None; empty where it has none."""
+    trimmed = _trimmed(values)
+    if trimmed is None or not len(schema):
+        return ""
+    joined = lines(trimmed)
     if not _is_utf8(joined):
-        return None
+        return ""
     try:
         table = parsed(joined, schema, unexpected)
-    except pa.ArrowInvalid:
-        return None
+    except pa.ArrowInvalid as error:
+        return str(error)
     batches = table.to_batches()
     if len(batches) != 1 or table.num_rows != len(values):
-        return None
+        return ""
     return batches[0]
 
 
@@ -67,7 +78,7 @@ def may_be_odd(values: pa.BinaryArray) -> pa.BooleanArray:
     The reader takes NaN, Infinity, numbers beyond a double and any depth there, which the exact path refuses. A doubt,
     not a proof.
     """
-    odd = pc.match_substring_regex(values, _ODD_NUMBER)
+    odd = pc.match_substring_regex(values, ODD_NUMBER)
     long = pc.greater(pc.binary_length(values), _DEPTH_IN_DOUBT)
     if not pc.any(long).as_py():
         return odd
@@ -85,7 +96,7 @@ def has_signed_integer_zero(values: pa.BinaryArray) -> pa.BooleanArray:
     return pc.match_substring_regex(values, SIGNED_INTEGER_ZERO)
 
 
-def _framed(values: pa.BinaryArray) -> pa.Array | None:
+def _trimmed(values: pa.BinaryArray) -> pa.Array | None:
     """The values when each starts with `{` and ends with `}`, trimmed if need be; None when that does not help."""
     if not len(values) or values.null_count or values.nbytes > _MAX_BYTES:
         return None
@@ -96,6 +107,11 @@ def _framed(values: pa.BinaryArray) -> pa.Array | None:
     except pa.ArrowInvalid:
         return None
     return trimmed.cast(pa.binary()) if _is_framed(trimmed) else None
+
+
+def framed(values: pa.Array) -> pa.BooleanArray:
+    """For each value whether it starts with `{` and ends with `}`."""
+    return pc.and_(pc.starts_with(values, "{"), pc.ends_with(values, "}"))
 
 
 def _is_framed(values: pa.Array) -> bool:

@@ -1,47 +1,164 @@
-"""Which of many JSON values keep the others from being read at once: found by the row that Arrow's reader fails at.
+"""Many JSON values at once, less those that keep the others from being read so: these are found first.
 
-So a block with some bad values costs about two reads, and one small read for each bad value, not the exact way for all.
+Arrow's reader ends at the first value that it cannot read, and says why. Bad values of a topic are mostly bad in one
+way; so those that look alike in their text (`alike`) are left out together, and the rest is tried again. Where texts
+do not tell, values are found by the row at which it fails. A block with some bad values costs about two reads, and the
+next one with values that are bad in the same way one.
 """
 
 import re
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
 
 import numpy as np
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.json import fast
+from parquet_sink.convert.json.alike import pattern_of
+from parquet_sink.convert.utf8 import are_utf8
 
-_ROW: Final = re.compile(r" in row (\d+)")
-_WINDOW: Final = 1_024
-"""Values that are tried at once: each bad one of them costs a copy of those behind it."""
+_ROW: Final = re.compile(r" in row (\d+)$")
+_LOOKS: Final = 8
+"""Ways of being bad in one block that are looked for by text."""
+WINDOW: Final = 1_024
+"""Values that are tried at once where each bad one is found by itself: each of them costs a copy of those behind it."""
+_WINDOW_MOST: Final = 64
+"""More bad ones in a window are not looked for."""
 
 
-def misfits(values: pa.BinaryArray, schema: pa.Schema, most: int) -> np.ndarray | None:
-    """Positions of values without which `fast.read` may give rows, in order, unexpected fields ignored.
+Unexpected = Literal["error", "ignore"]
 
-    values: that `objects` holds for. None when that cannot be told, or when they are more than `most`. It may name a
-    value that is fine.
+
+@dataclass(frozen=True)
+class Sifted:
+    """batch: what `fast.read` gives for `values`, which stood at these places, increasing.
+
+    faults: patterns of texts that were left out, for the next block.
     """
-    found: list[int] = []
-    for start in range(0, len(values), _WINDOW):
-        rows = _rows(values.slice(start, _WINDOW), schema, most - len(found))
-        if rows is None:
+
+    places: np.ndarray
+    values: pa.BinaryArray
+    batch: pa.RecordBatch
+    faults: tuple[str, ...]
+
+
+def sifted(
+    values: pa.BinaryArray, schema: pa.Schema, unexpected: Unexpected, most: int, faults: tuple[str, ...] = ()
+) -> Sifted | None:
+    """As many values as can be read at once; None when that cannot be told, or when it would leave out too many.
+
+    most: so many may be left out, not counting those that are no JSON objects; some of them may be fine. Fields that
+    are not in the schema, where they are an error, make it None. faults: of the block before; texts that have them are
+    left out untried.
+    """
+    return _Sieve(values, schema, unexpected, most).read(faults)
+
+
+class _Sieve:
+    """The values that are left, and what they have been looked at for."""
+
+    def __init__(self, values: pa.BinaryArray, schema: pa.Schema, unexpected: Unexpected, most: int) -> None:
+        self._values, self._places = values, np.arange(len(values))
+        self._schema, self._unexpected, self._most = schema, unexpected, most
+        self._faults: list[str] = []
+        self._framed = self._parsed = False
+
+    def read(self, faults: tuple[str, ...]) -> Sifted | None:
+        for fault in faults:
+            self._leave_out_alike(fault)
+        for _ in range(_LOOKS):
+            found = fast.attempt(self._values, self._schema, self._unexpected)
+            if isinstance(found, pa.RecordBatch):
+                return Sifted(self._places, self._values, found, tuple(self._faults))
+            if fast.UNEXPECTED in found:
+                return None
+            if not self._look(found):
+                break
+        return self._one_by_one()
+
+    def _look(self, why: str) -> bool:
+        """Leave values out that may have kept the last try from success; False when there are none."""
+        count = len(self._places)
+        if not self._framed:
+            self._framed = True
+            self._leave_out(np.flatnonzero(~objects(self._values)))
+        if len(self._places) == count:
+            fault = pattern_of(why, self._schema)
+            if fault is not None and fault not in self._faults:
+                self._leave_out_alike(fault)
+        if len(self._places) == count and not self._parsed:
+            self._parsed = True
+            self._leave_out(_no_json(self._values))
+        return len(self._places) < count
+
+    def _leave_out(self, bad: Sequence[int] | np.ndarray) -> None:
+        if len(bad):
+            kept = np.delete(np.arange(len(self._places)), bad)
+            self._places, self._values = self._places[kept], self._values.take(pa.array(kept))
+
+    def _leave_out_alike(self, fault: str) -> None:
+        """Values whose text has this fault, unless these are too many."""
+        matching = pc.match_substring_regex(self._values, fault)
+        bad = np.flatnonzero(matching.to_numpy(zero_copy_only=False))
+        if 0 < len(bad) <= self._most:
+            self._most -= len(bad)
+            self._faults.append(fault)
+            self._leave_out(bad)
+
+    def _one_by_one(self) -> Sifted | None:
+        """Each bad value found by the row at which reading fails."""
+        bad: list[int] = []
+        for start in range(0, len(self._values), WINDOW):
+            window = self._values.slice(start, WINDOW)
+            rows = _rows(window, self._schema, self._unexpected, min(self._most - len(bad), _WINDOW_MOST))
+            if rows is None:
+                return None
+            bad += [start + row for row in rows]
+        self._leave_out(bad)
+        found = fast.attempt(self._values, self._schema, self._unexpected) if bad else ""
+        if not isinstance(found, pa.RecordBatch):
             return None
-        found += [start + row for row in rows]
-    return np.array(found, np.int64)
+        return Sifted(self._places, self._values, found, tuple(self._faults))
 
 
-def _rows(values: pa.BinaryArray, schema: pa.Schema, most: int) -> list[int] | None:
-    """As `misfits`, of a window."""
+def objects(values: pa.BinaryArray) -> np.ndarray:
+    """For each value whether it is UTF-8 and looks like an object."""
+    utf8 = _utf8(values)
+    text = values if utf8.all() else pc.if_else(pa.array(utf8), values, b"")
+    plain = fast.framed(text)
+    if plain.false_count:
+        plain = fast.framed(pc.ascii_trim(text.cast(pa.string()), fast.JSON_SPACE))
+    found: np.ndarray = plain.to_numpy(zero_copy_only=False).copy()
+    found &= utf8
+    return found
+
+
+def _no_json(values: pa.BinaryArray) -> list[int]:
+    """Positions of values that are no JSON."""
+    return [at for at, value in enumerate(values.to_pylist()) if not _is_json(value)]
+
+
+def _is_json(value: bytes) -> bool:
+    try:
+        orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+def _rows(values: pa.BinaryArray, schema: pa.Schema, unexpected: Unexpected, most: int) -> list[int] | None:
+    """Positions in a window; None when they cannot be told, or exceed `most`."""
     found: list[int] = []
     start = 0
     while start < len(values):
         try:
-            fast.parsed(fast.lines(values.slice(start)), schema, "ignore")
+            fast.parsed(fast.lines(values.slice(start)), schema, unexpected)
         except pa.ArrowInvalid as error:
             row = _ROW.search(str(error))
-            if row is None or len(found) == most or start + int(row[1]) >= len(values):
+            if row is None or len(found) >= most or start + int(row[1]) >= len(values):
                 return None
             found.append(start + int(row[1]))
             start = found[-1] + 1
@@ -50,26 +167,9 @@ def _rows(values: pa.BinaryArray, schema: pa.Schema, most: int) -> list[int] | N
     return found
 
 
-def objects(values: pa.BinaryArray) -> np.ndarray:
-    """For each value whether it is UTF-8 and looks like an object."""
-    utf8 = _utf8(values)
-    trimmed = pc.utf8_trim(pc.if_else(pa.array(utf8), values, b"").cast(pa.string()), fast.JSON_SPACE)
-    framed = pc.and_(pc.starts_with(trimmed, "{"), pc.ends_with(trimmed, "}"))
-    plain: np.ndarray = framed.to_numpy(zero_copy_only=False) & utf8
-    return plain
-
-
 def _utf8(values: pa.BinaryArray) -> np.ndarray:
     try:
         values.cast(pa.string())
     except pa.ArrowInvalid:
-        return np.array([_decodes(value) for value in values.to_pylist()], np.bool_)
+        return are_utf8(values)
     return np.ones(len(values), np.bool_)
-
-
-def _decodes(value: bytes) -> bool:
-    try:
-        value.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.json import fast as json_fast
-from parquet_sink.convert.json.misfits import misfits
+from parquet_sink.convert.json import misfits
 from parquet_sink.convert.reinterpret import reinterpreted
 from parquet_sink.convert.typed_json.columns import from_base64, from_base64_decimals
 from parquet_sink.convert.typed_json.types import (
@@ -78,12 +78,22 @@ def can_read(kind: Kind) -> bool:
     return isinstance(kind, StructKind) and bool(kind.fields) and not any(_is_slow(below) for below in kinds(kind))
 
 
+@dataclass(frozen=True)
+class Read:
+    """rows: for the values at these places, in order. doubtful: which rows may hold anything."""
+
+    places: np.ndarray
+    rows: pa.StructArray
+    doubtful: list[int]
+
+
 class FastReader:
     """Reads values of one struct, for which `can_read` holds."""
 
     def __init__(self, kind: StructKind) -> None:
         self._kind = kind
         self._type = to_arrow(kind)
+        self._faults: tuple[str, ...] = ()
         self.has_decimals = any(isinstance(below, DecimalKind) for below in kinds(kind))
         self._schemas = {
             numbers: pa.schema([(field.name, _read_as(field.slot.kind, numbers)) for field in kind.fields])
@@ -96,8 +106,21 @@ class FastReader:
         A doubtful row may hold anything.
         """
         batch = json_fast.read(values, self._schemas[mode.numbers], mode.unexpected)
-        if batch is None:
+        return None if batch is None else self._judged(values, batch, mode)
+
+    def read_most(self, values: pa.BinaryArray, mode: Mode, most: int) -> Read | None:
+        """As `read`, of all values but those that keep the others from being read; None where these are not found.
+
+        most: how many JSON objects may be left out.
+        """
+        found = misfits.sifted(values, self._schemas[mode.numbers], mode.unexpected, most, self._faults)
+        if found is None:
             return None
+        self._faults = found.faults
+        return Read(found.places, *self._judged(found.values, found.batch, mode))
+
+    def _judged(self, values: pa.BinaryArray, batch: pa.RecordBatch, mode: Mode) -> tuple[pa.StructArray, list[int]]:
+        """Rows that were read, converted, and which of them are doubtful."""
         visit = _Visit(values, mode.numbers)
         if mode.unexpected == "ignore":
             visit.doubt(json_fast.may_be_odd(values), None)
@@ -107,10 +130,6 @@ class FastReader:
         ]
         rows = pa.StructArray.from_arrays(columns, names=[field.name for field in self._kind.fields])
         return reinterpreted(rows, self._type), visit.doubtful()
-
-    def misfits(self, values: pa.BinaryArray, mode: Mode, most: int) -> np.ndarray | None:
-        """Positions of values without which `read` may give rows; None when they cannot be told, or exceed `most`."""
-        return misfits(values, self._schemas[mode.numbers], most)
 
 
 def _is_slow(kind: Kind) -> bool:

@@ -1,8 +1,8 @@
 """JSON values of known types to pieces: fast where that works, exactly where it does not.
 
 `exact` is the definition; `fast` must give the same where it gives anything. Where a try fails, Arrow's reader mostly
-tells at which value (`json.misfits`); without those the rest is read at once. Where it does not, the try is cut in
-eight, down to some hundred values, so a bad value in a block of 10,000 costs at most three more tries at its
+tells at which value, and why (`json.misfits`); without those the rest is read at once. Where it does not, the try is
+cut in eight, down to some hundred values, so a bad value in a block of 10,000 costs at most three more tries at its
 neighbourhood and sends only that hundred the exact way.
 """
 
@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.decoded import Decoded, Tree, Trees, Typed
-from parquet_sink.convert.json.misfits import objects
 from parquet_sink.convert.typed_json.exact import ExactReader
 from parquet_sink.convert.typed_json.expansion import counter
 from parquet_sink.convert.typed_json.fast import FastReader, Mode, can_read
@@ -27,7 +26,7 @@ SMALLEST = 256
 """A failed try of this many or fewer is not cut again."""
 
 _PARTS = 8
-_ONE_IN = 32
+ONE_IN = 32
 """More bad values than one in so many are not looked for one by one: the exact way is the cheaper one then."""
 
 
@@ -46,26 +45,13 @@ class TypedReader:
         """What can be read many at once, and the positions of all other values: those are for the exact reader."""
         if self._fast is None or len(values) <= SMALLEST:
             return self._cut(values)
-        whole = self._try(values, whole=True)
-        if whole is not None:
-            return _judged(np.arange(len(values)), whole)
-        sifted = self._sifted(self._fast, values)
-        return self._cut(values) if sifted is None else sifted
-
-    def _sifted(self, fast: FastReader, values: pa.BinaryArray) -> tuple[list[Typed], list[int]] | None:
-        """As `read_fast`, without the values that keep the others from being read; None where these are not found."""
-        places = np.flatnonzero(objects(values))
-        found = None if len(places) == len(values) else self._try(_at(values, places), whole=True)
-        if found is None:
-            misfits = fast.misfits(_at(values, places), self._mode, len(values) // _ONE_IN)
-            if misfits is None or not len(misfits):
-                return None
-            places = np.delete(places, misfits)
-            found = self._try(_at(values, places), whole=True)
-        if found is None:
-            return None
-        parts, undecided = _judged(places, found)
-        return parts, sorted([*undecided, *np.setdiff1d(np.arange(len(values)), places).tolist()])
+        for mode in self._modes(self._fast.has_decimals, whole=True):
+            found = self._fast.read_most(values, mode, len(values) // ONE_IN)
+            if found is not None:
+                self._mode = mode
+                parts, undecided = _judged(found.places, (found.rows, found.doubtful))
+                return parts, sorted([*undecided, *np.setdiff1d(np.arange(len(values)), found.places).tolist()])
+        return self._cut(values)
 
     def _cut(self, values: pa.BinaryArray) -> tuple[list[Typed], list[int]]:
         """As `read_fast`, of values among which it cannot be told which are bad."""
@@ -109,10 +95,6 @@ class TypedReader:
         lenient = Mode("ignore", self._mode.numbers)
         modes = [self._mode, lenient] if whole and self._mode != lenient else [lenient]
         return [*modes, Mode("ignore", not self._mode.numbers)] if has_decimals else modes
-
-
-def _at(values: pa.BinaryArray, places: np.ndarray) -> pa.BinaryArray:
-    return values.take(pa.array(places))
 
 
 def _judged(places: np.ndarray, found: tuple[pa.StructArray, list[int]]) -> tuple[list[Typed], list[int]]:

@@ -1,17 +1,38 @@
-"""Which values keep the others from being read at once: without them the rest is read; few fine ones are named."""
+"""As many values as can be read at once: what keeps them from it is left out, and little else."""
+
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.convert.json import fast
-from parquet_sink.convert.json.misfits import misfits, objects
+from parquet_sink.convert.json import fast, misfits
+from parquet_sink.convert.json.misfits import Sifted, objects, sifted
 
 SCHEMA = pa.schema([("n", pa.int64()), ("t", pa.string())])
 GOOD = b'{"n":1,"t":"x"}'
 NO_OBJECTS = (b"", b"{", b"7", b'"t"', b"[1]", b'{"n":1', b"\xff", b'{"t":"\xff"}')
-MISFITS = (b'{"n":"1"}', b'{"n":1,}', b'{"n":{}}', b'{"n" 1}', b'{"t":"\n"}')
+MISFITS = (
+    b'{"n":"1"}',
+    b'{"n":1,}',
+    b'{"n":{}}',
+    b'{"n" 1}',
+    b'{"t":"\n"}',
+    b'{"n":2.5}',
+    b'{"n":1}{"n":2}',
+    b'{"n":1,"n":1}',
+    b'{"\\u006e":true}',
+    b'{"t":1e999}',
+    b'{"n":9223372036854775808}',
+)
+BY_TEXT = (b'{"n":"1"}', b'{"n":{}}', b'{"n":2.5}', b'{"n":1,"n":1}', b'{"n":9223372036854775808}')
+
+
+def places_of(found: Sifted | None, count: int) -> list[int]:
+    """Where the values stood that were left out."""
+    assert found is not None
+    return sorted(set(range(count)) - set(found.places.tolist()))
 
 
 def test_what_is_no_object_is_seen_without_a_try() -> None:
@@ -20,32 +41,73 @@ def test_what_is_no_object_is_seen_without_a_try() -> None:
     assert objects(pa.array([GOOD] * 3, pa.binary())).all()
 
 
-@pytest.mark.parametrize("bad", MISFITS)
+@pytest.mark.parametrize("bad", [*MISFITS, *NO_OBJECTS])
 @pytest.mark.parametrize("places", [(0,), (2_999,), (0, 1, 2), (5, 1_023, 1_024, 2_047, 2_999)])
-def test_a_misfit_is_found_wherever_it_is(bad: bytes, places: tuple[int, ...]) -> None:
-    """At the ends of what is tried at once, and one behind the other."""
+def test_a_misfit_is_left_out_wherever_it_is(bad: bytes, places: tuple[int, ...]) -> None:
+    """At the ends of what is tried at once, and one behind the other; the next block is told what to look for."""
     values = pa.array([bad if at in places else GOOD for at in range(3_000)], pa.binary())
-    found = misfits(values, SCHEMA, 100)
+    found = sifted(values, SCHEMA, "ignore", 100)
+    assert places_of(found, 3_000) == list(places)
     assert found is not None
-    assert found.tolist() == list(places)
+    assert places_of(sifted(values, SCHEMA, "ignore", 100, found.faults), 3_000) == list(places)
+
+
+@pytest.mark.parametrize("bad", BY_TEXT)
+def test_those_that_look_alike_are_left_out_together(bad: bytes) -> None:
+    """Two tries for one kind of fault, and one where the block before had it."""
+    values = pa.array([bad if at % 20 == 10 else GOOD for at in range(1_000)], pa.binary())
+    with patch.object(fast, "attempt", wraps=fast.attempt) as attempt:
+        found = sifted(values, SCHEMA, "error", 100)
+        assert attempt.call_count == 2
+        assert found is not None
+        sifted(values, SCHEMA, "error", 100, found.faults)
+        assert attempt.call_count == 3
+
+
+def test_a_fault_that_is_gone_is_looked_for_once_more_only() -> None:
+    """So clean blocks cost what they did before."""
+    values = pa.array([GOOD] * 100, pa.binary())
+    found = sifted(values, SCHEMA, "error", 10, ('"n":"',))
+    assert found is not None
+    assert found.faults == ()
 
 
 def test_too_many_are_not_looked_for() -> None:
     """The exact way is the cheaper one then."""
     values = pa.array([MISFITS[0], GOOD] * 500, pa.binary())
-    assert misfits(values, SCHEMA, 499) is None
-    found = misfits(values, SCHEMA, 500)
-    assert found is not None
-    assert len(found) == 500
+    assert sifted(values, SCHEMA, "error", 499) is None
+    assert places_of(sifted(values, SCHEMA, "error", 500), 1_000) == list(range(0, 1_000, 2))
 
 
-@given(st.lists(st.sampled_from([GOOD, GOOD, GOOD, b'{"n":2.5}', b'{"n":1}{"n":2}', b'{"x":[1]}', *MISFITS])))
-def test_without_them_the_rest_is_read_or_nothing_is_told(values: list[bytes]) -> None:
-    """But where a value has two objects, or a fraction in place of an integer, of which the reader names no row."""
-    array = pa.array(values, pa.binary())
-    found = misfits(array, SCHEMA, len(values))
+def test_a_look_that_good_values_have_too_leaves_the_bad_ones_out_alone() -> None:
+    """A text of the same name elsewhere is no fault."""
+    good, bad = b'{"n":1,"o":{"n":"a"}}', b'{"n":"1","o":{"n":"a"}}'
+    values = pa.array([bad if at in (3, 77) else good for at in range(100)], pa.binary())
+    assert places_of(sifted(values, SCHEMA, "ignore", 10), 100) == [3, 77]
+
+
+def test_a_new_field_is_for_the_caller() -> None:
+    """Where fields that are not in the schema are an error, nothing is left out because of them."""
+    values = pa.array([*[GOOD] * 50, b'{"new":1}'], pa.binary())
+    assert sifted(values, SCHEMA, "error", 10) is None
+    assert places_of(sifted(values, SCHEMA, "ignore", 10), 51) == []
+
+
+@given(
+    st.lists(st.sampled_from([GOOD, GOOD, GOOD, b'{"x":[1]}', *MISFITS, *NO_OBJECTS])),
+    st.integers(1, 5),
+    st.sampled_from(["error", "ignore"]),
+)
+def test_what_is_read_is_what_reading_by_itself_gives(
+    values: list[bytes], window: int, unexpected: misfits.Unexpected
+) -> None:
+    """Or nothing is told; what is left out may be fine only where it looks like what is not."""
+    with patch.object(misfits, "WINDOW", window):
+        found = sifted(pa.array(values, pa.binary()), SCHEMA, unexpected, len(values))
     if found is None:
         return
-    kept = [value for at, value in enumerate(values) if at not in set(found.tolist())]
-    read = fast.read(pa.array(kept, pa.binary()), SCHEMA, "ignore")
-    assert read is not None or not kept or {b'{"n":2.5}', b'{"n":1}{"n":2}'} & set(kept)
+    for row, place in zip(found.batch.to_pylist(), found.places.tolist(), strict=True):
+        alone = fast.read(pa.array([values[place]], pa.binary()), SCHEMA, unexpected)
+        assert alone is not None
+        assert alone.to_pylist() == [row]
+    assert not {GOOD} & {values[at] for at in places_of(found, len(values))}
