@@ -83,13 +83,10 @@ class Computing:
         schema = pa.schema([pa.field(_ROW, pa.int64()), *own])
         where = "" if query.condition is None else f" WHERE {_text(query.condition, loose=loose)}"
         texts = [_text(one, loose=loose) for one in query.computed]
-        lists = [(one.name, both[loose]) for one in query.computed for both in one.unnested]
-        schema, found = self._bound(schema, [*(text for _, text in lists), *texts], where)
-        for (name, _), duck in zip(lists, found, strict=False):
-            if duck.id == "struct":
-                raise InvalidValue(f"column {show((name,))} of the query: unnest takes a list, and this is an object")
+        self._check_lists(schema, loose=loose)
+        schema, found = self._bound(schema, texts, where)
         casts, arrows = [], []
-        for one, text, duck in zip(query.computed, texts, found[len(lists) :], strict=True):
+        for one, text, duck in zip(query.computed, texts, found, strict=True):
             try:
                 sql, arrow = target(duck, loose=loose)
             except InvalidValue as error:
@@ -97,6 +94,16 @@ class Computing:
             casts.append(text if str(duck) == sql else f"CAST({text} AS {sql})")
             arrows.append(arrow)
         return _Plan(schema, where, tuple(casts), tuple(arrows))
+
+    def _check_lists(self, schema: pa.Schema, *, loose: bool) -> None:
+        """Raise InvalidValue for an object that is unnested: DuckDB makes columns of it."""
+        lists = [(one.name, text) for one in self.query.computed for text in one.lists(loose=loose)]
+        if not lists:
+            return
+        _, found = self._bound(schema, [text for _, text in lists], "")
+        for (name, _), duck in zip(lists, found, strict=True):
+            if duck.id == "struct":
+                raise InvalidValue(f"column {show((name,))} of the query: unnest takes a list, and this is an object")
 
     def _bound(self, schema: pa.Schema, texts: Sequence[str], where: str) -> tuple[pa.Schema, list[Any]]:
         """The columns, and DuckDB's types of the expressions.
@@ -169,6 +176,8 @@ class Computing:
         condition = None if query.condition is None else _text(query.condition, loose=loose)
         tests = ["FALSE" if condition is None else _fails(condition)]
         chosen = "TRUE" if condition is None else f"TRY({condition})"
+        if query.unnests:
+            chosen = f"({chosen}) AND ({_has_rows(query, loose=loose)})"
         for one, text in zip(query.computed, plan.casts, strict=True):
             tests.append("FALSE" if one.unnested else f"CASE WHEN {chosen} THEN {_fails(text)} ELSE FALSE END")
         try:
@@ -198,6 +207,12 @@ def _none(failed: dict[int, str], arrows: Sequence[pa.DataType]) -> Worked:
 
 def _text(one: Computed, *, loose: bool) -> str:
     return one.loose if loose else one.text
+
+
+def _has_rows(query: Query, *, loose: bool) -> str:
+    """An expression that says whether a chosen record has any row: where it has none, no column is worked out."""
+    lists = [text for one in query.computed for text in one.lists(loose=loose)]
+    return " OR ".join(f"coalesce(TRY(len({text})), 0) > 0" for text in lists)
 
 
 def _fails(text: str) -> str:
