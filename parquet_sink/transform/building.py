@@ -11,6 +11,7 @@ from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import ConnectorError, RetryLater, TransformFailed
 from parquet_sink.model.records import VALUES_ONLY, RecordParts
 from parquet_sink.plugins import PluginUnusable
+from parquet_sink.process import foreign_code
 from parquet_sink.process.per_process import PerProcess
 from parquet_sink.transform.chain import Step, TransformChain
 from parquet_sink.transform.classes import class_name, find_predicate, find_transform
@@ -134,7 +135,7 @@ def failed(name: str, type_: str, records: DecodedRecords, error: Exception) -> 
     if isinstance(error, ConnectorError):
         return error
     return TransformFailed(
-        f"{where}: {name} ({type_}) failed with {type(error).__name__}: {printable(str(error))}. No record is blamed, "
+        f"{where}: {name} ({type_}) failed with {foreign_code.told(error)}. No record is blamed, "
         "and nothing from there on is committed. Correct its code, which must reject a record that it cannot take, or "
         "its settings, then start again."
     )
