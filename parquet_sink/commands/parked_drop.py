@@ -30,8 +30,8 @@ def drop(settings: SinkSettings, selection: Selection, *, sure: bool) -> bool:
         return True
     if not sure:
         print(
-            f"parquet-sink: connector {settings.name}: nothing is dropped. {chosen:,} record{'' if chosen == 1 else 's'} "
-            "would be gone for good, but for what Kafka still has; give --yes to drop them.",
+            f"parquet-sink: connector {settings.name}: nothing is dropped. {chosen:,} "
+            f"record{'' if chosen == 1 else 's'} would be gone for good, but for what Kafka still has; give --yes.",
             file=sys.stderr,
         )
         return False
