@@ -14,7 +14,8 @@ from confluent_kafka import Consumer, TopicPartition
 
 from integration.conftest import TopicFactory
 from parquet_sink.devkit import jars
-from parquet_sink.devkit.broker import Broker, free_port
+from parquet_sink.devkit.broker import Broker
+from parquet_sink.devkit.ports import free_port
 from parquet_sink.errors import KafkaFailed, SetupError
 
 COMMAND = """

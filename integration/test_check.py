@@ -8,7 +8,8 @@ import pytest
 
 from integration.conftest import TopicFactory
 from parquet_sink.cli import main
-from parquet_sink.devkit.broker import Broker, free_port
+from parquet_sink.devkit.broker import Broker
+from parquet_sink.devkit.ports import free_port
 from parquet_sink.devkit.target.process import TargetProcess
 
 WORKER = "value.converter=JsonConverter\nvalue.converter.schemas.enable=false\n"

@@ -12,7 +12,8 @@ from confluent_kafka.cimpl import NewTopic
 
 from integration.conftest import TopicFactory
 from integration.harness import Sink, until_ends
-from parquet_sink.devkit.broker import Broker, free_port
+from parquet_sink.devkit.broker import Broker
+from parquet_sink.devkit.ports import free_port
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps

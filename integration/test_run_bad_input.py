@@ -15,7 +15,8 @@ from integration.conftest import TopicFactory
 from integration.harness import Sink
 from integration.numbered import numbered
 from parquet_sink.cli import main
-from parquet_sink.devkit.broker import Broker, free_port
+from parquet_sink.devkit.broker import Broker
+from parquet_sink.devkit.ports import free_port
 from parquet_sink.devkit.target.process import TargetProcess
 from parquet_sink.runtime.status import Status
 

@@ -19,7 +19,8 @@ from integration.registry import RegistryServer, Trouble
 from integration.wire import encode_avro
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.settings import ConverterKind
-from parquet_sink.devkit.broker import Broker, free_port
+from parquet_sink.devkit.broker import Broker
+from parquet_sink.devkit.ports import free_port
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.settings import SinkSettings

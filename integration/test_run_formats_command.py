@@ -17,7 +17,8 @@ from integration.harness import Sink
 from integration.registry import RegistryServer
 from integration.wire import encode_avro
 from parquet_sink.cli import main
-from parquet_sink.devkit.broker import Broker, free_port
+from parquet_sink.devkit.broker import Broker
+from parquet_sink.devkit.ports import free_port
 
 SECRET: Final = "canary-4711"
 BASIC: Final = "Basic YWRhOmNhbmFyeS00NzEx"  # ada:canary-4711

@@ -10,7 +10,8 @@ from confluent_kafka.admin import AdminClient
 from integration.conftest import TopicFactory
 from integration.harness import Sink, committed, until_ends
 from integration.numbered import forgotten, numbered, offsets
-from parquet_sink.devkit.broker import Broker, free_port
+from parquet_sink.devkit.broker import Broker
+from parquet_sink.devkit.ports import free_port
 from parquet_sink.runtime.status import Status
 
 PATIENCE_S = 60.0

@@ -17,7 +17,8 @@ from integration.conftest import TopicFactory
 from integration.crash import processes
 from integration.harness import Sink
 from integration.numbered import numbered
-from parquet_sink.devkit.broker import Broker, free_port
+from parquet_sink.devkit.broker import Broker
+from parquet_sink.devkit.ports import free_port
 from parquet_sink.devkit.target.process import TargetProcess
 from parquet_sink.spark.run_folder import MEMORY_FOLDER, PREFIX
 

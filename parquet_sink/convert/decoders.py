@@ -3,8 +3,6 @@
 A format's module is loaded when its converter is first used: a worker loads only what it needs.
 """
 
-import os
-import threading
 import time
 from collections.abc import Callable
 from typing import Final
@@ -12,13 +10,9 @@ from typing import Final
 from parquet_sink.convert.decoded import Decoder
 from parquet_sink.convert.registry.registered import RegisteredDecoder, RegisteredSchema, SchemaKind
 from parquet_sink.convert.settings import ConverterKind, ConverterSettings
-from parquet_sink.process.lru_cache import LruCache
+from parquet_sink.process.per_process import PerProcess
 
-MOST_DECODERS: Final = 16
 _KINDS: Final[dict[ConverterKind, SchemaKind]] = {"avro": "AVRO", "protobuf": "PROTOBUF", "json_schema": "JSON"}
-
-_decoders: LruCache[tuple[int, ConverterSettings], Decoder] = LruCache(MOST_DECODERS)
-_decoders_lock = threading.Lock()
 
 
 def decoder_for(settings: ConverterSettings) -> Decoder:
@@ -26,13 +20,7 @@ def decoder_for(settings: ConverterSettings) -> Decoder:
 
     Raises InvalidConfiguration when a registry's settings name files that cannot be read.
     """
-    key = (os.getpid(), settings)
-    with _decoders_lock:
-        found = _decoders.get(key)
-        if found is None:
-            found = _made(settings)
-            _decoders.put(key, found)
-        return found
+    return _decoders.get(settings)
 
 
 def key_decoder_for(settings: ConverterSettings | None) -> Decoder:
@@ -62,6 +50,9 @@ def _made(settings: ConverterSettings) -> Decoder:
     from parquet_sink.convert import own, plain
 
     return plain.decoder(settings) if settings.own is None else own.decoder(settings.own)
+
+
+_decoders: Final = PerProcess(_made)
 
 
 def _registered(settings: ConverterSettings, kind: SchemaKind) -> Decoder:

@@ -8,13 +8,13 @@ import pyarrow as pa
 from parquet_sink import plugins
 from parquet_sink.config.class_settings import ClassSettings
 from parquet_sink.config.key import Key
-from parquet_sink.config.report import printable
 from parquet_sink.config.values import Values
 from parquet_sink.convert.decoded import Decoded, Decoder, Trees
 from parquet_sink.convert.one_by_one import OneByOne as OneByOne  # noqa: PLC0414 - one door for authors
 from parquet_sink.convert.settings import Side
 from parquet_sink.errors import ConnectorError, ConverterFailed
 from parquet_sink.plugins import CONVERTERS, Kind, PluginUnusable
+from parquet_sink.process import foreign_code
 
 
 @runtime_checkable
@@ -69,7 +69,7 @@ class _Named:
         except (ConnectorError, MemoryError):
             raise
         except Exception as error:
-            raise self._failed(f"failed with {type(error).__name__}: {printable(str(error))}") from error
+            raise self._failed(f"failed with {foreign_code.told(error)}") from error
         self._check(found, len(values))
         return found
 

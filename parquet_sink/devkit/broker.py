@@ -3,14 +3,10 @@
 One process is broker and KRaft controller at once. It never outlives the process that started it, however that ends.
 """
 
-import base64
-import random
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
-import uuid
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -21,14 +17,12 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from parquet_sink.devkit import kafka_tools
+from parquet_sink.devkit.broker_files import LOGGING, cluster_id, server_properties
 from parquet_sink.devkit.jars import Report, fetch, print_progress
+from parquet_sink.devkit.ports import HOST, accepts_connections, free_port, refuse_used_port
 from parquet_sink.errors import KafkaFailed, SetupError
 from parquet_sink.process.tether import Tether
 
-HOST: Final = "127.0.0.1"
-# Below the ephemeral ports of Linux and macOS: a client that connects again and again to an ephemeral port of
-# loopback may at last reach itself, and then a restarted broker cannot have its port back.
-FREE_PORTS: Final = range(20_000, 32_000)
 START_ATTEMPTS: Final = 3
 START_TIMEOUT_S: Final = 60.0
 STOP_TIMEOUT_S: Final = 20.0
@@ -43,20 +37,6 @@ _QUICK_PRODUCER: Final[dict[str, str | int | float | bool]] = {
     "message.timeout.ms": int(REQUEST_TIMEOUT_S * 1000),
     "topic.metadata.propagation.max.ms": 3_000,  # an unknown topic is told soon: ours are waited for when created
 }
-_LOGGING: Final = """\
-status = error
-rootLogger = info, file
-appender.file.type = RollingFile
-appender.file.name = file
-appender.file.fileName = ${sys:parquet.sink.log}
-appender.file.filePattern = ${sys:parquet.sink.log}.%i
-appender.file.layout.type = PatternLayout
-appender.file.layout.pattern = %d{ISO8601} %p %m (%c{1})%n
-appender.file.policies.type = SizeBasedTriggeringPolicy
-appender.file.policies.size = 10MB
-appender.file.strategy.type = DefaultRolloverStrategy
-appender.file.strategy.max = 2
-"""
 
 
 class Broker:
@@ -255,7 +235,7 @@ class Broker:
                 server_properties(self.data_dir / "data", port, free_port(), self._properties)
             )
             self._log_start = self.log_path.stat().st_size if self.log_path.exists() else 0
-            command = self._java_with_logging("server", _LOGGING)
+            command = self._java_with_logging("server", LOGGING)
             self._format(command)
             with (self.data_dir / "console.log").open("wb") as console:
                 self._process = subprocess.Popen(
@@ -332,79 +312,3 @@ class Broker:
         if self._tether is not None:
             self._tether.release()
         self._process = self._tether = None
-
-
-def server_properties(folder: Path, port: int, controller_port: int, own: Mapping[str, str]) -> str:
-    """The content of `server.properties`: one node, small, quick to answer; `own` goes above it."""
-    properties = {
-        "process.roles": "broker,controller",
-        "node.id": "1",
-        "controller.quorum.voters": f"1@{HOST}:{controller_port}",
-        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
-        "controller.listener.names": "CONTROLLER",
-        "inter.broker.listener.name": "PLAINTEXT",
-        "log.dirs": str(folder),
-        # After SIGKILL a restarted broker waits until its former self is given up: 3 s instead of 9.
-        "broker.session.timeout.ms": "3000",
-        "broker.heartbeat.interval.ms": "500",
-        "num.network.threads": "2",
-        "num.io.threads": "2",
-        "log.cleaner.dedupe.buffer.size": "4194304",
-        "offsets.topic.num.partitions": "4",
-        "offsets.topic.replication.factor": "1",
-        "transaction.state.log.num.partitions": "4",
-        "transaction.state.log.replication.factor": "1",
-        "transaction.state.log.min.isr": "1",
-        "share.coordinator.state.topic.replication.factor": "1",
-        "share.coordinator.state.topic.min.isr": "1",
-        "group.initial.rebalance.delay.ms": "0",
-        **own,
-    }
-    return "".join(f"{key}={_escaped(value)}\n" for key, value in properties.items())
-
-
-def _escaped(value: str) -> str:
-    """A value as Java's properties format wants it."""
-    return value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
-
-
-def cluster_id() -> str:
-    """A new cluster id: 16 random bytes in the base64 that Kafka uses, not starting with a dash."""
-    return "p" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
-
-
-def free_port() -> int:
-    """A port of loopback that nobody listens on now."""
-    for port in random.sample(FREE_PORTS, 200):
-        if not port_in_use(port):
-            return port
-    raise SetupError(f"No free port was found on {HOST} between {FREE_PORTS.start} and {FREE_PORTS.stop}.")
-
-
-def refuse_used_port(port: int) -> None:
-    """Raises SetupError when somebody listens on this port."""
-    if port_in_use(port):
-        raise SetupError(
-            f"Port {port} of {HOST} cannot be used: another program, maybe another broker, listens there. "
-            f"End that program, or choose another port."
-        )
-
-
-def port_in_use(port: int) -> bool:
-    """Whether a server could not listen on this port of loopback; closing connections do not count."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError:
-            return True
-    return False
-
-
-def accepts_connections(port: int) -> bool:
-    """Whether somebody answers on this port of loopback."""
-    try:
-        socket.create_connection((HOST, port), timeout=1).close()
-    except OSError:
-        return False
-    return True

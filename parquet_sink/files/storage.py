@@ -60,6 +60,15 @@ def storage_failed(folder: str, doing: str, error: BaseException, purpose: Purpo
     )
 
 
+def sync_folder(folder: str) -> None:
+    """Makes names in a folder survive a power failure. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def free_space(folder: str) -> str:
     """Free space at `folder`, or at its nearest existing parent, for a message."""
     place = os.path.abspath(folder)

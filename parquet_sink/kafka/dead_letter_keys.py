@@ -4,13 +4,14 @@ from typing import Final
 
 from parquet_sink.config.key import Check, Key, Origin, Type, Value
 from parquet_sink.kafka.dead_letter_names import NAME_KEY, REPLICATION_KEY
-from parquet_sink.kafka.keys import SERVERS, TOPICS
+from parquet_sink.kafka.keys import FOR_PATTERNS, SERVERS, TOPICS
 
 SET_ASIDE: Final = "Records that have no row"
 
 
 def _topic(value: Value) -> str | None:
-    return TOPICS.test((str(value),))
+    wrong = TOPICS.test((str(value),))
+    return wrong and wrong.replace(FOR_PATTERNS, "")
 
 
 def _replicas(value: Value) -> str | None:

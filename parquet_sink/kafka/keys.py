@@ -8,6 +8,7 @@ from parquet_sink.config.key import Check, Key, Origin, Type, Value, ems
 from parquet_sink.config.report import quoted
 
 READING: Final = "Reading from Kafka"
+FOR_PATTERNS: Final = " (for a pattern use topics.regex)"
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _SERVER = re.compile(r"(?:[A-Z_]+://)?(?:\[[0-9A-Fa-f:.]+\]|[^\s:/,\[\]@]+):(\d{1,5})")
@@ -21,7 +22,7 @@ def _topics(value: Value) -> str | None:
         if topic in (".", "..") or not _TOPIC.fullmatch(topic):
             return (
                 f"{quoted(topic)} is no legal topic name; a topic has 1 to 249 letters, digits, dots, underscores and "
-                "hyphens (for a pattern use topics.regex)."
+                f"hyphens{FOR_PATTERNS}."
             )
     return None
 

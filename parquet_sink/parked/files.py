@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from parquet_sink.errors import StorageFailed
-from parquet_sink.files.storage import Purpose, storage_trouble
+from parquet_sink.files.storage import Purpose, storage_trouble, sync_folder
 from parquet_sink.parked.keys import DIR, MAX_BYTES
 from parquet_sink.parked.table import SCHEMA, metadata_of, place_of
 
@@ -126,12 +126,3 @@ def _verify(path: str, found: int, written: int) -> None:
 
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_CLOEXEC, 0o600)
-
-
-def sync_folder(folder: str) -> None:
-    """Makes names in a folder last. Raises OSError."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 
 from parquet_sink.errors import ParkedFull, StorageFailed
 from parquet_sink.files import naming
-from parquet_sink.files.storage import storage_trouble
+from parquet_sink.files.storage import storage_trouble, sync_folder
 from parquet_sink.model.rejected import Rejected
-from parquet_sink.parked.files import PARKING, ParkedFile, Staged, sync_folder
+from parquet_sink.parked.files import PARKING, ParkedFile, Staged
 from parquet_sink.parked.keys import DIR, MAX_BYTES
 from parquet_sink.parked.locks import changing
 from parquet_sink.parked.names import is_unfinished, name_of, number_in

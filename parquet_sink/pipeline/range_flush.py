@@ -9,7 +9,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.errors import ConnectorError
+from parquet_sink.errors import ConnectorError, ConverterFailed
 from parquet_sink.files import naming
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.claims import PartitionClaim
@@ -104,6 +104,10 @@ class RangeFlush:
                 if self.ended:
                     return
             self._progress.reach(batch.offsets[-1].as_py() + 1)
+        except ConverterFailed as error:
+            first, last = batch.offsets[0], batch.offsets[-1]
+            where = f"topic {batch.topic}, topic-partition {batch.partition}, offsets {first} to {last}"
+            self.fail(ConverterFailed(f"{where}: {error}"))
         except ConnectorError as error:
             self.fail(error)
 
@@ -157,7 +161,10 @@ class RangeFlush:
         again = self._transform_retry.again(self.planned.tries)
         if again is None:
             self._fail(
-                type(error)(f"{error} It was tried as long as errors.retry.timeout says, which is 0 unless set.")
+                type(error)(
+                    f"{error} errors.retry.timeout={self._transform_retry.timeout_ms} allows no further try; give more "
+                    "milliseconds, or -1 for no end."
+                )
             )
             return
         log.warning("connector %s: %s Trying again in %.1f s", self._connector, error, again.wait_s)

@@ -28,7 +28,7 @@ from parquet_sink.files.rotation import Reason
 from parquet_sink.files.storage import TEMPORARY, storage_trouble
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.failure import Failure
-from parquet_sink.model.ranges import Known, PlannedRange
+from parquet_sink.model.ranges import Known, PlannedRange, Trying
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.parked.files import PARKING, ParkedFile
@@ -116,11 +116,12 @@ class Replay:
         changes: bool = True,
         progress: Callable[[str, int, int, int], None] = lambda topic, partition, done, of: None,
         sleep: Callable[[float], None] = time.sleep,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         errors = replace(settings.errors, refused_files=True)
         self._settings = replace(settings, errors=errors)
         self._folder, self._known, self._changes = folder, known, changes
-        self._progress, self._sleep = progress, sleep
+        self._progress, self._sleep, self._monotonic = progress, sleep, monotonic
 
     def run(self, selection: Selection) -> Iterator[Replayed]:
         """Topic-partition by topic-partition; after a failure nothing more. Raises StorageFailed."""
@@ -161,13 +162,16 @@ class Replay:
         read, files = self._reader(parked, layer), 0
         planned = self._planned(parked, layer)
         while True:
+            began_s = self._monotonic()
             (outcome,) = TaskFlush(self._settings, steps_for(self._settings, policy), read).run([planned])
             files += sum(receipt.accepted for receipt in outcome.receipts)
             if outcome.again is None:
                 return outcome, files
             tries, wait_s = outcome.again.tries, outcome.again.wait_s
+            timed = tries.trying is not Trying.TRANSFORM or planned.tries.trying is not Trying.TRANSFORM
+            took_s = 0.0 if timed else self._monotonic() - began_s
             self._sleep(wait_s)
-            tries = replace(tries, elapsed_s=tries.elapsed_s + wait_s)
+            tries = replace(tries, elapsed_s=tries.elapsed_s + took_s + wait_s)
             planned = replace(planned, accepted=outcome.accepted_until, tries=tries)
 
     def _planned(self, parked: ParkedPartition, layer: Layer) -> PlannedRange:

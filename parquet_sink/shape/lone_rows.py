@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.convert.json.doubts import either
+from parquet_sink.convert.masks import either
 from parquet_sink.shape.column_batch import InferredBatch
 from parquet_sink.shape.primary_keys import PrimaryKeys
 from parquet_sink.shape.schema.evolution import Incompatible, unified, widens

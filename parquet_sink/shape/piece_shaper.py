@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from parquet_sink.convert.decoded import Inferred, Piece, Tree, Trees, Typed
 from parquet_sink.convert.invalid import InvalidValue
-from parquet_sink.convert.json.doubts import either
+from parquet_sink.convert.masks import either
 from parquet_sink.convert.reinterpret import reinterpreted
 from parquet_sink.model.rejected import Stage
 from parquet_sink.shape import explode, json_text, plain_trees

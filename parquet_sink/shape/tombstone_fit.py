@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from parquet_sink.config.key import ems
 from parquet_sink.convert.invalid import show
-from parquet_sink.convert.json.doubts import either
+from parquet_sink.convert.masks import either
 from parquet_sink.shape.column_batch import ColumnBatch
 from parquet_sink.shape.schema import arrow_types
 from parquet_sink.shape.schema.evolution import Columns, Incompatible, nullable, unified
@@ -48,7 +48,10 @@ class TombstoneFit:
     def why_not(self, row: int) -> str:
         """What is wrong with a row that does not fit."""
         if missing := [name for name in self._names if name not in self._topic and name not in self._own]:
-            return f"{ems('tombstones')}=row: it is a tombstone, and its key has no value for column {missing[0]}"
+            why = "which no record of the topic had before; let keys have it, or a record with a value come first"
+            return (
+                f"{ems('tombstones')}=row: it is a tombstone, and its key has no value for column {missing[0]}, {why}"
+            )
         for name, array in self._own.items():
             if array[row].is_valid and name in self._topic:
                 column = self._topic.field(name).type

@@ -1,19 +1,12 @@
 """Targets by their settings: opened anew, or kept by a process from micro-batch to micro-batch."""
 
-import os
-import threading
 from typing import Final
 
-from parquet_sink.process.lru_cache import LruCache
+from parquet_sink.process.per_process import PerProcess
 from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.settings import TargetSettings
 from parquet_sink.targets.target import Target
-
-MOST_TARGETS: Final = 16
-
-_targets: LruCache[tuple[int, TargetSettings], Target] = LruCache(MOST_TARGETS)
-_lock = threading.Lock()
 
 
 def open_target(settings: TargetSettings) -> Target:
@@ -29,15 +22,9 @@ def open_target(settings: TargetSettings) -> Target:
     return settings.open()
 
 
-def target_for(settings: TargetSettings) -> Target:
-    """The process's target for these settings: opened when there is none, and kept. Raises as `open_target`.
+_targets: Final = PerProcess(open_target)
 
-    The process id is part of the key, because connections must not be shared with a forked process.
-    """
-    key = (os.getpid(), settings)
-    with _lock:
-        target = _targets.get(key)
-        if target is None:
-            target = open_target(settings)
-            _targets.put(key, target)  # what it forgets is not closed: another thread may be sending with it
-        return target
+
+def target_for(settings: TargetSettings) -> Target:
+    """The process's target for these settings: opened when there is none, and kept. Raises as `open_target`."""
+    return _targets.get(settings)

@@ -1,7 +1,5 @@
 """From settings to a `TransformChain`, made once in a process, so that it is kept from micro-batch to micro-batch."""
 
-import os
-import threading
 from typing import Final
 
 import pyarrow as pa
@@ -13,7 +11,8 @@ from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.errors import ConnectorError, RetryLater, TransformFailed
 from parquet_sink.model.records import VALUES_ONLY, RecordParts
 from parquet_sink.plugins import PluginUnusable
-from parquet_sink.process.lru_cache import LruCache
+from parquet_sink.process import foreign_code
+from parquet_sink.process.per_process import PerProcess
 from parquet_sink.transform.chain import Step, TransformChain
 from parquet_sink.transform.classes import class_name, find_predicate, find_transform
 from parquet_sink.transform.given import checked, checked_choice, is_ours
@@ -21,15 +20,10 @@ from parquet_sink.transform.protocol import Predicate, Transform
 from parquet_sink.transform.records import DecodedRecords
 from parquet_sink.transform.settings import StepSettings
 
-MOST_CHAINS: Final = 16
 _BYTES: Final = ConverterSettings("bytes")
 """How keys are read where no converter is set for them."""
 
 _SIMPLE: Final = ConverterSettings("simple_header")
-
-_Key = tuple[int, tuple[StepSettings, ...], ConverterSettings, ConverterSettings]
-_chains: LruCache[_Key, TransformChain] = LruCache(MOST_CHAINS)
-_lock = threading.Lock()
 
 
 def chain_for(
@@ -43,14 +37,15 @@ def chain_for(
     """
     if not steps:
         return None
-    at = (os.getpid(), steps, key or _BYTES, header)
-    with _lock:
-        found = _chains.get(at)
-        if found is None:
-            made = [_step(one) for one in steps]
-            found = TransformChain(made, key_decoder_for(key), decoder_for(header))
-            _chains.put(at, found)
-        return found
+    return _chains.get((steps, key or _BYTES, header))
+
+
+def _made(of: tuple[tuple[StepSettings, ...], ConverterSettings, ConverterSettings]) -> TransformChain:
+    steps, key, header = of
+    return TransformChain([_step(one) for one in steps], key_decoder_for(key), decoder_for(header))
+
+
+_chains: Final = PerProcess(_made)
 
 
 def needs_of(steps: tuple[StepSettings, ...]) -> RecordParts:
@@ -140,7 +135,7 @@ def failed(name: str, type_: str, records: DecodedRecords, error: Exception) -> 
     if isinstance(error, ConnectorError):
         return error
     return TransformFailed(
-        f"{where}: {name} ({type_}) failed with {type(error).__name__}: {printable(str(error))}. No record is blamed, "
+        f"{where}: {name} ({type_}) failed with {foreign_code.told(error)}. No record is blamed, "
         "and nothing from there on is committed. Correct its code, which must reject a record that it cannot take, or "
         "its settings, then start again."
     )

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.devkit import jars
-from parquet_sink.devkit.jars import Jar, Lock
+from parquet_sink.devkit import ivy, jars
+from parquet_sink.devkit.ivy import Jar
+from parquet_sink.devkit.jars import Lock
 from parquet_sink.errors import SetupError
 from parquet_sink.process.java_home import find_java
 from tests.factories import with_java
@@ -56,7 +57,7 @@ def test_mirror_replaces_maven_central() -> None:
     """The mirror's address is used as given, Maven Central's otherwise."""
     mirror = {"PARQUET_SINK_MAVEN_REPOSITORY": "https://mirror.example/maven/"}
     assert jars.repository(mirror) == "https://mirror.example/maven"
-    assert jars.repository({}) == jars.MAVEN_CENTRAL
+    assert jars.repository({}) == ivy.MAVEN_CENTRAL
 
 
 def test_mirror_that_is_no_address_is_refused() -> None:
@@ -75,14 +76,14 @@ def test_password_in_the_mirror_is_never_shown() -> None:
 def test_proxy_variables_reach_java() -> None:
     """Proxies of the environment become Java's properties, with hosts to reach directly."""
     given_ = {"https_proxy": "http://proxy.example:3128", "HTTP_PROXY": "other:80", "NO_PROXY": "localhost, .corp"}
-    assert jars.proxy_flags(given_) == [
+    assert ivy.proxy_flags(given_) == [
         "-Dhttp.proxyHost=other",
         "-Dhttp.proxyPort=80",
         "-Dhttps.proxyHost=proxy.example",
         "-Dhttps.proxyPort=3128",
         "-Dhttp.nonProxyHosts=localhost|*.corp",
     ]
-    assert jars.proxy_flags({"https_proxy": ""}) == []
+    assert ivy.proxy_flags({"https_proxy": ""}) == []
 
 
 def test_shipped_lock_file_names_a_whole_broker() -> None:
@@ -127,7 +128,7 @@ def test_fetch_fills_the_cache_once(environment: dict[str, str], tmp_path: Path)
     assert java == str(tmp_path / "home" / "bin" / "java")
     assert [(folder / jar.name).read_bytes() for jar in LOCK.jars] == [CONTENT, CONTENT]
     assert said == [
-        f"fetching Kafka 9.9.9: 2 jars from {jars.MAVEN_CENTRAL}",
+        f"fetching Kafka 9.9.9: 2 jars from {ivy.MAVEN_CENTRAL}",
         "fetching Kafka 9.9.9: 2 of 2 jars",
     ]
     assert jars.fetch(LOCK, report=said.append, environment=environment) == (folder, java)
@@ -140,7 +141,7 @@ def test_mirror_reaches_ivy(environment: dict[str, str], tmp_path: Path) -> None
     jars.fetch(LOCK, report=lambda text: None, environment=mirror)
     settings = (tmp_path / "runs.settings").read_text()
     assert 'root="https://mirror.example/m2?a=1&amp;b=2"' in settings
-    assert jars.MAVEN_CENTRAL not in settings
+    assert ivy.MAVEN_CENTRAL not in settings
 
 
 @pytest.mark.parametrize("damage", ["shorter", "absent", "other lock file"])
@@ -179,7 +180,7 @@ def test_unreachable_repository_is_told_with_cause_and_cure(environment: dict[st
     with_java(tmp_path, failing)
     with pytest.raises(SetupError) as failed:
         jars.fetch(LOCK, report=lambda text: None, environment=environment)
-    for part in (jars.MAVEN_CENTRAL, "ConnectException", "https_proxy", "PARQUET_SINK_MAVEN_REPOSITORY"):
+    for part in (ivy.MAVEN_CENTRAL, "ConnectException", "https_proxy", "PARQUET_SINK_MAVEN_REPOSITORY"):
         assert part in str(failed.value)
 
 
@@ -187,7 +188,7 @@ def test_silent_repository_is_given_up(
     environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fetch that hears nothing for too long ends instead of waiting for ever."""
-    monkeypatch.setattr(jars, "SILENCE_LIMIT_S", 0.2)
+    monkeypatch.setattr(ivy, "SILENCE_LIMIT_S", 0.2)
     with_java(tmp_path, FAKE_JAVA + "exec sleep 60\n")
     with pytest.raises(SetupError, match="no answer for"):
         jars.fetch(LOCK, report=lambda text: None, environment=environment)

@@ -164,11 +164,29 @@ def test_a_transform_that_cannot_work_is_tried_again_for_as_long_as_the_settings
         assert len(waits) < 20, "it never ends"
         waits.append(seconds)
 
-    (found,) = replayed(Target(), registry_patience_ms=2_000, sleep=sleep)
+    (found,) = replayed(Target(), registry_patience_ms=2_000, sleep=sleep, monotonic=lambda: 0.0)
     assert waits == pytest.approx([0.3, 0.6, 1.1])
     assert found.failure is not None
     assert "the map is being loaded" in found.failure.message
     assert [offset for offset, _ in rest(folder)] == [0, 1, 2]
+
+
+def test_tries_of_a_transform_count_as_long_as_they_take(
+    replayed: Run, folder: ParkedFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short pauses do not make the patience longer."""
+    away = NamedTransform("transforms.f", "Fails", Fails(0, RetryLater("the map is being loaded")))
+    monkeypatch.setattr(
+        replaying, "steps_for", lambda settings, policy: RecordSteps(None, TransformChain([Step(away)]), policy)
+    )
+    park(folder, [parked(0, b'{"id":1}')])
+    waits: list[float] = []
+    seconds = iter(range(100))
+    (found,) = replayed(
+        Target(), registry_patience_ms=5_000, sleep=waits.append, monotonic=lambda: float(next(seconds))
+    )
+    assert found.failure is not None
+    assert len(waits) == 4
 
 
 def test_only_what_is_chosen_is_replayed(replayed: Run, folder: ParkedFolder) -> None:

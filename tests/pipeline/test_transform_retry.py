@@ -4,11 +4,13 @@ import logging
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.errors import ConnectorError, RetryLater, TransformFailed
+from parquet_sink.convert.decoded import Decoded
+from parquet_sink.errors import ConnectorError, ConverterFailed, RetryLater, TransformFailed
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import Again, Tries, Trying
 from parquet_sink.pipeline import task as module
@@ -94,12 +96,30 @@ def test_a_range_ends_and_comes_again(
 
 
 def test_what_a_transform_raises_otherwise_stops_the_connector(run: Run) -> None:
-    """With its name, its class, and the offsets."""
-    outcome = run(Target(), (SPAN, [block(SPAN, 100, good(100))]), steps=steps(ZeroDivisionError("by zero")))
+    """With its name, its class, and the offsets; what it says may quote a record, and is told at DEBUG alone."""
+    outcome = run(Target(), (SPAN, [block(SPAN, 100, good(100))]), steps=steps(ValueError("not a number: 'canary'")))
     failure = outcome["orders", 0].failure
     assert (failure.kind, outcome["orders", 0].accepted_until) == ("TransformFailed", 100)
     assert failure.message.startswith(
-        "topic orders, topic-partition 0, offsets 100 to 199: transforms.f (Fails) failed with ZeroDivisionError: by"
+        "topic orders, topic-partition 0, offsets 100 to 199: transforms.f (Fails) failed with ValueError in "
+    )
+    assert "canary" not in failure.message
+
+
+def test_a_converter_that_fails_is_told_with_the_offsets(run: Run) -> None:
+    """It knows nothing of topics by itself."""
+
+    class Breaks:
+        def decode(self, values: pa.BinaryArray) -> Decoded:
+            raise ConverterFailed("value.converter (my.Own) failed with KeyError.")
+
+    feed = (SPAN, [block(SPAN, 100, good(100))])
+    outcome = run(Target(), feed, steps=RecordSteps(decoder=Breaks()))["orders", 0]
+    assert outcome.failure is not None
+    assert (outcome.failure.kind, outcome.failure.message, outcome.accepted_until) == (
+        "ConverterFailed",
+        "topic orders, topic-partition 0, offsets 100 to 199: value.converter (my.Own) failed with KeyError.",
+        100,
     )
 
 

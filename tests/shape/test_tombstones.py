@@ -244,6 +244,16 @@ def test_null_in_one_of_two_primary_keys_only_where_it_is_permitted() -> None:
     assert rows(records, replace(two, allow_null_primary_keys=True))[1] == {"id": 1, "line": None} | GONE
 
 
+def test_null_in_a_column_that_is_not_known_yet_is_rejected() -> None:
+    """Permitted null or not: without a type there is no column, for a row of a value either."""
+    two = replace(ROWS, primary_keys=("id", "line"), allow_null_primary_keys=True)
+    why = reason([({"id": 1}, None)], two)
+    assert why == (
+        "connect.ems.tombstones=row: it is a tombstone, and its key has no value for column line, which no record of "
+        "the topic had before; let keys have it, or a record with a value come first"
+    )
+
+
 def test_a_key_that_cannot_be_decoded_is_rejected_where_connect_would() -> None:
     """Keys of other records are not decoded."""
     found = list(Shaper(ROWS, tombstone_keys=json_decoder.decoder()).shape(block([(b"{", {"id": 1}), (b"{", None)])))

@@ -91,7 +91,7 @@ def test_what_may_become_of_records(change: Callable[[DecodedRecords], DecodedRe
 )
 def test_what_cannot_be(change: Callable[[DecodedRecords], DecodedRecords], said: str) -> None:
     """The connector stops, and names the transform and the mistake."""
-    with pytest.raises(TransformFailed, match=r"transforms\.o \(Own\) failed with ValueError: .*" + said):
+    with pytest.raises(TransformFailed, match=r"transforms\.o \(Own\) failed with WrongAnswer: .*" + said):
         given(change)
 
 
@@ -100,7 +100,7 @@ def test_a_choice_is_one_boolean_for_each_record(found: pa.Array) -> None:
     """Anything else would leave records out, or take those that were not meant."""
     step = Step(Identity(), NamedPredicate("predicates.c", "Choice", Choice(found)))
     with pytest.raises(
-        TransformFailed, match=r"predicates\.c \(Choice\) failed with ValueError: it must give 3 booleans"
+        TransformFailed, match=r"predicates\.c \(Choice\) failed with WrongAnswer: it must give 3 booleans"
     ):
         TransformChain([step]).apply(BATCH, JsonTrees(anything=False))
 

@@ -16,11 +16,14 @@ _ORDER, _FIELDS = ems("order.field.name"), ems("obfuscation.fields")
 _ORDER_COLUMN: Final = "__celonis_order"
 _OF_ONE_RECORD: Final = ("kafkaOffset", "kafkaTimestamp", "kafkaPartitionOffset")
 _SHARED: Final = "kafkaPartition"
+_WITHOUT_BYTES: Final = ("json", "xml")
 
 
 def check(values: Values, worker: Worker, report: Report) -> None:
     """With `skip` nothing is judged."""
     if values.text(_TOMBSTONES) != "row":
+        if _TOMBSTONES in values.given and _COLUMN in values.given:
+            report.warn(_COLUMN, f"It has no effect unless {_TOMBSTONES} is row.")
         return
     if not values.names(_KEYS):
         report.problem(
@@ -34,6 +37,7 @@ def check(values: Values, worker: Worker, report: Report) -> None:
             "It is row, but key.converter is set neither here nor in the worker file, so keys would be bytes; name the "
             f"keys' converter, for plain JSON {JSON_CONVERTER} with key.converter.schemas.enable=false.",
         )
+    _bytes(values, worker, report)
     _forms(values, report)
     _names(values, report)
     _order(values, report)
@@ -46,6 +50,19 @@ def added(values: Values) -> Iterator[str]:
         yield from (_SHARED, *_OF_ONE_RECORD)
     if values.text(_ORDER) is None:
         yield _ORDER_COLUMN
+
+
+def _bytes(values: Values, worker: Worker, report: Report) -> None:
+    """Bytes are the key of no row that comes from a format which has none, unless a transform makes something of it."""
+    key, value = (choose(side, values, worker.converters) for side in ("key", "value"))
+    if key is None or value is None or "transforms" in values.given:
+        return
+    if key.kind == "bytes" and value.kind in _WITHOUT_BYTES:
+        report.problem(
+            _TOMBSTONES,
+            f"It is row, but key.converter={key.name.rpartition('.')[2]} leaves keys as bytes, which no column of such "
+            "values has, so that a tombstone would delete nothing; name the converter that reads what keys hold.",
+        )
 
 
 def _forms(values: Values, report: Report) -> None:

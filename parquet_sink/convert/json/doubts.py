@@ -4,18 +4,17 @@ An object without values may be `{}`, a fraction may have been an integer beyond
 the integer `-0`, which has none.
 """
 
-from collections.abc import Sequence
 from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.json.fast import has_empty_object, has_signed_integer_zero
+from parquet_sink.convert.masks import all_null, anywhere, either
 
 # Scalars have their types told: PyArrow takes 0.1 ms each time to find out by itself.
 _EXACT_LIMIT = pa.scalar(float(2**53), pa.float64())
 _NEGATIVE_ZERO_BITS = pa.scalar(-(2**63), pa.int64())
-_TRUE, _FALSE = pa.scalar(True, pa.bool_()), pa.scalar(False, pa.bool_())
 _Mask: TypeAlias = pa.BooleanArray | None
 
 
@@ -51,8 +50,8 @@ class _Doubts:
     def look(self, array: pa.Array) -> None:
         """One column, and what is below it."""
         if pa.types.is_float64(array.type):
-            self.doubt(_where(pc.invert(pc.less(pc.abs(array), _EXACT_LIMIT))))
-            self.signed = either(self.signed, _where(pc.equal(array.view(pa.int64()), _NEGATIVE_ZERO_BITS)))
+            self.doubt(anywhere(pc.invert(pc.less(pc.abs(array), _EXACT_LIMIT))))
+            self.signed = either(self.signed, anywhere(pc.equal(array.view(pa.int64()), _NEGATIVE_ZERO_BITS)))
         elif pa.types.is_struct(array.type) and array.type.num_fields:
             children = array.flatten()
             nothing = None if self._discard_empty else all_null(children)
@@ -60,27 +59,3 @@ class _Doubts:
                 self.hollow = either(self.hollow, pc.and_(nothing, array.is_valid()))
             for child in children:
                 self.look(child)
-
-
-def either(first: pa.BooleanArray | None, second: pa.BooleanArray | None) -> pa.BooleanArray | None:
-    """Where one of two masks holds; None stands for nowhere."""
-    if first is None or second is None:
-        return second if first is None else first
-    return pc.or_(first, second)
-
-
-def all_null(arrays: Sequence[pa.Array]) -> pa.BooleanArray | None:
-    """Rows that are null in all of the arrays, at least one; None when that is certainly nowhere."""
-    if any(not array.null_count for array in arrays):
-        return None
-    nothing: _Mask = None
-    for array in arrays:
-        if array.null_count == len(array):
-            continue
-        nothing = array.is_null() if nothing is None else pc.and_(nothing, array.is_null())
-    return pa.repeat(_TRUE, len(arrays[0])) if nothing is None else nothing
-
-
-def _where(mask: pa.BooleanArray) -> _Mask:
-    """The mask, null being false; None where it is true nowhere."""
-    return pc.fill_null(mask, _FALSE) if pc.any(mask).as_py() else None

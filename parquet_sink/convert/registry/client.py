@@ -5,7 +5,6 @@ are asked again after a pause. What one schema takes, with its references, is bo
 """
 
 import logging
-import os
 import random
 import ssl
 import threading
@@ -23,13 +22,13 @@ from parquet_sink.convert.registry.registered import RegisteredSchema, SchemaKin
 from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import RegistryAway, RegistryFailed
 from parquet_sink.process.lru_cache import LruCache
+from parquet_sink.process.per_process import PerProcess
 
 FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 20.0
 PATIENCE: Final = 2
 """How many times `timeout_ms` everything for one schema may take: addresses, pauses, references."""
 MOST_KEPT_CHARACTERS: Final = 64 * 1024 * 1024
-MOST_REGISTRIES: Final = 16
 _KINDS: Final = {kind: kind for kind in get_args(SchemaKind)}
 
 log = logging.getLogger(__name__)
@@ -178,22 +177,12 @@ class Registry:
         return f"The schema registry did not give {what}. {causes}. {'. '.join(cures)}."
 
 
-_registries: LruCache[tuple[int, RegistrySettings], Registry] = LruCache(MOST_REGISTRIES)
-_registries_lock = threading.Lock()
+_registries: Final = PerProcess(Registry)
 
 
 def registry_for(settings: RegistrySettings) -> Registry:
-    """The process's registry for these settings: made when there is none, kept for later micro-batches.
-
-    The process id is part of the key, because a lock that was held while forking is never released.
-    """
-    key = (os.getpid(), settings)
-    with _registries_lock:
-        found = _registries.get(key)
-        if found is None:
-            found = Registry(settings)
-            _registries.put(key, found)
-        return found
+    """The process's registry for these settings: made when there is none, kept for later micro-batches."""
+    return _registries.get(settings)
 
 
 def probe(settings: RegistrySettings) -> str:

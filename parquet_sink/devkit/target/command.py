@@ -97,6 +97,8 @@ def _check(args: argparse.Namespace) -> None:
         problems.append("Invalid [--data-dir]. With --discard nothing is stored; leave one of the two out.")
     if args.discard and args.deleted_column:
         problems.append("Invalid [--deleted-column]. With --discard there are no tables; leave one of the two out.")
+    if args.deleted_column is not None and not args.deleted_column.strip():
+        problems.append("Invalid [--deleted-column]. It is empty; name a column, or leave it out.")
     if not is_loopback(args.host):
         if not args.allow_remote:
             problems.append(

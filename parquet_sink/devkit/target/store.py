@@ -21,6 +21,7 @@ from uuid import uuid4
 
 from parquet_sink.devkit.target.contract import BadUpload, Problem, StoredFile, UploadParameters
 from parquet_sink.devkit.target.journal import Journal
+from parquet_sink.files.storage import sync_folder
 
 _OWN_FILE: Final = re.compile(r"[0-9a-f]{32}\.(part|parquet)")
 _MAGIC: Final = b"PAR1"
@@ -105,7 +106,7 @@ class FileStore:
                 _warn_of_other_content(known[-1], part)
             file_id = uuid4().hex
             part.path.rename(self._files / f"{file_id}.parquet")
-            _sync_folder(self._files)
+            sync_folder(str(self._files))
             times = (received_at_ms, time.time_ns() // 1_000_000)
             facts = (part.size, rows, part.sha256)
             file = self.journal.add(file_id, name, parameters, facts, times, altered=bool(known))
@@ -152,11 +153,3 @@ def parquet_rows(path: Path) -> int:
     except (pa.ArrowException, OSError) as reason:
         raise BadUpload(Problem("file", f"is not a readable Parquet file: {reason}")) from reason
     return int(metadata.num_rows)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -29,6 +29,7 @@ class RangePlans:
         self._context, self._recreated = context, recreated
         self.restored: dict[PartitionKey, RangePlan] = {}
         self.in_flight: dict[PartitionKey, PlannedRange] = {}
+        self._taken_s: float | None = None
         self.retries: dict[PartitionKey, PendingRetry] = {}
         self._recipe = context.settings.fingerprint
         self._recorded: dict[PartitionKey, PlannedRange] | None = None
@@ -55,7 +56,8 @@ class RangePlans:
         """A range with a pending retry is accepted in part; one of which the sink reports no rest is done."""
         found = {(one.topic, one.partition): one for one in self._context.state.accepted()} if self.in_flight else {}
         for key, planned in self.in_flight.items():
-            retry = pending_retry(planned, found.get(key), self._context.now()) if key in finished else None
+            now_s = self._context.now()
+            retry = pending_retry(planned, found.get(key), now_s, self._taken_s) if key in finished else None
             if retry is not None:
                 self.retries[key] = retry
         self.in_flight = {}
@@ -142,7 +144,7 @@ class RangePlans:
         group.recommit({key: starts[key] for key in plans}, plans)
         self.restored = {key: plan for key, plan in self.restored.items() if key not in plans}
         self.retries = {key: retry for key, retry in self.retries.items() if key not in plans}
-        self.in_flight = work
+        self.in_flight, self._taken_s = work, self._context.now()
         self._context.state.append_events([self._planned_event(one) for one in work.values()])
         return list(work.values())
 

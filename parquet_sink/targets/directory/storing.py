@@ -18,7 +18,7 @@ from enum import Enum
 from typing import Final
 
 from parquet_sink.errors import StorageFailed
-from parquet_sink.files.storage import storage_trouble
+from parquet_sink.files.storage import storage_trouble, sync_folder
 
 PARTIAL_FOLDER: Final = ".partial"
 PIECE_BYTES: Final = 1 << 20
@@ -78,15 +78,6 @@ def sweep(folder: str, now: float) -> None:
             with suppress(OSError):
                 if now - entry.stat(follow_symlinks=False).st_mtime > ABANDONED_S:
                     _remove_unless_locked(entry.path)
-
-
-def sync_folder(folder: str) -> None:
-    """Makes names in a folder survive a power failure. Raises OSError."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _sync(folder: str, file: str | None = None) -> None:

@@ -10,9 +10,9 @@ from typing import Final
 
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.naming import component
-from parquet_sink.files.storage import free_space
+from parquet_sink.files.storage import free_space, sync_folder
 from parquet_sink.targets.directory.settings import DirectorySettings
-from parquet_sink.targets.directory.storing import NotSynced, OutOfTime, Source, Stored, store, sweep, sync_folder
+from parquet_sink.targets.directory.storing import NotSynced, OutOfTime, Source, Stored, store, sweep
 from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict
 
 ENDPOINT_KEY: Final = "connect.ems.endpoint"

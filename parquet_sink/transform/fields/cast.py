@@ -11,6 +11,7 @@ from parquet_sink.config.key import Check, Key, Origin, Type, Value
 from parquet_sink.config.report import did_you_mean, quoted
 from parquet_sink.config.values import Values
 from parquet_sink.convert.decoded import Inferred
+from parquet_sink.convert.masks import anywhere, either
 from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
 from parquet_sink.transform.fields.casting import columns
 from parquet_sink.transform.fields.casting.exact import TARGETS, of_tree, of_typed
@@ -18,7 +19,7 @@ from parquet_sink.transform.fields.faults import field, no_object, no_struct
 from parquet_sink.transform.fields.keys import REPLACE_NULL
 from parquet_sink.transform.fields.origin import Origin as RecordOrigin
 from parquet_sink.transform.fields.origin import Origins
-from parquet_sink.transform.fields.structs import anywhere, columns_of, either, fields_of, read_as, records
+from parquet_sink.transform.fields.structs import columns_of, fields_of, read_as, records
 from parquet_sink.transform.keys import TRANSFORM
 from parquet_sink.transform.protocol import RecordFault, Side
 

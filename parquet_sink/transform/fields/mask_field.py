@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from parquet_sink.config.key import Check, Key, Origin, Type, Value
 from parquet_sink.config.values import Values
 from parquet_sink.convert.decoded import Inferred
+from parquet_sink.convert.masks import anywhere, either
 from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
 from parquet_sink.transform.fields.faults import field, kind, no_object, no_struct, tree_kind
 from parquet_sink.transform.fields.java import numbers
@@ -18,7 +19,7 @@ from parquet_sink.transform.fields.moments import TYPES, in_tree
 from parquet_sink.transform.fields.origin import Origin as RecordOrigin
 from parquet_sink.transform.fields.origin import Origins
 from parquet_sink.transform.fields.plain import from_plain
-from parquet_sink.transform.fields.structs import anywhere, columns_of, either, fields_of, read_as, records
+from parquet_sink.transform.fields.structs import columns_of, fields_of, read_as, records
 from parquet_sink.transform.keys import TRANSFORM
 from parquet_sink.transform.protocol import RecordFault, Side
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 
 def fields_of(arrow: pa.DataType) -> list[pa.Field]:
@@ -26,15 +25,3 @@ def records(fields: Sequence[pa.Field], arrays: Sequence[pa.Array], count: int) 
 def read_as(arrays: Mapping[str, pa.Array], count: int) -> pa.StructArray:
     """Records without a schema that were read as these columns."""
     return records([pa.field(name, array.type) for name, array in arrays.items()], list(arrays.values()), count)
-
-
-def either(first: pa.BooleanArray | None, second: pa.BooleanArray | None) -> pa.BooleanArray | None:
-    """Where one of two masks holds; None stands for nowhere."""
-    if first is None or second is None:
-        return second if first is None else first
-    return pc.or_(first, second)
-
-
-def anywhere(mask: pa.BooleanArray) -> pa.BooleanArray | None:
-    """A mask, null being false; None where it holds nowhere."""
-    return pc.fill_null(mask, False) if mask.true_count else None

@@ -11,6 +11,7 @@ from parquet_sink.config.report import quoted
 from parquet_sink.config.values import Values
 from parquet_sink.convert.calendars import DAY_MS
 from parquet_sink.convert.decoded import Inferred
+from parquet_sink.convert.masks import anywhere
 from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
 from parquet_sink.transform.fields.casting.columns import Found, by_values
 from parquet_sink.transform.fields.faults import field, kind, no_object, no_struct, tree_kind
@@ -22,7 +23,7 @@ from parquet_sink.transform.fields.keys import REPLACE_NULL
 from parquet_sink.transform.fields.moments import SCALARS, TYPES, in_tree, of_tree, stored
 from parquet_sink.transform.fields.origin import Origin as RecordOrigin
 from parquet_sink.transform.fields.origin import Origins
-from parquet_sink.transform.fields.structs import anywhere, columns_of, fields_of, read_as, records
+from parquet_sink.transform.fields.structs import columns_of, fields_of, read_as, records
 from parquet_sink.transform.keys import TRANSFORM
 from parquet_sink.transform.protocol import RecordFault, Side, WrongSettings
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.transform.sql.engine import TOO_MANY, Engine, QueryFailed
 from parquet_sink.transform.sql.query import Computed, Query, first_line, shortened
-from parquet_sink.transform.sql.types import duck_type, from_duck, no_moments, target, to_duck
+from parquet_sink.transform.sql.types import duck_type, from_duck, no_moments, quoted, target, to_duck
 
 _ROW: Final = " row"
 """The column that says which record a row is of."""
@@ -83,13 +83,10 @@ class Computing:
         schema = pa.schema([pa.field(_ROW, pa.int64()), *own])
         where = "" if query.condition is None else f" WHERE {_text(query.condition, loose=loose)}"
         texts = [_text(one, loose=loose) for one in query.computed]
-        lists = [(one.name, both[loose]) for one in query.computed for both in one.unnested]
-        schema, found = self._bound(schema, [*(text for _, text in lists), *texts], where)
-        for (name, _), duck in zip(lists, found, strict=False):
-            if duck.id == "struct":
-                raise InvalidValue(f"column {show((name,))} of the query: unnest takes a list, and this is an object")
+        self._check_lists(schema, loose=loose)
+        schema, found = self._bound(schema, texts, where)
         casts, arrows = [], []
-        for one, text, duck in zip(query.computed, texts, found[len(lists) :], strict=True):
+        for one, text, duck in zip(query.computed, texts, found, strict=True):
             try:
                 sql, arrow = target(duck, loose=loose)
             except InvalidValue as error:
@@ -97,6 +94,16 @@ class Computing:
             casts.append(text if str(duck) == sql else f"CAST({text} AS {sql})")
             arrows.append(arrow)
         return _Plan(schema, where, tuple(casts), tuple(arrows))
+
+    def _check_lists(self, schema: pa.Schema, *, loose: bool) -> None:
+        """Raise InvalidValue for an object that is unnested: DuckDB makes columns of it."""
+        lists = [(one.name, text) for one in self.query.computed for text in one.lists(loose=loose)]
+        if not lists:
+            return
+        _, found = self._bound(schema, [text for _, text in lists], "")
+        for (name, _), duck in zip(lists, found, strict=True):
+            if duck.id == "struct":
+                raise InvalidValue(f"column {show((name,))} of the query: unnest takes a list, and this is an object")
 
     def _bound(self, schema: pa.Schema, texts: Sequence[str], where: str) -> tuple[pa.Schema, list[Any]]:
         """The columns, and DuckDB's types of the expressions.
@@ -110,7 +117,7 @@ class Computing:
         with self._engine.lock:
             for one in tried:
                 try:
-                    return one, self._engine.types(one, [_quoted(_ROW), *texts], where)[1:]
+                    return one, self._engine.types(one, [quoted(_ROW), *texts], where)[1:]
                 except QueryFailed as error:
                     said.append(first_line(error.text))
                     if _CHOICE not in error.text:
@@ -155,14 +162,13 @@ class Computing:
         self, plan: _Plan, name: str, columns: Sequence[str], where: str, arrays: Sequence[pa.Array]
     ) -> pa.Table:
         """Raises QueryFailed."""
-        select = ", ".join([_quoted(_ROW), *(f"{text} AS {_quoted(str(at))}" for at, text in enumerate(columns))])
-        prepared = self._engine.prepared((self.query.text, name, plan), plan.schema, select, where)
+        select = ", ".join([quoted(_ROW), *(f"{text} AS {quoted(str(at))}" for at, text in enumerate(columns))])
         try:
             made = [_lent(array, field.type) for array, field in zip(arrays, plan.schema, strict=True)]
             lent = pa.RecordBatch.from_arrays(made, schema=plan.schema)
         except InvalidValue as error:
             raise QueryFailed(str(error), binding=False) from None
-        return prepared.run(lent)
+        return self._engine.run((self.query.text, name, plan), select, where, lent)
 
     def _blamed(self, plan: _Plan, arrays: Sequence[pa.Array], *, loose: bool) -> dict[int, str]:
         """Records whose condition or whose columns fail, and which; empty where that cannot be told."""
@@ -170,6 +176,8 @@ class Computing:
         condition = None if query.condition is None else _text(query.condition, loose=loose)
         tests = ["FALSE" if condition is None else _fails(condition)]
         chosen = "TRUE" if condition is None else f"TRY({condition})"
+        if query.unnests:
+            chosen = f"({chosen}) AND ({_has_rows(query, loose=loose)})"
         for one, text in zip(query.computed, plan.casts, strict=True):
             tests.append("FALSE" if one.unnested else f"CASE WHEN {chosen} THEN {_fails(text)} ELSE FALSE END")
         try:
@@ -201,6 +209,12 @@ def _text(one: Computed, *, loose: bool) -> str:
     return one.loose if loose else one.text
 
 
+def _has_rows(query: Query, *, loose: bool) -> str:
+    """An expression that says whether a chosen record has any row: where it has none, no column is worked out."""
+    lists = [text for one in query.computed for text in one.lists(loose=loose)]
+    return " OR ".join(f"coalesce(TRY(len({text})), 0) > 0" for text in lists)
+
+
 def _fails(text: str) -> str:
     """An expression that says whether another fails."""
     return f"TRY(struct_pack(v := {text})) IS NULL"
@@ -222,7 +236,3 @@ def _why(error: QueryFailed) -> str:
     if "Out of Memory" in error.text:
         return "the query takes too much memory for it"
     return f"the query cannot be computed for it ({error.text.partition(' Error:')[0].lower()})"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -8,7 +8,8 @@ import json
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import pyarrow as pa
@@ -16,12 +17,15 @@ import pyarrow as pa
 from parquet_sink.transform.sql.judged import Node
 
 EXTRA: Final = "DuckDB is not installed, which a query needs; install it with pip install 'parquet-sink[sql]'."
+OLD: Final = "DuckDB {} is installed, and a query needs 2.0 or later; install it with pip install 'parquet-sink[sql]'."
 MEMORY: Final = "256MB"
 """What DuckDB may take."""
 MOST_ROWS: Final = 1_000_000
 """Rows of one result."""
 TOO_MANY: Final = f"it gives more than {MOST_ROWS:,} rows"
 MOST_PREPARED: Final = 128
+_OLDEST: Final = 2
+"""DuckDB's major version from which on its syntax trees are as they are judged here."""
 _ROWS_AT_ONCE: Final = 100_000
 
 _SETTINGS: Final = (
@@ -48,12 +52,13 @@ class NoEngine(ValueError):
 class QueryFailed(ValueError):
     """DuckDB refused a query, or failed in it. text: what it says, which may hold the content of fields.
 
-    binding: it does not fit the columns, whatever they hold.
+    binding: it does not fit the columns, whatever they hold. broken: DuckDB found a mistake of its own, after which a
+    connection answers nothing more.
     """
 
-    def __init__(self, text: str, *, binding: bool) -> None:
+    def __init__(self, text: str, *, binding: bool, broken: bool = False) -> None:
         super().__init__(text)
-        self.text, self.binding = text, binding
+        self.text, self.binding, self.broken = text, binding, broken
 
 
 class _Lent:
@@ -118,7 +123,12 @@ def _empty(schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _failed(error: Exception) -> QueryFailed:
-    return QueryFailed(str(error), binding=type(error).__name__ in ("BinderException", "CatalogException"))
+    kind = type(error).__name__
+    return QueryFailed(
+        str(error),
+        binding=kind in ("BinderException", "CatalogException"),
+        broken=kind in ("InternalException", "FatalException"),
+    )
 
 
 class Engine:
@@ -130,14 +140,32 @@ class Engine:
             import duckdb
         except ImportError:
             raise NoEngine(EXTRA) from None
-        self._errors = duckdb.Error
-        self._connection = duckdb.connect(":memory:", config={"threads": 1})
-        for setting in _SETTINGS:
-            self._do(f"SET {setting}")
+        if int(duckdb.__version__.partition(".")[0]) < _OLDEST:
+            raise NoEngine(OLD.format(duckdb.__version__))
+        self._connect, self._errors = duckdb.connect, duckdb.Error
+        self._open()
         self._count = 0
         self._known: dict[str, set[tuple[str, str | None]]] = {}
         self._prepared: OrderedDict[object, Prepared | QueryFailed] = OrderedDict()
         self.lock = threading.RLock()
+
+    def _open(self) -> None:
+        self._connection = self._connect(":memory:", config={"threads": 1})
+        for setting in _SETTINGS:
+            self._do(f"SET {setting}")
+
+    @contextmanager
+    def _opened_anew_if_broken(self) -> Iterator[None]:
+        """So that no other record is held to be at fault for what DuckDB does after one."""
+        try:
+            yield
+        except QueryFailed as error:
+            if error.broken:
+                self._prepared.clear()
+                with suppress(self._errors):
+                    self._connection.close()
+                self._open()
+            raise
 
     def parse(self, query: str) -> dict[str, Any]:
         """As DuckDB's json_serialize_sql."""
@@ -176,20 +204,27 @@ class Engine:
     def types(self, schema: pa.Schema, select: Sequence[str], where: str) -> list[Any]:
         """DuckDB's types of columns over a table of this schema. Raises QueryFailed."""
         self._count += 1
-        asked = Prepared(self._connection, self._errors, self._count, schema, ", ".join(select), where)
+        with self._opened_anew_if_broken():
+            asked = Prepared(self._connection, self._errors, self._count, schema, ", ".join(select), where)
         try:
             return asked.types
         finally:
             asked.close()
 
-    def prepared(self, key: object, schema: pa.Schema, select: str, where: str) -> Prepared:
-        """Made once for each key. Raises QueryFailed."""
+    def run(self, key: object, select: str, where: str, rows: pa.RecordBatch) -> pa.Table:
+        """A query over rows, prepared once for each key. Raises QueryFailed."""
+        with self._opened_anew_if_broken():
+            return self._prepare(key, rows.schema, select, where).run(rows)
+
+    def _prepare(self, key: object, schema: pa.Schema, select: str, where: str) -> Prepared:
         found = self._prepared.get(key)
         if found is None:
             self._count += 1
             try:
                 found = Prepared(self._connection, self._errors, self._count, schema, select, where)
             except QueryFailed as error:
+                if error.broken:
+                    raise
                 found = error
             self._prepared[key] = found
             self._forget()

@@ -33,6 +33,10 @@ class Computed:
     shown: str
     unnested: tuple[tuple[str, str], ...] = ()
 
+    def lists(self, *, loose: bool) -> list[str]:
+        """What `unnest` takes in it."""
+        return [both[loose] for both in self.unnested]
+
 
 @dataclass(frozen=True)
 class Query:

@@ -53,7 +53,7 @@ def target(duck: Any, *, loose: bool) -> tuple[str, pa.DataType]:
         found = [(name, *target(child, loose=loose)) for name, child in duck.children]
         if not found:
             raise InvalidValue("it is an object without fields, which no record can have")
-        sql = ", ".join(f"{_quoted(name)} {own}" for name, own, _ in found)
+        sql = ", ".join(f"{quoted(name)} {own}" for name, own, _ in found)
         return f"STRUCT({sql})", pa.struct([pa.field(name, arrow) for name, _, arrow in found])
     if kind == "map":
         (key, key_arrow), (item, item_arrow) = (target(child, loose=loose) for _, child in duck.children)
@@ -61,7 +61,8 @@ def target(duck: Any, *, loose: bool) -> tuple[str, pa.DataType]:
     raise InvalidValue(f"it is of type {duck}, which no record can have; cast it, for example to VARCHAR")
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A name as SQL has it."""
     return '"' + name.replace('"', '""') + '"'
 
 

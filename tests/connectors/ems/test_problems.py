@@ -146,10 +146,7 @@ PROBLEMS = [
     (
         "errors.deadletterqueue.topic.name",
         "my dlq",
-        (
-            '"my dlq" is no legal topic name; a topic has 1 to 249 letters, digits, dots, underscores and hyphens (for '
-            "a pattern use topics.regex)."
-        ),
+        ('"my dlq" is no legal topic name; a topic has 1 to 249 letters, digits, dots, underscores and hyphens.'),
     ),
     (
         "errors.deadletterqueue.topic.replication.factor",

@@ -24,6 +24,11 @@ PROBLEMS = [
     ({f"{E}data.primary.key": None}, "tombstones", "nothing tells which row a tombstone deletes"),
     ({"key.converter": None}, "tombstones", "key.converter is set neither here nor in the worker file"),
     (
+        {"key.converter": "org.apache.kafka.connect.converters.ByteArrayConverter"},
+        "tombstones",
+        "key.converter=ByteArrayConverter leaves keys as bytes, which no column of such values has",
+    ),
+    (
         {f"{E}flattener.jsonblob.chunks": "2", f"{E}data.fallback.varchar.length": "100"},
         "tombstones",
         "leaves no column that a key could fill",
@@ -80,6 +85,7 @@ def test_what_would_delete_nothing_or_another_row_is_refused(more: dict[str, str
         {f"{E}order.field.name": "kafkaTimestamp"},
         {f"{E}embed.kafka.metadata": "false", f"{E}tombstones.column": "kafkaOffset"},
         {f"{E}obfuscation.fields": "name,lines.value,customer.id"},
+        {"key.converter": "bytes", "value.converter.schemas.enable": "true"},
     ],
 )
 def test_what_makes_sense_is_accepted(more: dict[str, str | None]) -> None:
@@ -90,6 +96,7 @@ def test_what_makes_sense_is_accepted(more: dict[str, str | None]) -> None:
 
 def test_with_skip_nothing_is_judged_and_its_column_has_no_effect() -> None:
     """The column alone is warned about."""
-    loaded = _load({f"{E}tombstones": None, f"{E}tombstones.column": "gone", f"{E}data.primary.key": None})
-    assert loaded.problems == ()
-    assert any(f"{E}tombstones.column" in warning for warning in loaded.warnings)
+    for skip in (None, "skip"):
+        loaded = _load({f"{E}tombstones": skip, f"{E}tombstones.column": "gone", f"{E}data.primary.key": None})
+        assert loaded.problems == ()
+        assert sum(f"Warning [{E}tombstones.column]. It has no effect unless" in one for one in loaded.warnings) == 1

@@ -49,6 +49,7 @@ def test_a_missing_package_is_named_with_the_cure(package: str) -> None:
         (["--host", "::", "--allow-remote"], r"Invalid \[--authorization\]. It is required"),
         (["--authorization", " "], r"Invalid \[--authorization\]. It is empty"),
         (["--discard", "--data-dir", "d"], r"Invalid \[--data-dir\]"),
+        (["--deleted-column", ""], r"Invalid \[--deleted-column\]. It is empty"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(argv: list[str], named: str) -> None:

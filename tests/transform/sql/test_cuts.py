@@ -143,6 +143,19 @@ def test_names_of_a_star(chosen: str, rows: list[dict[str, object]]) -> None:
     assert Asked(f"SELECT {chosen} FROM records", values[:9], cuts=range(1, 9)).plain == (rows * 5)[:9]
 
 
+@pytest.mark.parametrize(
+    "columns", ["unnest(list_filter(l, lambda e: e > 4)) AS x, s::INTEGER AS n", "s::INTEGER AS n, unnest(l[6:]) AS x"]
+)
+def test_columns_of_no_row(columns: str) -> None:
+    """A column is not worked out for a record whose list is empty, also where a neighbour fails in it."""
+    values = [{"id": n, "s": "x" if n % 4 == 0 else str(n), "l": list(range(n % 9))} for n in range(50)]
+    asked = [Asked(f"SELECT id, {columns} FROM records", values, cuts=cuts) for cuts in ([], [9], range(1, 50))]
+    assert asked[0].rejected
+    for other in asked[1:]:
+        assert (other.rows, other.rejected) == (asked[0].rows, asked[0].rejected)
+    assert set(asked[0].rejected) == {2 * n for n in range(0, 50, 4) if n % 9 > 5}
+
+
 def test_nulls_take_no_type_of_a_neighbour() -> None:
     """Where records get a schema a null of no type stays so: the next record's type is as good as any other's."""
     values = [{"x": None, "y": 1}, {"x": "s", "y": "t"}, {"x": True, "y": 2}]

@@ -2,6 +2,8 @@
 
 import sys
 
+import duckdb
+import pyarrow as pa
 import pytest
 
 from parquet_sink.config.providers import Resolved
@@ -272,6 +274,16 @@ def test_duckdb_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
         sql("SELECT never_seen_before FROM records")
 
 
+def test_duckdb_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that the reference target is content with is told apart from none."""
+    monkeypatch.setattr(duckdb, "__version__", "1.4.2")
+    monkeypatch.setattr(engine, "_engines", {})
+    with pytest.raises(WrongSettings) as found:
+        sql("SELECT never_seen_before FROM records")
+    why = "DuckDB 1.4.2 is installed, and a query needs 2.0 or later; install it with pip install 'parquet-sink[sql]'."
+    assert found.value.reasons == {"type": why}
+
+
 def test_plans_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records of any number of types are taken; what was prepared for old ones is given back."""
     monkeypatch.setattr(engine, "MOST_PREPARED", 3)
@@ -280,3 +292,25 @@ def test_plans_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Asked("SELECT id, o::VARCHAR AS o FROM records", values * 2)
     assert len(asked.rows) == 40
     assert len(engine.engine()._prepared) <= 3
+
+
+def test_duckdb_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mistake of DuckDB's own, after which its connection is dead, rejects the record that met it and no other."""
+    run, work = engine.Prepared.run, engine.engine()
+    dead: list[object] = []
+
+    def breaking(self: engine.Prepared, rows: pa.RecordBatch) -> pa.Table:
+        if self._connection in dead or 7 in rows.column(1).to_pylist():
+            dead.append(self._connection)
+            raise engine.QueryFailed("INTERNAL Error: x", binding=False, broken=True)
+        return run(self, rows)
+
+    monkeypatch.setattr(engine.Prepared, "run", breaking)
+    asked = Asked("SELECT id + 1 AS more FROM records", [{"id": n} for n in range(20)])
+    assert asked.rejected == {14: "the query cannot be computed for it (internal)"}
+    assert [row["more"] for row in asked.plain] == [n + 1 for n in range(20) if n != 7]
+    with work.lock:
+        with pytest.raises(duckdb.Error):
+            work._do("SET threads = 4")
+        failed = engine._failed(duckdb.InternalException("INTERNAL Error: x"))
+    assert failed.broken

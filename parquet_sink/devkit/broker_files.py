@@ -1,0 +1,63 @@
+"""What a local broker is set up with: its properties, its logging, its cluster's id."""
+
+import base64
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from parquet_sink.devkit.ports import HOST
+
+LOGGING: Final = """\
+status = error
+rootLogger = info, file
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = ${sys:parquet.sink.log}
+appender.file.filePattern = ${sys:parquet.sink.log}.%i
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{ISO8601} %p %m (%c{1})%n
+appender.file.policies.type = SizeBasedTriggeringPolicy
+appender.file.policies.size = 10MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 2
+"""
+
+
+def server_properties(folder: Path, port: int, controller_port: int, own: Mapping[str, str]) -> str:
+    """The content of `server.properties`: one node, small, quick to answer; `own` goes above it."""
+    properties = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@{HOST}:{controller_port}",
+        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
+        "controller.listener.names": "CONTROLLER",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "log.dirs": str(folder),
+        # After SIGKILL a restarted broker waits until its former self is given up: 3 s instead of 9.
+        "broker.session.timeout.ms": "3000",
+        "broker.heartbeat.interval.ms": "500",
+        "num.network.threads": "2",
+        "num.io.threads": "2",
+        "log.cleaner.dedupe.buffer.size": "4194304",
+        "offsets.topic.num.partitions": "4",
+        "offsets.topic.replication.factor": "1",
+        "transaction.state.log.num.partitions": "4",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "share.coordinator.state.topic.replication.factor": "1",
+        "share.coordinator.state.topic.min.isr": "1",
+        "group.initial.rebalance.delay.ms": "0",
+        **own,
+    }
+    return "".join(f"{key}={_escaped(value)}\n" for key, value in properties.items())
+
+
+def _escaped(value: str) -> str:
+    """A value as Java's properties format wants it."""
+    return value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+
+
+def cluster_id() -> str:
+    """A new cluster id: 16 random bytes in the base64 that Kafka uses, not starting with a dash."""
+    return "p" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]

@@ -1,0 +1,31 @@
+"""What a user's code raises is told without its text."""
+
+import logging
+
+import pytest
+
+from parquet_sink.process.foreign_code import WrongAnswer, told
+
+CANARY = "canary-77"
+
+
+def inner() -> None:
+    """Fails as conversions do, quoting what they were given."""
+    int(CANARY)
+
+
+def test_kind_and_line_are_told_and_the_text_at_debug(caplog: pytest.LogCaptureFixture) -> None:
+    """The deepest line of the file is where to look; the text may quote a record."""
+    with caplog.at_level(logging.DEBUG), pytest.raises(ValueError, match=CANARY) as caught:
+        inner()
+    with caplog.at_level(logging.DEBUG):
+        said = told(caught.value)
+    assert said.startswith(f"ValueError in test_foreign_code.py, line {inner.__code__.co_firstlineno + 2} (")
+    assert "PARQUET_SINK_LOG_LEVEL=DEBUG" in said
+    assert CANARY not in said
+    assert [(one.levelname, CANARY in one.message) for one in caplog.records] == [("DEBUG", True)]
+
+
+def test_what_is_wrong_with_its_answer_is_told_in_full() -> None:
+    """Those words are ours."""
+    assert told(WrongAnswer("it gave one record twice")) == "WrongAnswer: it gave one record twice"
