@@ -34,6 +34,15 @@ def installed(folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
+def install(python: Path, package: Path) -> None:
+    """Installs a package, as its folder has it, with its entry points, into the environment of a Python."""
+    (site,) = (python.parents[1] / "lib").glob("python*/site-packages")
+    source = python.parents[1] / "source"
+    shutil.copytree(package, source)
+    pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-build-isolation", "--no-index", "--quiet"]
+    subprocess.run([*pip, "--disable-pip-version-check", "--target", str(site), str(source)], check=True, timeout=120)
+
+
 class Cluster:
     """A master and workers with one core each. mark: in the environment of all processes, executors included."""
 

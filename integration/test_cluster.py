@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.cluster import Cluster, installed, running
+from integration.cluster import Cluster, install, installed, running
 from integration.conftest import TopicFactory
 from integration.crash import processes
 from integration.harness import committed
@@ -20,10 +20,25 @@ COUNT = 500
 QUICK = "spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
+OWN = Path(__file__).parents[1] / "docs" / "examples" / "own-transform"
+SCALE = """
+transforms=scale
+transforms.scale.type=com.example.Scale$Value
+transforms.scale.field=n
+transforms.scale.percent=200
+transforms.scale.predicate=new
+predicates=new
+predicates.new.type=com.example.Since
+predicates.new.from=2024-01-01
+"""
+
+
 @pytest.fixture
 def python(tmp_path: Path) -> Path:
-    """Of an environment with the package installed."""
-    return installed(tmp_path / "venv")
+    """Of an environment with the package installed, and beside it a user's own with transforms."""
+    found = installed(tmp_path / "venv")
+    install(found, OWN)
+    return found
 
 
 @pytest.fixture
@@ -55,7 +70,10 @@ def test_a_cluster_delivers(
     tmp_path: Path,
     killed: int,
 ) -> None:
-    """Both machines flush, all records arrive and are committed; what a killed executor had is flushed again."""
+    """Both machines flush, all records arrive and are committed; what a killed executor had is flushed again.
+
+    Executors have a user's transform and predicate by their entry points, where the package is installed.
+    """
     name, table = topic(4), f"t-{uuid.uuid4().hex[:8]}"
     connector, worker, tmp = tmp_path / "c.properties", tmp_path / "w.properties", tmp_path / "tmp"
     worker.write_text("value.converter=JsonConverter\nvalue.converter.schemas.enable=false\n")
@@ -69,7 +87,7 @@ def test_a_cluster_delivers(
         "tmp.dir": tmp,
     }
     lines = "".join(f"connect.ems.{key}={value}\n" for key, value in keys.items())
-    connector.write_text(f"name={table}\ntopics={name}\n{lines}")
+    connector.write_text(f"name={table}\ntopics={name}\n{lines}{SCALE}")
     broker.produce(name, [(b"%d" % number, b'{"n":%d}' % number) for number in range(COUNT)])
     arguments = ["--worker", str(worker), "--conf", "spark.executor.memory=512m", "--conf", QUICK, str(connector)]
     servers = {"PARQUET_SINK_BOOTSTRAP_SERVERS": broker.bootstrap_servers}
@@ -87,5 +105,5 @@ def test_a_cluster_delivers(
         assert len(cluster.executors()) == 2 or killed
         client.sync()
         found = sorted(row["n"] for row in client.table(table).to_pylist())
-        assert (sorted(set(found)) if killed else found) == list(range(COUNT))
+        assert (sorted(set(found)) if killed else found) == [2 * number for number in range(COUNT)]
         assert [file for file in client.files() if file["altered"]] == []

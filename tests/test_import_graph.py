@@ -1,6 +1,7 @@
 """Packages follow the data: what is pure stays pure, the core knows nothing of the shell, planners stay small."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -222,6 +223,13 @@ def test_every_package_has_its_place() -> None:
     """No package stands outside the order."""
     packages = {room(name) for name, path in MODULES.items() if path.name == "__init__.py"}
     assert packages == {*ROOMS, NAME} - {"plugins"}
+
+
+def test_the_architecture_lists_packages_in_that_order() -> None:
+    """In ARCHITECTURE.md each package stands below all that it may import."""
+    text = (ROOT.parent / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^  (\w+)(?:/|\.py) ", text, re.MULTILINE)
+    assert [name for name in listed if name in ROOMS] == list(ROOMS)
 
 
 @pytest.mark.parametrize("module", sorted(name for name in MODULES if room(name) in ROOMS))

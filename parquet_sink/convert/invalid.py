@@ -15,8 +15,8 @@ def of_key(reason: str) -> str:
     return reason.replace("value.converter", "key.converter").replace("the value", "the key")
 
 
-class NotConcealed(InvalidValue):
-    """What is to be concealed in a value cannot be."""
+class NotObfuscated(InvalidValue):
+    """What is to be obfuscated in a value cannot be."""
 
 
 def show(path: Path) -> str:

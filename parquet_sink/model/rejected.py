@@ -7,7 +7,7 @@ from enum import StrEnum
 class Stage(StrEnum):
     """Where a record was rejected: Kafka Connect's names, and SHAPE for what Connect leaves to a sink's `put`.
 
-    OBFUSCATION: what is to be concealed cannot be, so that it would leave in clear; never passed over. TASK_PUT: the
+    OBFUSCATION: what is to be obfuscated cannot be, so that it would leave in clear; never passed over. TASK_PUT: the
     target refused the file that has its row.
     """
 

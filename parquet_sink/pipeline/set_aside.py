@@ -60,7 +60,7 @@ class SetAsidePolicy:
     def decide(self, rejected: Rejected) -> Stop | SetAside:
         """Raises what the store raises, if the record was to be passed over.
 
-        What is to be concealed and cannot be is not written anywhere.
+        What is to be obfuscated and cannot be is not written anywhere.
         """
         if rejected.stage is Stage.OBFUSCATION:
             return Stop(stopped_by(rejected))

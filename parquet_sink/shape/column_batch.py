@@ -7,7 +7,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from parquet_sink.convert.decoded import Tree
-from parquet_sink.convert.invalid import InvalidValue, NotConcealed
+from parquet_sink.convert.invalid import InvalidValue, NotObfuscated
 from parquet_sink.model.rejected import Stage
 
 
@@ -28,7 +28,7 @@ class Rejection:
 
 def rejection_of(error: InvalidValue) -> Rejection:
     """What an error on the way into columns makes of a record."""
-    return Rejection(Stage.OBFUSCATION if isinstance(error, NotConcealed) else Stage.SHAPE, str(error))
+    return Rejection(Stage.OBFUSCATION if isinstance(error, NotObfuscated) else Stage.SHAPE, str(error))
 
 
 @dataclass(frozen=True)

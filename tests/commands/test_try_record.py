@@ -51,6 +51,7 @@ def test_warnings_of_the_file_are_on_standard_error(folder: Path, capsys: pytest
     (folder / "f.properties").write_text(FILE.replace("TOPICS", "orders").replace("=Cast", "=Filter"), encoding="utf-8")
     assert main(["try", "f.properties", "--value", "good.json"]) == 0
     found = capsys.readouterr()
+    assert "bootstrap.servers" not in found.err  # no broker is asked for a file
     assert "It drops every record" in found.err
     assert "Warning" not in found.out
 

@@ -108,7 +108,7 @@ def test_the_outcome_counts_what_was_set_aside_and_accepted(run: Run) -> None:
     assert run(Target(), (SPAN, [block(SPAN, 100, values)]), steps=steps)["orders", 0].set_aside is None
 
 
-def test_what_cannot_be_concealed_stops_and_is_written_nowhere() -> None:
+def test_what_cannot_be_obfuscated_stops_and_is_written_nowhere() -> None:
     """Its content would be in clear wherever it goes, so nothing says that it could be passed over."""
     store = Store()
     decision = SetAsidePolicy(TOLERANT, store).decide(replace(REJECTED, stage=Stage.OBFUSCATION))

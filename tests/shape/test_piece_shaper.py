@@ -487,7 +487,7 @@ def test_obfuscation_comes_before_flattening_and_chunks() -> None:
     assert [rows(batch) for batch in of(way, trees({"m": [{"A": {"Name": "Ada"}}]}))] == [[{"a_name": "*****"}]]
 
 
-def test_paths_of_the_wrapping_record_conceal_its_elements() -> None:
+def test_paths_of_the_wrapping_record_obfuscate_its_elements() -> None:
     """A path may lead through the list that is exploded, as in the Celonis connector; no value is hashed twice."""
     element = pa.struct([("name", pa.string()), ("id", pa.int32())])
     wrapped = typed([{"m": [{"name": "bob", "id": 1}]}], pa.struct([("m", pa.list_(element))]))

@@ -190,7 +190,7 @@ def test_key_and_headers_are_looked_up_for_rejected_records_alone() -> None:
 
 @pytest.mark.parametrize("across", [False, True])
 @pytest.mark.parametrize("flatten", [False, True])
-def test_what_cannot_be_concealed_is_told_apart(across: bool, flatten: bool) -> None:
+def test_what_cannot_be_obfuscated_is_told_apart(across: bool, flatten: bool) -> None:
     """However the records are read: nobody may pass over it as over any other record that has no row."""
     way = replace(BARE, flatten=flatten, obfuscation=ObfuscationSettings(("a.b",), "FIX"))
     fine, number, dead_end = b'{"a":{"b":"x"},"c":1}', b'{"a":{"b":7},"c":1}', b'{"a":7,"c":1}'

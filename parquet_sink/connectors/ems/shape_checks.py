@@ -92,7 +92,7 @@ def _obfuscation(values: Values, report: Report) -> None:
 
 
 def _added(values: Values, report: Report) -> None:
-    """What is named and cannot be concealed would leave in clear."""
+    """What is named and cannot be obfuscated would leave in clear."""
     chunks = values.number(ems("flattener.jsonblob.chunks")) or 0
     added = {f"payload_chunk{number}" for number in range(1, chunks + 1)}
     added |= set(_METADATA) if values.flag(ems("embed.kafka.metadata")) else set()

@@ -19,9 +19,9 @@ than 100 levels) is a string as well, where Connect has a value.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 
@@ -33,8 +33,6 @@ from parquet_sink.convert.decoded import DEFAULT_PRECISION, Decoded, Decoder, Pi
 
 Parsed: TypeAlias = pa.Scalar | dict[str, object] | list[object]
 """A scalar; or an object or a list without a type, as in `convert.decoded.Tree`."""
-
-T = TypeVar("T")
 
 _ARROW: Final = {
     "boolean": pa.bool_(),
@@ -149,25 +147,31 @@ def _arrow(kind: Kind | None) -> pa.DataType | None:
 
 
 def _plain(arrow: pa.DataType, value: object) -> object:
-    """What Arrow makes a scalar of. Raises NotHeld."""
+    """What Arrow makes a scalar of. Raises NotHeld, and TypeError for what Connect holds under a type of others."""
+    matches = _MATCHES.get(type(value))
+    if matches is None or not matches(arrow):
+        raise TypeError(f"{type(value).__name__} is no {arrow}")
     if isinstance(value, JavaDate):
         return _ticks(arrow, value.ms)
-    if isinstance(value, Decimal):
-        if value.as_tuple().exponent != 0 or len(value.as_tuple().digits) > DEFAULT_PRECISION:
-            raise NotHeld
-        return value
-    if pa.types.is_map(arrow):
-        return [(_plain(arrow.key_type, key), _plain(arrow.item_type, item)) for key, item in _of(Entries, value)]
-    if pa.types.is_list(arrow):
-        return [_plain(arrow.value_type, one) for one in _of(list, value)]
+    if isinstance(value, Decimal) and (value.as_tuple().exponent or len(value.as_tuple().digits) > DEFAULT_PRECISION):
+        raise NotHeld
+    if isinstance(value, Entries):
+        return [(_plain(arrow.key_type, key), _plain(arrow.item_type, item)) for key, item in value]
+    if isinstance(value, list):
+        return [_plain(arrow.value_type, one) for one in value]
     return value
 
 
-def _of(kind: type[T], value: object) -> T:
-    """The value, which must be of a kind: Arrow would take an empty text for an empty list. Raises TypeError."""
-    if not isinstance(value, kind) or (kind is list and isinstance(value, Entries)):
-        raise TypeError(f"{type(value).__name__} is no {kind.__name__}")
-    return value
+_MATCHES: Final[Mapping[type, Callable[[pa.DataType], bool]]] = {
+    Entries: pa.types.is_map,
+    list: pa.types.is_list,
+    JavaDate: pa.types.is_temporal,
+    Decimal: pa.types.is_decimal,
+    bool: pa.types.is_boolean,
+    int: pa.types.is_integer,
+    float: pa.types.is_floating,
+    str: pa.types.is_string,
+}
 
 
 def _ticks(arrow: pa.DataType, ms: int) -> object:

@@ -105,7 +105,7 @@ class Parser(Tokens):
     def _map(self, depth: int) -> Found:
         if depth > MAX_DEPTH:
             raise NotHeld
-        entries: dict[tuple[str, str], tuple[object, object]] = {}
+        entries: dict[object, tuple[object, object]] = {}
         keys: list[Found | None] = []
         values: list[Found | None] = []
         while self.has_next():
@@ -117,11 +117,18 @@ class Parser(Tokens):
             if key is None or not self.consume(":"):
                 raise Unfit
             value = self.parse(embedded=True, depth=depth)
-            entries[repr(key.kind), repr(key.value)] = (key.value, None if value is None else value.value)
+            equal = _equal(key)
+            first = entries[equal][0] if equal in entries else key.value
+            entries[equal] = (first, None if value is None else value.value)
             self.consume(",")
             keys.append(key)
             values.append(value)
         raise Unfit
+
+
+def _equal(key: Found) -> object:
+    """The same for keys that are equal in Java: of dates the instant counts, of numbers the type, too."""
+    return key.value.ms if isinstance(key.value, JavaDate) else (repr(key.kind), repr(key.value))
 
 
 def _temporal(token: str) -> Found | None:

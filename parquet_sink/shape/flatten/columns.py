@@ -85,7 +85,7 @@ def flat(arrow: pa.DataType, discard_collections: bool, reserved: frozenset[str]
 
 
 def nested(arrow: pa.DataType, reserved: frozenset[str]) -> ColumnLayout:
-    """The fields of the record as they are, as far as Parquet can hold them (see `typed_types.storable`).
+    """The fields of the record as they are, as far as Parquet can hold them (see `arrow_types.storable`).
 
     Raises InvalidValue as `flat` does.
     """

@@ -1,7 +1,7 @@
 """Names of fields in lower case, for records without a schema, and which of two fields that become one counts.
 
 Null counts as if its field were not there; so does what discarding leaves out: lists, and objects without fields.
-Two fields of one object that count and become one make a record invalid. For records with a schema `typed_types`
+Two fields of one object that count and become one make a record invalid. For records with a schema `arrow_types`
 has the same rule.
 """
 

@@ -3,10 +3,10 @@
 A setting names a place by its dotted path, where the word `value` enters the items of a list and the values of a map
 (`customer.name`, `players.value.name`, `tags.value`). When columns are flattened, it also names every place whose
 flattened name equals its own: `customer_name`, `customer.name` and a field really named `customer.name` are one. That
-may conceal more than was meant, and never less.
+may obfuscate more than was meant, and never less.
 
 What is named must be text, or null, and what a dotted path leads through must be there to be entered; anything else is
-invalid input, as in the Celonis connector. Pure, but for fresh salts (see `obfuscate`).
+invalid input, as in the Celonis connector.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.decoded import Tree
-from parquet_sink.convert.invalid import InvalidValue, NotConcealed
+from parquet_sink.convert.invalid import InvalidValue, NotObfuscated
 from parquet_sink.convert.reinterpret import reinterpreted
 from parquet_sink.shape.obfuscation.methods import FreshSalt, TextObfuscator, fresh_uuid
 from parquet_sink.shape.obfuscation.paths import ITEM, PathNode, PathTree
@@ -56,7 +56,7 @@ class FieldObfuscator:
     def rows(self, rows: pa.StructArray) -> pa.StructArray:
         """Typed records with the named text obfuscated; all else, types and nulls included, as it was.
 
-        Raises NotConcealed when the type has something named that is not text, or a path that cannot go on, whatever
+        Raises NotObfuscated when the type has something named that is not text, or a path that cannot go on, whatever
         the values.
         """
         if rows.type not in self._plans:
@@ -69,7 +69,7 @@ class FieldObfuscator:
     def tree(self, tree: Tree) -> Tree:
         """A record without a schema, obfuscated; what needs no change is shared with `tree`, which stays as it is.
 
-        Raises NotConcealed for a value that is named and neither text nor null, or where a path cannot go on.
+        Raises NotObfuscated for a value that is named and neither text nor null, or where a path cannot go on.
         """
         return self._object(tree, self._places.root)
 
@@ -102,12 +102,12 @@ class FieldObfuscator:
         return tuple(path for path in found if not below.get(path) or below[path] in strangers)
 
     def _rebuild(self, arrow: pa.DataType, place: PathNode) -> _Rebuild | None:
-        """How to conceal an array of this type at this place; None: nothing to do. Raises NotConcealed."""
+        """How to obfuscate an array of this type at this place; None: nothing to do. Raises NotObfuscated."""
         if pa.types.is_null(arrow):
             return None
         if place.hit:
             if not pa.types.is_string(arrow):
-                raise NotConcealed(self._places.why_not_text(place, _kind(arrow)))
+                raise NotObfuscated(self._places.why_not_text(place, _kind(arrow)))
             return self._obfuscator.array
         if pa.types.is_struct(arrow):
             return self._fields(arrow, place)
@@ -116,7 +116,7 @@ class FieldObfuscator:
         if pa.types.is_map(arrow):
             return self._items(arrow.item_type, place, _with_map_values, "a map")
         if place.leads:
-            raise NotConcealed(self._places.why_dead_end(place, _kind(arrow)))
+            raise NotObfuscated(self._places.why_dead_end(place, _kind(arrow)))
         return None
 
     def _fields(self, arrow: pa.StructType, place: PathNode) -> _Rebuild | None:
@@ -132,7 +132,7 @@ class FieldObfuscator:
         self, arrow: pa.DataType, place: PathNode, put: Callable[[_Rebuild, pa.Array], pa.Array], kind: str
     ) -> _Rebuild | None:
         if place.strays:
-            raise NotConcealed(self._places.why_dead_end(place, kind))
+            raise NotObfuscated(self._places.why_dead_end(place, kind))
         below = self._places.step(place, ITEM)
         rebuild = self._rebuild(arrow, below) if below is not None else None
         return rebuild and partial(put, rebuild)
@@ -171,7 +171,7 @@ class FieldObfuscator:
     def _value(self, value: object, place: PathNode) -> object:
         if place.hit:
             if not isinstance(value, str):
-                raise NotConcealed(self._places.why_not_text(place, _TREE_KINDS[type(value)]))
+                raise NotObfuscated(self._places.why_not_text(place, _TREE_KINDS[type(value)]))
             return self._obfuscator.text(value)
         if isinstance(value, dict):
             return self._object(value, place)
@@ -179,7 +179,7 @@ class FieldObfuscator:
             below = self._places.step(place, ITEM)
             return value if below is None else [None if item is None else self._value(item, below) for item in value]
         if place.leads:
-            raise NotConcealed(self._places.why_dead_end(place, _TREE_KINDS[type(value)]))
+            raise NotObfuscated(self._places.why_dead_end(place, _TREE_KINDS[type(value)]))
         return value
 
 

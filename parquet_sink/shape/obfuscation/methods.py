@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.convert.invalid import NotConcealed
+from parquet_sink.convert.invalid import NotObfuscated
 from parquet_sink.shape.settings import ObfuscationSettings
 
 STARS = "*****"
@@ -56,7 +56,7 @@ class TextObfuscator:
         return STARS if self._digests is None else self._digests([value.encode()])[0].hex()
 
     def array(self, texts: pa.StringArray) -> pa.StringArray:
-        """The same for each text; nulls stay. Raises NotConcealed when the result is beyond 2 GiB."""
+        """The same for each text; nulls stay. Raises NotObfuscated when the result is beyond 2 GiB."""
         if self._digests is None:
             return pc.if_else(texts.is_valid(), pa.scalar(STARS), pa.scalar(None, pa.string()))
         if not self._repeatable:
@@ -155,4 +155,4 @@ def _limit(count: int, hashed: pa.StringArray) -> None:
 
 def _limit_bytes(size: int) -> None:
     if size > _MOST_BYTES:
-        raise NotConcealed("it has more text to obfuscate than fits into 2 GiB")
+        raise NotObfuscated("it has more text to obfuscate than fits into 2 GiB")

@@ -1,6 +1,6 @@
 """Where `connect.ems.obfuscation.fields` leads in records, step by step, and what is wrong where it cannot.
 
-How paths are written stands in `conceal`.
+How paths are written stands in `field_obfuscator`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

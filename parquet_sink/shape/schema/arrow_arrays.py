@@ -8,7 +8,7 @@ from parquet_sink.shape.schema.arrow_types import entries, fields
 
 
 def conformed(array: pa.Array, arrow: pa.DataType) -> pa.Array:
-    """The array as a type that `typed_types.doubled` or `typed_types.storable` made of its own.
+    """The array as a type that `arrow_types.doubled` or `arrow_types.storable` made of its own.
 
     Decimals become the nearest double (ties to even), as Java's BigDecimal.doubleValue: Arrow's own cast is off by the
     last bit for one in some hundred, its way through text is not.

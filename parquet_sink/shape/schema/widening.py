@@ -18,7 +18,7 @@ _GALLOP = 16
 
 
 def aligned(array: pa.Array, to: pa.DataType) -> pa.Array:
-    """The array as the type that `evolve.unified` gave for its own and another, fields that it lacks as nulls.
+    """The array as the type that `evolution.unified` gave for its own and another, fields that it lacks as nulls.
 
     Also takes chunked arrays. Raises pa.ArrowInvalid for an int64 that a double cannot hold.
     """

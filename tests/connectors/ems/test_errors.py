@@ -143,11 +143,11 @@ def test_the_workers_policy_on_overrides_holds_for_all_clients() -> None:
     assert [problem.split("]")[0] for problem in found.problems] == ["Invalid [producer.override.linger.ms"]
 
 
-def test_files_depend_on_what_conceals_fields() -> None:
+def test_files_depend_on_what_obfuscates_fields() -> None:
     """A range is not repeated under its old names after a key or a salt changed; a password changes no file."""
-    conceal = {f"{E}obfuscation.fields": "a", f"{E}obfuscation.method": "hmac-sha256"}
+    obfuscated = {f"{E}obfuscation.fields": "a", f"{E}obfuscation.method": "hmac-sha256"}
     keys = ("0123456789abcdef", "0123456789abcdeg")
-    one, other = (settings_of({**conceal, f"{E}obfuscation.hmac.key": key}).fingerprint for key in keys)
+    one, other = (settings_of({**obfuscated, f"{E}obfuscation.hmac.key": key}).fingerprint for key in keys)
     assert one != other
     registry = {"value.converter": "io.confluent.connect.avro.AvroConverter"}
     registry |= {"value.converter.schema.registry.url": "http://localhost:1"}

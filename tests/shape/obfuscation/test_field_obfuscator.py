@@ -19,7 +19,7 @@ STARS = "*****"
 TEXT, NUMBER = pa.string(), pa.int64()
 
 
-def concealer(*fields: str, flat: bool = True) -> FieldObfuscator:
+def obfuscator(*fields: str, flat: bool = True) -> FieldObfuscator:
     """Stars for the fields."""
     return FieldObfuscator(ObfuscationSettings(fields), flat)
 
@@ -58,7 +58,7 @@ NAMED = [
 @pytest.mark.parametrize(("named", "flat", "arrow", "value", "leaves"), NAMED)
 def test_places(named: str, flat: bool, arrow: pa.DataType, value: object, leaves: object) -> None:
     """Dotted paths always, flattened names where columns are flattened; in trees as in typed rows."""
-    hides = concealer(named, flat=flat)
+    hides = obfuscator(named, flat=flat)
     assert hides.tree({"f": value, "x": 1}) == {"f": leaves, "x": 1}
     if value is not None or pa.types.is_null(arrow):
         found = hides.rows(row({"f": arrow, "x": NUMBER}, f=value, x=1))
@@ -69,14 +69,14 @@ def test_places(named: str, flat: bool, arrow: pa.DataType, value: object, leave
 @pytest.mark.parametrize("tree", [{"a": {"b": "x"}}, {"a_b": "x"}, {"a.b": "x"}, {"a b": "x"}])
 def test_one_column_one_place(named: str, tree: Tree) -> None:
     """Whatever becomes the column that is named is obfuscated, however the field is written."""
-    hidden = concealer(named).tree(tree)
+    hidden = obfuscator(named).tree(tree)
     assert flatten(hidden, discard_collections=False) == {"a_b": STARS}
 
 
 def test_maps() -> None:
     """The values of a map are entered by `value`; its keys stay."""
     arrow = pa.map_(NUMBER, pa.field("value", CUSTOMER, nullable=False))
-    found = concealer("f.value.name").rows(row({"f": arrow}, f=[(1, ADA), (2, {"name": None, "age": 1})]))
+    found = obfuscator("f.value.name").rows(row({"f": arrow}, f=[(1, ADA), (2, {"name": None, "age": 1})]))
     assert found.type.field("f").type == arrow
     assert found.to_pylist() == [{"f": [(1, HIDDEN), (2, {"name": None, "age": 1})]}]
 
@@ -113,7 +113,7 @@ def test_what_is_no_text(named: str, arrow: pa.DataType, value: object, reason: 
     """A setting that names something else than text makes records invalid, with path and kind and no content."""
     if named == "f_age" and not flat:
         named, reason = "f.age", f"f.age is a number, not text; {TAKE_OUT}"
-    hides = concealer("other", named, flat=flat)
+    hides = obfuscator("other", named, flat=flat)
     for attempt in (lambda: hides.tree({"f": value}), lambda: hides.rows(row({"f": arrow}, f=value))):
         with pytest.raises(InvalidValue) as error:
             attempt()
@@ -135,12 +135,12 @@ def test_what_is_no_text(named: str, arrow: pa.DataType, value: object, reason: 
 def test_typed_kinds_that_are_no_text(arrow: pa.DataType, kind: str) -> None:
     """So do types that only records with a schema have, also where the values are null: the schema says it."""
     with pytest.raises(InvalidValue, match=f"obfuscation.fields: f is {kind}, not text"):
-        concealer("f").rows(row({"f": arrow}, f=None))
+        obfuscator("f").rows(row({"f": arrow}, f=None))
 
 
 def test_paths_into_exploded_records_are_named_as_they_are_configured() -> None:
     """What is wrong in an element is told by the path that the connector file has."""
-    hides = concealer("other", "m.value.f.name").inside("m")
+    hides = obfuscator("other", "m.value.f.name").inside("m")
     with pytest.raises(
         InvalidValue, match=r"fields: m\.value\.f\.name leads through m\.value\.f, a list; write m\.value\.f\.value"
     ):
@@ -152,37 +152,37 @@ def test_paths_into_exploded_records_are_named_as_they_are_configured() -> None:
 def test_a_map_needs_its_step() -> None:
     """A dotted path enters a map by `value` alone."""
     with pytest.raises(InvalidValue, match=r"fields: f\.name leads through f, a map; write f\.value\.name$"):
-        concealer("f.name").rows(row({"f": pa.map_(TEXT, TEXT)}, f=None))
+        obfuscator("f.name").rows(row({"f": pa.map_(TEXT, TEXT)}, f=None))
 
 
 def test_flattened_names_stop_nowhere() -> None:
     """A flattened name is one name: a column that its beginning spells is another column."""
     tree: Tree = {"customer": "Bob", "customer_name": "Bob", "customer_names": ["Bob"]}
-    assert concealer("customer_name").tree(tree) == {**tree, "customer_name": STARS}
+    assert obfuscator("customer_name").tree(tree) == {**tree, "customer_name": STARS}
 
 
 def test_messages_show_paths_safely() -> None:
     """A name with control characters is escaped in a message."""
     with pytest.raises(InvalidValue, match=r"a\\nb is a number"):
-        concealer("a\nb").tree({"a\nb": 1})
+        obfuscator("a\nb").tree({"a\nb": 1})
 
 
 def test_trees_stay_as_they_are() -> None:
     """A tree is not changed; what is not obfuscated is shared with the one given back."""
     tree: Tree = {"a": {"name": "x"}, "b": {"name": "y"}, "l": [{"name": "z"}]}
     before = copy.deepcopy(tree)
-    hidden = concealer("a.name").tree(tree)
+    hidden = obfuscator("a.name").tree(tree)
     assert tree == before
     assert hidden["b"] is tree["b"]
-    assert concealer("nothing").tree(tree) is tree
+    assert obfuscator("nothing").tree(tree) is tree
 
 
 def test_rows_without_a_match_are_given_back() -> None:
-    """Rows of a type that has nothing to conceal are the same object; so are rows that are no structs."""
+    """Rows of a type that has nothing to obfuscate are the same object; so are rows that are no structs."""
     rows = row({"a": TEXT}, a="x")
-    assert concealer("b").rows(rows) is rows
+    assert obfuscator("b").rows(rows) is rows
     texts = pa.array(["x"])
-    assert concealer("b").rows(texts) is texts
+    assert obfuscator("b").rows(texts) is texts
 
 
 def field(name: str, arrow: pa.DataType, nullable: bool) -> pa.Field:
@@ -255,7 +255,7 @@ def test_what_trees_refuse_rows_refuse(
 ) -> None:
     """A value that makes a tree invalid has a type that makes rows invalid."""
     trees = data.draw(st.lists(values(arrow, nullable=False), min_size=1, max_size=3))
-    hides = concealer(*named, flat=flat)
+    hides = obfuscator(*named, flat=flat)
     if refuses(hides, trees):
         with pytest.raises(InvalidValue):
             hides.rows(pa.array(trees, arrow))
@@ -276,7 +276,7 @@ json_trees = st.dictionaries(
 @given(json_trees, fields, st.booleans())
 def test_columns_and_trees_agree(tree: Tree, named: tuple[str, ...], flat: bool) -> None:
     """Columns as they were read leave as the tree does, or are left to the tree to judge."""
-    hides = concealer(*named, flat=flat)
+    hides = obfuscator(*named, flat=flat)
     found = hides.columns({name: pa.array([value]) for name, value in tree.items()})
     if refuses(hides, [tree]):
         assert found is None
@@ -288,7 +288,7 @@ def test_columns_and_trees_agree(tree: Tree, named: tuple[str, ...], flat: bool)
 def test_columns() -> None:
     """Named columns are obfuscated, others are the same object, and those not there are passed over."""
     arrays = {"a": pa.array(["x", None]), "b": pa.array(["x", "y"]), "c": pa.array([1, 2])}
-    found = concealer("a").columns(arrays)
+    found = obfuscator("a").columns(arrays)
     assert found is not None
     assert found["a"].to_pylist() == [STARS, None]
     assert found["b"] is arrays["b"]
@@ -299,7 +299,7 @@ def test_columns() -> None:
 def test_nested_columns(flat: bool) -> None:
     """Columns are entered by dotted paths."""
     arrays = {"f": pa.array([ADA], CUSTOMER)}
-    found = concealer("f.name", flat=flat).columns(arrays)
+    found = obfuscator("f.name", flat=flat).columns(arrays)
     assert found is not None
     assert found["f"].to_pylist() == [HIDDEN]
 
@@ -307,8 +307,8 @@ def test_nested_columns(flat: bool) -> None:
 @pytest.mark.parametrize(("named", "flat"), [("f", True), ("f.name", True), ("f", False), ("f.name", False)])
 def test_columns_that_are_no_text(named: str, flat: bool) -> None:
     """A named column that holds numbers or objects is left to the tree; one that holds nothing is no matter."""
-    hides = concealer(named, flat=flat)
-    assert concealer("f", flat=flat).columns({"f": pa.array([ADA], CUSTOMER)}) is None
+    hides = obfuscator(named, flat=flat)
+    assert obfuscator("f", flat=flat).columns({"f": pa.array([ADA], CUSTOMER)}) is None
     assert hides.columns({"f": pa.array([None, 1])}) is None
     nothing = {"f": pa.array([None, None], NUMBER)}
     assert hides.columns(nothing) == nothing
@@ -317,10 +317,10 @@ def test_columns_that_are_no_text(named: str, flat: bool) -> None:
 def test_fields_below_that_hold_nothing() -> None:
     """Where a named field of an object holds nothing, its type is no matter either."""
     below = {"f": pa.array([None, {"name": None}], pa.struct([("name", NUMBER)]))}
-    assert concealer("f.name").columns(below) == below
+    assert obfuscator("f.name").columns(below) == below
     empty = {"f": pa.array([{}, None, {}], pa.struct([]))}
-    assert concealer("f.name").columns(empty) == empty
-    assert concealer("f.g.name").columns({"f": pa.array([{"g": {}}])}) == {"f": pa.array([{"g": {}}])}
+    assert obfuscator("f.name").columns(empty) == empty
+    assert obfuscator("f.g.name").columns({"f": pa.array([{"g": {}}])}) == {"f": pa.array([{"g": {}}])}
 
 
 @pytest.mark.parametrize("flat", [True, False])
@@ -336,7 +336,7 @@ def test_fields_below_that_hold_nothing() -> None:
 def test_lists_that_are_text(named: str, texts: list[str | None], passes: bool, flat: bool) -> None:
     """Text that may be a list's, which was obfuscated before it became text, stays; any other is for the tree."""
     arrays = {"f": pa.array([{"tags": text} for text in texts])}
-    hides = concealer(named, flat=flat)
+    hides = obfuscator(named, flat=flat)
     assert hides.columns(arrays, lists_as_text=True) == (arrays if passes else None)
     assert hides.columns(arrays) == (arrays if named == "f.other.value" else None)
 
@@ -363,7 +363,7 @@ UNMATCHED = [
 @pytest.mark.parametrize(("named", "flat", "arrow", "matches"), UNMATCHED)
 def test_unmatched(named: str, flat: bool, arrow: pa.DataType, matches: bool) -> None:
     """A setting is unmatched when no column is named by it, nor is the JSON text of a list that it enters."""
-    hides = concealer(named, "zz", flat=flat)
+    hides = obfuscator(named, "zz", flat=flat)
     schema = pa.schema([("x", NUMBER), ("f", arrow)])
     assert hides.unmatched(schema) == (("zz",) if matches else (named, "zz"))
 
@@ -380,7 +380,7 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Any number of fields and types leaves a bounded memory, and changes nothing."""
     monkeypatch.setattr(paths, "_MOST_PLACES", 10)
     monkeypatch.setattr(field_obfuscator, "_MOST_TYPES", 3)
-    hides = concealer("f.value.name", "n")
+    hides = obfuscator("f.value.name", "n")
     for number in range(50):
         tree: Tree = {f"a{number}": "x", "f": [{"name": "x", f"b{number}": 1}], "n": "x", "long" * 100: "x"}
         expected = {**tree, "f": [{"name": STARS, f"b{number}": 1}], "n": STARS}
