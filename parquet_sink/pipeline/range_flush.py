@@ -161,7 +161,10 @@ class RangeFlush:
         again = self._transform_retry.again(self.planned.tries)
         if again is None:
             self._fail(
-                type(error)(f"{error} It was tried as long as errors.retry.timeout says, which is 0 unless set.")
+                type(error)(
+                    f"{error} errors.retry.timeout={self._transform_retry.timeout_ms} allows no further try; give more "
+                    "milliseconds, or -1 for no end."
+                )
             )
             return
         log.warning("connector %s: %s Trying again in %.1f s", self._connector, error, again.wait_s)

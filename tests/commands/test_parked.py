@@ -140,8 +140,10 @@ def test_what_is_dropped_leaves_for_good(parked: Parked, folder: ParkedFolder, t
     status, out, err = parked("drop", "--offset", "13")
     assert (status, scan(folder.path).rows) == (1, 10)
     assert "connector orders: 1 of 10 records parked" in out
-    assert "nothing is dropped" in err
+    assert "nothing is dropped. 1 record would be gone for good" in err
     assert "give --yes" in err
+    status, out, err = parked("drop", "--topic", "nope")
+    assert (status, "0 of 10 records" in out, err) == (0, True, "")
     status, out, _ = parked("drop", "--offset", "13", "--yes")
     assert (status, out.splitlines()[-1]) == (0, "connector orders: 1 record dropped")
     assert 13 not in [row["offset"] for file in scan(folder.path).files for row in file.read().to_pylist()]
