@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--connect",
         action="store_true",
-        help="also try the broker, the topics, the group, tmp.dir and the target; nothing is read, stored or committed",
+        help="also try brokers, topics, group, dead-letter topic, registry, folders and target; nothing is read or set",
     )
 
 

@@ -17,7 +17,7 @@ from parquet_sink.parked.files import PARKING, ParkedFile
 from parquet_sink.parked.keys import MAX_BYTES
 from parquet_sink.parked.scan import Scan, scan
 from parquet_sink.parked.selection import Selection
-from parquet_sink.parked.summary import Group, summarise
+from parquet_sink.parked.summary import Group, summarise, with_years_of_python
 from parquet_sink.pipeline.settings import SinkSettings
 
 MOST_REASONS: Final = 10
@@ -115,7 +115,7 @@ def records(settings: SinkSettings, selection: Selection, limit: int, *, as_json
         rows = _chosen(file, selection)
         now = len(rows) if not limit else min(len(rows), limit - shown)
         if now:
-            for row in _read(file, rows[:now]).to_pylist():
+            for row in with_years_of_python(_read(file, rows[:now])).to_pylist():
                 fields = _record_fields(row, content=content)
                 yield json.dumps(fields, ensure_ascii=False) if as_json else _record_line(fields)
         shown, left = shown + now, left + len(rows) - now

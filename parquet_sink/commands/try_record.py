@@ -4,7 +4,6 @@ import argparse
 import os
 import sys
 import time
-from datetime import UTC, datetime
 from typing import Final
 
 from parquet_sink.commands.preflight import inspect
@@ -15,6 +14,7 @@ from parquet_sink.pipeline.settings import SinkSettings
 
 REJECTED: Final = 1
 """Exit status when the record cannot become a row."""
+_MOST: Final = {"partition": 2**31 - 1, "offset": 2**63 - 2, "timestamp": 2**63 - 1}
 _WITH_VALUE: Final = ("key", "header", "timestamp")
 
 
@@ -52,23 +52,22 @@ def run(args: argparse.Namespace) -> int:
     from parquet_sink.pipeline.reject_policy import StopAtRejected
     from parquet_sink.pipeline.task import steps_for
     from parquet_sink.pipeline.trial import trial
+    from parquet_sink.pipeline.trial_values import timestamp_text
 
     found = trial(record, steps_for(settings, StopAtRejected()), settings.shape)
     table = settings.table_of(record.topic)
     if args.json:
         print(to_json(found, table))
     else:
-        print(_title(record))
+        stamp = record.timestamps[0].as_py()
+        print(_title(record, "no timestamp" if stamp is None else f"timestamp {stamp} ({timestamp_text(stamp)})"))
         for line in lines(found, table):
             print(line)
     return REJECTED if found.rejected is not None else os.EX_OK
 
 
-def _title(record: RecordBatch) -> str:
-    stamp = record.timestamps[0].as_py()
-    at = datetime.fromtimestamp(stamp / 1000, UTC).isoformat(timespec="milliseconds")
-    where = f"topic {record.topic}, topic-partition {record.partition}, offset {record.offsets[0]}"
-    return f"{where}, timestamp {stamp} ({at})"
+def _title(record: RecordBatch, stamp: str) -> str:
+    return f"topic {record.topic}, topic-partition {record.partition}, offset {record.offsets[0]}, {stamp}"
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -85,8 +84,13 @@ def _check(args: argparse.Namespace) -> None:
         ]
     problems += [
         f"Invalid [--{name}]. {number} is less than 0."
-        for name in ("partition", "offset", "timestamp")
+        for name in _MOST
         if (number := getattr(args, name)) is not None and number < 0
+    ]
+    problems += [
+        f"Invalid [--{name}]. {number} is more than {most}."
+        for name, most in _MOST.items()
+        if (number := getattr(args, name)) is not None and number > most
     ]
     problems += [f'Invalid [--header]. "{one}" has no =; write NAME=TEXT.' for one in args.header if "=" not in one]
     if problems:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from parquet_sink.parked.files import ParkedFile
 from parquet_sink.parked.selection import Selection
 
+_LAST: Final = datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)
 _COLUMNS: Final = ("offset", "timestamp", "key", "value", "stage", "reason", "parked_at")
 
 
@@ -64,9 +65,19 @@ def summarise(files: Iterable[ParkedFile], selection: Selection) -> list[Group]:
     return sorted(groups.values(), key=lambda one: (one.topic, -one.records, one.stage, one.reason))
 
 
+def with_years_of_python(table: pa.Table) -> pa.Table:
+    """Records' times before the year 1 and after 9999, for which Python has no dates, as the first and the last."""
+    at = table.schema.get_field_index("timestamp")
+    field = table.schema.field(at)
+    first, last = (pa.scalar(one, field.type).cast(pa.int64()) for one in (datetime.min.replace(tzinfo=UTC), _LAST))
+    before_last = pc.min_element_wise(table.column(at).cast(pa.int64()), last, skip_nulls=False)
+    within = pc.max_element_wise(before_last, first, skip_nulls=False).cast(field.type)
+    return table.set_column(at, field, within)
+
+
 def _by_reason(table: pa.Table) -> pa.Table:
     sizes = [pc.fill_null(pc.binary_length(table.column(name)), 0) for name in ("key", "value")]
-    table = table.select(["offset", "timestamp", "stage", "reason", "parked_at"])
+    table = with_years_of_python(table.select(["offset", "timestamp", "stage", "reason", "parked_at"]))
     table = table.append_column("bytes", pc.add(*(size.cast(pa.int64()) for size in sizes)))
     wanted = [("offset", "count"), ("bytes", "sum")]
     wanted += [(name, how) for name in ("offset", "timestamp", "parked_at") for how in ("min", "max")]

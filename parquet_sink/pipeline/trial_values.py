@@ -33,6 +33,11 @@ def as_json(value: object) -> object:
     return _leaf(value)
 
 
+def timestamp_text(ms: int) -> str:
+    """Epoch milliseconds as ISO text, whatever their year."""
+    return _moment(pa.timestamp("ms", "UTC"), ms)
+
+
 def _of_type(arrow: pa.DataType, value: object) -> object:
     """value: as `to_plain` gives it."""
     if value is None:

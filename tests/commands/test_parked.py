@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,16 @@ def test_show_has_content_only_when_asked(parked: Parked) -> None:
     assert fields["header_values"] == [{"name": "h", "value_base64": "/g=="}]
     _, out, _ = parked("show", "--content", "--partition", "2")
     assert '\n  value: {"id":7}' in out
+
+
+def test_times_of_microseconds(parked: Parked, folder: ParkedFolder) -> None:
+    """A record whose time is beyond the years of Python is listed and shown with the last of them."""
+    odd = replace(record(200, b"x", 5), timestamp_ms=1_700_000_000_000_000)
+    folder.append("orders", 5, [odd, replace(odd, offset=201, timestamp_ms=0)], 1)
+    _, out, _ = parked("list", "--partition", "5")
+    assert "records of 9999-12-31 23:59:59 UTC" in out
+    _, out, _ = parked("show", "--json", "--partition", "5")
+    assert [json.loads(one)["timestamp"] for one in out.splitlines()] == ["9999-12-31T23:59:59.999000+00:00", None]
 
 
 def test_replay_sends_what_is_good_now(parked: Parked, folder: ParkedFolder, tmp_path: Path) -> None:

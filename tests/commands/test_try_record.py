@@ -115,6 +115,16 @@ def test_a_wrong_command_line(
     assert said in capsys.readouterr().err
 
 
+def test_a_time_of_microseconds(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A timestamp beyond the years of Python is shown, like any that Kafka can hold."""
+    assert main(["try", "c.properties", "--value", "good.json", "--timestamp", "1700000000000000"]) == 0
+    assert "timestamp 1700000000000000 (55840-11-08T22:13:20.000Z)\n" in capsys.readouterr().out
+    for option, most in (("--timestamp", 2**63 - 1), ("--partition", 2**31 - 1)):
+        assert main(["try", "c.properties", "--value", "good.json", option, str(most)]) == 0
+        assert main(["try", "c.properties", "--value", "good.json", option, str(most + 1)]) == 2
+        assert f"Invalid [{option}]. {most + 1} is more than {most}." in capsys.readouterr().err
+
+
 def test_the_topic_must_be_known(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A connector that reads several does not tell."""
     assert main(["try", "two.properties", "--value", "good.json"]) == 2
