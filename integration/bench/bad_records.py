@@ -14,7 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from integration.bench.formats import CONVERTER, FORMATS, REGISTRY_URL, Format, envelope, orders
+from integration.bench.formats import CONVERTER, FORMATS, REGISTRY_URL, Format, envelope, orders, plain
+from integration.bench.named_transforms import TRANSFORMS
 from integration.bench.running import connector_file
 from integration.registry import RegistryServer
 from parquet_sink.connectors.check import check_files
@@ -188,7 +189,47 @@ def cases() -> dict[str, Case]:
             Format(_xml, {CONVERTER: "com.celonis.kafka.connect.ems.converter.XmlConverter"}),
             {**_TEXT, "no fields": lambda value: b"<a/>", "missing": _without_order_id},
         ),
+        **_transformed(),
     }
+
+
+def _transformed() -> dict[str, Case]:
+    """Transforms that one record in a hundred makes fail, of JSON without a schema and with one."""
+    schema = {"value.converter.schemas.enable": "true"}
+    number, no_number = '"code":"4711"', swapped('"code":"4711"', '"code":"47x1"')
+    moment, no_moment = '"code":"2026-11-18T11:06:40.137Z"', swapped('"code":"2026', '"code":"year')
+    sql = "SELECT *, CAST(code AS INTEGER) AS number FROM records"
+    ways = {
+        "cast_int": ({"type": "Cast$Value", "spec": "code:int64"}, number, no_number),
+        "cast_float": ({"type": "Cast$Value", "spec": "code:float64"}, number, no_number),
+        "timestamp": ({**TRANSFORMS["timestamp"].keys, "field": "code"}, moment, no_moment),
+        "sql": ({"type": "sql", "query": sql}, number, no_number),
+        "own": ({"type": "integration.bench.refusing.Refusing$Value"}, number, no_number),
+    }
+    found = {}
+    for name, (keys, extra, damage) in ways.items():
+        own = {"transforms": "one", **{f"transforms.one.{key}": text for key, text in keys.items()}}
+        found[f"json+{name}"] = Case(Format(_with_code(plain, extra), own), {"fails": damage})
+        found[f"envelope+{name}"] = Case(Format(_with_code(envelope, extra), own | schema), {"fails": damage})
+    mask = {"type": "MaskField$Value", "fields": "amount", "replacement": "7"}
+    own = {"transforms": "one", **{f"transforms.one.{key}": text for key, text in mask.items()}}
+    found["json+mask"] = Case(Format(plain, own), {"fails": member("amount", "true")})
+    return found
+
+
+def _with_code(values: Callable[[str, int], Sequence[bytes]], member: str) -> Callable[[str, int], list[bytes]]:
+    """The orders with one text more, in their schema, too, if they have one."""
+    field = b'{"type":"string","optional":false,"field":"code"},{"type":"int64","optional":false,"field":"order_id"}'
+
+    def with_code(url: str, count: int) -> list[bytes]:
+        return [
+            value.replace(b'{"type":"int64","optional":false,"field":"order_id"}', field).replace(
+                b'{"order_id":', b"{" + member.encode() + b',"order_id":'
+            )
+            for value in values(url, count)
+        ]
+
+    return with_code
 
 
 def _null_status(value: bytes) -> bytes:

@@ -27,6 +27,9 @@ TRANSFORMS: Final[Mapping[str, Measured]] = {
     "insert": Measured({"type": "InsertField$Value", "static.field": "source", "static.value": "shop"}),
     "origin": Measured({"type": "InsertField$Value", "topic.field": "_topic", "offset.field": "_offset"}),
     "mask": Measured({"type": "MaskField$Value", "fields": "customer", "replacement": "***"}),
+    "sql": Measured(
+        {"type": "sql", "query": "SELECT *, amount * 1.19 AS with_tax FROM records WHERE status <> 'test'"}
+    ),
     "cast": Measured({"type": "Cast$Value", "spec": "quantity:int64,amount:string"}),
     "replace": Measured({"type": "ReplaceField$Value", "exclude": "currency", "renames": "amount:gross"}),
     "flatten": Measured({"type": "Flatten$Value"}),
@@ -52,14 +55,12 @@ TRANSFORMS: Final[Mapping[str, Measured]] = {
     "valuetokey": Measured({"type": "ValueToKey", "fields": "order_id"}, _KEY_JSON, _KEYED),
     "keytovalue": Measured({"type": "parquet_sink.KeyToValue"}, _KEY_JSON, _KEYED),
     "headertovalue": Measured({"type": "parquet_sink.HeaderToValue"}, record=_HEADED),
-    "sql": Measured(
-        {"type": "sql", "query": "SELECT *, amount * 1.19 AS with_tax FROM records WHERE status <> 'test'"}
-    ),
     "hoist": Measured(
         {"type": "HoistField$Value", "field": "order"}, {"connect.ems.data.primary.key": "order_order_id"}
     ),
 }
-"""By name, in the order in which several are configured: what moves fields comes last."""
+"""By name, in the order in which several are configured: what a query asks for is there as it came, and
+what moves fields comes last."""
 
 
 def keys_of(names: Sequence[str]) -> dict[str, str]:

@@ -8,14 +8,16 @@ or because records do not stay columns.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
 
 from integration.bench import figures
 from integration.bench.named_transforms import keys_of, record_of
 from integration.bench.parts import Stand, Work, report
 from integration.bench.running import connector_file
 from parquet_sink.connectors.check import check_files
-from parquet_sink.convert.decoded import Decoder, LearningDecoder, Reading
+from parquet_sink.convert.decoded import Decoded, LearningDecoder, Reading
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.settings import SinkSettings
@@ -24,39 +26,40 @@ from parquet_sink.shape.shaper import Shaper
 from parquet_sink.transform.building import chain_for
 from parquet_sink.transform.chain import TransformChain
 
-ROUNDS: Final = 4
+ROUNDS: Final = 7
 BLOCK: Final = 10_000
 TOGETHER: Final = "together"
+_NONE: Final = "none"
 _MILLIS: Final = "1795000000123"
+Task: TypeAlias = Callable[[], None]
 
 
 def run(stand: Stand, work: Work) -> dict[str, Any]:
     """Prints the table; the same figures for JSON, µs per record."""
     names = stand.sizes.transforms
     count = min(stand.sizes.stage_records, work.records)
-    chosen: dict[str, Sequence[str]] = {"none": (), **{name: (name,) for name in names}}
+    chosen: dict[str, Sequence[str]] = {_NONE: (), **{name: (name,) for name in names}}
     if len(names) > 1:
         chosen[TOGETHER] = names
-    found = {}
     with stand.part_folder(f"{work.name}-transforms") as folder:
-        for title, some in chosen.items():
-            settings = _settings(stand, work, folder, some)
-            found[title] = _measure(settings, _blocks(work, some, count))
+        settings = {title: _settings(stand, work, folder, some) for title, some in chosen.items()}
+    decoded = _decoded(settings[_NONE], _blocks(work, (), count))
+    found = _least({title: _tasks(settings[title], _blocks(work, chosen[title], count), decoded) for title in chosen})
     costs = {
-        title: {"transform": found[title][0] - found["none"][0], "to_rows": found[title][1] - found["none"][1]}
-        for title in chosen
-        if title != "none"
+        title: {"transform": (mine - found[_NONE][0]) / count, "to_rows": (rows - found[_NONE][1]) / count}
+        for title, (mine, rows) in found.items()
+        if title != _NONE
     }
-    _print(work, count, found["none"], costs)
+    _print(count, found[_NONE][1] / count, costs)
     return {title: {name: round(us, 3) for name, us in cost.items()} for title, cost in costs.items()}
 
 
-def _print(work: Work, count: int, none: tuple[float, float], costs: Mapping[str, Mapping[str, float]]) -> None:
+def _print(count: int, without: float, costs: Mapping[str, Mapping[str, float]]) -> None:
     report(f"\ntransforms in one process, {count:,} records, µs CPU per record (least of {ROUNDS - 1} rounds)")
-    rows = [["none", f"({none[0]:.2f})", f"({none[1]:.2f})"]]
+    rows = [[_NONE, "", f"({without:.2f})"]]
     rows += [[title, f"{one['transform']:.2f}", f"{one['to_rows']:.2f}"] for title, one in costs.items()]
     report(figures.table(["transform", "by itself", "from bytes to columns"], rows))
-    report("  none: what decoding, and all from bytes to columns, take without a transform; others: what is added\n")
+    report("  none: what all from bytes to columns takes without a transform; the others: what is added\n")
 
 
 def _settings(stand: Stand, work: Work, folder: Path, names: Sequence[str]) -> SinkSettings:
@@ -79,40 +82,57 @@ def _blocks(work: Work, names: Sequence[str], count: int) -> list[RecordBatch]:
     return found
 
 
-def _measure(settings: SinkSettings, blocks: Sequence[RecordBatch]) -> tuple[float, float]:
-    """µs per record: decoding and transforming; all from bytes to columns."""
+def _decoded(settings: SinkSettings, blocks: Sequence[RecordBatch]) -> list[Decoded]:
+    """The values of all blocks, with what a first one teaches known."""
+    decoder = decoder_for(settings.value)
+    if isinstance(decoder, LearningDecoder):
+        decoder = decoder.for_topic(Reading(any_tree=True), None)
+    decoder.decode(blocks[0].values)
+    return [decoder.decode(block.values) for block in blocks]
+
+
+class _Before:
+    """A decoder that gives what another one gave before."""
+
+    def __init__(self, found: Decoded) -> None:
+        self._found = found
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        return self._found
+
+
+def _tasks(settings: SinkSettings, blocks: Sequence[RecordBatch], decoded: Sequence[Decoded]) -> tuple[Task, Task]:
+    """Transforming, with the decoding of keys and headers; all from bytes to columns."""
     chain = chain_for(settings.transforms, settings.key)
     alone = chain if chain is not None else TransformChain(())
-    count = sum(map(len, blocks))
     taught = Shaper(settings.shape, None, decoder_for(settings.value), chain)
     list(taught.shape(blocks[0]))
-    decoder = _decoder(settings, alone, blocks[0])
 
     def transform() -> None:
-        for block in blocks:
-            alone.apply(block, decoder)
+        for block, found in zip(blocks, decoded, strict=True):
+            alone.apply(block, _Before(found))
 
     def to_rows() -> None:
         shaper = Shaper(settings.shape, taught.known, decoder_for(settings.value), chain)
         for block in blocks:
             assert all(isinstance(one, Run) for one in shaper.shape(block)), "a record has no row"
 
-    return _least(transform) / count, _least(to_rows) / count
+    return transform, to_rows
 
 
-def _decoder(settings: SinkSettings, chain: TransformChain, block: RecordBatch) -> Decoder:
-    decoder = decoder_for(settings.value)
-    if isinstance(decoder, LearningDecoder):
-        decoder = decoder.for_topic(Reading(), None)
-    chain.apply(block, decoder)
-    return decoder
-
-
-def _least(work: Callable[[], None]) -> float:
-    """µs of CPU time, of the rounds after the first."""
-    times = []
+def _least(tasks: Mapping[str, tuple[Task, Task]]) -> dict[str, tuple[float, float]]:
+    """µs of CPU time, the least of the rounds after the first; all tasks by turns, because machines change."""
+    times: dict[str, list[tuple[float, float]]] = {title: [] for title in tasks}
     for _ in range(ROUNDS):
-        began = time.process_time()
-        work()
-        times.append(time.process_time() - began)
-    return 1e6 * min(times[1:])
+        for title, (one, other) in tasks.items():
+            times[title].append((_cpu_us(one), _cpu_us(other)))
+    return {
+        title: (min(one for one, _ in found[1:]), min(other for _, other in found[1:]))
+        for title, found in times.items()
+    }
+
+
+def _cpu_us(work: Task) -> float:
+    began = time.process_time()
+    work()
+    return 1e6 * (time.process_time() - began)

@@ -83,7 +83,7 @@ def _fails_by_default(case: Case, at: int, theirs: Outcome, ours: Outcome) -> bo
 
 def _without_renamed(case: Case, at: int, theirs: Outcome, ours: Outcome) -> bool:
     """Whether two rows are equal but for fields that several fields became."""
-    if _flattened_twice(case, theirs, ours):
+    if _flattened_twice(case, at, theirs, ours):
         return True
     if not isinstance(theirs, Row) or not isinstance(ours, Row):
         return False
@@ -118,11 +118,14 @@ def _others(value: Value, names: set[str]) -> Value:
     return "Struct", tuple(pair for pair in value[1] if pair[0] not in names)
 
 
-def _flattened_twice(case: Case, theirs: Outcome, ours: Outcome) -> bool:
+def _flattened_twice(case: Case, at: int, theirs: Outcome, ours: Outcome) -> bool:
     """Whether two rows differ in nothing but fields whose names Flatten may have joined."""
     if not (isinstance(theirs, Row) and isinstance(ours, Row) and _has(case, "Flatten")):
         return False
     delimiters = [step.keys.get("delimiter", ".") for step in case.steps if step.name.startswith("Flatten")]
+    record = case.records[at]
+    if b'"": {' in (record.value or b"") + (record.key or b""):  # what is below an empty name has no delimiter
+        delimiters.append("")
     return any(
         _but_for(theirs.value, ours.value, delimiter) and _but_for(theirs.key, ours.key, delimiter)
         for delimiter in delimiters

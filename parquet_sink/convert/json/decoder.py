@@ -19,7 +19,7 @@ from parquet_sink.convert.json.doubts import doubtful
 from parquet_sink.convert.json.exact import parse
 from parquet_sink.convert.json.gathered import AtOnce, Gathered
 from parquet_sink.convert.json.lists import with_lists_as_text
-from parquet_sink.convert.json.misfits import objects, sifted
+from parquet_sink.convert.json.misfits import absent, objects, sifted
 from parquet_sink.convert.json.profile import JsonProfile
 from parquet_sink.convert.json.trees import JsonTrees
 
@@ -114,7 +114,7 @@ class JsonDecoder:
         if found is None:
             return False
         gathered.read(*found)
-        for index in np.setdiff1d(np.arange(len(gathered.values)), found[1]).tolist():
+        for index in absent(found[1], len(gathered.values)):
             tree = gathered.judge(index)
             if tree is not None:
                 self._profile.learn(tree)

@@ -124,6 +124,15 @@ class _Sieve:
         return Sifted(self._places, self._values, found, tuple(self._faults))
 
 
+def absent(places: np.ndarray, count: int) -> list[int]:
+    """Of so many places those that are none of these."""
+    if len(places) == count:
+        return []
+    left = np.ones(count, np.bool_)
+    left[places] = False
+    return np.flatnonzero(left).tolist()
+
+
 def objects(values: pa.BinaryArray) -> np.ndarray:
     """For each value whether it is UTF-8 and looks like an object."""
     utf8 = _utf8(values)

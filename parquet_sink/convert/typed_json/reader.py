@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.decoded import Decoded, Tree, Trees, Typed
+from parquet_sink.convert.json.misfits import absent
 from parquet_sink.convert.typed_json.exact import ExactReader
 from parquet_sink.convert.typed_json.expansion import counter
 from parquet_sink.convert.typed_json.fast import FastReader, Mode, can_read
@@ -50,7 +51,7 @@ class TypedReader:
             if found is not None:
                 self._mode = mode
                 parts, undecided = _judged(found.places, (found.rows, found.doubtful))
-                return parts, sorted([*undecided, *np.setdiff1d(np.arange(len(values)), found.places).tolist()])
+                return parts, sorted([*undecided, *absent(found.places, len(values))])
         return self._cut(values)
 
     def _cut(self, values: pa.BinaryArray) -> tuple[list[Typed], list[int]]:

@@ -3,13 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from parquet_sink.config.key import Check, Key, Origin, Type, Value
 from parquet_sink.config.report import did_you_mean, quoted
 from parquet_sink.config.values import Values
 from parquet_sink.convert.decoded import Inferred
-from parquet_sink.convert.masks import either
+from parquet_sink.convert.masks import anywhere, either
 from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
 from parquet_sink.transform.fields.casting import columns
 from parquet_sink.transform.fields.casting.exact import TARGETS, of_tree, of_typed
@@ -122,8 +124,25 @@ class Cast(FieldTransform):
         for name, target in self._targets.items():
             array = arrays[name] if name in arrays else pa.nulls(len(piece.rows))
             arrays[name], doubt = columns.cast_read(array, target)
+            if doubt is not None and columns.is_of_json(array.type):
+                arrays[name], doubt = _read_again(piece, name, target, arrays[name], doubt)
             doubtful = either(doubtful, doubt)
         return Columns(read_as(arrays, len(piece.rows)), doubtful, piece.lists)
+
+
+def _read_again(piece: Inferred, name: str, target: str, cast: pa.Array, doubt: pa.BooleanArray) -> columns.Found:
+    """The column, with the fields that are in doubt cast as they were written; and those that cannot be."""
+    made: list[object] = []
+    bad = doubt.to_numpy(zero_copy_only=False).copy()
+    for row in np.flatnonzero(bad).tolist():
+        try:
+            made.append(of_tree(piece.tree(row).get(name), target))
+        except RecordFault:
+            made.append(None)
+        else:
+            bad[row] = False
+    found = pc.replace_with_mask(cast, doubt, pa.array(made, cast.type))
+    return found, anywhere(pa.array(bad))
 
 
 class _Fields(TypedChange):

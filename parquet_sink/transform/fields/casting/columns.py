@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from parquet_sink.convert.masks import anywhere, either
 from parquet_sink.convert.reinterpret import reinterpreted
 from parquet_sink.transform.fields.casting.exact import BITS, TARGETS, of_typed
-from parquet_sink.transform.fields.java import texts
+from parquet_sink.transform.fields.java.float_columns import of_floats
 from parquet_sink.transform.fields.plain import from_plain, plain_type, to_plain
 from parquet_sink.transform.protocol import RecordFault
 
@@ -20,8 +20,6 @@ Found: TypeAlias = tuple[pa.Array, Mask]
 
 _WHOLE: Final = r"^-?[0-9]{1,18}$"
 _FRACTION: Final = r"^-?[0-9]{1,17}(\.[0-9]{1,17})?$"
-_POINT_ZERO: Final = pa.scalar(".0", pa.string())
-_PLAIN: Final = (1e-3, 1e7)
 _DTYPES: Final = {"int8": np.int8, "int16": np.int16, "int32": np.int32, "int64": np.int64}
 _FLOATS: Final = {"float32": np.float32, "float64": np.float64}
 
@@ -43,7 +41,7 @@ def cast_read(array: pa.Array, target: str) -> Found:
     A whole number in a column of fractions may have been read from either: it is in doubt where that counts. What JSON
     has not (objects; dates and times that a transform made) is in doubt everywhere.
     """
-    if not any(test(array.type) for test in _OF_JSON):
+    if not is_of_json(array.type):
         return array, anywhere(array.is_valid())
     found, doubtful = cast(array, target)
     if pa.types.is_float64(array.type) and target in ("string", "int8", "int16", "int32"):
@@ -58,6 +56,11 @@ _OF_JSON: Final = (
     *(pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_string, pa.types.is_null),
 )
 _READ: Final = {"int8": pa.int64(), "int16": pa.int64(), "int32": pa.int64(), "float32": pa.float64()}
+
+
+def is_of_json(arrow: pa.DataType) -> bool:
+    """Whether a column of this type may have been read from JSON, leaving out objects."""
+    return any(test(arrow) for test in _OF_JSON)
 
 
 def by_values(array: pa.Array, arrow: pa.DataType, exact: Callable[[object], object]) -> Found:
@@ -115,7 +118,7 @@ def _temporals(array: pa.Array, target: str) -> Found:
 
 
 def _floats(array: pa.Array, target: str) -> Found:
-    return (_float_texts(array) if target == "string" else _fractions(array, target)), None
+    return (of_floats(array) if target == "string" else _fractions(array, target)), None
 
 
 def _fractions(array: pa.Array, target: str) -> pa.Array:
@@ -138,20 +141,6 @@ def _truncated(values: np.ndarray, bits: int) -> np.ndarray:
         return whole
     limit = 1 << (bits - 1)
     return np.where(values >= half, limit - 1, np.where(values < -half, -limit, whole))
-
-
-def _float_texts(array: pa.Array) -> pa.Array:
-    found, size = array.cast(pa.string()), pc.abs(array)
-    whole = pc.fill_null(pc.equal(pc.trunc(array), array), False)
-    if whole.true_count:  # Arrow prints them without a fraction
-        pointed = pc.binary_join_element_wise(found.filter(whole), _POINT_ZERO, "")
-        found = pc.replace_with_mask(found, whole, pointed)
-    plain = pc.or_(pc.and_(pc.greater_equal(size, _PLAIN[0]), pc.less(size, _PLAIN[1])), pc.equal(size, 0))
-    odd = pc.fill_null(pc.invert(plain), False)
-    if not odd.true_count:
-        return found
-    text = texts.of_float32 if pa.types.is_float32(array.type) else texts.of_float
-    return pc.replace_with_mask(found, odd, pa.array([text(value) for value in array.filter(odd).to_pylist()]))
 
 
 def _strings(array: pa.Array, target: str) -> Found:
