@@ -11,6 +11,7 @@ from parquet_sink.commands.probe_dead_letters import look
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.errors import KafkaRefused
 from parquet_sink.kafka.dead_letter_headers import NOT_KEPT, PREFIX, HeaderWriter
+from parquet_sink.kafka.dead_letter_topic import DeadLetterTopic
 from parquet_sink.kafka.dead_letters import DeadLetters
 from parquet_sink.kafka.producer_cache import ProducerCache
 from parquet_sink.kafka.settings import DeadLetterSettings
@@ -119,7 +120,8 @@ def test_what_the_topic_does_not_take_is_not_kept(
 ) -> None:
     """A record larger than the topic takes, or without the key that it wants: the message names topic and cure."""
     name = topic(prefix="dead", config=limit)
-    store = DeadLetters(settings_for(broker, name), HeaderWriter("sink", context=False), cache=cache)
+    headers, there = HeaderWriter("sink", context=False), lambda one: None
+    store = DeadLetters(settings_for(broker, name), headers, cache=cache, ensure_topic=there)
     store.put(rejected(0, value, None))
     with pytest.raises(KafkaRefused, match=f"topic {name}.*{words}"):
         store.flush(RANGE)
@@ -151,5 +153,14 @@ def test_check_looks_for_the_topic_and_makes_nothing(broker: Broker) -> None:
     fine, text = look(DeadLetterSettings(f"{topic}-2", 3, admin=settings.admin))
     assert not fine
     assert "[errors.deadletterqueue.topic.replication.factor]" in text
+    compacted = f"{topic}-3"
+    broker.create_topic(compacted, config={"cleanup.policy": "compact,delete"})
+    fine, text = look(settings_for(broker, compacted))
+    assert not fine
+    assert text.startswith(
+        f"Dead-letter topic {compacted} is compacted, so of the dead letters of one key only the last"
+    )
+    with pytest.raises(KafkaRefused, match="cleanup.policy to delete"):
+        DeadLetterTopic(settings_for(broker, compacted)).ensure()
     fine, text = look(DeadLetterSettings("no topic", 1, admin=settings.admin))
     assert not fine

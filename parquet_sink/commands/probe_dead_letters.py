@@ -9,9 +9,9 @@ def look(settings: DeadLetterSettings) -> tuple[bool, str]:
     """Whether the dead-letter topic is there or could be made, and how it stands in words."""
     try:
         topic = DeadLetterTopic(settings)
-        if topic.exists():
-            return True, "it is there"
         problem = topic.problem()
+        if problem is None and topic.exists():
+            return True, "it is there"
     except (InvalidConfiguration, KafkaFailed) as error:
         return False, str(error)
     factor = settings.replication_factor

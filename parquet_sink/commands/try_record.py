@@ -8,7 +8,7 @@ from typing import Final
 
 from parquet_sink.commands.preflight import inspect
 from parquet_sink.connectors.check import check_files
-from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.errors import InvalidConfiguration, NoSuchRecord, TopicGone
 from parquet_sink.model.records import Header, RecordBatch
 from parquet_sink.pipeline.settings import SinkSettings
 
@@ -104,14 +104,26 @@ def _record(args: argparse.Namespace, settings: SinkSettings) -> RecordBatch:
         raise InvalidConfiguration(["Invalid [--topic]. The connector reads more than one; name the record's."])
     if (reason := settings.why_unusable(topic)) is not None:
         raise InvalidConfiguration([reason])
+    if topics and topic not in topics:
+        what = f"The connector does not read {topic}, but {', '.join(topics)}."
+        print(f"Warning [--topic]. {what} It is taken as it would be if it did.", file=sys.stderr)
     if args.value is None:
-        from parquet_sink.kafka.one_record import read_one
-
-        return read_one(settings.kafka, topic, args.partition, args.offset)
+        return _of_kafka(args, settings, topic)
     stamp = int(time.time() * 1000) if args.timestamp is None else args.timestamp
     key = None if args.key is None else _bytes("--key", args.key)
     headers: list[Header] = [_header(one) for one in args.header]
     return RecordBatch.of(topic, args.partition, [0], [stamp], [_bytes("--value", args.value)], [key], [headers])
+
+
+def _of_kafka(args: argparse.Namespace, settings: SinkSettings, topic: str) -> RecordBatch:
+    from parquet_sink.kafka.one_record import read_one
+
+    try:
+        return read_one(settings.kafka, topic, args.partition, args.offset)
+    except TopicGone:
+        if args.topic is None:
+            raise
+        raise NoSuchRecord(f"Topic {topic} does not exist; correct --topic.") from None
 
 
 def _header(text: str) -> Header:

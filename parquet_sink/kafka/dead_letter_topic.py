@@ -3,7 +3,7 @@
 from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import ConfigResource, NewTopic  # type: ignore[attr-defined]
 
 from parquet_sink.errors import KafkaFailed, KafkaRefused
 from parquet_sink.kafka.client import errors as client_errors
@@ -26,14 +26,24 @@ class DeadLetterTopic(AdminRequests):
         self._settings = settings
 
     def ensure(self) -> None:
-        """Makes the topic when it is absent. Raises BrokerAway, KafkaRefused (nobody may make it), KafkaFailed."""
+        """Makes the topic when it is absent. Raises BrokerAway, KafkaRefused (nobody may make it), KafkaFailed.
+
+        A compacted one is refused: of the dead letters of one key it keeps the last alone.
+        """
         if not self.exists():
             self._create(validate_only=False)
+        elif self._is_compacted():
+            raise KafkaRefused(
+                f"Dead-letter topic {self._settings.topic} is compacted, so of the dead letters of one key only the "
+                f"last would stay. Set its cleanup.policy to delete, or name another topic in [{NAME_KEY}]."
+            )
 
     def problem(self) -> str | None:
         """Why `ensure` would fail, asked of the brokers; None: it would not. Makes nothing. Raises KafkaFailed."""
         try:
-            if not self.exists():
+            if self.exists():
+                self.ensure()
+            else:
                 self._create(validate_only=True)
         except KafkaRefused as error:
             return str(error)
@@ -49,10 +59,20 @@ class DeadLetterTopic(AdminRequests):
             raise self._refusal(error.args[0], "cannot be looked up", "describe") from None
         return True
 
+    def _is_compacted(self) -> bool:
+        """False, too, where the brokers do not say, because the user may not ask."""
+        resource = ConfigResource(ConfigResource.Type.TOPIC, self._settings.topic)
+        asked = self._admin.describe_configs([resource], request_timeout=self._timeout_s)
+        try:
+            policy = self._answer(asked[resource])["cleanup.policy"].value
+        except (KafkaException, KeyError):
+            return False
+        return "compact" in str(policy)
+
     def _create(self, *, validate_only: bool) -> None:
         name, factor = self._settings.topic, self._settings.replication_factor
         asked = self._admin.create_topics(
-            [NewTopic(name, PARTITIONS, factor)],
+            [NewTopic(name, PARTITIONS, factor, config={"cleanup.policy": "delete"})],
             request_timeout=self._timeout_s,
             operation_timeout=self._timeout_s,
             validate_only=validate_only,

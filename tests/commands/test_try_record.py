@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.cli import main
+from parquet_sink.errors import TopicGone
+from parquet_sink.kafka import one_record
 
 FILE = """\
 name=orders
@@ -130,6 +132,34 @@ def test_the_topic_must_be_known(folder: Path, capsys: pytest.CaptureFixture[str
     assert main(["try", "two.properties", "--value", "good.json"]) == 2
     assert "Invalid [--topic]. The connector reads more than one; name the record's." in capsys.readouterr().err
     assert main(["try", "two.properties", "--value", "good.json", "--topic", "b"]) == 0
+    assert "Warning" not in capsys.readouterr().err
+
+
+def test_a_topic_that_the_connector_does_not_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A dead-letter topic, say, or a slip: the record is shown, and it is said."""
+    assert main(["try", "two.properties", "--value", "good.json", "--topic", "letters"]) == 0
+    said = "Warning [--topic]. The connector does not read letters, but a, b. It is taken as it would be if it did.\n"
+    assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize(
+    ("more", "said"), [(["--topic", "ordres"], "Topic ordres does not exist; correct --topic."), ([], "[topics]")]
+)
+def test_a_topic_that_is_not_there(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    more: list[str],
+    said: str,
+) -> None:
+    """The option is at fault where the topic comes from it, else the connector file."""
+
+    def gone(*_: object) -> None:
+        raise TopicGone("Topic x does not exist on b:9. Create the topic, or correct [topics].")
+
+    monkeypatch.setattr(one_record, "read_one", gone)
+    assert main(["try", "c.properties", "--bootstrap-servers", "b:9", "--offset", "1", *more]) in (1, 2)
+    assert said in capsys.readouterr().err
 
 
 def test_a_wrong_file_is_told_as_by_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
