@@ -6,8 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parquet_sink.convert.decoded import Inferred
+from parquet_sink.transform.fields.cast import Cast
 from parquet_sink.transform.fields.java import texts
 from parquet_sink.transform.fields.java.float_columns import of_floats
+from tests.transform.fields.blocks import decoded
+from tests.transform.fields.made import made
 
 TOLD = [
     0.0,
@@ -48,3 +52,14 @@ def test_float(numbers: list[float | None]) -> None:
 def test_each_kind_of_number(number: float) -> None:
     """Alone in its column."""
     assert of_floats(pa.array([number])).to_pylist() == [texts.of_float(number)]
+
+
+def test_whole_numbers_among_fractions_stay_columns() -> None:
+    """Each is cast as it was written, and its record needs not be taken by itself; what is no number is rejected."""
+    values = [b'{"n":%s}' % (b"7" if at % 10 == 3 else b"7.0" if at % 10 == 4 else b"1.5") for at in range(1_000)]
+    (piece,) = made(Cast, {"spec": "n:string"}).apply(decoded(values)).values
+    assert isinstance(piece, Inferred)
+    assert piece.rows.field("n").to_pylist()[:6] == ["1.5", "1.5", "1.5", "7", "7.0", "1.5"]
+    texts_ = [b'{"n":"%s"}' % (b"x" if at == 5 else b" 0x1p4 " if at == 6 else b"12") for at in range(1_000)]
+    found = made(Cast, {"spec": "n:float64"}).apply(decoded(texts_))
+    assert list(found.rejected) == [5]
