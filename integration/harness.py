@@ -114,7 +114,9 @@ class Run:
         """What the first SIGTERM does; no harm when it was stopped before."""
         if not self._closed:
             self._connector.request_stop()
-            self._connector.wait_until_stopped(self._spark)
+            while self._connector.active:
+                self._connector.poll(self._spark)
+                time.sleep(LOOK_S)
             self._collect()
             self._connector.close()
             self._closed = True

@@ -237,12 +237,6 @@ class Connector:
         if behind := group_commit.undelivered(self.state):
             log.warning("%s", group_commit.stopped_message(self.settings.name, behind))
 
-    def wait_until_stopped(self, spark: SparkSession, sleep: Callable[[float], None] = time.sleep) -> None:
-        """Polls until a stop that was requested is over."""
-        while self.active:
-            self.poll(spark)
-            sleep(0.1)
-
     def fail_unexpectedly(self, error: BaseException) -> None:
         """Something unforeseen went wrong with this connector here, in the program: it fails, the others go on."""
         log.debug("connector %s", self.settings.name, exc_info=error)

@@ -29,6 +29,13 @@ from tests.factories import Clock, settings
 SPARK: Any = None
 
 
+def wait_until_stopped(connector: Connector, sleep: Callable[[float], object] = lambda seconds: None) -> None:
+    """Polls, as the worker does, until a stop that was requested is over."""
+    while connector.active:
+        connector.poll(SPARK)
+        sleep(0.1)
+
+
 class Query:
     """A streaming query that ends when the test says so."""
 
@@ -145,7 +152,7 @@ def test_a_folder_that_is_of_no_use_fails_the_connector(tmp_path: Path, launched
     assert "connect.ems.tmp.dir" in connector.failure.message
     assert launched == []
     connector.request_stop()
-    connector.wait_until_stopped(SPARK)
+    wait_until_stopped(connector)
     connector.close()
 
 
@@ -157,7 +164,7 @@ def test_a_connector_s_life_is_events(tmp_path: Path, launched: list[Query], clo
     clock.sleep(5)
     connector.request_stop()
     connector.request_stop()
-    connector.wait_until_stopped(SPARK, clock.sleep)
+    wait_until_stopped(connector, clock.sleep)
     connector.close()
     assert [(type(event), event.connector) for event in events] == [
         (ConnectorStarting, "orders"),
@@ -355,7 +362,7 @@ def stop(connector: Connector, clock: Clock, drained_s: float | None = None) -> 
 
     connector.request_stop()
     assert connector.status is not Status.RUNNING
-    connector.wait_until_stopped(SPARK, sleep)
+    wait_until_stopped(connector, sleep)
 
 
 @pytest.fixture
@@ -424,7 +431,7 @@ def test_trouble_that_passes_is_no_failure_of_a_stop(
     if kind is not None:
         begun.state.record_failure(failure_named(kind, "away"))
     launched[0].fail("away")
-    begun.wait_until_stopped(SPARK, clock.sleep)
+    wait_until_stopped(begun, clock.sleep)
     assert (begun.status, len(launched)) == (Status.DONE, 1)
     assert "the last flush did not end well: away" in caplog.text
     assert "lag 5 (orders 0 from offset 7)" in caplog.text
@@ -436,7 +443,7 @@ def test_what_needs_a_hand_is_a_failure_also_of_a_stop(begun: Connector, launche
     begun.request_stop()
     begun.state.record_failure(failure_named("UploadRefused", "the target answered 403"))
     launched[0].fail()
-    begun.wait_until_stopped(SPARK, clock.sleep)
+    wait_until_stopped(begun, clock.sleep)
     assert (begun.status, len(launched)) == (Status.FAILED, 1)
 
 
