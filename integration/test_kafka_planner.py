@@ -61,6 +61,7 @@ def test_what_waits_is_as_old_as_its_first_record(broker: Broker, topic: TopicFa
     transactional.init_transactions(30)
     transactional.begin_transaction()
     transactional.produce(name, b"aborted", partition=0, timestamp=1)
+    assert transactional.flush(30) == 0
     transactional.abort_transaction(30)
     transactional.begin_transaction()
     transactional.produce(name, b"committed", partition=0, timestamp=3_000_000)

@@ -115,10 +115,11 @@ def of_tree(row: Any) -> Any:
 
 
 def hollow(of: Type, row: Any) -> Any:
-    """A row without a schema whose objects without a value are null where its column is a struct."""
+    """A row without a schema whose objects without a value in them, at any depth, are null where columns are structs."""
     if not isinstance(of, dict):
         return row
-    return {name: hollow(of[name], value) for name, value in row.items() if value != {} or of[name] == EMPTY}
+    within = {name: hollow(of[name], value) for name, value in row.items()}
+    return {name: value for name, value in within.items() if value != {} or of[name] == EMPTY}
 
 
 def grown(known: Any, own: Any, *, tree: bool, most: int) -> Any:
