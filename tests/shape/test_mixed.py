@@ -115,7 +115,7 @@ def of_tree(row: Any) -> Any:
 
 
 def hollow(of: Type, row: Any) -> Any:
-    """A row without a schema whose objects without a value in them, at any depth, are null where columns are structs."""
+    """A row without a schema: objects without a value in them, at any depth, are null where columns are structs."""
     if not isinstance(of, dict):
         return row
     within = {name: hollow(of[name], value) for name, value in row.items()}
