@@ -4,6 +4,7 @@ Everything is checked on the way: each valid record is in exactly one file, each
 dead-letter topic, or parked, and nothing else is.
 """
 
+import time
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -29,6 +30,7 @@ _TOLERANT: Final = {"errors.tolerance": "all"}
 _OFFSET_HEADER: Final = "__connect.errors.offset"
 _PARTITION_HEADER: Final = "__connect.errors.partition"
 _READ_S: Final = 60.0
+_POLL_S: Final = 0.5
 
 Places = dict[int, list[int]]
 """Offsets in increasing order, by topic-partition."""
@@ -146,11 +148,13 @@ def _read(stand: Stand, topic: str, partitions: int) -> Iterator[Message]:
     options: dict[str, Any] = {"isolation.level": "read_committed", "enable.partition.eof": True}
     consumer = Consumer({"bootstrap.servers": stand.servers, "group.id": "bench-check", **options})
     consumer.assign([TopicPartition(topic, partition, 0) for partition in range(partitions)])
-    left = partitions
+    left, deadline = partitions, time.monotonic() + _READ_S
     try:
         while left:
-            messages = consumer.consume(10_000, _READ_S)
-            if not messages:
+            messages = consumer.consume(10_000, _POLL_S)  # which waits for so many, or for so long
+            if messages:
+                deadline = time.monotonic() + _READ_S
+            elif time.monotonic() > deadline:
                 raise SetupError(f"Topic {topic}: nothing came for {_READ_S:.0f} s.")
             for message in messages:
                 if message.error() is None:
