@@ -33,11 +33,12 @@ from parquet_sink.model.records import RecordBatch
 from parquet_sink.transform import building, configuration
 from parquet_sink.transform.building import NamedTransform, chain_for
 from parquet_sink.transform.chain import TransformChain
-from parquet_sink.transform.fields.base import FieldTransform, TypedChange
+from parquet_sink.transform.fields.base import FieldTransform
 from parquet_sink.transform.fields.plain import to_plain
 from parquet_sink.transform.keys import TRANSFORM_KEYS
 from parquet_sink.transform.protocol import Transform
 from parquet_sink.transform.records import DecodedRecords
+from tests.transform.fields.outcomes import OneByOne
 
 _KEYS: tuple[Key, ...] = TRANSFORM_KEYS
 _NULL = (None, None)
@@ -79,17 +80,8 @@ def chain_of(case: Case, *, columns: bool = True) -> TransformChain | Refused:
 def _one_by_one(named: Transform) -> None:
     """Take its forms for columns from a transform: the form that defines is left."""
     assert isinstance(named, NamedTransform)
-    inner = named._inner
-    if isinstance(inner, FieldTransform):
-        inner.inferred = lambda piece, origins: None  # type: ignore[method-assign]
-        change = inner.change
-
-        def without_columns(arrow: pa.DataType) -> TypedChange:
-            found = change(arrow)
-            found.columns = lambda rows, origins: None  # type: ignore[method-assign]
-            return found
-
-        inner.change = without_columns  # type: ignore[method-assign]
+    if isinstance(named._inner, FieldTransform):
+        named._inner = OneByOne(named._inner)
 
 
 def outcomes(case: Case, rng: Random, *, columns: bool) -> Outcomes:

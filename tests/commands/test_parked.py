@@ -17,6 +17,7 @@ from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.parked.locks import replaying
 from parquet_sink.parked.scan import scan
+from tests.commands.connector_file import connector_lines
 
 Parked = Callable[..., tuple[int, str, str]]
 
@@ -45,18 +46,7 @@ def record(
 def parked(tmp_path: Path, folder: ParkedFolder, capsys: pytest.CaptureFixture[str]) -> Parked:
     """Runs the command; exit status, standard output and standard error."""
     (tmp_path / "out").mkdir()
-    lines = {
-        "name": "orders",
-        "topics": "orders",
-        "value.converter": "JsonConverter",
-        "value.converter.schemas.enable": "false",
-        "connect.ems.endpoint": f"directory:{tmp_path / 'out'}",
-        "connect.ems.target.table": "T",
-        "connect.ems.commit.size.bytes": "1000000",
-        "connect.ems.commit.records": "5",
-        "connect.ems.commit.interval.ms": "1000",
-        "connect.ems.tmp.dir": str(tmp_path / "tmp"),
-    }
+    lines = connector_lines(tmp_path)
     path = tmp_path / "orders.properties"
 
     def run(action: str, *options: str, **more: str) -> tuple[int, str, str]:

@@ -6,6 +6,7 @@ import pytest
 
 from parquet_sink.cli import main
 from parquet_sink.runtime import worker
+from tests.commands.connector_file import connector_lines
 
 
 class Ends:
@@ -44,19 +45,7 @@ def test_on_a_cluster_a_folder_of_one_machine_is_warned_of(
     """Before the first record that would have to be parked stops the connector there."""
     monkeypatch.setattr(worker, "Worker", Ends)
     (tmp_path / "out").mkdir()
-    lines = {
-        "name": "orders",
-        "topics": "orders",
-        "value.converter": "JsonConverter",
-        "value.converter.schemas.enable": "false",
-        "connect.ems.endpoint": f"directory:{tmp_path / 'out'}",
-        "connect.ems.target.table": "T",
-        "connect.ems.commit.size.bytes": "1000000",
-        "connect.ems.commit.records": "5",
-        "connect.ems.commit.interval.ms": "1000",
-        "connect.ems.tmp.dir": str(tmp_path / "tmp"),
-        **{key: value.format(tmp=tmp_path) for key, value in keys.items()},
-    }
+    lines = connector_lines(tmp_path) | {key: value.format(tmp=tmp_path) for key, value in keys.items()}
     path = tmp_path / "orders.properties"
     path.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
     where = [] if master is None else ["--master", master]

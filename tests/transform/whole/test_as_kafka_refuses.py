@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 
+from parquet_sink.convert.decoded import Trees
 from parquet_sink.transform.whole.hoist_field import HoistField
 from parquet_sink.transform.whole.schema_metadata import SetSchemaMetadata
 from tests.transform.fields.made import made
@@ -14,7 +15,9 @@ def test_hoist_field_makes_no_nameless_field_of_a_schema() -> None:
     rejected = "rejected: HoistField makes a field without a name, which a schema cannot have"
     found = outcomes(hoist.apply(records_of(typed([{"a": 1}], pa.struct([("a", pa.int32())])))))
     assert found == outcomes_of(rejected)
-    assert list(hoist.apply(records_of(trees({"a": 1}))).values[0].trees) == [{"": {"a": 1}}]  # type: ignore[union-attr]
+    (piece,) = hoist.apply(records_of(trees({"a": 1}))).values
+    assert isinstance(piece, Trees)
+    assert list(piece.trees) == [{"": {"a": 1}}]
 
 
 def test_set_schema_metadata_takes_records_alone() -> None:
