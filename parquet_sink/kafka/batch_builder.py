@@ -1,8 +1,7 @@
 """Messages of the Kafka client to batches of records, cut at the same records however the messages came."""
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from operator import methodcaller
 from typing import Final
 
@@ -42,63 +41,110 @@ class BatchBuilder:
 
     def __init__(self, topic: str, partition: int, parts: RecordParts = VALUES_ONLY) -> None:
         self._topic, self._partition, self._parts = topic, partition, parts
+        self._full: list[RecordBatch] = []
+        self._pieces: list[RecordBatch] = []
         self._messages: list[Message] = []
-        self._values: list[bytes | None] = []
-        self._keys: list[bytes | None] = []
-        self._headers: list[Sequence[Header] | None] = []
-        self._bytes = 0
+        self._records = self._bytes = 0
 
     @property
     def room(self) -> int:
         """How many records to ask for at most."""
-        return BATCH_RECORDS - len(self._messages)
+        return BATCH_RECORDS - self._records
 
-    def add(self, messages: list[Message]) -> None:
-        """Takes the next records; no events."""
-        values = list(map(_value, messages))
-        self._messages += messages
-        self._values += values
-        self._bytes += _total(values)
-        if self._parts.keys:
-            keys = list(map(_key, messages))
-            self._keys += keys
-            self._bytes += _total(keys)
-        if self._parts.headers:
-            headers = list(map(headers_of, messages))
-            self._headers += headers
-            self._bytes += sum(map(_header_bytes, headers))
+    def add(self, messages: Sequence[Message]) -> None:
+        """Takes the next records; no events.
+
+        They become arrays at once, while the processor has them in its cache.
+        """
+        read = _Read.of(messages, self._parts)
+        size = read.bytes
+        if self._records + len(messages) <= BATCH_RECORDS and self._bytes + size <= BATCH_BYTES:
+            self._keep(read, size)
+        else:
+            self._keep_by_one(read)
 
     def full(self) -> Iterator[RecordBatch]:
         """Takes out each batch that is full."""
-        while self._bytes > BATCH_BYTES or len(self._messages) >= BATCH_RECORDS:
-            yield self._take(self._fitting() if self._bytes > BATCH_BYTES else BATCH_RECORDS)
+        if self._records >= BATCH_RECORDS or self._bytes > BATCH_BYTES:
+            self._end()
+        full, self._full = self._full, []
+        yield from full
 
     def rest(self) -> RecordBatch | None:
-        """Takes out what is left, when the range has ended; None if that is nothing."""
-        return self._take(len(self._messages)) if self._messages else None
+        """Takes out what is left after `full`, when the range has ended; None if that is nothing."""
+        self._end()
+        return self._full.pop() if self._full else None
 
-    def _fitting(self) -> int:
-        return min(max(bisect_right(list(accumulate(self._sizes())), BATCH_BYTES), 1), BATCH_RECORDS)
+    def _keep_by_one(self, read: "_Read") -> None:
+        """Where a batch ends among the records."""
+        begin = size = 0
+        for index, one in enumerate(read.sizes()):
+            records = self._records + index - begin
+            if records and (records == BATCH_RECORDS or self._bytes + size + one > BATCH_BYTES):
+                self._keep(read.part(begin, index), size)
+                self._end()
+                begin, size = index, 0
+            size += one
+        self._keep(read.part(begin, len(read.messages)), size)
 
-    def _sizes(self) -> Iterator[int]:
-        for index, value in enumerate(self._values):
-            size = len(value) if value else 0
-            if self._parts.keys:
-                size += len(self._keys[index] or b"")
-            if self._parts.headers:
-                size += _header_bytes(self._headers[index])
-            yield size
+    def _keep(self, read: "_Read", size: int) -> None:
+        if not read.messages:
+            return
+        self._pieces.append(read.batch(self._topic, self._partition))
+        self._records += len(read.messages)
+        self._bytes += size
+        if self._parts.single:
+            self._messages += read.messages
 
-    def _take(self, count: int) -> RecordBatch:
-        messages, values = self._messages[:count], self._values[:count]
-        keys = self._keys[:count] if self._parts.keys else None
-        headers = self._headers[:count] if self._parts.headers else None
-        self._bytes = self._bytes - sum(islice(self._sizes(), count)) if count < len(self._messages) else 0
-        del self._messages[:count], self._values[:count], self._keys[:count], self._headers[:count]
-        offsets = list(map(message_offset, messages))
-        stamps = [ms if kind else 0 for kind, ms in map(Message.timestamp, messages)]
-        source = KeptMessages(messages) if self._parts.single else None
-        return RecordBatch.of(self._topic, self._partition, offsets, stamps, values, keys, headers, source)
+    def _end(self) -> None:
+        if self._records:
+            source = KeptMessages(self._messages) if self._parts.single else None
+            self._full.append(RecordBatch.joined(self._pieces, source))
+        self._pieces, self._messages = [], []
+        self._records = self._bytes = 0
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What was read of consecutive records: lists with one entry for each; None where it was not asked for."""
+
+    messages: Sequence[Message]
+    values: list[bytes | None]
+    keys: list[bytes | None] | None
+    headers: list[Sequence[Header] | None] | None
+
+    @classmethod
+    def of(cls, messages: Sequence[Message], parts: RecordParts) -> "_Read":
+        keys = list(map(_key, messages)) if parts.keys else None
+        headers = list(map(headers_of, messages)) if parts.headers else None
+        return cls(messages, list(map(_value, messages)), keys, headers)
+
+    @property
+    def bytes(self) -> int:
+        return _total(self.values) + _total(self.keys or ()) + sum(map(_header_bytes, self.headers or ()))
+
+    def sizes(self) -> list[int]:
+        """Of each record; their sum is `bytes`."""
+        sizes = [len(value or b"") for value in self.values]
+        if self.keys is not None:
+            sizes = [size + len(key or b"") for size, key in zip(sizes, self.keys, strict=True)]
+        if self.headers is not None:
+            sizes = [size + _header_bytes(one) for size, one in zip(sizes, self.headers, strict=True)]
+        return sizes
+
+    def part(self, begin: int, end: int) -> "_Read":
+        keys = None if self.keys is None else self.keys[begin:end]
+        headers = None if self.headers is None else self.headers[begin:end]
+        return _Read(self.messages[begin:end], self.values[begin:end], keys, headers)
+
+    def batch(self, topic: str, partition: int) -> RecordBatch:
+        stamps = [ms if kind else 0 for kind, ms in map(Message.timestamp, self.messages)]
+        return RecordBatch.of(topic, partition, self._offsets(), stamps, self.values, self.keys, self.headers)
+
+    def _offsets(self) -> Sequence[int]:
+        """Of most topics they have no gaps: then the first and the last say it all."""
+        span = range(message_offset(self.messages[0]), message_offset(self.messages[-1]) + 1)
+        return span if len(span) == len(self.messages) else list(map(message_offset, self.messages))
 
 
 class KeptMessages:
@@ -140,7 +186,7 @@ def headers_of(message: Message) -> Sequence[Header] | None:
         return None
 
 
-def _total(values: list[bytes | None]) -> int:
+def _total(values: Iterable[bytes | None]) -> int:
     return sum(map(len, filter(None, values)))
 
 

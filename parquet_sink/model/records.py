@@ -4,10 +4,11 @@ Batches of records are what the reading thread of a Spark task hands to the one 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain
 from typing import Final, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 Header = tuple[str, bytes | None]
@@ -132,13 +133,37 @@ class RecordBatch:
         return cls(
             topic,
             partition,
-            pa.array(offsets, pa.int64()),
-            pa.array(timestamps, pa.int64()),
+            _integers(offsets),
+            _integers(timestamps),
             _binary(values, f"{where}: the values"),
             None if keys is None else _binary(keys, f"{where}: the keys"),
             None if headers is None else _header_lists(headers, f"{where}: the headers"),
             source,
         )
+
+    @classmethod
+    def joined(cls, batches: "Sequence[RecordBatch]", source: RecordSource | None = None) -> "RecordBatch":
+        """One batch of some (at least one) of one topic-partition, read with the same parts. source: of all records."""
+        first = batches[0]
+        if len(batches) == 1:
+            return replace(first, source=source)
+        return cls(
+            first.topic,
+            first.partition,
+            pa.concat_arrays([one.offsets for one in batches]),
+            pa.concat_arrays([one.timestamps for one in batches]),
+            pa.concat_arrays([one.values for one in batches]),
+            None if first.keys is None else pa.concat_arrays([one.keys for one in batches]),
+            None if first.headers is None else pa.concat_arrays([one.headers for one in batches]),
+            source,
+        )
+
+
+def _integers(values: Sequence[int]) -> pa.Int64Array:
+    """Through NumPy, which takes half of the time that Arrow takes for a list."""
+    if isinstance(values, range):
+        return pa.array(np.arange(values.start, values.stop, values.step, dtype=np.int64))
+    return pa.array(np.fromiter(values, np.int64, len(values)))
 
 
 def _binary(values: Sequence[bytes | None], what: str) -> pa.BinaryArray:
