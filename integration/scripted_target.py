@@ -31,7 +31,7 @@ class Connection:
     """What a behaviour works with."""
 
     socket: socket.socket
-    server: "ScriptedTarget"
+    server: "Server"
     request: Request
     rest: bytes
 
