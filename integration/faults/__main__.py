@@ -13,7 +13,7 @@ from pathlib import Path
 from integration.certificates import make
 from integration.faults import http, report
 from integration.faults.act import Act
-from integration.faults.rows import Outcome
+from integration.faults.rows import BROKE, Outcome
 from integration.faults.scenes import SCENES
 from integration.faults.stage import Stage
 from integration.faults.world import World
@@ -81,7 +81,7 @@ def play(acts: list[Act], folder: Path) -> None:
         Stage(acts, folder).run()
     except Exception as error:  # noqa: BLE001 - the other stages are still to be run
         for act in acts:
-            act.outcome.status = "BROKE"
+            act.outcome.status = BROKE
             act.outcome.troubles = [*act.troubles, f"{type(error).__name__}: {error}"]
 
 

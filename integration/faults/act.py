@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from integration.faults.rows import HELD, Broke, Outcome, Row
+from integration.faults.rows import BROKE, HELD, Broke, Outcome, Row
 from integration.faults.verdict import judge
 from integration.faults.world import Topic, World
 from integration.oracle.group import Group
@@ -186,4 +186,4 @@ class Act:
         if wrong := judged.wrong(self.tolerated):
             self.troubles += [wrong, *findings.examples]
         outcome.troubles = self.troubles
-        outcome.status = HELD if not self.troubles else "BROKE"
+        outcome.status = HELD if not self.troubles else BROKE

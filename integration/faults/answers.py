@@ -1,4 +1,4 @@
-"""The table of what may become of one HTTP attempt: each fault as a behaviour, its class, and what must be said of it."""
+"""The table of what may become of one HTTP attempt: each fault as a behaviour, its class, what is said of it."""
 
 import email.utils
 import time
@@ -9,7 +9,9 @@ from typing import Final
 from integration import scripted_target as script
 from integration.scripted_target import Behaviour, Connection
 
-REFUSED, RETRIABLE, UNKNOWN: Final = "refused", "retriable", "unknown"
+REFUSED: Final = "refused"
+RETRIABLE: Final = "retriable"
+UNKNOWN: Final = "unknown"
 HTML: Final = b"<html><body>Sign in</body></html>"
 
 
@@ -39,7 +41,11 @@ def _status(status: int, *words: str) -> Answer:
     return Answer(script.answer(status, b"because"), REFUSED, (f"answered {status}: because", *words))
 
 
-_CURES: Final = {401: "connect.ems.authorization.key", 404: "connect.ems.endpoint", 413: "connect.ems.commit.size.bytes"}
+_CURES: Final = {
+    401: "connect.ems.authorization.key",
+    404: "connect.ems.endpoint",
+    413: "connect.ems.commit.size.bytes",
+}
 _REFUSED: Final = (400, 401, 403, 404, 405, 409, 410, 411, 413, 415, 422, 431, 501, 505)
 HTTP: Final[Mapping[str, Answer]] = {
     **{f"{s}": _status(s, *filter(None, [_CURES.get(s)])) for s in _REFUSED},
@@ -76,7 +82,9 @@ CONNECTION: Final[Mapping[str, Answer]] = {
 }
 TLS: Final[Mapping[str, Answer]] = {
     "certificate expired": Answer(None, REFUSED, ("expired", "connect.ems.tls.ca.file"), whole=False, tls="expired"),
-    "certificate of another host": Answer(None, REFUSED, ("mismatch", "connect.ems.tls.ca.file"), whole=False, tls="other"),
+    "certificate of another host": Answer(
+        None, REFUSED, ("mismatch", "connect.ems.tls.ca.file"), whole=False, tls="other"
+    ),
     "certificate of an unknown CA": Answer(
         None, REFUSED, ("certificate", "connect.ems.tls.ca.file"), whole=False, tls="unknown"
     ),

@@ -3,19 +3,21 @@
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import takewhile
 from typing import Final
 
 from integration import scripted_target as script
 from integration.certificates import make, server_context
 from integration.faults.act import Act
 from integration.faults.answers import CONNECTION, HTTP, REFUSED, TLS, UNKNOWN, Answer
-from integration.faults.front import Front, closes, kept
-from integration.faults.rows import Row
+from integration.faults.front import Attempt, Front, closes, kept
+from integration.faults.rows import BROKE, Row
 from integration.faults.world import Topic, World
 from integration.scripted_target import Behaviour
 
 PARTS: Final = {"http": HTTP, "connection": CONNECTION, "tls": TLS}
-SMALL, LARGE: Final = "small files", "64 MiB"
+SMALL: Final = "small files"
+LARGE: Final = "64 MiB"
 LARGE_RECORDS: Final = 18_000
 """About 72 MB of text that hardly compresses."""
 ENDPOINT_MS: Final = {SMALL: 3_000, LARGE: 9_000}
@@ -110,8 +112,13 @@ class AttemptAct(Act):
         if self._answer.wait_s:
             pause = attempts[self._attempt].at - attempts[self._attempt - 1].at
             self.must(pause >= self._answer.wait_s, f"Retry-After was not waited for, but {pause:.1f} s")
-        again = sum(one.name == attempts[0].name for one in attempts)
-        self.saw(f"sent again, accepted at attempt {again + bool(self._answer.port)}")
+        self.saw(f"sent again, accepted at attempt {len(self._at_first_file()) + bool(self._answer.port)}")
+
+    def _at_first_file(self) -> list[Attempt]:
+        """All attempts before that at a second file. A body that was not read has no name."""
+        attempts = self._front.attempts
+        first = next((one.name for one in attempts if one.name), "")
+        return list(takewhile(lambda one: one.name in ("", first), attempts))
 
     def between(self) -> None:
         if self._answer.tls:
@@ -119,14 +126,17 @@ class AttemptAct(Act):
 
     def judge(self) -> None:
         """As for all, and all attempts at the first file carried the same name and bytes, before any other file."""
-        attempts = self._front.attempts
-        digests = {one.digest for one in attempts if one.name == attempts[0].name and one.digest}
+        sent = self._at_first_file()
+        digests = {one.digest for one in sent if one.digest}
         if len(digests) != 1:
-            self.troubles.append(f"{len(digests)} different contents were sent as {attempts[0].name}")
+            self.troubles.append(f"{len(digests)} different contents were sent as {sent[-1].name if sent else '?'}")
+        later = [one.name for one in self._front.attempts[len(sent) :] if one.name == sent[-1].name]
+        if later and not self.stops:
+            self.troubles.append(f"{later[0]} was sent again after a later file")
         super().judge()
         if self._size == LARGE and self.outcome.largest_bytes < 64 << 20:
             self.troubles.append(f"the file has only {self.outcome.largest_bytes} bytes")
-            self.outcome.status = "BROKE"
+            self.outcome.status = BROKE
 
     def clean_up(self) -> None:
         for one in self._fillers:
@@ -158,7 +168,11 @@ class UnknownHostAct(StayingAct):
     """A name that no resolver knows; the operator corrects the file."""
 
     def keys(self) -> Mapping[str, str]:
-        return {**super().keys(), "connect.ems.endpoint": "https://no-such-host.invalid/", "connect.ems.max.retries": "3"}
+        return {
+            **super().keys(),
+            "connect.ems.endpoint": "https://no-such-host.invalid/",
+            "connect.ems.max.retries": "3",
+        }
 
     def mended(self) -> Mapping[str, str]:
         return {"connect.ems.endpoint": self.endpoint}
@@ -203,6 +217,11 @@ def _staying(world: World, topic: Topic, parts: set[str]) -> list[Act]:
         ),
     ]
     dns = UnknownHostAct(
-        Row("connection", "unknown host name", "always"), world, topic, Answer(None, "retriable"), used_up, "no connection"
+        Row("connection", "unknown host name", "always"),
+        world,
+        topic,
+        Answer(None, "retriable"),
+        used_up,
+        "no connection",
     )
     return (http if "http" in parts else []) + ([dns] if "connection" in parts else [])

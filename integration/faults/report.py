@@ -11,7 +11,9 @@ def lines(outcomes: Sequence[Outcome]) -> list[str]:
     """A line for each row, with what was wrong below it."""
     told = []
     for one in outcomes:
-        counts = f"{one.records} records, {one.files} files, {one.findings.repeated} again" if one.status != NOT_RUN else ""
+        counts = (
+            f"{one.records} records, {one.files} files, {one.findings.repeated} again" if one.status != NOT_RUN else ""
+        )
         told.append(f"{one.status:7}  {one.row!s:70}  {counts:40}  {one.seen}")
         told += [f"         {line}" for trouble in one.troubles for line in trouble.splitlines()]
     return told
@@ -19,7 +21,10 @@ def lines(outcomes: Sequence[Outcome]) -> list[str]:
 
 def markdown(outcomes: Sequence[Outcome]) -> list[str]:
     """The same as a table of docs/reliability.md."""
-    told = ["| Fault | How | Outcome | Records | Missing | Came again | What was seen |", "|---|---|---|---|---|---|---|"]
+    told = [
+        "| Fault | How | Outcome | Records | Missing | Came again | What was seen |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for one in outcomes:
         counts = [str(one.records), str(one.findings.missing), str(one.findings.repeated)]
         cells = [f"{one.row.part}: {one.row.fault}", one.row.how, one.status, *counts, one.seen]

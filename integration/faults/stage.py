@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from integration.faults.act import Act
-from integration.faults.rows import NOT_RUN, Broke, NotRun
+from integration.faults.rows import BROKE, NOT_RUN, Broke, NotRun
 from integration.sink_process import SinkProcess
 
 SAMPLE_S: Final = 0.4
@@ -129,7 +129,7 @@ class Stage:
         try:
             act.judge()
         except Exception:  # noqa: BLE001 - as above
-            act.outcome.status = "BROKE"
+            act.outcome.status = BROKE
             act.outcome.troubles = [*act.troubles, traceback.format_exc()]
 
     def _watch(self) -> None:

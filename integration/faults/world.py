@@ -1,4 +1,4 @@
-"""What all rows share: a broker, the reference target, a folder, certificates; and topics that remember their records."""
+"""What all rows share: broker, reference target, folder, certificates; and topics that remember their records."""
 
 import threading
 import time
@@ -126,7 +126,7 @@ class Topic:
             try:
                 sent = value if self._encode is None else self._encode(value)
                 self._producer.produce(self.name, sent, key_of(number), partition, told)
-                return
+                break
             except BufferError:
                 self._producer.poll(0.1)
 
