@@ -4,6 +4,7 @@ Ends with 0 when every fault that was run held, with 1 otherwise, with 2 when a 
 """
 
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -27,6 +28,7 @@ MOST_SMALL, MOST_LARGE = 24, 8
 
 def main() -> int:
     """Runs, prints, and returns the exit status."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that all that was started is ended
     parts, only = chosen(os.environ.get("FAULTS", "")), os.environ.get("ONLY", "").lower()
     began, outcomes = time.monotonic(), list[Outcome]()
     print(f"faults: {', '.join(part for part in PARTS if part in parts)}", flush=True)
@@ -95,4 +97,7 @@ def finish(outcomes: list[Outcome], seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

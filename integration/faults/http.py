@@ -86,7 +86,11 @@ class AttemptAct(Act):
         return self._front.endpoint
 
     def keys(self) -> Mapping[str, str]:
-        size = {"connect.ems.commit.records": "1000000", "connect.ems.commit.size.bytes": "200000000"}
+        size = {
+            "connect.ems.commit.records": "1000000",
+            "connect.ems.commit.size.bytes": "200000000",
+            "connect.ems.parquet.compression.codec": "none",
+        }
         tls = {"connect.ems.tls.ca.file": str(self.world.certificates / "ca.pem")} if self._answer.tls else {}
         return {
             **(size if self._size == LARGE else {}),
@@ -189,7 +193,7 @@ def acts(world: World, parts: set[str]) -> Iterator[list[Act]]:
         (world.certificates / "unknown").mkdir()
         make(world.certificates / "unknown")
     for size in (SMALL, LARGE):
-        topic = Topic(world.broker, f"attempts-{size[:2].strip()}")
+        topic = Topic(world.broker, f"attempts-{size[:2].strip()}", first=0 if size == SMALL else 1 << 15)
         topic.produce(300 if size == SMALL else LARGE_RECORDS, large=size == LARGE)
         for attempt in (1, 3):
             made: list[Act] = [

@@ -31,7 +31,11 @@ class World:
 
 
 class Topic:
-    """A topic, and every record that Kafka acknowledged in it. encode: the value as it is produced, None: as it is."""
+    """A topic, and every record that Kafka acknowledged in it.
+
+    encode: the value as it is produced, None: as it is. first: number of the first record; new fields come with powers
+    of two, and with them new files.
+    """
 
     def __init__(
         self,
@@ -41,11 +45,12 @@ class Topic:
         config: dict[str, str] | None = None,
         *,
         encode: Callable[[bytes], bytes] | None = None,
+        first: int = 0,
     ) -> None:
-        self.name, self.partitions, self._encode = name, partitions, encode
+        self.name, self.partitions, self.encode = name, partitions, encode
+        self.next = first
         self._broker = broker
         self._records: list[Record] = []
-        self._next = 0
         self._failure: str | None = None
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -111,12 +116,12 @@ class Topic:
 
     def _send(self, values: Callable[[int], bytes | None]) -> None:
         """The next record that is no tombstone: these are the affair of other tests."""
-        value = values(self._next)
+        value = values(self.next)
         if value is None:
-            self._next += 1
-            value = values(self._next)
+            self.next += 1
+            value = values(self.next)
         assert value is not None
-        number, self._next = self._next, self._next + 1
+        number, self.next = self.next, self.next + 1
         partition = number * 7919 % KEYS % self.partitions
 
         def told(error: KafkaError | None, message: Message) -> None:
@@ -124,7 +129,7 @@ class Topic:
 
         while True:
             try:
-                sent = value if self._encode is None else self._encode(value)
+                sent = value if self.encode is None else self.encode(value)
                 self._producer.produce(self.name, sent, key_of(number), partition, told)
                 break
             except BufferError:
