@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from integration.faults.rows import BROKE, HELD, Broke, Outcome, Row
 from integration.faults.verdict import judge
@@ -67,6 +67,10 @@ class Act:
 
     def between(self) -> None:
         """Before the second start: what an operator mends."""
+
+    def environment(self) -> Mapping[str, str]:
+        """For the program, if it is its own."""
+        return {}
 
     def clean_up(self) -> None:
         """At the very end, whatever happened."""
@@ -146,6 +150,13 @@ class Act:
             self.must(time.monotonic() < deadline, f"{trouble} within {timeout_s:.0f} s")
             time.sleep(LOOK_S)
 
+    def wait(self, condition: Callable[[], bool], timeout_s: float) -> bool:
+        """Whether the condition came to hold, whatever becomes of the connector."""
+        deadline = time.monotonic() + timeout_s
+        while not condition() and time.monotonic() < deadline:
+            time.sleep(LOOK_S)
+        return condition()
+
     def until_delivered(self, timeout_s: float = PATIENCE_S) -> None:
         self.until(self.delivered, f"not everything was committed, only {self.committed()}", timeout_s)
 
@@ -173,12 +184,18 @@ class Act:
 
     # The end.
 
+    def samples(self) -> Sequence[Sample]:
+        """The group's offsets that are judged."""
+        return self.group.samples[self.first_sample :]
+
+    which: Callable[[Mapping[str, Any]], bool] | None = None
+    """Which files of the table are judged, None: all, and its rows."""
+
     def judge(self) -> None:
         """The oracle's word, into `outcome`."""
         findings = Findings()
-        samples: Sequence[Sample] = self.group.samples[self.first_sample :]
         with closing(self.world.target.client) as client:
-            judged = judge(self.topic.oracle(), client, self.table, samples)
+            judged = judge(self.topic.oracle(), client, self.table, self.samples(), self.which)
         findings, outcome = judged.findings, self.outcome
         outcome.findings, outcome.files, outcome.largest_bytes = findings, judged.files, judged.largest_bytes
         outcome.records = len(self.topic.records)

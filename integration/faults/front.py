@@ -82,7 +82,7 @@ class Front(Server):
     """script: a behaviour for each attempt, None: the file is passed on; after them all are.
 
     upstream: port of the target on loopback. contexts: TLS for each connection, the last one for all further ones,
-    empty: none. `down()` and `up()` take the port away and bring it back.
+    empty: none.
     """
 
     def __init__(
@@ -97,19 +97,6 @@ class Front(Server):
     @property
     def endpoint(self) -> str:
         return f"http{'s' if self._contexts else ''}://127.0.0.1:{self.port}{UPLOAD_PATH.format(pool='demo')}"
-
-    def down(self) -> None:
-        """Nobody listens any more; connections that there are go on."""
-        with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-
-    def up(self) -> None:
-        """Listens again on the same port."""
-        self._listener = socket.create_server(("127.0.0.1", self.port))
-        thread = threading.Thread(target=self._accept)
-        self._threads.append(thread)
-        thread.start()
 
     def mend(self, context: ssl.SSLContext) -> None:
         """From now on this is the certificate."""

@@ -1,6 +1,7 @@
 """Rows of the HTTP table: each fault on the first and on the third attempt, with small files and one of 64 MiB."""
 
 import socket
+import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import takewhile
@@ -31,7 +32,7 @@ class AttemptAct(Act):
         super().__init__(row, world, topic)
         self._answer, self._attempt, self._size = answer, attempt, size
         self.stops = answer.kind == REFUSED
-        self._fillers: list[socket.socket] = []
+        self._fillers = list[socket.socket]()
         self._front: Front
 
     def prepare(self) -> None:
@@ -42,7 +43,7 @@ class AttemptAct(Act):
             self._take_away(self._front)
 
     def _script(self) -> list[Behaviour | None]:
-        before: list[Behaviour | None] = [script.answer(503), script.answer(429)][: self._attempt - 1]
+        before = [script.answer(503), script.answer(429)][: self._attempt - 1]
         fault = self._answer.behave
         if fault is None:  # of the port or the certificate: the attempt before ends its connection
             last = before.pop() if before else None
@@ -52,7 +53,7 @@ class AttemptAct(Act):
             fault = kept(fault)  # on the third attempt the target does not keep it
         return [*before, fault]
 
-    def _contexts(self) -> list[object]:
+    def _contexts(self) -> list[ssl.SSLContext]:
         shown = self._answer.tls
         if not shown:
             return []

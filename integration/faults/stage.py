@@ -3,7 +3,7 @@
 import threading
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -18,10 +18,10 @@ DRAIN_S: Final = 300.0
 
 
 class Stage:
-    """folder: for connector files and the log. environment: above our own."""
+    """folder: for connector files and the log."""
 
-    def __init__(self, acts: Sequence[Act], folder: Path, environment: dict[str, str] | None = None) -> None:
-        self._acts, self._folder, self._environment = list(acts), folder, environment or {}
+    def __init__(self, acts: Sequence[Act], folder: Path) -> None:
+        self._acts, self._folder = list(acts), folder
         self._sink: SinkProcess | None = None
         self._log = folder / "sink.log"
         self._mark = 0
@@ -81,8 +81,12 @@ class Stage:
                 self._acts.remove(act)
 
     def _start(self) -> None:
-        self._sink = SinkProcess([act.settings() for act in self._acts], self._folder, self._environment)
+        self._sink = self._program([act.settings() for act in self._acts])
         self._sink.start()
+
+    def _program(self, files: Sequence[Mapping[str, str]]) -> SinkProcess:
+        environment = {name: value for act in self._acts for name, value in act.environment().items()}
+        return SinkProcess(files, self._folder, environment)
 
     def _play(self) -> None:
         threads = [threading.Thread(target=self._one, args=(act,), name=act.name, daemon=True) for act in self._acts]
@@ -115,8 +119,7 @@ class Stage:
         assert self._sink is not None
         self._sink.end_all()
         self._mark = self._log.stat().st_size
-        files = [{**act.settings(), **act.mended()} for act in left]
-        self._sink = SinkProcess(files, self._folder, self._environment)
+        self._sink = self._program([{**act.settings(), **act.mended()} for act in left])
         status = self._sink.run_to_end(DRAIN_S, "--until-caught-up")
         time.sleep(2 * SAMPLE_S)
         for act in left:

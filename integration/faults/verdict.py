@@ -1,9 +1,10 @@
 """The oracle's word on one table: every accepted file, the group's offsets, and the rows in the end."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 
@@ -39,10 +40,20 @@ class Judged:
         return ", ".join(f"{name} {count}" for name, count in found.items() if count)
 
 
-def judge(oracle: Oracle, client: TargetClient, table: str, samples: Sequence[Sample]) -> Judged:
-    """Gives the oracle everything that the target holds of a table."""
+def judge(
+    oracle: Oracle,
+    client: TargetClient,
+    table: str,
+    samples: Sequence[Sample],
+    which: Callable[[Mapping[str, Any]], bool] | None = None,
+) -> Judged:
+    """Gives the oracle everything that the target holds of a table.
+
+    which: files that are judged, and then no rows, because they may be of other files.
+    """
     client.sync(SYNC_S)
     files = sorted(client.files(table), key=lambda file: file["sequence"])
+    files = files if which is None else list(filter(which, files))
     oracle.names((file["name"], file["sha256"]) for file in files)
     with tempfile.TemporaryDirectory(prefix="parquet-sink-oracle-") as folder:
         path = Path(folder) / "file.parquet"
@@ -54,5 +65,6 @@ def judge(oracle: Oracle, client: TargetClient, table: str, samples: Sequence[Sa
     findings.repeated += sum(file["repeated"] * file["rows"] for file in files)
     oracle.missing()
     oracle.commits(samples)
-    oracle.table(client.table(table).to_pylist() if files else [])
+    if which is None:
+        oracle.table(client.table(table).to_pylist() if files else [])
     return Judged(findings, len(files), max((file["bytes"] for file in files), default=0))

@@ -46,6 +46,7 @@ class Topic:
         *,
         encode: Callable[[bytes], bytes] | None = None,
         first: int = 0,
+        transactional: bool = False,
     ) -> None:
         self.name, self.partitions, self.encode = name, partitions, encode
         self.next = first
@@ -54,9 +55,11 @@ class Topic:
         self._failure: str | None = None
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self._producer = Producer(
-            {"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 5, "enable.idempotence": True, "log_level": 0}
-        )
+        options = {"linger.ms": 5, "enable.idempotence": True, "log_level": 0}
+        own = {"transactional.id": name} if transactional else {}
+        self._producer = Producer({"bootstrap.servers": broker.bootstrap_servers, **options, **own})
+        if transactional:
+            self._producer.init_transactions(FLUSH_S)
         broker.create_topic(name, partitions, config)
 
     def produce(self, count: int, *, large: bool = False) -> None:
@@ -64,6 +67,17 @@ class Topic:
         for _ in range(count):
             self._send(large_value_of if large else value_of)
         self.flush()
+
+    def transaction(self, count: int, *, commit: bool) -> None:
+        """So many records, which all reach the broker; aborted, they do not count."""
+        self._producer.begin_transaction()
+        before = len(self._records)
+        self.produce(count)
+        if commit:
+            self._producer.commit_transaction(FLUSH_S)
+        else:
+            self._producer.abort_transaction(FLUSH_S)
+            del self._records[before:]
 
     def feed(self, per_second: float) -> None:
         """Produces in a thread until `flush`."""
