@@ -3,12 +3,13 @@
 Ends with 0 when every fault that was run held, with 1 otherwise, with 2 when a variable makes no sense.
 """
 
+import json
 import os
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from integration.certificates import make
@@ -42,10 +43,15 @@ def main() -> int:
         world = World(broker, target, Path(folder), make(certificates))
         for number, acts in enumerate(stages(world, parts, only)):
             play(acts, world.folder / f"stage-{number}")
-            outcomes += [act.outcome for act in acts]
-            print("\n".join(report.lines([act.outcome for act in acts])), flush=True)
+            outcomes += (new := [act.outcome for act in acts])
+            print("\n".join(report.lines(new)), flush=True)
+            keep(new)
             target.client.reset()
-    finish(outcomes, time.monotonic() - began)
+    if not outcomes:
+        print(f"ONLY={only}: no row of {', '.join(sorted(parts))} has this in its name", file=sys.stderr)
+        return 2
+    print(f"\nAll rows, after {time.monotonic() - began:.0f} s:", *report.lines(outcomes), sep="\n")
+    print(report.summary(outcomes))
     return 0 if report.passed(outcomes) else 1
 
 
@@ -87,13 +93,11 @@ def play(acts: list[Act], folder: Path) -> None:
             act.outcome.troubles = [*act.troubles, f"{type(error).__name__}: {error}"]
 
 
-def finish(outcomes: list[Outcome], seconds: float) -> None:
-    """The whole table, as Markdown too if a file is named for it, and the last line."""
-    if path := os.environ.get("FAULTS_TABLE"):
-        Path(path).write_text("\n".join(report.markdown(outcomes)) + "\n", encoding="utf-8")
-    print(f"\nAll rows, after {seconds:.0f} s:")
-    print("\n".join(report.lines(outcomes)))
-    print(report.summary(outcomes))
+def keep(outcomes: Sequence[Outcome]) -> None:
+    """Adds results to the file that FAULTS_RESULTS names, one JSON object a line."""
+    if path := os.environ.get("FAULTS_RESULTS"):
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.writelines(f"{json.dumps(report.result(one))}\n" for one in outcomes)
 
 
 if __name__ == "__main__":

@@ -92,12 +92,17 @@ class ReadOnlyAct(DiskAct):
 
 
 class VanishedAct(DiskAct):
-    """Somebody removes the folder with all that is in it."""
+    """Somebody removes the folder with all that is in it: it is made anew, with a warning, and all goes on."""
 
-    causes = ("No such file or directory", "is gone", "vanished", "unable to open", "removed")
+    stops = False
 
-    def fault(self) -> None:
+    def play(self) -> None:
+        self.until_delivered()
         shutil.rmtree(self.tmp_dir)
+        self.topic.produce(300)
+        self.until_said(".state.db was removed while it was in use")
+        self.until_delivered()
+        self.saw("warned, made the folder anew and went on")
 
 
 class QuotaAct(DiskAct):
