@@ -9,7 +9,7 @@ from typing import Final
 
 from integration import scripted_target as script
 from integration.certificates import make, server_context
-from integration.faults.act import Act
+from integration.faults.act import PATIENCE_S, Act
 from integration.faults.answers import CONNECTION, HTTP, REFUSED, TLS, UNKNOWN, Answer
 from integration.faults.front import Attempt, Front, closes, kept
 from integration.faults.rows import BROKE, Row
@@ -102,6 +102,8 @@ class AttemptAct(Act):
 
     def play(self) -> None:
         if self.stops:
+            self.wait(lambda: bool(self.failed() or self.delivered()), PATIENCE_S)
+            self.must(not self.delivered(), "everything was delivered, though it was refused")
             self.until_failed(*self._answer.words, *([] if self._attempt == 1 else [f"after {self._attempt} attempts"]))
             self.must(self.committed() == {0: 0}, f"offsets were committed: {self.committed()}")
             requests, expected = len(self._front.attempts), self._attempt - bool(self._answer.tls)
