@@ -19,6 +19,18 @@ _META: Final = frozenset(
 )
 _NAME: Final = re.compile(r"_partition-(\d+)_firstOffset-(\d+)_lastOffset-(\d+)_")
 _OWN: Final = frozenset({"id", "key", "amount", "payload", "place_street", "note", "crc"})
+_WRONG: Final = (
+    "missing",
+    "altered",
+    "invented",
+    "disordered",
+    "early_commits",
+    "stale_rows",
+    "resent",
+    "renamed",
+    "altered_files",
+    "recut",
+)
 _DELETED: Final = frozenset({"key"})
 """What a row of a tombstone has beside metadata."""
 _EMPTY: Final = Ledger()
@@ -68,10 +80,14 @@ class Findings:
             self.examples.append(f"{kind}: {what}")
 
     @property
+    def wrong(self) -> dict[str, int]:
+        """Counts of what must not be, those that are not 0; repeats are no wrong."""
+        return {kind: count for kind in _WRONG if (count := getattr(self, kind))}
+
+    @property
     def clean(self) -> bool:
-        """Whether nothing is wrong; repeats are no wrong."""
-        wrong = self.missing + self.altered + self.invented + self.disordered + self.early_commits
-        return not (wrong + self.stale_rows + self.resent + self.renamed + self.altered_files + self.recut)
+        """Whether nothing is wrong."""
+        return not self.wrong
 
 
 @dataclass(frozen=True)
