@@ -20,7 +20,8 @@ class Answer:
     """behave: what the front does. kind: its class. words: what the last words must hold when it is refused.
 
     whole: whether the body arrives, so that the target may have taken the file. wait_s: the least pause before the
-    next attempt. tls: the certificate shown in place of any answer. port: what is done to the port instead.
+    next attempt. tls: the certificate shown in place of any answer. port: what is done to the port instead. keys: of the
+    connector file.
     """
 
     behave: Behaviour | None
@@ -35,6 +36,10 @@ class Answer:
 
 def _retry_date(connection: Connection) -> None:
     script.answer(429, b"", f"Retry-After: {email.utils.formatdate(time.time() + 4, usegmt=True)}")(connection)
+
+
+def _cut_in_the_middle(connection: Connection) -> None:
+    script.cut(int(connection.request.headers["content-length"]) // 2)(connection)
 
 
 def _status(status: int, *words: str) -> Answer:
@@ -53,6 +58,7 @@ HTTP: Final[Mapping[str, Answer]] = {
     "307, a redirect": Answer(script.answer(307, b"", "Location: /elsewhere"), REFUSED, ("answered 307", "redirects")),
     "413 before the body": Answer(script.answer(413, b"big", read=False), REFUSED, ("answered 413: big",), whole=False),
     "403, its text without end": Answer(script.endless(403), REFUSED, ("answered 403: yyy",)),
+    "403, error.policy=RETRY": Answer(script.answer(403), RETRIABLE, keys={"connect.ems.error.policy": "RETRY"}),
     **{f"{s}": Answer(script.answer(s), RETRIABLE) for s in (408, 421, 425, 429)},
     "429, Retry-After in seconds": Answer(script.answer(429, b"", "Retry-After: 3"), RETRIABLE, wait_s=3),
     "429, Retry-After as a date": Answer(_retry_date, RETRIABLE, wait_s=2.5),
@@ -67,7 +73,7 @@ HTTP: Final[Mapping[str, Answer]] = {
 }
 CONNECTION: Final[Mapping[str, Answer]] = {
     "reset before the body": Answer(script.cut(0), UNKNOWN, whole=False),
-    "reset in the middle of the body": Answer(script.cut(9_000), UNKNOWN, whole=False),
+    "reset in the middle of the body": Answer(_cut_in_the_middle, UNKNOWN, whole=False),
     "reset after the body": Answer(script.cut(None), UNKNOWN),
     "closed without an answer": Answer(script.close_silently, UNKNOWN),
     "body not taken": Answer(script.never_read, UNKNOWN, whole=False),

@@ -96,6 +96,7 @@ class AttemptAct(Act):
         return {
             **(size if self._size == LARGE else {}),
             **tls,
+            **self._answer.keys,
             "connect.ems.http.response.timeout.ms": str(ENDPOINT_MS[self._size]),
             "connect.ems.http.connect.timeout.ms": "2000",
         }
