@@ -20,8 +20,8 @@ class Answer:
     """behave: what the front does. kind: its class. words: what the last words must hold when it is refused.
 
     whole: whether the body arrives, so that the target may have taken the file. wait_s: the least pause before the
-    next attempt. tls: the certificate shown in place of any answer. port: what is done to the port instead. keys: of the
-    connector file.
+    next attempt. tls: the certificate shown in place of any answer. port: what is done to the port instead. keys:
+    of the connector file.
     """
 
     behave: Behaviour | None
