@@ -1,6 +1,7 @@
 """What the outcomes of ranges leave in the history of uploads."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from parquet_sink import __version__
 from parquet_sink.history.records import Origin, Sender, UploadRecord, range_record, upload_record
@@ -18,7 +19,7 @@ def sender_of(settings: SinkSettings, origin: Origin = Origin.RUN) -> Sender:
 
 def history_of(settings: SinkSettings) -> HistoryWriter:
     """The history of the connector, to be written by this process."""
-    return writer_for(settings.name, settings.history_path, settings.history)
+    return writer_for(settings.name, Path(settings.history_file), settings.history)
 
 
 def record_outcomes(history: HistoryWriter, sender: Sender, outcomes: Sequence[RangeOutcome]) -> None:

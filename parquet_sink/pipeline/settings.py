@@ -1,7 +1,6 @@
 """What a sink runs from, made by its connector class from a connector file. Durations are milliseconds."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from parquet_sink import __version__
 from parquet_sink.config.secret import digest
@@ -74,9 +73,9 @@ class SinkSettings:
         return self.parked.folder(self.files.tmp_dir, self.name)
 
     @property
-    def history_path(self) -> Path:
+    def history_file(self) -> str:
         """Where this connector's history of uploads is, if it has any."""
-        return Path(naming.history_file(self.files.tmp_dir, self.name))
+        return naming.history_file(self.files.tmp_dir, self.name)
 
     @property
     def set_aside_in(self) -> str:

@@ -34,7 +34,7 @@ class RunFiles:
 
     def _check_history(self) -> None:
         """A torn one is made anew before the first upload, and not when it is asked for."""
-        history = HistoryWriter(self._settings.name, self._settings.history_path, self._settings.history)
+        history = HistoryWriter(self._settings.name, Path(self._settings.history_file), self._settings.history)
         history.check()
         history.close()
 

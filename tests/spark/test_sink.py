@@ -107,7 +107,7 @@ def test_a_commit_is_in_the_history(given: handoff.Handoff, writer: PushWriter) 
     messages = [Outcomes((outcome(0, 100), outcome(1, 100)))]
     writer.commit(messages, 3)
     writer.abort(messages, 3)
-    with closing(read_history(given.settings.history_path)) as history:
+    with closing(read_history(Path(given.settings.history_file))) as history:
         assert [(one.file_name, one.target, one.repeat) for one in history.files()] == [
             ("f0", "http://localhost/", 0),
             ("f10", "http://localhost/", 0),
@@ -122,7 +122,7 @@ def test_a_history_that_cannot_be_written_stops_nothing(
     given: handoff.Handoff, writer: PushWriter, state: SqliteStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The commit is noted all the same, and a line tells what is missing; once, however often it happens."""
-    given.settings.history_path.mkdir()
+    Path(given.settings.history_file).mkdir()
     for batch in (3, 4):
         writer.commit([Outcomes((outcome(0, 100),))], batch)
     assert state.accepted() == [Accepted("orders", 0, 100, 0, 100, "records")]
