@@ -11,11 +11,13 @@ from typing import Final
 
 from integration.bench.processes import group_of, memory_bytes, tree
 from integration.soak.slopes import Point, Slope, Tolerance, slope
+from parquet_sink.spark.run_folder import PREFIX
 
 MB: Final = 1_000_000
 WARM_UP_SHARE: Final = 0.25
 WARM_UP_S: Final = (60.0, 600.0)
 PARQUET: Final = (".parquet", ".part")
+DATABASE: Final = ".db"
 _ROLES: Final = {"driver": "program", "JVM": "java", "source planners (admission)": "planners"}
 _ROLES.update({"sink planners (receipts)": "planners"})
 
@@ -39,6 +41,7 @@ QUANTITIES: Final = (
     Quantity("threads", 1, Tolerance(0.05, 12), "5 % an hour; 12 are those of one worker with its Kafka client"),
     Quantity("processes", 1, Tolerance(0.05, 2), "5 % an hour; one worker and its stand-in"),
     Quantity("temporary files", 1, Tolerance(0.05, 12), "5 % an hour; two files under way for each topic-partition"),
+    Quantity("temporary files, MB", MB, Tolerance(0.05, 2 * MB), "5 % an hour; checkpoints of micro-batches"),
     Quantity("unsent Parquet, MB", MB, Tolerance(0.05, 4 * MB), "5 % an hour; one full file"),
     Quantity("state, MB", MB, Tolerance(0.05, 2 * MB), "5 % an hour; a journal of SQLite before its checkpoint"),
 )
@@ -100,8 +103,11 @@ def _values(root: int, tmp: Path, system_tmp: Path) -> dict[str, float]:
     members = tree(root)
     for process in members:
         memory[_ROLES.get(group_of(process.pid, root), "others")] += memory_bytes(process.pid)
-    files = [*_files(tmp), *_files(system_tmp)]
-    parquet = sum(size for name, size in files if name.endswith(PARQUET))
+    files = [one for folder in (tmp, system_tmp, *_run_folders(root)) for one in _files(folder)]
+    sizes = {
+        "unsent Parquet, MB": sum(size for name, size in files if name.endswith(PARQUET)),
+        "state, MB": sum(size for name, size in files if DATABASE in name),
+    }
     return {
         "memory, MB": memory.total(),
         "memory of the program, MB": memory["program"],
@@ -111,9 +117,21 @@ def _values(root: int, tmp: Path, system_tmp: Path) -> dict[str, float]:
         "threads": sum(_entries(f"/proc/{process.pid}/task") for process in members),
         "processes": len(members),
         "temporary files": len(files),
-        "unsent Parquet, MB": parquet,
-        "state, MB": sum(size for _, size in files) - parquet,
+        "temporary files, MB": sum(size for _, size in files) - sum(sizes.values()),
+        **sizes,
     }
+
+
+def _run_folders(root: int) -> set[Path]:
+    """Where the program keeps what its processes share, and Spark its checkpoints: it holds that folder open."""
+    found = set()
+    with suppress(OSError):
+        for entry in os.scandir(f"/proc/{root}/fd"):
+            with suppress(OSError):
+                path = Path(os.readlink(entry.path))
+                if path.name.startswith(PREFIX):
+                    found.add(path)
+    return found
 
 
 def _files(folder: Path) -> list[tuple[str, int]]:
