@@ -1,6 +1,7 @@
 """`python -m integration.soak`: sizes by the environment variables MINUTES, SEED and RATE.
 
-MINUTES of load, 60 unless given. RATE: records a second; half of the peak, which is measured first, unless given.
+MINUTES of mixed faults in one life of the sink, 60 unless given; some more for the peak, for the kills that
+end a life, and for the judgement. RATE: records a second; half of the peak, which is measured first, unless given.
 Ends with 0 when every record arrived unaltered, nothing else did, and nothing that the sink takes grew; with 1
 otherwise, with 130 after Ctrl-C.
 """

@@ -1,4 +1,4 @@
-"""One soak: the peak, half of it under faults for so many minutes, a clean stop, a last start, the judgement."""
+"""One soak: the peak, half of it with faults for so many minutes, a clean stop, a last start, the judgement."""
 
 import random
 import time
@@ -63,7 +63,6 @@ class Soak:
         """The whole run. Raises Failed; `trial.close` must follow in any case."""
         trial, plan, report = self.trial, self._plan, self.report
         trial.start()
-        began = time.monotonic()
         report.per_second = plan.per_second or self._half_of_peak()
         self._streams[0].load.pace(report.per_second)
         trial.say(f"{report.per_second:.0f} records a second from now on")
@@ -71,7 +70,8 @@ class Soak:
         for fault in self._faults.ends_of_sink:
             self._do(fault)
         trial.watchers.append(lambda: self.measures.look(trial.sink.pid))
-        trial.say("one life of the sink from now on, measured")
+        trial.say(f"from now on one life of the sink is measured, for {plan.minutes} minutes")
+        began = time.monotonic()
         for fault in self._faults.rounds():
             self._do(fault)
             if time.monotonic() - began >= plan.seconds:
