@@ -12,7 +12,7 @@ from integration.soak.slopes import Slope
 
 @dataclass(frozen=True)
 class Plan:
-    """minutes: of mixed faults in one life of the sink. per_second: records; None: half of what the peak turns out to be."""
+    """minutes: of mixed faults in one life of the sink. per_second: records; None: half of the peak, measured."""
 
     minutes: float
     seed: int
