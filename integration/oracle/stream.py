@@ -77,10 +77,12 @@ class Stream:
         """How things stand after SIGTERM."""
         return Stop.of(self.group.committed(), client.files(self.kind.table))
 
-    def judge(self, client: TargetClient, stop: Stop) -> Sequence[int]:
-        """The oracle's word; the sizes of the accepted files."""
+    def judge(
+        self, client: TargetClient, stop: Stop, progress: Callable[[int, int], None] = lambda done, files: None
+    ) -> Sequence[int]:
+        """The oracle's word; the sizes of the accepted files. progress: see `judge`."""
         found = each_letter(self._broker, self._dead_letters)
-        return judge(self.oracle, client, self.kind.table, self.group.samples, stop, found)
+        return judge(self.oracle, client, self.kind.table, self.group.samples, stop, found, progress)
 
     def close(self) -> None:
         self.load.stop()

@@ -18,6 +18,7 @@ SAMPLE_S: Final = 0.4
 STOP_S: Final = 120.0
 DRAIN_S: Final = 240.0
 ORPHANS_S: Final = 30.0
+PROGRESS_S: Final = 30.0
 
 
 class Failed(Exception):
@@ -106,7 +107,7 @@ class Trial:
         self.streams, self.sink, self.target, self.course = streams, sink, target, course
         self._tmp, self._timeout_s, self._most_ends = tmp, timeout_s, most_ends
         self.began = time.monotonic()
-        self._sampled = self._ended_at = 0.0
+        self._sampled = self._ended_at = self._told = 0.0
         self._dying: dict[int, float] = {}
         self.watchers: list[Callable[[], None]] = []
 
@@ -264,11 +265,19 @@ class Trial:
     def judge(self, stops: Sequence[Stop]) -> list[int]:
         """The oracles' word on everything; the sizes of all accepted files in bytes."""
         self.say("judging every file that was accepted")
+        self._told = time.monotonic()
         with closing(self.target.client) as client:
-            found = [stream.judge(client, stop) for stream, stop in zip(self.streams, stops, strict=True)]
+            pairs = zip(self.streams, stops, strict=True)
+            found = [stream.judge(client, stop, self._progress) for stream, stop in pairs]
         sizes = [size for one in found for size in one]
         self.course.files, self.course.records = len(sizes), self.records
         return sizes
+
+    def _progress(self, done: int, files: int) -> None:
+        now = time.monotonic()
+        if now - self._told >= PROGRESS_S:
+            self._told = now
+            self.say(f"judged {done} of {files} files")
 
     def nothing_judged(self, trouble: str) -> None:
         """The run broke off: everything counts as missing."""
