@@ -65,9 +65,7 @@ def _within(selection: Selection, key: PartitionKey, low: int, high: int) -> Non
         raise InvalidConfiguration([f"Invalid [--to]. {where}: Kafka deleted offset {selection.last}; {holds}."])
 
 
-def _of_files(
-    selection: Selection, found: Survey, past: Mapping[PartitionKey, Past]
-) -> dict[PartitionKey, list[Span]]:
+def _of_files(selection: Selection, found: Survey, past: Mapping[PartitionKey, Past]) -> dict[PartitionKey, list[Span]]:
     there = {one.file_name: one for mine in past.values() for one in mine.files}
     if selection.newest is not None:
         if not there:

@@ -60,17 +60,23 @@ class Pace:
         finally:
             self._end()
 
+    @contextmanager
+    def resting(self) -> Iterator[None]:
+        """A worker does nothing within."""
+        self._end()
+        try:
+            yield
+        finally:
+            self._begin()
+
     def rest(self, records: int) -> None:
         """To be called by a worker between two pieces of work, the next one of so many records; rests as is due."""
         if not self._rate.bounded:
             return
-        self._end()
-        try:
+        with self.resting():
             while (due_s := self._due_s(records)) > 0:
                 self._sleep(min(due_s, NAP_S))
             self._records += records
-        finally:
-            self._begin()
 
     def _due_s(self, records: int) -> float:
         with self._lock:

@@ -139,9 +139,9 @@ class ReplayPlan:
         return found
 
     @property
-    def offsets(self) -> int:
-        """How many offsets are to be sent, once."""
-        return sum(end - start for one in self.ranges for start, end in one.windows)
+    def offsets_read(self) -> int:
+        """How many offsets are read to send all of it once."""
+        return sum(one.planned.end - one.planned.start for one in self.ranges)
 
 
 @dataclass(frozen=True)
@@ -208,18 +208,16 @@ def _files(records: Sequence[UploadRecord]) -> list[Expected]:
     return sorted(found.values(), key=lambda one: (one.first, one.last))
 
 
-def _cover(
-    key: PartitionKey, wanted: Sequence[Span], past: Past, cutting: Cutting, held: Held
-) -> list[ReplayRange]:
-    """Ranges of the history where it has them, the latest where several have an offset; between them ranges cut anew."""
+def _cover(key: PartitionKey, wanted: Sequence[Span], past: Past, cutting: Cutting, held: Held) -> list[ReplayRange]:
+    """Ranges of the history where it has them, the latest of several; between them ranges cut anew."""
     left = list(wanted)
     pieces: list[tuple[Span, RangeRecord | None]] = []
-    for record in reversed(past.ranges):
+    for before in reversed(past.ranges):
         if not left:
             break
-        span = (record.start, record.end)
-        if record.end <= held.high and (mine := common(span, left)):
-            pieces += [(one, record) for one in mine]
+        span = (before.start, before.end)
+        if before.end <= held.high and (mine := common(span, left)):
+            pieces += [(one, before) for one in mine]
             left = without(left, span)
     pieces += [(one, None) for one in left]
     files = _files(past.files)

@@ -31,9 +31,7 @@ def survey(kafka: KafkaSettings, selection: Selection) -> Survey:
         )
     topics = sorted({topic for topic, _ in keys})
     ids, compacted = cluster.topic_ids(topics), cluster.compacted(topics)
-    held = {
-        key: Held(min(low[key], high[key]), high[key], ids.get(key[0], ""), compacted.get(key[0])) for key in keys
-    }
+    held = {key: Held(min(low[key], high[key]), high[key], ids.get(key[0], ""), compacted.get(key[0])) for key in keys}
     return Survey(held, _delivered(kafka, keys), *_times(cluster, held, selection))
 
 

@@ -7,12 +7,12 @@ from concurrent.futures import Future
 from typing import Final
 
 from confluent_kafka import KafkaException, TopicCollection
-from confluent_kafka.admin import (
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     ConfigResource,
     ResourceType,
-    TopicDescription,  # type: ignore[attr-defined]
-    TopicMetadata,  # type: ignore[attr-defined]
+    TopicDescription,
+    TopicMetadata,
 )
 
 from parquet_sink.kafka.client import errors as client_errors

@@ -14,7 +14,6 @@ from parquet_sink.kafka.cluster.requests import SILENT, AdminRequests
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
 
-
 NONE_SO_LATE: Final = -1
 """What a broker answers when no record has such a timestamp, and never otherwise."""
 
@@ -67,7 +66,7 @@ class Watermarks(AdminRequests):
 
         at_ms: epoch milliseconds. Otherwise as `end_offsets`.
         """
-        spec = OffsetSpec.for_timestamp(at_ms)  # type: ignore[no-untyped-call]
+        spec = OffsetSpec.for_timestamp(at_ms)
         found = self._list(keys, spec, self._isolation, least=NONE_SO_LATE)
         return {key: None if offset == NONE_SO_LATE else offset for key, (offset, _) in found.items()}
 
@@ -84,7 +83,7 @@ class Watermarks(AdminRequests):
         report_wait: bool = True,
         least: int = 0,
     ) -> dict[PartitionKey, tuple[int, int | None]]:
-        """Offset and leader epoch of each; absent: those that are unavailable. least: offset that an answer may have."""
+        """Offset and leader epoch of each; absent: unavailable ones. least: offset that an answer may have."""
         if not keys:
             return {}
         asked = {TopicPartition(t, p): spec for t, p in keys}
@@ -114,6 +113,8 @@ class Watermarks(AdminRequests):
         except KafkaException as error:
             failed: KafkaError = error.args[0]
             return failed
-        if answer.offset < least:  # what the client says, as no error, of a leader that kept silent while others answered
+        if (
+            answer.offset < least
+        ):  # what the client says, as no error, of a leader that kept silent while others answered
             return SILENT
         return answer.offset, answer.leader_epoch
