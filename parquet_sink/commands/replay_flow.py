@@ -100,7 +100,7 @@ def _send(args: argparse.Namespace, settings: SinkSettings, journal: Journal, or
             interrupted = True
     failure = None if replay.failure is None else replay.failure.message
     done = Done(
-        *(settings.name, where, order.times, str(rate), tally, replay.left_out, order.plan.missing),
+        *(settings.name, where, order.times, str(rate), tally, replay.left_out, order.plan),
         *(time.monotonic() - began_s, earlier, failure, interrupted, _command(args)),
     )
     if not interrupted and failure is None:
