@@ -173,6 +173,9 @@ class StayingAct(AttemptAct):
         self.must(self.committed() == {0: 0}, f"offsets were committed: {self.committed()}")
         self.saw("stopped when its attempts were used up, offset kept, delivered at the next start")
 
+    def between(self) -> None:
+        self._front.behave()
+
 
 class PassedOverAct(AttemptAct):
     """A file that is refused for what is in it, under CONTINUE: its records are parked, and replayed by an operator."""
