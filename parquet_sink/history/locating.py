@@ -48,9 +48,13 @@ class Location:
 
     @property
     def delivered(self) -> bool:
-        """Whether nothing is to be waited for: the target has it, it has no row, or it is kept aside."""
+        """Whether nothing is to be waited for: the target has it, it has no row, or it is kept aside.
+
+        What was delivered of an earlier topic is not what the one that has the name now has there.
+        """
         ended = (UploadOutcome.ACCEPTED, UploadOutcome.PASSED_OVER)
-        return self.place is Place.NO_ROW or (self.file is not None and self.file.outcome in ended)
+        in_file = self.file is not None and self.file.outcome in ended and not self.former
+        return self.place is Place.NO_ROW or in_file
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""

@@ -159,8 +159,7 @@ class Sender:
 def upload_record(receipt: Receipt, sender: Sender, ended_at_s: float, topic_id: str = "") -> UploadRecord:
     """The history's record of a receipt. ended_at_s: epoch seconds, for files that were not accepted."""
     at_s = ended_at_s if receipt.accepted_at is None else receipt.accepted_at
-    failure = None if receipt.failure is None else receipt.failure.message
-    cause = receipt.passed_over or failure
+    cause = _cause(receipt)
     return UploadRecord(
         file_name=receipt.file_name,
         table=receipt.table or sender.table,
@@ -187,6 +186,13 @@ def upload_record(receipt: Receipt, sender: Sender, ended_at_s: float, topic_id:
         target=sender.target,
         origin=sender.origin,
     )
+
+
+def _cause(receipt: Receipt) -> str | None:
+    """Why it was not accepted: what the last attempt came to, where there was one."""
+    if receipt.passed_over is not None or receipt.failure is None:
+        return receipt.passed_over
+    return receipt.tried[-1].cause if receipt.tried else receipt.failure.message
 
 
 def _outcome(receipt: Receipt) -> UploadOutcome:
