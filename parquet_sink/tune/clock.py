@@ -19,8 +19,8 @@ class Ticks:
         self.next_ms = 0.0
 
     def clock_ms(self, tick_ms: float) -> float:
-        """What the planner's clock shows in this tick."""
-        return tick_ms + self._jitter * ((floor(tick_ms) * 2_654_435_761 & 0xFFFF) / 0xFFFF)
+        """What the planner's clock shows in this tick, whole milliseconds."""
+        return float(floor(tick_ms + self._jitter * ((floor(tick_ms) * 2_654_435_761 & 0xFFFF) / 0xFFFF)))
 
     def at(self, wake_ms: float) -> float:
         """The first tick to come at which the planner's clock shows `wake_ms`, or more."""

@@ -11,6 +11,8 @@ from parquet_sink.tune.simulation import TYPICAL_RECORDS, SimulatedConnector, ru
 
 CYCLES: Final = 24
 """Commit intervals that are looked at, where files come so often."""
+SLOW_CYCLES: Final = 8
+"""Files of the topic-partition with the fewest."""
 LEAST_CYCLES: Final = 2
 MOST_FILES: Final = 30_000
 """Files that are looked at, about: where there are more, less of the time is."""
@@ -51,8 +53,9 @@ def window_for(load: Load, thresholds: Thresholds) -> Window:
     """From where the start is forgotten, for the load's span and some files of each topic-partition, if it can be."""
     interval = float(thresholds.commit_interval_ms)
     settle = 0.0 if any(one.backlog for one in load.partitions) else SETTLE * interval
-    per_ms = sum(1 / cycle for one in load.partitions if (cycle := _cycle_ms(one, thresholds)) > 0)
-    wanted = max(load.span_ms, CYCLES * interval)
+    cycles = [cycle for one in load.partitions if (cycle := _cycle_ms(one, thresholds)) > 0]
+    wanted = max(load.span_ms, CYCLES * interval, SLOW_CYCLES * max(cycles, default=0.0))
+    per_ms = sum(1 / cycle for cycle in cycles)
     most = max(MOST_FILES / per_ms, LEAST_CYCLES * interval) if per_ms else wanted
     return Window(settle, settle + min(wanted, most))
 

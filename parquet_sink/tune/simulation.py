@@ -7,18 +7,19 @@ nothing can be due are not looked at, so that an idle hour costs nothing.
 """
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.kafka.planning.admission import Candidate, due_range, records_per_file, select_batch, tick_ms
 from parquet_sink.kafka.planning.task_assignment import by_task
+from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.spark.slots import share
 from parquet_sink.tune.clock import Ticks
 from parquet_sink.tune.files import files_of, learned
 from parquet_sink.tune.model import Durations, Load, Machine, PartitionLoad, Thresholds
-from parquet_sink.tune.work import RangeFiles, Sent, Slots, as_planned, run_batch
+from parquet_sink.tune.work import RangeFiles, Sent, Slots, run_batch
 
 TYPICAL_RECORDS: Final = 10_000
 """What a record's Parquet bytes are known from at the start: the sink has run before."""
@@ -81,7 +82,7 @@ class SimulatedConnector:
         now = self.ticks.clock_ms(at)
         looked = at + self._durations.look_ms
         woken = self._woken(now)
-        found = [due for number in woken if (due := self._due(number, now, looked)) is not None]
+        found = [due for number in woken if (due := self._due(number, at, now)) is not None]
         chosen = select_batch(found, self._flush, self._slots)
         self.cut = self.cut or len(chosen) < len(found) or _shorter(found, chosen)
         done = self._run(chosen, looked + self._durations.plan_ms, slots) if chosen else at
@@ -98,49 +99,44 @@ class SimulatedConnector:
                 woken.append(number)
         return sorted(woken)
 
-    def _due(self, number: int, now_ms: float, looked_ms: float) -> tuple[int, Candidate] | None:
+    def _due(self, number: int, tick_ms: float, now_ms: float) -> tuple[int, Candidate] | None:
         """As the planner asks for each topic-partition (`Planner.tick`)."""
         one = self.partitions[number]
-        seen_ms = self._seen_ms(one)
+        seen_ms = self._seen_ms(one, tick_ms)
         oldest = None if seen_ms > now_ms else int(seen_ms)
-        high, per_record = one.high(looked_ms), self._learned[one.load.topic]
+        high, per_record = one.high(tick_ms + self._durations.look_ms), self._learned[one.load.topic]
         span = due_range(one.start, high, oldest, per_record, self._flush, int(now_ms))
         return None if span is None else (one.last_batch, (one.load.topic, one.load.partition, span))
 
-    def _seen_ms(self, one: _Partition) -> float:
-        """When the planner sees the first unflushed record; where that is yet to come, no later than it will be.
+    def _seen_ms(self, one: _Partition, tick_ms: float) -> float:
+        """When the planner sees the first unflushed record; after the tick at `tick_ms`, no later than it will be.
 
         Of what waits at the start it knows the timestamp of the first record.
         """
         if one.start < one.load.backlog:
             return -one.load.backlog_age_ms
         found_ms = one.arrived_ms(one.start) - self._durations.look_ms
-        return self.ticks.seen_ms(found_ms) if found_ms <= self.ticks.next_ms else found_ms
+        return self.ticks.seen_ms(found_ms) if found_ms <= tick_ms else found_ms
 
     def _run(self, chosen: Sequence[Candidate], begin_ms: float, slots: Slots) -> float:
         """Runs a micro-batch; when the next tick may come."""
-        number_of = {(topic, partition): self._numbers[topic, partition] for topic, partition, _ in chosen}
-        reasons = {number_of[topic, partition]: span.reason for topic, partition, span in chosen}
-        planned = [as_planned(number_of[topic, part], span.start, span.end) for topic, part, span in chosen]
+        planned = [PlannedRange(topic, part, span.start, span.end, str(span.reason)) for topic, part, span in chosen]
         tasks = min(self._slots, self._machine.tasks_max or self._slots)
-        piles = [
-            [self._files(one.partition, one.start, one.end, reasons) for one in pile] for pile in by_task(planned, tasks)
-        ]
+        piles = [[self._files(one) for one in pile] for pile in by_task(planned, tasks)]
         sent, done = run_batch(piles, begin_ms, slots, self._machine, self._durations)
         self.sent += sent
         self.batches_ms.append(begin_ms)
         for one in planned:
-            self.partitions[one.partition].start = one.end
-            self.partitions[one.partition].last_batch = len(self.batches_ms)
+            partition = self.partitions[self._numbers[one.topic, one.partition]]
+            partition.start, partition.last_batch = one.end, len(self.batches_ms)
         self._learn(piles)
         return done + self._durations.finish_ms
 
-    def _files(self, number: int, start: int, end: int, reasons: Mapping[int, Reason]) -> RangeFiles:
-        load = self.partitions[number].load
-        per_record = self._learned[load.topic]
-        return RangeFiles(
-            number, start, tuple(files_of(end - start, reasons[number], self._limits, load.sizes, per_record))
-        )
+    def _files(self, planned: PlannedRange) -> RangeFiles:
+        number, reason = self._numbers[planned.topic, planned.partition], Reason(planned.reason)
+        sizes, per_record = self.partitions[number].load.sizes, self._learned[planned.topic]
+        files = files_of(planned.end - planned.start, reason, self._limits, sizes, per_record)
+        return RangeFiles(number, planned.start, tuple(files))
 
     def _learn(self, piles: Sequence[Sequence[RangeFiles]]) -> None:
         """What the last file of each topic taught; where a full file is another number of records then, all wake."""
@@ -162,7 +158,7 @@ class SimulatedConnector:
     def _schedule(self, number: int) -> None:
         """Sets when it is to be looked at: when it may be old enough, or there may be enough of it."""
         one = self.partitions[number]
-        seen_ms = self._seen_ms(one)
+        seen_ms = self._seen_ms(one, self.ticks.next_ms)
         if seen_ms == NEVER:
             return
         whole = records_per_file(self._learned[one.load.topic], self._flush)

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from parquet_sink.files.rotation import Reason
-from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.targets.uploader import MOST_PARALLEL
 from parquet_sink.tune.files import File
 from parquet_sink.tune.model import Durations, Machine
@@ -92,8 +91,3 @@ def _task(
             yield Sent(one.key, first, records, size, reason, accepted), accepted
             first += records
     yield None, now
-
-
-def as_planned(key: int, start: int, end: int) -> PlannedRange:
-    """A range as `kafka.planning.task_assignment` deals it. key: of its topic-partition."""
-    return PlannedRange("", key, start, end, "")
