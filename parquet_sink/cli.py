@@ -22,6 +22,10 @@ COMMANDS: Final = {
     "check": ("parquet_sink.commands.check", "validate connector files; with --connect try broker and target"),
     "try": ("parquet_sink.commands.try_record", "show what becomes of one record, step by step; nothing is sent"),
     "parked": ("parquet_sink.commands.parked", "what connectors passed over: list, show, send again, drop"),
+    "replay": (
+        "parquet_sink.commands.replay",
+        "send again what was delivered, or elsewhere, compared with the first time",
+    ),
     "demo": ("parquet_sink.devkit.demo.command", "see the whole job on this machine, with proof"),
     "target": ("parquet_sink.devkit.target.command", "the reference push target: stores, upserts, injects faults"),
     "kafka": ("parquet_sink.devkit.kafka_command", "a local Kafka broker, for trying things out"),
