@@ -1,4 +1,4 @@
-"""The command line: `parquet-sink run`, `check`, `try`, `parked`, `target`, `demo`, `kafka`.
+"""The command line: `parquet-sink run`, `check`, `try`, `parked`, `replay`, `target`, `demo`, `kafka`.
 
 Exit status: 0 done, 1 a connector failed, 2 invalid configuration or a missing part. Each command is imported only
 when it is asked for, so that `--help` is quick.

@@ -108,11 +108,12 @@ def _send(
                     tally.add(file)
         except KeyboardInterrupt:
             interrupted = True
+    sending_s = time.monotonic() - began_s
     failure = None if replay.failure is None else replay.failure.message
     proven = None if interrupted else proof.result()
     done = Done(
-        *(settings.name, where, order.times, str(rate), tally, replay.left_out, order.plan.missing),
-        *(time.monotonic() - began_s, earlier, failure, interrupted, _command(args), proven),
+        *(settings.name, where, order.times, str(rate), tally, replay.left_out, order.plan),
+        *(sending_s, earlier, failure, interrupted, _command(args), proven),
     )
     if not interrupted and failure is None:
         journal.forget()

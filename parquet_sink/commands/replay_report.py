@@ -11,6 +11,7 @@ from parquet_sink.replay.left_out import LeftOut
 from parquet_sink.replay.plan import Missing, ReplayPlan, ReplayRange
 from parquet_sink.replay.results import ReplayedFile, Verdict
 
+NOTHING: Final = "{}: nothing to replay: Kafka holds no delivered record of what was chosen"
 MOST_TOLD: Final = 20
 """Ranges, and files that differ, that are told one by one; --json has all."""
 
@@ -53,7 +54,7 @@ class Done:
     rate: str
     tally: Tally
     left_out: LeftOut
-    missing: Sequence[Missing]
+    plan: ReplayPlan
     seconds: float
     earlier: int = 0
     failure: str | None = None
@@ -64,6 +65,10 @@ class Done:
     def lines(self) -> Iterator[str]:
         """In words."""
         tally, name = self.tally, f"connector {self.connector}"
+        if not self.plan.ranges:
+            yield from gone(self.plan.missing)
+            yield NOTHING.format(name)
+            return
         times = "" if self.times == 1 else f", all of it {self.times} times"
         sums = f"{_files(tally.files)}, {tally.rows:,} rows, {tally.size_bytes:,} bytes"
         yield f"{name}: {sums} sent to {self.target} in {self.seconds:.1f} s{times} ({self.rate})"
@@ -73,7 +78,7 @@ class Done:
         yield from map(_difference, filter(_differs, tally.kept))
         if tally.differing > MOST_TOLD:
             yield f"  and {tally.differing - MOST_TOLD:,} more; --json names them all"
-        yield from gone(self.missing)
+        yield from gone(self.plan.missing)
         yield from without_row(self.left_out)
         if self.failure is not None:
             yield f"{name}: stopped. {self.failure}"
@@ -92,7 +97,7 @@ class Done:
             **_sums(self.tally),
             "seconds": round(self.seconds, 3),
             "files_sent_before": self.earlier,
-            "missing": list(map(_missing, self.missing)),
+            "missing": list(map(_missing, self.plan.missing)),
             "left_out": _left_out(self.left_out),
             "failure": self.failure,
             "interrupted": self.interrupted,
@@ -131,7 +136,7 @@ class Foretold:
         times = "once" if self.times == 1 else f"{self.times} times"
         sums = [sum(one[what] for one in rows) for what in ("files", "rows", "bytes")]
         if not rows:
-            yield f"{name}: nothing to replay"
+            yield NOTHING.format(name)
             return
         total = f"{_files(sums[0])}, {sums[1]:,} rows, {sums[2]:,} bytes"
         yield f"{name}: {total} would be sent {times} to {self.target}; nothing was sent"

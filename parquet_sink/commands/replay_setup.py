@@ -5,6 +5,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Final
 
 from parquet_sink.commands.preflight import inspect
 from parquet_sink.connectors.check import check_files
@@ -25,6 +26,9 @@ from parquet_sink.targets.push.settings import PushSettings
 
 log = logging.getLogger(__name__)
 
+ENDPOINT: Final = "connect.ems.endpoint"
+KEY: Final = "connect.ems.authorization.key"
+
 
 def settings_for(args: argparse.Namespace, target: str | None) -> SinkSettings:
     """Of the connector file; with another target, where that is wanted. Raises InvalidConfiguration."""
@@ -34,6 +38,8 @@ def settings_for(args: argparse.Namespace, target: str | None) -> SinkSettings:
     )
     for warning in checked.warnings:
         log.debug("%s", warning)
+    if overrides and checked.problems:
+        raise InvalidConfiguration([_of_options(problem) for problem in checked.problems])
     (settings,) = checked.require()
     if overrides and not isinstance(settings.target, PushSettings | DirectorySettings):
         raise InvalidConfiguration(
@@ -42,17 +48,25 @@ def settings_for(args: argparse.Namespace, target: str | None) -> SinkSettings:
     return settings
 
 
+def _of_options(problem: str) -> str:
+    """What is said of a key that an option took the place of is said of the option."""
+    for key, option in ((ENDPOINT, "--target"), (KEY, "--target-key")):
+        if problem.startswith(f"Invalid [{key}]"):
+            return problem.rpartition(" (in ")[0].replace(key, option)
+    return problem
+
+
 def _overrides(target: str | None, key: str | None) -> dict[str, str]:
     """The connector's own key is never sent to another address."""
     if target is None:
         return {}
     if address.is_directory(target):
-        return {"connect.ems.endpoint": target}
+        return {ENDPOINT: target}
     if key is None:
         raise InvalidConfiguration(
             ["Invalid [--target-key]. It is missing; the connector's own key is not sent to another address."]
         )
-    return {"connect.ems.endpoint": target, "connect.ems.authorization.key": key}
+    return {ENDPOINT: target, KEY: key}
 
 
 def plan_for(settings: SinkSettings, selection: Selection, *, elsewhere: bool) -> ReplayPlan:

@@ -106,6 +106,7 @@ class Replay:
 
     folder: its parked records, which nobody else replays. known: what was learned of topics. changes: whether records
     that were accepted leave the folder. progress: told how many records were read, of a topic-partition so far.
+    on_outcome: told what became of each attempt at a range.
     """
 
     def __init__(
@@ -116,6 +117,7 @@ class Replay:
         *,
         changes: bool = True,
         progress: Callable[[str, int, int, int], None] = lambda topic, partition, done, of: None,
+        on_outcome: Callable[[RangeOutcome], None] = lambda outcome: None,
         sleep: Callable[[float], None] = time.sleep,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -123,6 +125,7 @@ class Replay:
         self._settings = replace(settings, errors=errors)
         self._folder, self._known, self._changes = folder, known, changes
         self._progress, self._sleep, self._monotonic = progress, sleep, monotonic
+        self._on_outcome = on_outcome
 
     def run(self, selection: Selection) -> Iterator[Replayed]:
         """Topic-partition by topic-partition; after a failure nothing more. Raises StorageFailed."""
@@ -161,12 +164,15 @@ class Replay:
     def _send(self, parked: ParkedPartition, layer: Layer, policy: KeepRejected) -> tuple[RangeOutcome, int]:
         """Sends them as one range, and again what must be tried again, as the planner would have it."""
         read = self._reader(parked, layer)
-        (outcome,), receipts = flush_to_the_end(
-            lambda ranges: TaskFlush(self._settings, steps_for(self._settings, policy), read).run(ranges),
-            [self._planned(parked, layer)],
-            sleep=self._sleep,
-            monotonic=self._monotonic,
-        )
+
+        def flush(ranges: Sequence[PlannedRange]) -> Sequence[RangeOutcome]:
+            outcomes = TaskFlush(self._settings, steps_for(self._settings, policy), read).run(ranges)
+            for one in outcomes:
+                self._on_outcome(one)
+            return outcomes
+
+        planned = [self._planned(parked, layer)]
+        (outcome,), receipts = flush_to_the_end(flush, planned, sleep=self._sleep, monotonic=self._monotonic)
         return outcome, sum(receipt.accepted for receipt in receipts)
 
     def _planned(self, parked: ParkedPartition, layer: Layer) -> PlannedRange:

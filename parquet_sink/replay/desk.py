@@ -1,6 +1,5 @@
 """Between the uploader and the target: which files of a replay go on, what was accepted, and at which pace."""
 
-import hashlib
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -63,7 +62,7 @@ class Desk:
     def _accepted(self, file: FinishedFile) -> None:
         one = SentFile(
             *(file.topic, file.partition, file.name, file.first_offset, file.last_offset),
-            *(file.rows, file.records, file.size_bytes, _digest(file.path)),
+            *(file.rows, file.records, file.size_bytes, file.digest),
         )
         with self._lock:
             self._sent[one.key].append(one)
@@ -76,8 +75,3 @@ class Desk:
         with suppress(OSError):
             if self._inner is not None:
                 self._inner.close()
-
-
-def _digest(path: str) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
