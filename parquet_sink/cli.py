@@ -1,4 +1,4 @@
-"""The command line: `parquet-sink run`, `check`, `try`, `parked`, `history`, `target`, `demo`, `kafka`.
+"""The command line: `parquet-sink run`, `check`, `try`, `parked`, `history`, `replay`, `target`, `demo`, `kafka`.
 
 Exit status: 0 done, 1 a connector failed, 2 invalid configuration or a missing part. Each command is imported only
 when it is asked for, so that `--help` is quick.
@@ -23,6 +23,10 @@ COMMANDS: Final = {
     "try": ("parquet_sink.commands.try_record", "show what becomes of one record, step by step; nothing is sent"),
     "parked": ("parquet_sink.commands.parked", "what connectors passed over: list, show, send again, drop"),
     "history": ("parquet_sink.commands.history", "what connectors sent, when, and where a record is"),
+    "replay": (
+        "parquet_sink.commands.replay",
+        "send again what was delivered, or elsewhere, compared with the first time",
+    ),
     "demo": ("parquet_sink.devkit.demo.command", "see the whole job on this machine, with proof"),
     "target": ("parquet_sink.devkit.target.command", "the reference push target: stores, upserts, injects faults"),
     "kafka": ("parquet_sink.devkit.kafka_command", "a local Kafka broker, for trying things out"),

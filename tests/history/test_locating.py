@@ -45,7 +45,7 @@ def test_each_offset_has_its_place(history: SqliteHistory, offset: int, place: P
 
 
 def test_an_acceptance_counts_whatever_came_after_it(history: SqliteHistory) -> None:
-    """A record that the target has is delivered, also when a repetition was refused; each time it was sent is counted."""
+    """A record that the target has is delivered, also when a repetition was refused; how often is counted."""
     history.append_files([upload(at_ms=1), upload(at_ms=2), upload(at_ms=3, outcome=UploadOutcome.REFUSED)])
     found = locate(history, "orders", 0, 5)
     assert found.file is not None
