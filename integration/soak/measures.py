@@ -17,7 +17,8 @@ MB: Final = 1_000_000
 WARM_UP_SHARE: Final = 0.25
 WARM_UP_S: Final = (60.0, 600.0)
 PARQUET: Final = (".parquet", ".part")
-DATABASES, JOURNALS: Final = (".db",), (".db-wal",)
+DATABASE: Final = ".db"
+JOURNAL: Final = ".db-wal"
 JOURNAL_BYTES: Final = 4_200_000
 """SQLite writes one from its beginning again after 1,000 pages; it keeps that size."""
 _ROLES: Final = {"driver": "program", "JVM": "java", "source planners (admission)": "planners"}
@@ -109,8 +110,8 @@ def _values(root: int, tmp: Path, system_tmp: Path) -> dict[str, float]:
     files = [one for folder in (tmp, system_tmp, *_run_folders(root)) for one in _files(folder)]
     sizes = {
         "unsent Parquet, MB": sum(size for name, size in files if name.endswith(PARQUET)),
-        "state, MB": sum(size for name, size in files if name.endswith(DATABASES)),
-        "journals of state, MB": sum(size for name, size in files if name.endswith(JOURNALS)),
+        "state, MB": sum(size for name, size in files if name.endswith(DATABASE)),
+        "journals of state, MB": sum(size for name, size in files if name.endswith(JOURNAL)),
     }
     return {
         "memory, MB": memory.total(),
