@@ -97,7 +97,8 @@ def table(slopes: Mapping[str, Slope | None], measured_s: float) -> Iterator[str
             continue
         figures = [found.hourly(one) / each.unit for one in (found.grown, found.low, found.high, found.allowed)]
         verdict = "flat" if found.flat else "GROWS"
-        yield f"{each.name:28}{found.level / each.unit:9.1f}{''.join(f'{one:10.1f}' for one in figures)}  {verdict:5}  {each.why}"
+        told = "".join(f"{one:10.1f}" for one in figures)
+        yield f"{each.name:28}{found.level / each.unit:9.1f}{told}  {verdict:5}  {each.why}"
 
 
 def _hourly(quantity: Quantity, found: Slope | None) -> float | None:
