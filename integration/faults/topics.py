@@ -164,7 +164,7 @@ class RetentionContinueAct(RetentionAct):
         self.overtake()
         self.topic.produce(800)
         self.until_said("offsets 0 to 199 were deleted")
-        self.until(lambda: self.committed().get(0, 0) >= 1_000, f"the rest was not delivered: {self.committed()}")
+        self.until(lambda: self.committed().get(0, 0) >= 1_000, "the rest was not delivered")
         self.saw("named the 200 deleted offsets and went on")
 
 
