@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: demo unit test soak bench crash lint types docs jars clean help
+.PHONY: demo unit test slow bench crash lint types docs jars clean help
 
 demo: jars ## see it work: broker, target, an order stream, the sink, and the proof
 	$(BIN)/parquet-sink demo $(ARGS)
@@ -22,8 +22,8 @@ unit: $(READY) ## unit tests only: no network, no Java; about two minutes on 2 c
 test: jars ## unit and integration tests
 	$(BIN)/python -m pytest -n 2 --dist loadgroup tests integration $(ARGS)
 
-soak: jars ## tests that take long: crashes of everything at once, streams and folders that are taken away
-	$(BIN)/python -m pytest -m soak integration $(ARGS)
+slow: jars ## tests that take long: crashes of everything at once, streams and folders that are taken away
+	$(BIN)/python -m pytest -m slow integration $(ARGS)
 
 bench: jars ## throughput, CPU, memory, freshness; sizes by RECORDS=
 	$(BIN)/python -m integration.bench $(ARGS)

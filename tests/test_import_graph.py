@@ -28,6 +28,7 @@ PURE_MODULES = (
     "parquet_sink.targets.push.answers",
     "parquet_sink.targets.push.probe",
     "parquet_sink.net.exchange",
+    "parquet_sink.tune.model",
 )
 KEYS = ("parquet_sink.files.keys", "parquet_sink.kafka.keys", "parquet_sink.targets.push.keys")
 """Keys and their checks, of rooms that are not pure themselves."""
@@ -207,7 +208,7 @@ def test_configuration_knows_nothing_of_what_it_configures() -> None:
 
 ROOMS = (
     *("model", "process", "config", "plugins", "net", "convert", "transform", "shape", "files", "parked", "targets"),
-    *("state", "kafka", "pipeline", "connectors", "spark", "runtime", "commands", "devkit"),
+    *("state", "kafka", "pipeline", "connectors", "spark", "runtime", "tune", "commands", "devkit"),
 )
 """Packages, and one module, in the order in which they may know each other: each imports only those before it, so there
 is no circle.

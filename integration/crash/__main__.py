@@ -12,7 +12,7 @@ from pathlib import Path
 
 from integration.crash.campaign import Campaign
 from integration.crash.report import Failed, Report, Sizes
-from integration.crash.sink import LOG
+from integration.sink_process import LOG
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
 

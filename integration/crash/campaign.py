@@ -7,12 +7,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from integration.crash import processes
-from integration.crash.judge import Stop
+from integration import processes
 from integration.crash.kills import ENDS_SINK, Kill, Kind, Victims, plan
 from integration.crash.report import Failed, Hit, Report, Sizes
-from integration.crash.sink import SinkProcess
-from integration.crash.stream import LARGE_FILE_BYTES, Stream, large, small
+from integration.crash.streams import LARGE_FILE_BYTES, large, small
+from integration.oracle.judge import Stop
+from integration.oracle.stream import Stream
+from integration.sink_process import SinkProcess
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from integration.crash.kills import Kind
-from integration.crash.oracle import Findings
+from integration.oracle.oracle import Findings
 
 SECONDS_PER_KILL: Final = 8.0
 """About what a kill and its recovery take: the rate of the load follows from it."""

@@ -60,7 +60,7 @@ def _perhaps(seam: str, when: str, caller: str) -> None:
 def _crash(*, whole: bool) -> None:
     """SIGKILL for this process, or for every process of the sink and this one last."""
     if whole:
-        from integration.crash import processes
+        from integration import processes
 
         for process in processes.of_run(os.environ[processes.MARK]):
             if process.pid != os.getpid():

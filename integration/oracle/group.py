@@ -5,7 +5,7 @@ from typing import Final
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from integration.crash.oracle import Sample
+from integration.oracle.oracle import Sample
 
 TIMEOUT_S: Final = 20.0
 

@@ -1,4 +1,4 @@
-"""The records of a crash run: each carries its own identity, and a row can be turned back into it. Pure.
+"""The records of a run under faults: each carries its own identity, and a row can be turned back into it. Pure.
 
 A record's value holds an id of its own, the key, a nested field, a field that only some records have, and a checksum
 of all of them. From the columns of a row the very bytes of the value are made again, so that a digest of key and value

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from integration.crash import processes
-from integration.crash.processes import Process
-from integration.crash.records import DROP
+from integration import processes
+from integration.oracle.records import DROP
+from integration.processes import Process
 
 TABLE: Final = "CRASH"
 LOG: Final = "sink.log"

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow.parquet as pq
 from confluent_kafka import Message
 
-from integration.crash.oracle import Oracle, Sample
+from integration.oracle.oracle import Oracle, Sample
 from parquet_sink.devkit.target.client import TargetClient
 from parquet_sink.kafka.dead_letter_headers import PREFIX
 

@@ -1,36 +1,17 @@
-"""One topic of a crash run with its connector: the load, the oracle, and the group's offsets."""
+"""One topic of a run with its connector: the load, the oracle, and the group's offsets."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
-from integration.crash import records
-from integration.crash.group import Group
-from integration.crash.judge import Stop, judge
-from integration.crash.load import Load
-from integration.crash.oracle import Oracle
-from integration.crash.sink import TABLE, connector, dead_letters_of
 from integration.letters import letters
+from integration.oracle.group import Group
+from integration.oracle.judge import Stop, judge
+from integration.oracle.load import Load
+from integration.oracle.oracle import Oracle
+from integration.sink_process import connector, dead_letters_of
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.client import TargetClient
-
-LARGE_RECORDS_PER_SECOND: Final = 600
-"""About 2.5 MB/s: a file of LARGE_FILE_BYTES in ten seconds."""
-LARGE_RECORDS: Final = 15_000
-"""At least so many, for some files of that size whatever is killed."""
-LARGE_COMMIT_BYTES: Final = 24_000_000
-LARGE_FILE_BYTES: Final = 20_000_000
-SMALL: Final = {
-    "connect.ems.commit.size.bytes": "100000",
-    "connect.ems.commit.records": "500",
-    "connect.ems.commit.interval.ms": "1000",
-}
-LARGE: Final = {
-    "connect.ems.commit.size.bytes": str(LARGE_COMMIT_BYTES),
-    "connect.ems.commit.records": "1000000",
-    "connect.ems.commit.interval.ms": "20000",
-}
 
 
 @dataclass(frozen=True)
@@ -45,16 +26,6 @@ class Kind:
     value: Callable[[int], bytes | None]
     per_second: float
     at_least: int
-
-
-def small(topic: str, per_second: float, at_least: int) -> Kind:
-    """Many small files of several topic-partitions."""
-    return Kind(topic, TABLE, 4, 0.1, SMALL, records.value_of, per_second, at_least)
-
-
-def large(topic: str) -> Kind:
-    """Files of more than 20 MB: columns of many data pages, row groups that memory or size ends."""
-    return Kind(topic, f"{TABLE}_LARGE", 1, 1.0, LARGE, records.large_value_of, LARGE_RECORDS_PER_SECOND, LARGE_RECORDS)
 
 
 class Stream:

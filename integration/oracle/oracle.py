@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import Any, Final
 
-from integration.crash.records import NEW_FIELDS, digest, is_spoilt, value_of_row
+from integration.oracle.records import NEW_FIELDS, digest, is_spoilt, value_of_row
 
 EXAMPLES: Final = 5
 _META: Final = frozenset(

@@ -8,8 +8,8 @@ from typing import Final
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from integration.crash.oracle import Oracle
-from integration.crash.records import DROP, KEYS, is_dropped, key_of, spoilt, value_of
+from integration.oracle.oracle import Oracle
+from integration.oracle.records import DROP, KEYS, is_dropped, key_of, spoilt, value_of
 
 STEP_S: Final = 0.02
 FLUSH_S: Final = 60.0
