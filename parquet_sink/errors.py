@@ -4,6 +4,7 @@
     ├── InvalidConfiguration     fix the configuration          (exit status 2)
     ├── SetupError               install or reach what is named (exit status 2)
     ├── NoSuchRecord             a command names a record that is not there (exit status 2)
+    ├── NothingSampled           there is nothing to tune by: no records, no history (exit status 2)
     ├── DemoFailed               the demo did not get to its proof (exit status 1)
     └── ConnectorError           the connector stops            (exit status 1)
         ├── InvalidRecord        fix the file or the producer, or skip the offset by resetting the group
@@ -79,6 +80,12 @@ class SetupError(SinkError):
 
 class NoSuchRecord(SinkError):
     """The record that a command names is not there; the message says what is."""
+
+    exit_status = 2
+
+
+class NothingSampled(SinkError):
+    """Nothing is known of what topics get, so nothing can be said; the message says what to do instead."""
 
     exit_status = 2
 
