@@ -17,6 +17,7 @@ MARKER_FILE: Final = ".parquet-sink"
 LOCK_FILE: Final = ".lock"
 CLAIMS_FOLDER: Final = ".claims"
 STATE_FILE: Final = ".state.db"
+HISTORY_FILE: Final = ".history.db"
 PARKED_FOLDER: Final = ".parked"
 REPLAY_FOLDER: Final = ".replay"
 
@@ -62,6 +63,11 @@ def component(text: str) -> str:
 def connector_folder(base: str, connector: str) -> str:
     """Folder of one connector below `tmp.dir`."""
     return str(PurePath(base) / component(connector))
+
+
+def history_file(base: str, connector: str) -> str:
+    """Where a connector's history is: beside its state."""
+    return str(PurePath(connector_folder(base, connector)) / HISTORY_FILE)
 
 
 def partition_folder(base: str, connector: str, topic: str, partition: int) -> str:
