@@ -36,7 +36,7 @@ def with_numbers(text: str, source: str, numbers: Mapping[str, int]) -> str:
     wanted = {**before, **{key: str(number) for key, number in numbers.items()}}
     if after != wanted:
         raise InvalidConfiguration(
-            [f"Invalid file [{source}]. It is written so that {', '.join(numbers)} cannot be set in it; set them there."]
+            [f"Invalid file [{source}]. It is written so that {', '.join(numbers)} cannot be set; set them by hand."]
         )
     return changed
 
@@ -102,9 +102,7 @@ def _json(text: str, numbers: Mapping[str, int]) -> str:
     return text
 
 
-def _inserted(
-    text: str, end: int, absent: list[tuple[str, int]], *, empty: bool
-) -> list[tuple[int, int, str]]:
+def _inserted(text: str, end: int, absent: list[tuple[str, int]], *, empty: bool) -> list[tuple[int, int, str]]:
     """Members before the brace that ends the object, which stands at `end`, each in a line of its own."""
     last = end
     while text[last - 1] in _JSON_BLANKS:

@@ -1,5 +1,6 @@
 """From when records arrived to the curve that a simulation takes, in bounded memory. Pure."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -16,10 +17,10 @@ Times = np.ndarray
 def arrivals_of(at_ms: Times, span_ms: float, most: int = MOST_MARKS) -> Arrivals:
     """The curve of records that arrived then. A record comes no earlier than the one before it in its log.
 
-    Of many records each so-and-so-manieth is a mark, and so are those around the longest pauses.
+    Of many records some that are evenly spread are marks, and so are those around the longest pauses.
     """
     times = np.minimum(np.maximum.accumulate(np.clip(at_ms, 0.0, None)), span_ms) if len(at_ms) else at_ms
-    chosen = _chosen(times, max(most // 4, 2))
+    chosen = _chosen(times, max(most // 6, 2))
     marks = np.repeat(times[chosen], 2)
     counts = np.stack([chosen, chosen + 1], axis=1).ravel()
     return Arrivals(
@@ -32,7 +33,7 @@ def arrivals_of(at_ms: Times, span_ms: float, most: int = MOST_MARKS) -> Arrival
 def _chosen(times: Times, parts: int) -> np.ndarray:
     """Which records are marks: about `parts` evenly spread ones, and both sides of as many pauses."""
     count = len(times)
-    if count <= 4 * parts:
+    if count <= 3 * parts:
         return np.arange(count)
     spread = np.linspace(0, count - 1, parts).astype(np.int64)
     pauses = np.diff(times)
@@ -40,7 +41,7 @@ def _chosen(times: Times, parts: int) -> np.ndarray:
     return np.unique(np.concatenate([spread, before, before + 1]))
 
 
-def between_marks(at_ms: list[float], counts: list[float], span_ms: float) -> Arrivals:
+def between_marks(at_ms: Sequence[float], counts: Sequence[float], span_ms: float) -> Arrivals:
     """The curve through these marks, which rise, but for what exceeds the span or falls."""
     times = np.clip(np.maximum.accumulate(np.asarray([0.0, *at_ms])), 0.0, span_ms)
     records = np.maximum.accumulate(np.asarray([0.0, *counts]))

@@ -152,5 +152,11 @@ def _first(batches: Sequence[RecordBatch], count: int) -> list[RecordBatch]:
 
 
 def _cut(batch: RecordBatch, count: int) -> RecordBatch:
-    parts = {name: getattr(batch, name) for name in ("offsets", "timestamps", "values", "keys", "headers")}
-    return replace(batch, **{name: None if part is None else part.slice(0, count) for name, part in parts.items()})
+    return replace(
+        batch,
+        offsets=batch.offsets[:count],
+        timestamps=batch.timestamps[:count],
+        values=batch.values[:count],
+        keys=None if batch.keys is None else batch.keys[:count],
+        headers=None if batch.headers is None else batch.headers[:count],
+    )

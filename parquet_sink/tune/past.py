@@ -26,7 +26,7 @@ LEAST_UPLOADS: Final = 10
 BUCKETS: Final = 16
 """Sizes of files by the number of their records: a point for each so many in a power of ten."""
 COMPRESSED: Final = 3.0
-"""Bytes of a record in Kafka for each of Parquet, which the history does not know: only what memory takes hangs on it."""
+"""Bytes of a record in Kafka for each of Parquet, which the history does not know; only memory hangs on it."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,18 @@ class Past:
     untimed: int
 
 
-def load_of(records: Iterable[UploadRecord], why_empty: str) -> Past:
-    """The load that these uploads were of. why_empty: what to say where there are too few. Raises NothingSampled."""
+def load_of(records: Iterable[UploadRecord], source: str) -> Past:
+    """The load that these uploads were of. source: in words, for messages. Raises NothingSampled."""
     accepted = [one for one in records if _counts(one)]
     timed = [one for one in accepted if one.oldest_ms is not None]
     begin = min((one.oldest_ms or 0 for one in timed), default=0)
     span_ms = float(max((one.at_ms for one in timed), default=0) - begin)
     if len(timed) < LEAST_FILES or span_ms < LEAST_SPAN_MS:
-        raise NothingSampled(why_empty.format(files=len(timed), untimed=len(accepted) - len(timed)))
+        raise NothingSampled(
+            f"{source} has {len(timed):,} files with timestamps that were accepted, and {len(accepted) - len(timed):,} "
+            f"without, within {duration_text(span_ms / 1000)}: too little to learn from. Take more of it, or a sample "
+            "of the topics (--sample 10m)."
+        )
     partitions: dict[PartitionKey, list[UploadRecord]] = defaultdict(list)
     topics: dict[str, list[UploadRecord]] = defaultdict(list)
     for one in timed:
@@ -53,7 +57,8 @@ def load_of(records: Iterable[UploadRecord], why_empty: str) -> Past:
         topics[one.topic].append(one)
     sizes = {topic: _sizes(files) for topic, files in topics.items()}
     loads = tuple(
-        PartitionLoad(*key, _arrivals(files, begin, span_ms), sizes[key[0]]) for key, files in sorted(partitions.items())
+        PartitionLoad(*key, _arrivals(files, begin, span_ms), sizes[key[0]])
+        for key, files in sorted(partitions.items())
     )
     described = f"the history of {len(timed):,} files in {duration_text(span_ms / 1000)}"
     return Past(Load(loads, described), len(timed), len(accepted) - len(timed))

@@ -7,8 +7,14 @@ from typing import Final
 _NUMBER: Final = r"(\d+(?:\.\d+)?|\.\d+)"
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
 _BYTES: Final = {
-    **{"": 1, "b": 1, "kb": 1_000, "mb": 1_000_000, "gb": 1_000_000_000},
-    **{"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30},
+    "": 1,
+    "b": 1,
+    "kb": 1_000,
+    "mb": 1_000_000,
+    "gb": 1_000_000_000,
+    "kib": 1 << 10,
+    "mib": 1 << 20,
+    "gib": 1 << 30,
 }
 _DURATION: Final = re.compile(rf"{_NUMBER}\s*(ms|s|min|m|h|d)")
 _SIZE: Final = re.compile(rf"{_NUMBER}\s*([kmg]?i?b?)", re.IGNORECASE)

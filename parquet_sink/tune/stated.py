@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from parquet_sink.tune.curves import arrivals_of
+from parquet_sink.tune.curves import arrivals_of, between_marks
 from parquet_sink.tune.model import Arrivals, Load, PartitionLoad, Sizes
 from parquet_sink.tune.quantities import Bursts, count_text, duration_text, rate_text, size_text
 
@@ -14,8 +14,12 @@ PARQUET_SHARE: Final = 0.25
 FILE_BYTES: Final = 3_000.0
 """What a file has beside its rows: a footer of 15 columns."""
 LEAST_SPAN_MS: Final = 60_000.0
-MOST_RECORDS: Final = 20_000
-"""Of one curve, so long as it is not shorter than a minute."""
+MOST_SPAN_MS: Final = 3_600_000.0
+SHOWN_RECORDS: Final = 20_000
+LEAST_RECORDS: Final = 20
+"""A curve is of so many records at least, and of 20,000 where an hour has them; and of a minute at least."""
+MOST_RECORDS: Final = 200_000
+"""Beyond, the chance of single records does not show any more."""
 SEED: Final = 7
 
 
@@ -69,21 +73,33 @@ def load_of(stated: Stated) -> Load:
 def _arrivals(stated: Stated, share: float, rng: np.random.Generator) -> Arrivals:
     """One topic-partition's curve, over a whole number of bursts and enough records for their chance to show."""
     rate = stated.rate * share
-    span_ms = max(LEAST_SPAN_MS, min(3_600_000.0, MOST_RECORDS / rate * 1000), 20 / rate * 1000)
+    span_ms = max(LEAST_SPAN_MS, min(MOST_SPAN_MS, SHOWN_RECORDS / rate * 1000), LEAST_RECORDS / rate * 1000)
     if stated.bursts is not None:
         every_ms = stated.bursts.every_s * 1000
         span_ms = max(round(span_ms / every_ms), 1) * every_ms
+    begins, burst = _bursts(stated, share, span_ms)
+    if rate * span_ms / 1000 + burst * len(begins) > MOST_RECORDS:
+        return _smooth(rate, begins, burst, stated.bursts, span_ms)
     count = max(round(rate * span_ms / 1000), 1)
-    span_ms = span_ms if stated.bursts is not None else count / rate * 1000
-    times = np.sort(rng.uniform(0.0, span_ms, min(count, 50 * MOST_RECORDS)))
-    return arrivals_of(np.sort(np.concatenate([times, _bursts(stated, share, span_ms)])), span_ms)
-
-
-def _bursts(stated: Stated, share: float, span_ms: float) -> np.ndarray:
-    """When the records of bursts come, evenly within each."""
     if stated.bursts is None:
-        return np.empty(0)
-    every_ms, lasting_ms = stated.bursts.every_s * 1000, stated.bursts.lasting_s * 1000
-    begins = np.arange(0.0, span_ms - every_ms / 2, every_ms)
-    within = np.linspace(0.0, lasting_ms, round(stated.bursts.records * share), endpoint=False)
-    return (begins[:, None] + within[None, :]).ravel()
+        span_ms = count / rate * 1000
+    within = np.linspace(0.0, 1000 * stated.bursts.lasting_s if stated.bursts else 0.0, round(burst), endpoint=False)
+    times = np.concatenate([rng.uniform(0.0, span_ms, count), (begins[:, None] + within[None, :]).ravel()])
+    return arrivals_of(np.sort(times), span_ms)
+
+
+def _bursts(stated: Stated, share: float, span_ms: float) -> tuple[np.ndarray, float]:
+    """When bursts begin, and how many records each has here."""
+    if stated.bursts is None:
+        return np.empty(0), 0.0
+    every_ms = stated.bursts.every_s * 1000
+    return np.arange(0.0, span_ms - every_ms / 2, every_ms), stated.bursts.records * share
+
+
+def _smooth(rate: float, begins: np.ndarray, burst: float, bursts: Bursts | None, span_ms: float) -> Arrivals:
+    """The curve of so many records that each by itself does not show."""
+    ends = begins + (bursts.lasting_s * 1000 if bursts else 0.0)
+    times = np.stack([begins, ends], axis=1).ravel()
+    extra = np.stack([np.arange(len(begins)) * burst, np.arange(1, len(begins) + 1) * burst], axis=1).ravel()
+    marks, counts = [*times, span_ms], [*(rate * times / 1000 + extra), rate * span_ms / 1000 + burst * len(begins)]
+    return between_marks(marks, counts, span_ms)

@@ -10,7 +10,7 @@ from parquet_sink.model.partitions import PartitionKey
 
 LEAST_MS: Final = 1_000
 EXACT: Final = 0.01
-"""Ages are found to one part in a hundred, and a second."""
+"""Ages that need not be exact are found to one part in a hundred, and a second."""
 OLDEST_MS: Final = 40 * 365 * 86_400_000
 
 
@@ -80,7 +80,7 @@ def _count(cluster: KafkaCluster, held: Mapping[PartitionKey, tuple[int, int]], 
 
 def _newest(cluster: KafkaCluster, held: Mapping[PartitionKey, tuple[int, int]], now_ms: int) -> int:
     """When the newest record came, to the second, but no later than now."""
-    return now_ms - _least(lambda age: _count(cluster, held, now_ms - age) > 0)
+    return now_ms - _least(lambda age: _count(cluster, held, now_ms - age) > 0, exact=0.0)
 
 
 def _oldest(cluster: KafkaCluster, held: Mapping[PartitionKey, tuple[int, int]], now_ms: int) -> int:
@@ -95,13 +95,13 @@ def _age_with(cluster: KafkaCluster, held: Mapping[PartitionKey, tuple[int, int]
     return _least(lambda age: _count(cluster, held, newest_ms - age) >= wanted)
 
 
-def _least(holds: Callable[[int], bool]) -> int:
+def _least(holds: Callable[[int], bool], exact: float = EXACT) -> int:
     """The least age, milliseconds, for which something holds that holds for all greater ones: by doubling, halving."""
     high = LEAST_MS
     while high < OLDEST_MS and not holds(high):
         high *= 4
     low = high // 4 if high > LEAST_MS else 0
-    while high - low > max(LEAST_MS, EXACT * high):
+    while high - low > max(LEAST_MS, exact * high):
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high

@@ -59,11 +59,11 @@ class Watermarks(AdminRequests):
         return {key: offset for key, (offset, _) in found.items()}
 
     def offsets_since(self, keys: Sequence[PartitionKey], since_ms: int) -> dict[PartitionKey, int | None]:
-        """The first offset whose timestamp is `since_ms` or later, epoch milliseconds; None where no record is so young.
+        """The first offset whose timestamp is `since_ms` (epoch) or later; None where no record is so young.
 
         Otherwise as `end_offsets`.
         """
-        spec = OffsetSpec.for_timestamp(since_ms)  # type: ignore[no-untyped-call]
+        spec = OffsetSpec.for_timestamp(since_ms)
         found = self._list(keys, spec, self._isolation, none_found=True)
         return {key: None if offset < 0 else offset for key, (offset, _) in found.items()}
 
@@ -110,6 +110,8 @@ class Watermarks(AdminRequests):
         except KafkaException as error:
             failed: KafkaError = error.args[0]
             return failed
-        if answer.offset < 0 and not none_found:  # what the client says, as no error, of a leader that kept silent while others answered
+        if (
+            answer.offset < 0 and not none_found
+        ):  # what the client says, as no error, of a leader that kept silent while others answered
             return SILENT
         return answer.offset, answer.leader_epoch
