@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import Any, Final
 
+from integration.oracle.ledger import Fate, Ledger
 from integration.oracle.records import NEW_FIELDS, digest, is_spoilt, value_of_row
 
 EXAMPLES: Final = 5
@@ -18,8 +19,21 @@ _META: Final = frozenset(
 )
 _NAME: Final = re.compile(r"_partition-(\d+)_firstOffset-(\d+)_lastOffset-(\d+)_")
 _OWN: Final = frozenset({"id", "key", "amount", "payload", "place_street", "note", "crc"})
+_WRONG: Final = (
+    "missing",
+    "altered",
+    "invented",
+    "disordered",
+    "early_commits",
+    "stale_rows",
+    "resent",
+    "renamed",
+    "altered_files",
+    "recut",
+)
 _DELETED: Final = frozenset({"key"})
 """What a row of a tombstone has beside metadata."""
+_EMPTY: Final = Ledger()
 
 Place = tuple[int, int]
 """partition, offset"""
@@ -66,10 +80,14 @@ class Findings:
             self.examples.append(f"{kind}: {what}")
 
     @property
+    def wrong(self) -> dict[str, int]:
+        """Counts of what must not be, those that are not 0; repeats are no wrong."""
+        return {kind: count for kind in _WRONG if (count := getattr(self, kind))}
+
+    @property
     def clean(self) -> bool:
-        """Whether nothing is wrong; repeats are no wrong."""
-        wrong = self.missing + self.altered + self.invented + self.disordered + self.early_commits
-        return not (wrong + self.stale_rows + self.resent + self.renamed + self.altered_files + self.recut)
+        """Whether nothing is wrong."""
+        return not self.wrong
 
 
 @dataclass(frozen=True)
@@ -85,12 +103,8 @@ class Oracle:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._digests: dict[Place, bytes] = {}
-        self._spoilt: dict[Place, bytes] = {}
-        self._dropped = 0
-        self._ends: dict[int, int] = {}
+        self._ledgers: dict[int, Ledger] = {}
         self._last: dict[bytes, tuple[Place, bytes | None]] = {}
-        self._accepted_ms: dict[Place, int] = {}
         self._names: set[str] = set()
         self.findings = Findings()
 
@@ -101,28 +115,28 @@ class Oracle:
         dead letter, and deletes nothing.
         """
         with self._lock:
-            place = (partition, offset)
-            self._ends[partition] = max(self._ends.get(partition, 0), offset + 1)
+            ledger = self._ledgers.get(partition) or self._ledgers.setdefault(partition, Ledger())
             if dropped:
-                self._dropped += 1
+                ledger.note(offset, Fate.DROPPED)
                 return
+            known = digest(key, value)
             if is_spoilt(value):
-                self._spoilt[place] = digest(key, value)
+                ledger.note(offset, Fate.DEAD_LETTER, known)
                 return
-            self._digests[place] = digest(key, value)
+            ledger.note(offset, Fate.ROW, known)
             if offset >= self._last.get(key, ((0, -1), b""))[0][1]:
-                self._last[key] = (place, None if value is None else digest(key, value))
+                self._last[key] = ((partition, offset), None if value is None else known)
 
     def ends(self) -> dict[int, int]:
         """The offset after the last acknowledged record, by partition."""
         with self._lock:
-            return dict(self._ends)
+            return {partition: ledger.end for partition, ledger in self._ledgers.items()}
 
     @property
     def records(self) -> int:
         """Acknowledged records, with tombstones and those that are dropped."""
         with self._lock:
-            return len(self._digests) + len(self._spoilt) + self._dropped
+            return sum(ledger.count() for ledger in self._ledgers.values())
 
     def file(
         self, name: str, rows: Sequence[Mapping[str, Any]], accepted_ms: int, floor: Mapping[int, int] | None = None
@@ -143,30 +157,29 @@ class Oracle:
         self._names.add(name)
 
     def _row(self, name: str, place: Place, row: Mapping[str, Any], accepted_ms: int) -> None:
-        expected = self._digests.get(place)
+        ledger, offset = self._ledgers.get(place[0], _EMPTY), place[1]
+        expected = ledger.expected(offset, Fate.ROW)
         if expected is None:
             self.findings.note("invented", f"{_at(place)} in file {name} was never produced")
         elif not _genuine(place, row, expected):
             self.findings.note("altered", f"{_at(place)} in file {name} is unlike the record that was produced")
-        elif place in self._accepted_ms:
+        elif not ledger.accept(offset, accepted_ms):
             self.findings.repeated += 1
             if name not in self._names:
                 self.findings.note("renamed", f"{_at(place)} came again in a file of another name, {name}")
-        else:
-            self._accepted_ms[place] = accepted_ms
 
     def dead_letter(self, place: Place, key: bytes, value: bytes | None, written_ms: int) -> None:
         """Judges one record of the dead-letter topic, given in the order in which they were written."""
-        expected = self._spoilt.get(place)
+        ledger, offset = self._ledgers.get(place[0], _EMPTY), place[1]
+        expected = ledger.expected(offset, Fate.DEAD_LETTER)
         if expected is None:
             self.findings.note("invented", f"{_at(place)} is a dead letter, and has a row or was never produced")
         elif digest(key, value) != expected:
             self.findings.note("altered", f"{_at(place)} is a dead letter unlike the record that was produced")
-        elif place in self._accepted_ms:
+        elif not ledger.accept(offset, written_ms):
             self.findings.dead_letters_again += 1
         else:
             self.findings.dead_letters += 1
-            self._accepted_ms[place] = written_ms
 
     def names(self, files: Iterable[tuple[str, str]]) -> None:
         """Judges names and contents (their digests) of all accepted files of a topic.
@@ -186,40 +199,26 @@ class Oracle:
 
     def missing(self) -> None:
         """Judges what did not arrive; call it after every file and dead letter."""
-        for where, places in (("accepted file", self._digests), ("dead letter", self._spoilt)):
-            for place in places:
-                if place not in self._accepted_ms:
-                    self.findings.note("missing", f"{_at(place)} is in no {where}")
+        for where, fate in (("accepted file", Fate.ROW), ("dead letter", Fate.DEAD_LETTER)):
+            for partition, ledger in self._ledgers.items():
+                for offset in ledger.missing(fate):
+                    self.findings.note("missing", f"{_at((partition, offset))} is in no {where}")
 
     def commits(self, samples: Iterable[Sample]) -> None:
         """Judges committed offsets: never backwards, and never past what the target had accepted by then."""
-        complete = {partition: self._complete_by(partition, end) for partition, end in self._ends.items()}
+        complete = {partition: ledger.complete_by() for partition, ledger in self._ledgers.items()}
         highest: dict[int, int] = {}
         for sample in samples:
             for partition, offset in sample.committed.items():
                 if offset < highest.get(partition, 0):
                     self.findings.note("early_commits", f"partition {partition} went back to {offset}")
                 highest[partition] = offset
-                if offset and not self._held(complete.get(partition, []), offset, sample.at_ms):
+                times = complete.get(partition, ())
+                if offset and not (offset <= len(times) and times[offset - 1] <= sample.at_ms):
                     self.findings.note(
                         "early_commits",
                         f"partition {partition} was committed to {offset} before all below was accepted",
                     )
-
-    def _complete_by(self, partition: int, end: int) -> list[float]:
-        """For each offset the time by which everything up to it was accepted, infinite when never."""
-        times: list[float] = []
-        latest = 0.0
-        for offset in range(end):
-            place = (partition, offset)
-            if place in self._digests or place in self._spoilt:
-                latest = max(latest, self._accepted_ms.get(place, float("inf")))
-            times.append(latest)
-        return times
-
-    @staticmethod
-    def _held(complete: Sequence[float], offset: int, at_ms: int) -> bool:
-        return offset <= len(complete) and complete[offset - 1] <= at_ms
 
     def table(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Judges the upserted table: for each key the last record, none where that is a tombstone, and no other key."""

@@ -51,9 +51,14 @@ class Stream:
     def _dead_letters(self) -> str:
         return dead_letters_of(self.kind.topic)
 
-    def start(self) -> None:
+    def create(self) -> None:
+        """Its topic, and that of its dead letters."""
         self._broker.create_topic(self.kind.topic, self.kind.partitions)
         self._broker.create_topic(self._dead_letters, 1, {"message.timestamp.type": "LogAppendTime"})
+
+    def start(self) -> None:
+        """Creates the topics, and starts the load."""
+        self.create()
         self.load.start()
 
     def connector(self, endpoint: str, tmp_dir: Path) -> dict[str, str]:

@@ -84,7 +84,8 @@ def test_a_known_name_with_other_content_is_another_file(
     assert len(left_over(store, "files")) == 2
 
 
-def test_a_journal_of_the_first_version_goes_on(store: FileStore, tmp_path: Path) -> None:
+@pytest.mark.parametrize("once", ["UNIQUE (target, name)", "UNIQUE (target, name, sha256)"])
+def test_a_journal_of_an_earlier_version_goes_on(store: FileStore, tmp_path: Path, once: str) -> None:
     """Its files are still known, sequences go on, and other content under a known name is taken."""
     folder = store.scratch_path().parent.parent
     first = upload(store, parquet(tmp_path, 3)).file
@@ -92,7 +93,10 @@ def test_a_journal_of_the_first_version_goes_on(store: FileStore, tmp_path: Path
     with closing(sqlite3.connect(folder / "journal.sqlite")) as old:
         (new,) = old.execute("SELECT sql FROM sqlite_schema WHERE name = 'files'").fetchone()
         old.execute("ALTER TABLE files RENAME TO made")
-        old.execute(new.replace("UNIQUE (target, name, sha256)", "UNIQUE (target, name)"))
+        before = new.replace("again INTEGER NOT NULL DEFAULT 0", once)
+        assert before != new
+        old.execute(before)
+        old.execute("ALTER TABLE made DROP COLUMN again")
         old.execute("INSERT INTO files SELECT * FROM made")
         old.execute("DROP TABLE made")
         old.execute("CREATE INDEX files_by_state ON files (state, sequence)")
