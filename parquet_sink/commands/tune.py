@@ -58,7 +58,8 @@ def _apply(path: str, numbers: Mapping[str, int], out: TextIO) -> None:
     if not changes:
         print(f"\n{path} has these settings; nothing is written.", file=out)
         return
-    print("\n" + "".join(line if line.endswith("\n") else f"{line}\n" for line in changes), end="", file=out, flush=True)
+    shown = "".join(line if line.endswith("\n") else f"{line}\n" for line in changes)
+    print(f"\n{shown}", end="", file=out, flush=True)
     edit.write()
     print(f"written: {path}; they count when the connector is started again", file=out)
 

@@ -1,6 +1,7 @@
 """What is known of a load, in words."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Final
 
 from parquet_sink.config.report import printable
@@ -45,7 +46,7 @@ def busiest_part(load: Load) -> tuple[float, float]:
     """Records a second in the busiest of some equal parts of the time, and how long such a part is, seconds."""
     span, part = load.span_ms, load.span_ms / PEAKS
     counts = [sum(one.arrivals.count(span * at / PEAKS) for one in load.partitions) for at in range(PEAKS + 1)]
-    most = max((after - before for before, after in zip(counts, counts[1:], strict=False)), default=0)
+    most = max((after - before for before, after in pairwise(counts)), default=0)
     return (most / part * 1000, part / 1000) if part else (0.0, 0.0)
 
 
