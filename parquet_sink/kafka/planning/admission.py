@@ -69,7 +69,7 @@ def due_range(
     waiting = high - start
     if waiting <= 0:
         return None
-    whole = _records_per_file(bytes_per_record, flush)
+    whole = records_per_file(bytes_per_record, flush)
     reason = _reason(waiting, whole, oldest_ms, flush, now_ms, draining)
     if reason is None:
         return None
@@ -78,7 +78,8 @@ def due_range(
     return Range(start, start + waiting, reason, whole if bytes_per_record else min(whole, MOST_RANGE_RECORDS))
 
 
-def _records_per_file(bytes_per_record: float | None, flush: FlushSettings) -> int:
+def records_per_file(bytes_per_record: float | None, flush: FlushSettings) -> int:
+    """How many records make a full file, about."""
     if not bytes_per_record:
         return flush.commit_records
     return max(1, min(flush.commit_records, int(flush.commit_size_bytes / bytes_per_record)))
@@ -96,6 +97,11 @@ def _reason(
     if oldest_ms is not None and now_ms - oldest_ms >= flush.commit_interval_ms:
         return Reason.INTERVAL
     return None
+
+
+def tick_ms(flush: FlushSettings) -> int:
+    """How often is looked: a quarter of the commit interval, between 0.25 and 1 s, so within a second of its age."""
+    return min(max(flush.commit_interval_ms // 4, 250), 1_000)
 
 
 def batch_records(commit_interval_ms: int, slots: int) -> int:

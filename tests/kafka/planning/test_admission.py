@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from parquet_sink.kafka.planning.admission import (
     batch_records,
     due_range,
     select_batch,
+    tick_ms,
 )
 from parquet_sink.kafka.planning.arrivals import MARKS, Arrivals
 from parquet_sink.kafka.settings import FlushSettings
@@ -252,3 +254,9 @@ def test_a_micro_batch_is_bounded_and_never_empty_handed(waiting: list[tuple[int
     assert bool(taken) == bool(waiting)
     assert sum(len(span) for _, _, span in taken) < batch_records(FLUSH.commit_interval_ms, slots) + LEAST_RANGE_RECORDS
     assert len({partition for _, partition, _ in taken}) == len(taken)
+
+
+@pytest.mark.parametrize(("interval", "expected"), [(1_000, 250), (2_000, 500), (60_000, 1_000)])
+def test_ticks_follow_the_interval(interval: int, expected: int) -> None:
+    """A short commit interval is looked at more often, a long one once a second."""
+    assert tick_ms(FlushSettings(1_000_000, 100, interval)) == expected
