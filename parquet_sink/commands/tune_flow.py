@@ -1,0 +1,76 @@
+"""From the options to the report: where the load comes from, what is simulated, what is recommended."""
+
+import argparse
+from dataclasses import replace
+
+from parquet_sink.commands.tune_options import MOST_READ
+from parquet_sink.commands.tune_report import Report
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.tune import evidence
+from parquet_sink.tune.evidence import Evidence
+from parquet_sink.tune.model import Durations, Machine, Thresholds
+from parquet_sink.tune.plot import Picture
+from parquet_sink.tune.quantities import count_text, duration_text, size_text
+from parquet_sink.tune.sampling import Progress
+from parquet_sink.tune.simulate import Simulator
+from parquet_sink.tune.stated import Stated, load_of
+
+DEFAULT_SAMPLE_S = 600.0
+
+
+def tuned(
+    args: argparse.Namespace, settings: SinkSettings | None, now_ms: int, progress: Progress
+) -> tuple[Report, Picture]:
+    """The report, and what would be drawn of it. Raises NothingSampled, KafkaFailed, ConnectorError, SetupError."""
+    found = _evidence(args, settings, now_ms, progress)
+    machine = _machine(args, settings)
+    present = None if settings is None else settings.flush
+    raise NotImplementedError
+
+
+def _evidence(args: argparse.Namespace, settings: SinkSettings | None, now_ms: int, progress: Progress) -> Evidence:
+    """The load, with durations as they were measured or given."""
+    if args.rate is not None:
+        stated = Stated(
+            args.rate,
+            args.record_bytes,
+            args.partitions,
+            args.bursts,
+            args.parquet_bytes,
+            args.skew or 0.0,
+        )
+        found = Evidence(load_of(stated), Durations())
+    else:
+        assert settings is not None
+        if args.history is not None:
+            found = evidence.from_history(settings, args.history or None, now_ms)
+        else:
+            found = _sampled(args, settings, now_ms, progress)
+    if settings is not None:
+        found = evidence.with_uploads(found, settings)
+    return _with_given(args, found)
+
+
+def _sampled(args: argparse.Namespace, settings: SinkSettings, now_ms: int, progress: Progress) -> Evidence:
+    within_s = DEFAULT_SAMPLE_S if args.sample is None and args.records is None else args.sample
+    most = args.records or MOST_READ
+    return evidence.from_topics(settings, within_s=within_s, most_records=most, now_ms=now_ms, progress=progress)
+
+
+def _with_given(args: argparse.Namespace, found: Evidence) -> Evidence:
+    """What the operator says of durations wins."""
+    at, given = found.durations, args.upload is not None or args.upload_speed is not None
+    if args.upload is not None:
+        at = replace(at, upload_ms=args.upload * 1000)
+    if args.upload_speed is not None:
+        at = replace(at, upload_bytes_per_s=float(args.upload_speed))
+    if args.batch is not None:
+        share = args.batch * 1000 / (at.plan_ms + at.finish_ms)
+        at = replace(at, plan_ms=at.plan_ms * share, finish_ms=at.finish_ms * share)
+    return replace(found, durations=at, uploads="given" if given else found.uploads)
+
+
+def _machine(args: argparse.Namespace, settings: SinkSettings | None) -> Machine:
+    slots = args.slots or evidence.slots_of(args.connectors)
+    tasks_max = None if settings is None else settings.kafka.tasks_max
+    return Machine(slots, evidence.cores(), args.connectors, tasks_max)
