@@ -58,14 +58,29 @@ class Watermarks(AdminRequests):
         found = self._list(keys, OffsetSpec.earliest(), self._isolation)  # type: ignore[no-untyped-call]
         return {key: offset for key, (offset, _) in found.items()}
 
+    def offsets_since(self, keys: Sequence[PartitionKey], since_ms: int) -> dict[PartitionKey, int | None]:
+        """The first offset whose timestamp is `since_ms` (epoch) or later; None where no record is so young.
+
+        Otherwise as `end_offsets`.
+        """
+        spec = OffsetSpec.for_timestamp(since_ms)
+        found = self._list(keys, spec, self._isolation, none_found=True)
+        return {key: None if offset < 0 else offset for key, (offset, _) in found.items()}
+
     def unavailable_reason(self, key: PartitionKey) -> str:
         """Why the last request got no answer for a topic-partition."""
         return self._reasons.get(key, "its leader does not answer")
 
     def _list(
-        self, keys: Sequence[PartitionKey], spec: Any, isolation: IsolationLevel, *, report_wait: bool = True
+        self,
+        keys: Sequence[PartitionKey],
+        spec: Any,
+        isolation: IsolationLevel,
+        *,
+        report_wait: bool = True,
+        none_found: bool = False,
     ) -> dict[PartitionKey, tuple[int, int | None]]:
-        """Offset and leader epoch of each; absent: those that are unavailable."""
+        """Offset and leader epoch of each; absent: those that are unavailable. none_found: whether -1 is an answer."""
         if not keys:
             return {}
         asked = {TopicPartition(t, p): spec for t, p in keys}
@@ -74,7 +89,7 @@ class Watermarks(AdminRequests):
         first: KafkaFailed | None = None
         for tp, future in futures.items():
             key = (tp.topic, tp.partition)
-            found = self._offset(future, report_wait=report_wait)
+            found = self._offset(future, report_wait=report_wait, none_found=none_found)
             if isinstance(found, tuple):
                 out[key] = found
                 continue
@@ -88,13 +103,15 @@ class Watermarks(AdminRequests):
         return out
 
     def _offset(
-        self, future: "Future[ListOffsetsResultInfo]", *, report_wait: bool
+        self, future: "Future[ListOffsetsResultInfo]", *, report_wait: bool, none_found: bool
     ) -> tuple[int, int | None] | KafkaError:
         try:
             answer = self._answer(future, report_wait=report_wait)
         except KafkaException as error:
             failed: KafkaError = error.args[0]
             return failed
-        if answer.offset < 0:  # what the client says, as no error, of a leader that kept silent while others answered
+        if (
+            answer.offset < 0 and not none_found
+        ):  # what the client says, as no error, of a leader that kept silent while others answered
             return SILENT
         return answer.offset, answer.leader_epoch
