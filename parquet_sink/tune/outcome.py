@@ -1,6 +1,6 @@
 """What a simulated connector gave its user: freshness, files and costs of a stretch of its time."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -163,11 +163,12 @@ def _files(sizes: Floats, shares: Floats, records: float) -> Files | None:
     if not len(sizes):
         return None
     count = float(shares.sum())
-    return Files(*percentiles(sizes, shares, (0.05, 0.5, 0.95)), float((sizes * shares).sum()) / count, records / count)
+    p5, p50, p95 = percentiles(sizes, shares, (0.05, 0.5, 0.95))
+    return Files(p5, p50, p95, float((sizes * shares).sum()) / count, records / count)
 
 
 def _reasons(sent: Sequence[Sent], shares: Floats) -> dict[str, float]:
-    count: Counter[str] = Counter()
+    count: dict[str, float] = defaultdict(float)
     for one, share in zip(sent, shares, strict=True):
         count[str(one.reason)] += float(share)
     return {reason: found / sum(count.values()) for reason, found in sorted(count.items())}

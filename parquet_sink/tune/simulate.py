@@ -75,10 +75,14 @@ def _until_ms(thresholds: Thresholds, window: Window) -> float:
 
 
 def simulate(
-    load: Load, thresholds: Thresholds, durations: Durations | None = None, machine: Machine | None = None
+    load: Load,
+    thresholds: Thresholds,
+    durations: Durations | None = None,
+    machine: Machine | None = None,
+    window: Window | None = None,
 ) -> Simulated:
-    """What thresholds give under a load."""
-    return Simulator(load, durations, machine).run(thresholds)
+    """What thresholds give under a load. window: the records that count; None: as many as tell."""
+    return Simulator(load, durations, machine).run(thresholds, window)
 
 
 def simulate_together(

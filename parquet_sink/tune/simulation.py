@@ -151,8 +151,8 @@ class SimulatedConnector:
             if records_per_file(found, self._flush) < records_per_file(before[topic], self._flush)
         }
         if fewer:
-            for number, one in enumerate(self.partitions):
-                if one.load.topic in fewer and one.wake_ms < NEVER:
+            for number, partition in enumerate(self.partitions):
+                if partition.load.topic in fewer and partition.wake_ms < NEVER:
                     self._schedule(number)
 
     def _schedule(self, number: int) -> None:

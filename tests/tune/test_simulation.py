@@ -19,11 +19,12 @@ from parquet_sink.state.store import SLOTS
 from parquet_sink.tune.clock import Ticks
 from parquet_sink.tune.files import files_of, learned
 from parquet_sink.tune.model import Durations, Load, Machine, Thresholds
+from parquet_sink.tune.simulate import simulate_together
 from parquet_sink.tune.simulation import TYPICAL_RECORDS, SimulatedConnector, run_together
 from parquet_sink.tune.work import RangeFiles, Sent, Slots, run_batch
 from tests.factories import Clock
 from tests.kafka.planner_cluster import ME, SETTINGS, Cluster
-from tests.tune.loads import any_load
+from tests.tune.loads import any_load, steady
 
 BASE_MS = 1_000_000_000
 """What the planner's clock shows when the simulation's shows 0."""
@@ -124,3 +125,16 @@ def test_it_decides_as_the_planner_does(seed: int, state: SqliteStore, monkeypat
     run_together([simulated], machine, [LOOKED_MS])
     assert simulated.sent == expected
     assert expected
+
+
+def test_connectors_share_slots() -> None:
+    """Where one connector's long task holds the only slot, the file of another waits for it."""
+    load, thresholds = steady(1, 100), Thresholds(10_000_000, 100_000, 2_000)
+    alone = simulate_together([(load, thresholds)], Durations(), Machine(slots=1))
+    slow = Durations(upload_ms=3_000)
+    both = simulate_together([(load, thresholds), (steady(1, 50), thresholds)], slow, Machine(slots=1, connectors=2))
+    apart = simulate_together([(load, thresholds), (steady(1, 50), thresholds)], slow, Machine(slots=5, connectors=2))
+    assert alone[0].freshness is not None
+    assert both[0].freshness is not None
+    assert apart[0].freshness is not None
+    assert alone[0].freshness.p50_s < apart[0].freshness.p50_s < both[0].freshness.p50_s
