@@ -1,6 +1,7 @@
 """From the options to the report: where the load comes from, what is simulated, what is recommended."""
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
 
 from parquet_sink.commands.tune_options import MOST_READ
@@ -8,12 +9,15 @@ from parquet_sink.commands.tune_report import Report
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.tune import evidence
 from parquet_sink.tune.evidence import Evidence
-from parquet_sink.tune.model import Durations, Machine, Thresholds
+from parquet_sink.tune.front import choose
+from parquet_sink.tune.grid import grid, sweep
+from parquet_sink.tune.model import Durations, Machine, Simulated
 from parquet_sink.tune.plot import Picture
-from parquet_sink.tune.quantities import count_text, duration_text, size_text
+from parquet_sink.tune.reasons import described
 from parquet_sink.tune.sampling import Progress
 from parquet_sink.tune.simulate import Simulator
 from parquet_sink.tune.stated import Stated, load_of
+from parquet_sink.tune.wishes import Aim, Wish, percentile_of
 
 DEFAULT_SAMPLE_S = 600.0
 
@@ -24,8 +28,48 @@ def tuned(
     """The report, and what would be drawn of it. Raises NothingSampled, KafkaFailed, ConnectorError, SetupError."""
     found = _evidence(args, settings, now_ms, progress)
     machine = _machine(args, settings)
+    wishes = _wishes(args)
     present = None if settings is None else settings.flush
-    raise NotImplementedError
+    simulator = Simulator(found.load, found.durations, machine)
+    settings_tried = grid(wishes, present)
+    results = sweep(simulator, settings_tried, lambda done, of: progress("simulating settings", done, of))
+    choice = choose(results, wishes, found.load)
+    now = None if present is None else next(one for one in results if one.thresholds == present)
+    kept = [(described(wish), well) for wish, well in zip(wishes, choice.kept, strict=True)]
+    report = Report(
+        *(found, machine, kept, choice.front, choice.chosen, now, choice.why, choice.limits, len(results)),
+        as_json=is_json_name(args.file),
+    )
+    return report, _picture(report, results, wishes)
+
+
+def is_json_name(path: str | None) -> bool:
+    """Whether what is to be pasted goes into a file of JSON."""
+    return path is not None and path.lower().endswith(".json")
+
+
+def _wishes(args: argparse.Namespace) -> list[Wish]:
+    """In the order in which they were given."""
+    found = []
+    for name in getattr(args, "order", ()):
+        if name == "freshness":
+            of, seconds = args.freshness
+            found.append(Wish(Aim.FRESHNESS, seconds, of))
+        elif name == "max_files_per_hour":
+            found.append(Wish(Aim.FILES_PER_HOUR, args.max_files_per_hour))
+        else:
+            found.append(Wish(Aim.FILE_SIZE, float(args.file_size)))
+    return found
+
+
+def _picture(report: Report, results: Sequence[Simulated], wishes: Sequence[Wish]) -> Picture:
+    value = {wish.aim: wish.value for wish in wishes}
+    return Picture(
+        *(report.evidence.load.described, results, report.front, report.chosen, report.present),
+        freshness=percentile_of(wishes),
+        freshness_s=value.get(Aim.FRESHNESS),
+        files_per_hour=value.get(Aim.FILES_PER_HOUR),
+    )
 
 
 def _evidence(args: argparse.Namespace, settings: SinkSettings | None, now_ms: int, progress: Progress) -> Evidence:
