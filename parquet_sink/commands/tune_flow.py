@@ -1,8 +1,10 @@
 """From the options to the report: where the load comes from, what is simulated, what is recommended."""
 
 import argparse
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from parquet_sink.commands.tune_options import MOST_READ
 from parquet_sink.commands.tune_report import Report
@@ -11,7 +13,7 @@ from parquet_sink.tune import evidence
 from parquet_sink.tune.evidence import Evidence
 from parquet_sink.tune.front import choose
 from parquet_sink.tune.grid import grid, sweep
-from parquet_sink.tune.model import Durations, Machine, Simulated
+from parquet_sink.tune.model import Durations, Machine, Simulated, Thresholds
 from parquet_sink.tune.plot import Picture
 from parquet_sink.tune.reasons import described
 from parquet_sink.tune.sampling import Progress
@@ -19,7 +21,9 @@ from parquet_sink.tune.simulate import Simulator
 from parquet_sink.tune.stated import Stated, load_of
 from parquet_sink.tune.wishes import Aim, Wish, percentile_of
 
-DEFAULT_SAMPLE_S = 600.0
+DEFAULT_SAMPLE_S: Final = 600.0
+USUAL_SIZE: Final = 10_000_000
+USUAL_RECORDS: Final = 100_000
 
 
 def tuned(
@@ -34,13 +38,32 @@ def tuned(
     settings_tried = grid(wishes, present)
     results = sweep(simulator, settings_tried, lambda done, of: progress("simulating settings", done, of))
     choice = choose(results, wishes, found.load)
+    front, chosen = [roomy(one, results, present) for one in choice.front], roomy(choice.chosen, results, present)
     now = None if present is None else next(one for one in results if one.thresholds == present)
     kept = [(described(wish), well) for wish, well in zip(wishes, choice.kept, strict=True)]
     report = Report(
-        *(found, machine, kept, choice.front, choice.chosen, now, choice.why, choice.limits, len(results)),
+        *(found, machine, kept, front, chosen, now, choice.why, choice.limits, len(results)),
         as_json=is_json_name(args.file),
     )
     return report, _picture(report, results, wishes)
+
+
+def roomy(one: Simulated, results: Sequence[Simulated], present: Thresholds | None) -> Simulated:
+    """Of settings that give the very same, those whose records and bytes are as they are now, or of a usual size.
+
+    What ends no file under this load ends files after an outage: with the lowest thresholds a backlog would become
+    thousands of small ones.
+    """
+    usual = Thresholds(USUAL_SIZE, USUAL_RECORDS, one.thresholds.commit_interval_ms) if present is None else present
+    same = [other for other in results if replace(other, thresholds=one.thresholds) == one]
+    return min(same, key=lambda other: _far(other.thresholds, usual), default=one)
+
+
+def _far(one: Thresholds, usual: Thresholds) -> float:
+    """How many times larger or smaller its records and bytes are."""
+    return abs(math.log(one.commit_records / usual.commit_records)) + abs(
+        math.log(one.commit_size_bytes / usual.commit_size_bytes)
+    )
 
 
 def is_json_name(path: str | None) -> bool:
