@@ -6,7 +6,7 @@ from typing import Final
 
 from parquet_sink.files.rotation import Reason
 from parquet_sink.tune.model import Simulated, Thresholds
-from parquet_sink.tune.simulate import Simulator
+from parquet_sink.tune.simulate import CUT, Simulator
 from parquet_sink.tune.wishes import Aim, Wish
 
 SECOND, MINUTE, HOUR = 1_000, 60_000, 3_600_000
@@ -39,9 +39,9 @@ def grid(wishes: Sequence[Wish] = (), present: Thresholds | None = None) -> list
     return [Thresholds(s, r, i) for i in sorted(intervals) for r in sorted(records) for s in sorted(sizes)]
 
 
-def sweep(simulator: Simulator, settings: Sequence[Thresholds], progress: Progress = lambda done, of: None) -> list[
-    Simulated
-]:
+def sweep(
+    simulator: Simulator, settings: Sequence[Thresholds], progress: Progress = lambda done, of: None
+) -> list[Simulated]:
     """What each of the settings gives, in their order.
 
     Where neither records nor bytes end a file, higher thresholds change nothing: then what is known is what they give.
@@ -86,6 +86,6 @@ def _same(known: Thresholds, ended_by: frozenset[str], wanted: Thresholds) -> bo
     """Whether the thresholds that `wanted` has higher ended nothing."""
     more_records = wanted.commit_records - known.commit_records
     more_bytes = wanted.commit_size_bytes - known.commit_size_bytes
-    if more_records < 0 or more_bytes < 0 or "cut" in ended_by:
+    if more_records < 0 or more_bytes < 0 or CUT in ended_by:
         return False
     return not (more_records and Reason.RECORDS in ended_by) and not (more_bytes and Reason.SIZE in ended_by)

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,8 @@ POINTS = 200_000
 REQUEST_BYTES = 700
 """What HTTP and the form around a file add to it."""
 HOUR_MS = 3_600_000.0
+PAUSE_MS = 1_500.0
+"""From the end of a micro-batch's tasks to those of the next, where nothing is waited for."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ def outcome(
         stored_bytes_per_hour=stored,
         sent_bytes_per_hour=stored + files_per_hour * REQUEST_BYTES,
         cpu_share=_cpu_share(connector, durations, window, sum(part.records for part in parts), float(shares.sum())),
-        keeps_up=_keeps_up(connector, curves, window),
+        keeps_up=_keeps_up(connector, window),
         covered_ms=window.to_ms - window.from_ms,
         reasons=_reasons(sent, shares),
         partitions=tuple(
@@ -179,7 +182,7 @@ def _cpu_share(
 ) -> float:
     """CPU time of the sink as a share of one core."""
     took_ms = window.to_ms - window.from_ms
-    batches = sum(window.from_ms <= at < window.to_ms for at in connector.batches_ms)
+    batches = sum(window.from_ms <= at < window.to_ms for at, _ in connector.batches_ms)
     ticks = connector.ticks.count * took_ms / max(connector.ticks.next_ms, took_ms)
     used_ms = (
         records * durations.cpu_record_us / 1000
@@ -190,12 +193,27 @@ def _cpu_share(
     return used_ms / took_ms + durations.cpu_second_ms / 1000
 
 
-def _keeps_up(connector: SimulatedConnector, curves: Curves, window: Window) -> bool:
-    """Whether what arrived in the window is at the target, or could be: nothing piles up from its start to its end."""
-    at_end = sum(one.high(window.to_ms) for one in connector.partitions)
-    sent = sum(one.records for one in connector.sent)
-    arrived = at_end - sum(one.high(window.from_ms) for one in connector.partitions)
-    return sent >= at_end - max(0.02 * arrived, 1) or not connector.cut
+def _keeps_up(connector: SimulatedConnector, window: Window) -> bool:
+    """False where micro-batches follow each other without a pause, and more and more waits for them all the same."""
+    middle = (window.from_ms + window.to_ms) / 2
+    later = [(begin, done) for begin, done in connector.batches_ms if middle <= begin < window.to_ms]
+    busy_ms = sum(done - begin for begin, done in later) + sum(
+        begin - ended for (_, ended), (begin, _) in pairwise(later) if begin - ended < PAUSE_MS
+    )
+    if busy_ms < 0.9 * (window.to_ms - middle):
+        return True
+    arrived = _ends(connector, window.to_ms) - _ends(connector, middle)
+    piled_up = _waiting(connector, window.to_ms) - _waiting(connector, middle)
+    return piled_up <= 0.03 * arrived + arrived / max(len(later), 1)
+
+
+def _ends(connector: SimulatedConnector, at_ms: float) -> int:
+    return sum(one.high(at_ms) for one in connector.partitions)
+
+
+def _waiting(connector: SimulatedConnector, at_ms: float) -> int:
+    """Records that had arrived by then and were not at the target."""
+    return _ends(connector, at_ms) - sum(one.records for one in connector.sent if one.accepted_ms <= at_ms)
 
 
 def _of_partition(load: PartitionLoad, part: _Part, window: Window) -> PartitionSimulated:

@@ -63,8 +63,8 @@ def _missed(wish: Wish, chosen: Simulated, found: Sequence[Simulated], load: Loa
         best = min(able, key=lambda one: freshness_s(one, wish.of))
         yield (
             f"The freshest of all settings (interval {_interval(best)}) gives {wish.of} "
-            f"{duration_text(freshness_s(best, wish.of))}, with {count_text(best.files_per_hour)} files an hour: a tick, "
-            "a micro-batch and an upload take their time."
+            f"{duration_text(freshness_s(best, wish.of))}, with {count_text(best.files_per_hour)} files an hour: a "
+            "tick, a micro-batch and an upload take their time."
         )
     elif wish.aim is Aim.FILES_PER_HOUR:
         best = min(able, key=lambda one: one.files_per_hour)
@@ -108,8 +108,8 @@ def _smallest(chosen: Simulated, load: Load) -> Iterator[str]:
     many = sum(one.records_per_hour <= 2 * smallest.records_per_hour for one in some)
     others = f", and {many - 1} more like it" if many > 1 else ""
     yield (
-        f"The smallest topic-partition ({_name(smallest)}{others}) gets {count_text(smallest.records_per_hour)} records "
-        f"an hour: either {_files_each(smallest)}, or a p99 freshness of more than {duration_text(smallest.p99_s)}."
+        f"The smallest topic-partition ({_name(smallest)}{others}) gets {count_text(smallest.records_per_hour)} "
+        f"records an hour: either {_files_each(smallest)}, or more than {duration_text(smallest.p99_s)} p99 freshness."
     )
 
 
@@ -127,12 +127,12 @@ def _interval_files(chosen: Simulated) -> Iterator[str]:
     share = chosen.reasons.get(Reason.INTERVAL, 0.0)
     if share > 0.9:
         yield (
-            f"{share:.0%} of the files end by their age: commit.interval.ms alone decides; commit.records and "
+            f"{share:.0%} of the files end by their age: commit.interval.ms decides; commit.records and "
             "commit.size.bytes only bound files at peaks and after a backlog."
         )
     elif share < 0.1 and chosen.reasons:
         name = max(chosen.reasons, key=lambda reason: chosen.reasons[reason])
         yield (
-            f"{chosen.reasons[name]:.0%} of the files end by {name}: the age of records hardly matters under this load, "
-            "only when there are fewer of them."
+            f"{chosen.reasons[name]:.0%} of the files end by {name}: commit.interval.ms hardly matters under this "
+            "load, only when less arrives."
         )

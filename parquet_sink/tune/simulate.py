@@ -9,6 +9,7 @@ from parquet_sink.tune.model import Durations, Load, Machine, PartitionLoad, Sim
 from parquet_sink.tune.outcome import Curves, Window, outcome
 from parquet_sink.tune.simulation import TYPICAL_RECORDS, SimulatedConnector, run_together
 
+CUT: Final = "cut"
 CYCLES: Final = 24
 """Commit intervals that are looked at, where files come so often."""
 SLOW_CYCLES: Final = 8
@@ -33,17 +34,17 @@ class Simulator:
         """What they give. window: the records that count; None: as many as tell."""
         return self.watched(thresholds, window)[0]
 
-    def watched(self, thresholds: Thresholds, window: Window | None = None) -> tuple[Simulated, bool]:
-        """The same, and whether records or bytes ended any file, or cut any range.
+    def watched(self, thresholds: Thresholds, window: Window | None = None) -> tuple[Simulated, frozenset[str]]:
+        """The same, and what ended files, in the window or not: reasons, and "cut" where a range was cut short.
 
-        Where they did not, higher `commit.records` and `commit.size.bytes` give the same.
+        Where neither records nor bytes did, higher `commit.records` and `commit.size.bytes` give the same.
         """
         looked = window or self._window(thresholds)
         connector = SimulatedConnector(self.load, thresholds, self.durations, self.machine)
         run_together([connector], self.machine, [_until_ms(thresholds, looked)])
         found = outcome(connector, thresholds, self._curves, self.durations, looked)
-        bounded = connector.cut or any(reason in found.reasons for reason in ("records", "size"))
-        return found, bounded
+        ended_by = {str(one.reason) for one in connector.sent} | ({CUT} if connector.cut else set())
+        return found, frozenset(ended_by)
 
     def _window(self, thresholds: Thresholds) -> Window:
         return window_for(self.load, thresholds)

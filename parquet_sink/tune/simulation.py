@@ -50,7 +50,8 @@ class _Partition:
 class SimulatedConnector:
     """One connector: its ticks and micro-batches, one after the other.
 
-    sent: the files at the target, in the order in which micro-batches made them. cut: whether a range was longer than
+    sent: the files at the target, in the order in which micro-batches made them. batches_ms: when tasks of each
+    micro-batch began, and when all had ended. cut: whether a range was longer than
     its share of a micro-batch, or waited for the next one.
     """
 
@@ -64,7 +65,7 @@ class SimulatedConnector:
         self._limits = Limits(thresholds.commit_size_bytes, thresholds.commit_records)
         self._wakes: list[tuple[float, int]] = []
         self.sent: list[Sent] = []
-        self.batches_ms: list[float] = []
+        self.batches_ms: list[tuple[float, float]] = []
         self.cut = False
         for number in range(len(self.partitions)):
             self._schedule(number)
@@ -125,7 +126,7 @@ class SimulatedConnector:
         piles = [[self._files(one) for one in pile] for pile in by_task(planned, tasks)]
         sent, done = run_batch(piles, begin_ms, slots, self._machine, self._durations)
         self.sent += sent
-        self.batches_ms.append(begin_ms)
+        self.batches_ms.append((begin_ms, done))
         for one in planned:
             partition = self.partitions[self._numbers[one.topic, one.partition]]
             partition.start, partition.last_batch = one.end, len(self.batches_ms)
