@@ -5,13 +5,13 @@ PYTHON ?= python3
 VENV ?= .venv
 # Options for the program behind the target: make demo ARGS=--keep, make test ARGS="-k admission"
 ARGS ?=
-# Sizes reach the programs through the environment: make bench RECORDS=200000, make crash KILLS=5 RECORDS=20000
+# Sizes reach the programs through the environment: make bench RECORDS=200000, make crash KILLS=5 RECORDS=20000, make soak MINUTES=5
 
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: demo unit test slow bench crash lint types docs jars clean help
+.PHONY: demo unit test slow soak bench crash lint types docs jars clean help
 
 demo: jars ## see it work: broker, target, an order stream, the sink, and the proof
 	$(BIN)/parquet-sink demo $(ARGS)
@@ -21,6 +21,9 @@ unit: $(READY) ## unit tests only: no network, no Java; about two minutes on 2 c
 
 test: jars ## unit and integration tests
 	$(BIN)/python -m pytest -n 2 --dist loadgroup tests integration $(ARGS)
+
+soak: jars ## an hour of mixed faults at half of the peak load: nothing lost, memory and files flat; MINUTES=
+	$(BIN)/python -m integration.soak $(ARGS)
 
 slow: jars ## tests that take long: crashes of everything at once, streams and folders that are taken away
 	$(BIN)/python -m pytest -m slow integration $(ARGS)

@@ -30,7 +30,12 @@ PURE_MODULES = (
     "parquet_sink.net.exchange",
     "parquet_sink.tune.model",
 )
-KEYS = ("parquet_sink.files.keys", "parquet_sink.kafka.keys", "parquet_sink.targets.push.keys")
+KEYS = (
+    "parquet_sink.files.keys",
+    "parquet_sink.history.keys",
+    "parquet_sink.kafka.keys",
+    "parquet_sink.targets.push.keys",
+)
 """Keys and their checks, of rooms that are not pure themselves."""
 CONVERT_SHELL = frozenset(
     f"parquet_sink.convert.{name}"

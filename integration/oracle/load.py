@@ -13,6 +13,18 @@ from integration.oracle.records import DROP, KEYS, is_dropped, key_of, spoilt, v
 
 STEP_S: Final = 0.02
 FLUSH_S: Final = 60.0
+POLL_EVERY: Final = 1_000
+
+
+class _Pace:
+    """Records that are due since a moment: `before` of them were sent then."""
+
+    def __init__(self, per_second: float, before: int = 0) -> None:
+        self.per_second, self._before, self._began = per_second, before, time.monotonic()
+
+    def due(self) -> int:
+        """The number up to which records are to be sent by now."""
+        return self._before + int((time.monotonic() - self._began) * self.per_second)
 
 
 class Load:
@@ -33,7 +45,8 @@ class Load:
         value_of: Callable[[int], bytes | None] = value_of,
     ) -> None:
         self._topic, self._partitions, self._oracle = topic, partitions, oracle
-        self._per_second, self._at_least, self._value_of = per_second, at_least, value_of
+        self._at_least, self._value_of = at_least, value_of
+        self._pace = _Pace(per_second)
         self._producer = Producer(
             {"bootstrap.servers": bootstrap_servers, "linger.ms": 5, "enable.idempotence": True, "log_level": 0}
         )
@@ -63,12 +76,24 @@ class Load:
             self._send()
         self.stop()
 
+    @property
+    def per_second(self) -> float:
+        """The rate now."""
+        return self._pace.per_second
+
+    def pace(self, per_second: float) -> None:
+        """Another rate from now on."""
+        self._pace = _Pace(per_second, self.sent)
+
     def _run(self) -> None:
-        began = time.monotonic()
+        self.pace(self._pace.per_second)
         while not self._stop.wait(STEP_S):
-            due = int((time.monotonic() - began) * self._per_second)
+            due = self._pace.due()
             while self.sent < due and not self._stop.is_set():
                 self._send()
+                if not self.sent % POLL_EVERY:
+                    self._producer.poll(0)
+                    due = min(due, self._pace.due())  # a lower rate holds at once
             self._producer.poll(0)
 
     def _send(self) -> None:

@@ -1,10 +1,10 @@
 """One topic of a run with its connector: the load, the oracle, and the group's offsets."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from integration.letters import letters
+from integration.letters import each_letter
 from integration.oracle.group import Group
 from integration.oracle.judge import Stop, judge
 from integration.oracle.load import Load
@@ -69,7 +69,7 @@ class Stream:
         """Asks for the committed offsets."""
         self.committed = self.group.committed()
 
-    def reached(self, ends: dict[int, int]) -> bool:
+    def reached(self, ends: Mapping[int, int]) -> bool:
         """Whether everything below these offsets was committed at the last look."""
         return all(self.committed.get(partition, 0) >= end for partition, end in ends.items())
 
@@ -77,10 +77,12 @@ class Stream:
         """How things stand after SIGTERM."""
         return Stop.of(self.group.committed(), client.files(self.kind.table))
 
-    def judge(self, client: TargetClient, stop: Stop) -> Sequence[int]:
-        """The oracle's word; the sizes of the accepted files."""
-        found = letters(self._broker, self._dead_letters)
-        return judge(self.oracle, client, self.kind.table, self.group.samples, stop, found)
+    def judge(
+        self, client: TargetClient, stop: Stop, progress: Callable[[int, int], None] = lambda done, files: None
+    ) -> Sequence[int]:
+        """The oracle's word; the sizes of the accepted files. progress: see `judge`."""
+        found = each_letter(self._broker, self._dead_letters)
+        return judge(self.oracle, client, self.kind.table, self.group.samples, stop, found, progress)
 
     def close(self) -> None:
         self.load.stop()

@@ -105,6 +105,7 @@ class Replay:
 
     folder: its parked records, which nobody else replays. known: what was learned of topics. changes: whether records
     that were accepted leave the folder. progress: told how many records were read, of a topic-partition so far.
+    on_outcome: told what became of each attempt at a range.
     """
 
     def __init__(
@@ -115,6 +116,7 @@ class Replay:
         *,
         changes: bool = True,
         progress: Callable[[str, int, int, int], None] = lambda topic, partition, done, of: None,
+        on_outcome: Callable[[RangeOutcome], None] = lambda outcome: None,
         sleep: Callable[[float], None] = time.sleep,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -122,6 +124,7 @@ class Replay:
         self._settings = replace(settings, errors=errors)
         self._folder, self._known, self._changes = folder, known, changes
         self._progress, self._sleep, self._monotonic = progress, sleep, monotonic
+        self._on_outcome = on_outcome
 
     def run(self, selection: Selection) -> Iterator[Replayed]:
         """Topic-partition by topic-partition; after a failure nothing more. Raises StorageFailed."""
@@ -164,6 +167,7 @@ class Replay:
         while True:
             began_s = self._monotonic()
             (outcome,) = TaskFlush(self._settings, steps_for(self._settings, policy), read).run([planned])
+            self._on_outcome(outcome)
             files += sum(receipt.accepted for receipt in outcome.receipts)
             if outcome.again is None:
                 return outcome, files

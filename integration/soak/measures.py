@@ -1,0 +1,151 @@
+"""What a sink takes at one moment, as Linux shows it: memory, file descriptors, threads, temporary files, state."""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from integration.bench.processes import group_of, memory_bytes, tree
+from integration.soak.slopes import Point, Slope, Tolerance, slope
+from parquet_sink.spark.run_folder import PREFIX
+
+MB: Final = 1_000_000
+WARM_UP_SHARE: Final = 0.25
+WARM_UP_S: Final = (60.0, 600.0)
+PARQUET: Final = (".parquet", ".part")
+DATABASE: Final = ".db"
+_ROLES: Final = {"driver": "program", "JVM": "java", "source planners (admission)": "planners"}
+_ROLES.update({"sink planners (receipts)": "planners"})
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """unit: what a value is divided by, for a reader. why: the reason of its tolerance."""
+
+    name: str
+    unit: float
+    tolerance: Tolerance
+    why: str
+
+
+QUANTITIES: Final = (
+    Quantity("memory, MB", MB, Tolerance(0.05, 48 * MB), "5 % an hour; 48 MB for heap and workers of a larger load"),
+    Quantity("memory of the program, MB", MB, Tolerance(0.05, 8 * MB), "5 % an hour; 8 MB for the allocator's arenas"),
+    Quantity("memory of Java, MB", MB, Tolerance(0.05, 48 * MB), "5 % an hour; 48 MB of a heap of 512"),
+    Quantity("memory of planners, MB", MB, Tolerance(0.05, 8 * MB), "5 % an hour; 8 MB for the allocator's arenas"),
+    Quantity("file descriptors", 1, Tolerance(0.05, 24), "5 % an hour; 24 are the connections and jars of one worker"),
+    Quantity("threads", 1, Tolerance(0.05, 12), "5 % an hour; 12 are those of one worker with its Kafka client"),
+    Quantity("processes", 1, Tolerance(0.05, 2), "5 % an hour; one worker and its stand-in"),
+    Quantity("temporary files", 1, Tolerance(0.05, 12), "5 % an hour; two files under way for each topic-partition"),
+    Quantity("temporary files, MB", MB, Tolerance(0.05, 2 * MB), "5 % an hour; checkpoints of micro-batches"),
+    Quantity("unsent Parquet, MB", MB, Tolerance(0.05, 4 * MB), "5 % an hour; one full file"),
+    Quantity("state, MB", MB, Tolerance(0.05, 2 * MB), "5 % an hour; a journal of SQLite before its checkpoint"),
+)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """At monotonic seconds; root: the process id of the program, which tells its lives apart."""
+
+    at: float
+    root: int
+    values: dict[str, float]
+
+
+class Measures:
+    """Takes a sample whenever one is due. tmp: the folder of the connectors. system_tmp: TMPDIR of the sink."""
+
+    def __init__(self, tmp: Path, system_tmp: Path, every_s: float) -> None:
+        self._tmp, self._system_tmp, self._every_s = tmp, system_tmp, every_s
+        self.samples: list[Sample] = []
+
+    def look(self, root: int) -> None:
+        """Call it often."""
+        now = time.monotonic()
+        if not self.samples or now - self.samples[-1].at >= self._every_s:
+            self.samples.append(Sample(now, root, _values(root, self._tmp, self._system_tmp)))
+
+    def measured(self) -> list[Sample]:
+        """The last life of the sink without its warm-up: a quarter of it, between one minute and ten."""
+        life = [one for one in self.samples if one.root == self.samples[-1].root]
+        if not life:
+            return []
+        least, most = WARM_UP_S
+        warm = life[0].at + min(max(WARM_UP_SHARE * (life[-1].at - life[0].at), least), most)
+        return [one for one in life if one.at >= warm]
+
+    def slopes(self) -> dict[str, Slope | None]:
+        """By quantity; None where the run was too short to tell."""
+        samples = self.measured()
+        return {each.name: slope(_points(samples, each.name), each.tolerance) for each in QUANTITIES}
+
+    def write(self, path: Path) -> None:
+        """All samples as CSV, for who wants to look."""
+        names = [each.name for each in QUANTITIES]
+        lines = [",".join(["seconds", "program", *(f'"{name}"' for name in names)])]
+        began = self.samples[0].at if self.samples else 0.0
+        for one in self.samples:
+            told = [f"{one.values[each.name] / each.unit:.3f}" for each in QUANTITIES]
+            lines.append(",".join([f"{one.at - began:.1f}", str(one.root), *told]))
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _points(samples: Iterable[Sample], name: str) -> list[Point]:
+    return [(one.at, one.values[name]) for one in samples]
+
+
+def _values(root: int, tmp: Path, system_tmp: Path) -> dict[str, float]:
+    memory: Counter[str] = Counter()
+    members = tree(root)
+    for process in members:
+        memory[_ROLES.get(group_of(process.pid, root), "others")] += memory_bytes(process.pid)
+    files = [one for folder in (tmp, system_tmp, *_run_folders(root)) for one in _files(folder)]
+    sizes = {
+        "unsent Parquet, MB": sum(size for name, size in files if name.endswith(PARQUET)),
+        "state, MB": sum(size for name, size in files if DATABASE in name),
+    }
+    return {
+        "memory, MB": memory.total(),
+        "memory of the program, MB": memory["program"],
+        "memory of Java, MB": memory["java"],
+        "memory of planners, MB": memory["planners"],
+        "file descriptors": sum(_entries(f"/proc/{process.pid}/fd") for process in members),
+        "threads": sum(_entries(f"/proc/{process.pid}/task") for process in members),
+        "processes": len(members),
+        "temporary files": len(files),
+        "temporary files, MB": sum(size for _, size in files) - sum(sizes.values()),
+        **sizes,
+    }
+
+
+def _run_folders(root: int) -> set[Path]:
+    """Where the program keeps what its processes share, and Spark its checkpoints: it holds that folder open."""
+    found = set()
+    with suppress(OSError):
+        for entry in os.scandir(f"/proc/{root}/fd"):
+            with suppress(OSError):
+                path = Path(os.readlink(entry.path))
+                if path.name.startswith(PREFIX):
+                    found.add(path)
+    return found
+
+
+def _files(folder: Path) -> list[tuple[str, int]]:
+    """Name and size of every file below a folder; what goes meanwhile is gone."""
+    found = []
+    for path, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                found.append((name, os.lstat(os.path.join(path, name)).st_size))
+    return found
+
+
+def _entries(folder: str) -> int:
+    try:
+        return len(os.listdir(folder))
+    except OSError:
+        return 0
