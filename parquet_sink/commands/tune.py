@@ -7,13 +7,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Final, TextIO
 
 from parquet_sink.commands import tune_options
 from parquet_sink.commands.preflight import inspect
 from parquet_sink.config.files import edited
 from parquet_sink.connectors.check import check_files
 from parquet_sink.pipeline.settings import SinkSettings
+
+PROGRESS_S: Final = 5.0
 
 add_arguments = tune_options.add_arguments
 
@@ -28,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
         check_plot(args.plot)
     from parquet_sink.commands import tune_flow, tune_report  # after the options were found right: they load Arrow
 
-    with _progress(sys.stderr) as progress:
+    with _progress(sys.stderr, lines=args.progress) as progress:
         report, picture = tune_flow.tuned(args, settings, int(time.time() * 1000), progress)
     print(tune_report.to_json(report) if args.json else "\n".join(tune_report.lines(report)), flush=True)
     if args.plot is not None:
@@ -65,15 +67,36 @@ def _apply(path: str, numbers: Mapping[str, int], out: TextIO) -> None:
 
 
 @contextmanager
-def _progress(stream: TextIO) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar for what takes long, on a terminal; nothing otherwise."""
-    if not stream.isatty():
+def _progress(stream: TextIO, *, lines: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar for what takes long, on a terminal; elsewhere lines if they were asked for, else nothing."""
+    if lines:
+        yield Lines(stream).tell
+    elif not stream.isatty():
         yield lambda what, done, of: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    else:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,.0f} of {task.total:,.0f}"))
-    with Progress(*columns, TimeRemainingColumn(), console=Console(file=stream), transient=True) as bar:
-        task = bar.add_task("", total=1)
-        yield lambda what, done, of: bar.update(task, description=what, completed=done, total=of)
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed:,.0f} of {task.total:,.0f}"),
+        )
+        with Progress(*columns, TimeRemainingColumn(), console=Console(file=stream), transient=True) as bar:
+            task = bar.add_task("", total=1)
+            yield lambda what, done, of: bar.update(task, description=what, completed=done, total=of)
+
+
+class Lines:
+    """Says what is done: when it begins and ends, and every few seconds between. monotonic: seconds that never jump."""
+
+    def __init__(self, stream: TextIO, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._stream, self._monotonic = stream, monotonic
+        self._what, self._last_s = "", monotonic()
+
+    def tell(self, what: str, done: int, of: int) -> None:
+        """So much of it is done."""
+        now = self._monotonic()
+        if what != self._what or done >= of or now - self._last_s >= PROGRESS_S:
+            self._what, self._last_s = what, now
+            print(f"{what}: {done:,} of {of:,}", file=self._stream, flush=True)

@@ -44,6 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _durations(parser.add_argument_group("where and how fast the sink runs"))
     out = parser.add_argument_group("what comes back")
     out.add_argument("--plot", metavar="FILE", help="draw freshness against files an hour: .png, .svg or .pdf")
+    out.add_argument(
+        "--progress", action="store_true", help="lines about progress, also where standard error is no terminal"
+    )
     out.add_argument("--json", action="store_true", help="print one JSON object")
     out.add_argument(
         "--apply", action="store_true", help="write the three keys into the connector file, after showing the change"

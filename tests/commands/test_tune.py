@@ -1,11 +1,13 @@
 """`parquet-sink tune`: options, the report in words and as JSON, the connector file, and what is refused."""
 
+import io
 import json
 from pathlib import Path
 
 import pytest
 
 from parquet_sink import cli
+from parquet_sink.commands.tune import Lines
 
 STATED = ["tune", "--rate", "30/h", "--record-bytes", "300", "--partitions", "2"]
 FILE = """\
@@ -153,3 +155,14 @@ def test_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main([*STATED, "--freshness", "60s", "--plot", str(tmp_path / name)]) == 0
         assert (tmp_path / name).read_bytes().startswith(begin)
         assert f"drawn: {tmp_path / name}" in capsys.readouterr().err
+
+
+def test_lines_of_progress() -> None:
+    """Progress in lines is told at the begin, the end, and every few seconds between."""
+    now = [0.0]
+    stream = io.StringIO()
+    lines = Lines(stream, lambda: now[0])
+    for done in range(101):
+        now[0] += 0.1
+        lines.tell("simulating settings", done, 100)
+    assert stream.getvalue().splitlines() == [f"simulating settings: {done} of 100" for done in (0, 50, 100)]
