@@ -24,7 +24,7 @@ from parquet_sink.pipeline.outcome import RangeOutcome
 from parquet_sink.pipeline.outcome_history import history_of, record_uploads, sender_of
 from parquet_sink.pipeline.replay import Replay, Replayed
 from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite.store import learned_of
 from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict
 
 log = logging.getLogger(__name__)
@@ -106,14 +106,7 @@ def _line(connector: str, one: Replayed, *, dry_run: bool) -> str:
 
 def _learned(settings: SinkSettings) -> Mapping[str, Known]:
     """What the connector learned of its topics, where it ran before."""
-    path = Path(naming.connector_folder(settings.files.tmp_dir, settings.name), naming.STATE_FILE)
-    if not path.exists():
-        return {}
-    store = SqliteStore(path)
-    try:
-        return store.learned()
-    finally:
-        store.close()
+    return learned_of(Path(naming.connector_folder(settings.files.tmp_dir, settings.name), naming.STATE_FILE))
 
 
 class Progress:
