@@ -163,6 +163,6 @@ def test_lines_of_progress() -> None:
     stream = io.StringIO()
     lines = Lines(stream, lambda: now[0])
     for done in range(101):
-        now[0] += 0.1
+        now[0] += 0.125
         lines.tell("simulating settings", done, 100)
-    assert stream.getvalue().splitlines() == [f"simulating settings: {done} of 100" for done in (0, 50, 100)]
+    assert stream.getvalue().splitlines() == [f"simulating settings: {done} of 100" for done in (0, 40, 80, 100)]
