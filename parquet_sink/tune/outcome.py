@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +32,8 @@ REQUEST_BYTES = 700
 HOUR_MS = 3_600_000.0
 PAUSE_MS = 1_500.0
 """From the end of a micro-batch's tasks to those of the next, where nothing is waited for."""
+OLDER = 1.3
+"""By how much records of a second half may be older than those of the first."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def outcome(
         stored_bytes_per_hour=stored,
         sent_bytes_per_hour=stored + files_per_hour * REQUEST_BYTES,
         cpu_share=_cpu_share(connector, durations, window, sum(part.records for part in parts), float(shares.sum())),
-        keeps_up=_keeps_up(connector, window),
+        keeps_up=_keeps_up(connector, ages, _joined([part.arrived for part in parts]), window),
         covered_ms=window.to_ms - window.from_ms,
         reasons=_reasons(sent, shares),
         partitions=tuple(
@@ -114,13 +115,14 @@ def outcome(
 class _Part:
     """One topic-partition's files with records of the window, and which share of each they are.
 
-    ages, weights: seconds, and how many records stand behind each.
+    ages, weights, arrived: seconds, how many records stand behind each, and when they arrived, milliseconds.
     """
 
     sent: list[Sent]
     shares: Floats
     ages: Floats
     weights: Floats
+    arrived: Floats
 
     @property
     def records(self) -> float:
@@ -129,7 +131,7 @@ class _Part:
 
 def _part(number: int, sent: list[Sent], curves: Curves, window: Window, points: int) -> _Part:
     if not sent:
-        return _Part([], *(np.zeros(0) for _ in range(3)))
+        return _Part([], *(np.zeros(0) for _ in range(4)))
     first = np.array([one.first for one in sent], dtype=float)
     records = np.array([one.records for one in sent], dtype=float)
     accepted = np.array([one.accepted_ms for one in sent])
@@ -143,7 +145,7 @@ def _part(number: int, sent: list[Sent], curves: Curves, window: Window, points:
     weights = np.broadcast_to(records[:, None] / points, ages.shape)
     kept = shares > 0
     held = [one for one, keep in zip(sent, kept, strict=True) if keep]
-    return _Part(held, shares[kept], ages[within], weights[within])
+    return _Part(held, shares[kept], ages[within], weights[within], arrived[within])
 
 
 def _joined(arrays: Sequence[Floats]) -> Floats:
@@ -193,27 +195,18 @@ def _cpu_share(
     return used_ms / took_ms + durations.cpu_second_ms / 1000
 
 
-def _keeps_up(connector: SimulatedConnector, window: Window) -> bool:
-    """False where micro-batches follow each other without a pause, and more and more waits for them all the same."""
+def _keeps_up(connector: SimulatedConnector, ages: Floats, arrived: Floats, window: Window) -> bool:
+    """False where micro-batches follow each other without a pause, and records get older and older all the same."""
     middle = (window.from_ms + window.to_ms) / 2
-    later = [(begin, done) for begin, done in connector.batches_ms if middle <= begin < window.to_ms]
-    busy_ms = sum(done - begin for begin, done in later) + sum(
-        begin - ended for (_, ended), (begin, _) in pairwise(later) if begin - ended < PAUSE_MS
-    )
-    if busy_ms < 0.9 * (window.to_ms - middle):
+    idle_ms, ended = 0.0, middle
+    for begin, done in [*connector.batches_ms, (window.to_ms, window.to_ms)]:
+        pause = min(begin, window.to_ms) - ended
+        idle_ms += pause if pause > PAUSE_MS else 0.0
+        ended = max(ended, done)
+    later = arrived >= middle
+    if idle_ms > 0.1 * (window.to_ms - middle) or not later.any() or later.all():
         return True
-    arrived = _ends(connector, window.to_ms) - _ends(connector, middle)
-    piled_up = _waiting(connector, window.to_ms) - _waiting(connector, middle)
-    return piled_up <= 0.03 * arrived + arrived / max(len(later), 1)
-
-
-def _ends(connector: SimulatedConnector, at_ms: float) -> int:
-    return sum(one.high(at_ms) for one in connector.partitions)
-
-
-def _waiting(connector: SimulatedConnector, at_ms: float) -> int:
-    """Records that had arrived by then and were not at the target."""
-    return _ends(connector, at_ms) - sum(one.records for one in connector.sent if one.accepted_ms <= at_ms)
+    return float(np.median(ages[later])) <= OLDER * float(np.median(ages[~later])) + 1.0
 
 
 def _of_partition(load: PartitionLoad, part: _Part, window: Window) -> PartitionSimulated:
@@ -223,7 +216,7 @@ def _of_partition(load: PartitionLoad, part: _Part, window: Window) -> Partition
     return PartitionSimulated(
         load.topic,
         load.partition,
-        part.records / window.hours,
+        load.arrivals.per_second * 3600,
         count / window.hours,
         stored / count if count else 0.0,
         p99,

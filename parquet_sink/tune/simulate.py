@@ -11,16 +11,13 @@ from parquet_sink.tune.simulation import TYPICAL_RECORDS, SimulatedConnector, ru
 
 CUT: Final = "cut"
 CYCLES: Final = 24
-"""Commit intervals that are looked at, where files come so often."""
-SLOW_CYCLES: Final = 8
-"""Files of the topic-partition with the fewest."""
-LEAST_CYCLES: Final = 2
-MOST_FILES: Final = 30_000
-"""Files that are looked at, about: where there are more, less of the time is."""
-SETTLE: Final = 1.0
-"""Commit intervals until the start does not show any more."""
+"""Files of the slowest topic-partition that are looked at, where it has as many."""
+MOST_FILES: Final = 10_000
+MOST_FILES_OF_SPAN: Final = 40_000
+"""Files that are looked at, about, and as many as that where the load repeats itself only so late."""
+LEAST_MS: Final = 60_000.0
 BEHIND_MS: Final = 600_000.0
-"""How long is waited for the last records of a window, beside what the thresholds ask for."""
+"""How long is waited for the last records of a window, at most, beside what the thresholds ask for."""
 
 
 class Simulator:
@@ -40,7 +37,7 @@ class Simulator:
         Where neither records nor bytes did, higher `commit.records` and `commit.size.bytes` give the same.
         """
         looked = window or self._window(thresholds)
-        connector = SimulatedConnector(self.load, thresholds, self.durations, self.machine)
+        connector = SimulatedConnector(self.load, thresholds, self.durations, self.machine, looked.to_ms)
         run_together([connector], self.machine, [_until_ms(thresholds, looked)])
         found = outcome(connector, thresholds, self._curves, self.durations, looked)
         ended_by = {str(one.reason) for one in connector.sent} | ({CUT} if connector.cut else set())
@@ -51,14 +48,15 @@ class Simulator:
 
 
 def window_for(load: Load, thresholds: Thresholds) -> Window:
-    """From where the start is forgotten, for the load's span and some files of each topic-partition, if it can be."""
-    interval = float(thresholds.commit_interval_ms)
-    settle = 0.0 if any(one.backlog for one in load.partitions) else SETTLE * interval
+    """The load's span and some files of each topic-partition, if that is not too much to look at.
+
+    It begins with the simulation: nothing waits then, as after a file.
+    """
     cycles = [cycle for one in load.partitions if (cycle := _cycle_ms(one, thresholds)) > 0]
-    wanted = max(load.span_ms, CYCLES * interval, SLOW_CYCLES * max(cycles, default=0.0))
-    per_ms = sum(1 / cycle for cycle in cycles)
-    most = max(MOST_FILES / per_ms, LEAST_CYCLES * interval) if per_ms else wanted
-    return Window(settle, settle + min(wanted, most))
+    per_ms = sum(1 / cycle for cycle in cycles) or 1.0
+    some = min(CYCLES * max(cycles, default=0.0), MOST_FILES / per_ms)
+    span = min(load.span_ms, MOST_FILES_OF_SPAN / per_ms)
+    return Window(0.0, max(some, span, LEAST_MS))
 
 
 def _cycle_ms(one: PartitionLoad, thresholds: Thresholds) -> float:
@@ -71,7 +69,7 @@ def _cycle_ms(one: PartitionLoad, thresholds: Thresholds) -> float:
 
 
 def _until_ms(thresholds: Thresholds, window: Window) -> float:
-    """Until the window's last records are due, and some time for what is behind."""
+    """When the window's last records are due, and some time for what is behind."""
     return window.to_ms + 2 * thresholds.commit_interval_ms + min(BEHIND_MS, window.to_ms)
 
 
@@ -93,7 +91,10 @@ def simulate_together(
     durations = durations or Durations()
     machine = machine or Machine(slots=len(connectors) + 3, connectors=len(connectors))
     windows = [window_for(load, thresholds) for load, thresholds in connectors]
-    simulated = [SimulatedConnector(load, thresholds, durations, machine) for load, thresholds in connectors]
+    simulated = [
+        SimulatedConnector(load, thresholds, durations, machine, window.to_ms)
+        for (load, thresholds), window in zip(connectors, windows, strict=True)
+    ]
     until = [_until_ms(thresholds, window) for (_, thresholds), window in zip(connectors, windows, strict=True)]
     run_together(simulated, machine, until)
     return [

@@ -28,9 +28,13 @@ NEVER: Final = float("inf")
 
 @dataclass
 class _Partition:
-    """Where a topic-partition stands. start: its first unflushed offset. wake_ms: before then it cannot be due."""
+    """Where a topic-partition stands. start: its first unflushed offset. wake_ms: before then it cannot be due.
+
+    to_ms: records that arrive later are not waited for.
+    """
 
     load: PartitionLoad
+    to_ms: float = NEVER
     start: int = 0
     last_batch: int = 0
     wake_ms: float = NEVER
@@ -50,16 +54,18 @@ class _Partition:
 class SimulatedConnector:
     """One connector: its ticks and micro-batches, one after the other.
 
-    sent: the files at the target, in the order in which micro-batches made them. batches_ms: when tasks of each
-    micro-batch began, and when all had ended. cut: whether a range was longer than
-    its share of a micro-batch, or waited for the next one.
+    to_ms: a topic-partition is done with when all that arrived until then is at the target. sent: the files there, in
+    the order in which micro-batches made them. batches_ms: when tasks of each micro-batch began, and when all had
+    ended. cut: whether a range was longer than its share of a micro-batch, or waited for the next one.
     """
 
-    def __init__(self, load: Load, thresholds: Thresholds, durations: Durations, machine: Machine) -> None:
+    def __init__(
+        self, load: Load, thresholds: Thresholds, durations: Durations, machine: Machine, to_ms: float = NEVER
+    ) -> None:
         self._flush, self._durations, self._machine = thresholds, durations, machine
         self._slots = share(machine.slots, machine.connectors)
         self.ticks = Ticks(tick_ms(thresholds), durations.jitter_ms)
-        self.partitions = [_Partition(one) for one in load.partitions]
+        self.partitions = [_Partition(one, to_ms) for one in load.partitions]
         self._numbers = {(one.topic, one.partition): number for number, one in enumerate(load.partitions)}
         self._learned = {one.topic: learned(TYPICAL_RECORDS, one.sizes) for one in load.partitions}
         self._limits = Limits(thresholds.commit_size_bytes, thresholds.commit_records)
@@ -160,7 +166,7 @@ class SimulatedConnector:
         """Sets when it is to be looked at: when it may be old enough, or there may be enough of it."""
         one = self.partitions[number]
         seen_ms = self._seen_ms(one, self.ticks.next_ms)
-        if seen_ms == NEVER:
+        if seen_ms == NEVER or one.arrived_ms(one.start) > one.to_ms:
             return
         whole = records_per_file(self._learned[one.load.topic], self._flush)
         enough_ms = one.arrived_ms(one.start + whole - 1) - self._durations.look_ms

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from parquet_sink.files.rotation import Reason
+from parquet_sink.files.rotation import NEARLY_FULL, Reason
 from parquet_sink.kafka.settings import FlushSettings
 
 RECORDS_PER_SECOND: Final = 75_000
@@ -79,10 +79,14 @@ def due_range(
 
 
 def records_per_file(bytes_per_record: float | None, flush: FlushSettings) -> int:
-    """How many records make a full file, about."""
+    """How many records make a full file, about.
+
+    A little less than `commit.size.bytes` is full, as it is for a file that is open: what a range had beyond that, by a
+    footer or a guess, would be a file of its own.
+    """
     if not bytes_per_record:
         return flush.commit_records
-    return max(1, min(flush.commit_records, int(flush.commit_size_bytes / bytes_per_record)))
+    return max(1, min(flush.commit_records, int(NEARLY_FULL * flush.commit_size_bytes / bytes_per_record)))
 
 
 def _reason(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.files.rotation import Reason
+from parquet_sink.files.rotation import NEARLY_FULL, Reason
 from parquet_sink.kafka.planning.admission import (
     LEAST_BATCH_S,
     LEAST_RANGE_RECORDS,
@@ -44,8 +44,8 @@ def test_records_make_a_range_due() -> None:
 
 def test_bytes_make_a_range_due() -> None:
     """What earlier files taught of a record's size decides when a file's worth of bytes waits."""
-    assert due_range(0, 100, NOW, 10_000.0, FLUSH, NOW) == Range(0, 100, Reason.SIZE)
-    assert due_range(0, 99, NOW, 10_000.0, FLUSH, NOW) is None
+    assert due_range(0, 95, NOW, 10_000.0, FLUSH, NOW) == Range(0, 95, Reason.SIZE)
+    assert due_range(0, 94, NOW, 10_000.0, FLUSH, NOW) is None
 
 
 def test_without_an_estimate_size_is_never_the_reason() -> None:
@@ -120,7 +120,7 @@ def test_a_backlog_makes_full_files_only(flush: FlushSettings, size: float, wait
     """A range that is due by records or size holds whole files of what is known to fill one."""
     span = due_range(0, waiting, NOW, size, flush, NOW)
     if span is not None and span.reason in (Reason.RECORDS, Reason.SIZE):
-        whole = max(1, min(flush.commit_records, int(flush.commit_size_bytes / size)))
+        whole = max(1, min(flush.commit_records, int(NEARLY_FULL * flush.commit_size_bytes / size)))
         assert span.end % whole == 0
 
 
