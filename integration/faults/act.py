@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from integration.faults.stage import Stage
 
 LOOK_S: Final = 0.1
-PATIENCE_S: Final = 240.0
+PATIENCE_S: Final = 600.0
+"""So long that a busy machine is not taken for a fault that was not survived."""
 
 
 class Act:
