@@ -70,7 +70,7 @@ def markdown(results: Iterable[Result]) -> list[str]:
 def _how(rows: Sequence[Result]) -> str:
     """All that there is of attempts and sizes in four words."""
     found = [one["how"] for one in rows]
-    if EVERY <= set(found):
+    if set(found) >= EVERY:
         found = ["attempts 1 and 3, small and 64 MiB", *(how for how in found if how not in EVERY)]
     return "; ".join(found)
 
