@@ -17,6 +17,7 @@ from parquet_sink.history.locating import locate
 from parquet_sink.history.sqlite.store import read_history
 
 T0 = 1_700_000_000_000
+JSON = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
 
 
 def test_what_was_sent_is_known_afterwards(
@@ -53,7 +54,7 @@ def test_what_was_sent_is_known_afterwards(
     broker.consumer_groups("--reset-offsets", "--group", sink.group, "--topic", name, "--to-offset", "0", "--execute")
     sink.drain(name, commit_records=10)
     file = tmp_path / "sink.properties"
-    file.write_text("".join(f"{key}={value}\n" for key, value in sink.properties(name).items()))
+    file.write_text("".join(f"{key}={value}\n" for key, value in (sink.properties(name) | JSON).items()))
     words = ["--bootstrap-servers", broker.bootstrap_servers, str(file)]
     capsys.readouterr()
     assert main(["history", "--json", "--offset", "12", *words]) == 0
