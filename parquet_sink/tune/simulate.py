@@ -85,12 +85,18 @@ def simulate(
 
 
 def simulate_together(
-    connectors: Sequence[tuple[Load, Thresholds]], durations: Durations | None = None, machine: Machine | None = None
+    connectors: Sequence[tuple[Load, Thresholds]],
+    durations: Durations | None = None,
+    machine: Machine | None = None,
+    windows: Sequence[Window] | None = None,
 ) -> list[Simulated]:
-    """What each of several connectors gets that share the slots of one program; in their order."""
+    """What each of several connectors gets that share the slots of one program; in their order.
+
+    windows: the records that count, of each; None: as many as tell.
+    """
     durations = durations or Durations()
     machine = machine or Machine(slots=len(connectors) + 3, connectors=len(connectors))
-    windows = [window_for(load, thresholds) for load, thresholds in connectors]
+    windows = windows or [window_for(load, thresholds) for load, thresholds in connectors]
     simulated = [
         SimulatedConnector(load, thresholds, durations, machine, window.to_ms)
         for (load, thresholds), window in zip(connectors, windows, strict=True)
