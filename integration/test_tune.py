@@ -47,7 +47,8 @@ def test_predicted_is_measured() -> None:
     than any prediction. What is asked here holds on a busy one, too, with slack.
     """
     with stand() as ready:
-        compared = compare(ready, 45.0)
+        compared, _, batches = compare(ready, 45.0)
+    assert batches
     assert [one.name for one in compared] == [one.name for one in LOADS]
     print(table(compared))
     for one in compared:

@@ -22,8 +22,9 @@ def main() -> int:
     try:
         with stand() as ready:
             for number in range(runs):
-                compared = compare(ready, seconds)
-                print(f"\nrun {number + 1}, {seconds:.0f} s; predicted / measured\n\n{table(compared)}", flush=True)
+                compared, took, batches = compare(ready, seconds)
+                print(f"\nrun {number + 1}: {seconds:.0f} s, {batches} micro-batches, {took}")
+                print(f"\npredicted / measured\n\n{table(compared)}", flush=True)
                 found.append(compared)
     except SinkError as error:
         print(f"tune: {error}", file=sys.stderr)

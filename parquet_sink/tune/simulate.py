@@ -12,8 +12,8 @@ from parquet_sink.tune.simulation import TYPICAL_RECORDS, SimulatedConnector, ru
 CUT: Final = "cut"
 CYCLES: Final = 24
 """Files of the slowest topic-partition that are looked at, where it has as many."""
-MOST_FILES: Final = 10_000
-MOST_FILES_OF_SPAN: Final = 40_000
+MOST_FILES: Final = 5_000
+MOST_FILES_OF_SPAN: Final = 20_000
 """Files that are looked at, about, and as many as that where the load repeats itself only so late."""
 LEAST_MS: Final = 60_000.0
 BEHIND_MS: Final = 600_000.0
