@@ -8,7 +8,7 @@ from tests.tune.loads import steady
 
 
 def test_each_variation_comes_as_often() -> None:
-    """Over as many micro-batches as there are variations each has its turn; the record's cost is that of the machine."""
+    """Over as many micro-batches as there are variations each has its turn; records cost what they cost."""
     durations = Durations(plan_ms=100, finish_ms=10, variation=(0.5, 1.0, 3.0))
     taken = [durations.of_batch(number) for number in range(3)]
     assert sorted(one.plan_ms for one in taken) == [50, 100, 300]
