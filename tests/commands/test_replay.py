@@ -196,7 +196,7 @@ def test_what_kafka_no_longer_has_is_refused_or_left_out(command: Command, topic
 def test_another_target(command: Command, topic: Topic, tmp_path: Path) -> None:
     """Files go there and not to the connector's; its own key goes nowhere else."""
     (tmp_path / "new").mkdir()
-    status, out, _ = command("--target", f"directory:{tmp_path / 'new'}")
+    status, _, _ = command("--target", f"directory:{tmp_path / 'new'}")
     assert status == 0
     assert command.files == []
     assert len(list((tmp_path / "new").rglob("*.parquet"))) == 5

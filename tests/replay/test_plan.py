@@ -26,6 +26,7 @@ from parquet_sink.replay.plan import (
 from parquet_sink.replay.spans import Span, common, merged, without
 
 KEY = ("orders", 0)
+ALL_HELD = Held(0, 10_000, "id", False)
 FLUSH = FlushSettings(10_000_000, 100, 30_000)
 
 
@@ -45,7 +46,7 @@ def planned(
     chosen: Sequence[Span],
     ranges: Sequence[RangeRecord] = (),
     files: Sequence[UploadRecord] = (),
-    held: Held = Held(0, 10_000, "id", False),
+    held: Held = ALL_HELD,
 ) -> ReplayPlan:
     """Of one topic-partition."""
     return make_plan({KEY: chosen}, {KEY: held}, {KEY: Past(ranges, files)}, Cutting(FLUSH))
