@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: demo unit test slow soak bench crash lint types docs jars clean help
+.PHONY: demo unit test slow soak bench crash faults lint types docs jars clean help
 
 demo: jars ## see it work: broker, target, an order stream, the sink, and the proof
 	$(BIN)/parquet-sink demo $(ARGS)
@@ -33,6 +33,9 @@ bench: jars ## throughput, CPU, memory, freshness; sizes by RECORDS=
 
 crash: jars ## kill -9 under load, checked by an oracle; sizes by KILLS= and RECORDS=
 	$(BIN)/python -m integration.crash $(ARGS)
+
+faults: jars ## every fault of docs/reliability.md, judged by the oracle; parts by FAULTS=http,disk, rows by ONLY=
+	$(BIN)/python -m integration.faults $(ARGS)
 
 lint: $(READY) ## ruff: rules and format
 	$(BIN)/ruff check .

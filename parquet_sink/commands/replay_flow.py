@@ -12,6 +12,7 @@ from typing import Final
 from parquet_sink import __version__
 from parquet_sink.commands.replay_history import Noted
 from parquet_sink.commands.replay_progress import All, Shown
+from parquet_sink.commands.replay_proof import NoProof, Proof, proof_for
 from parquet_sink.commands.replay_report import Done, Foretold, Tally, printed
 from parquet_sink.commands.replay_setup import plan_for, settings_for
 from parquet_sink.files import naming
@@ -62,8 +63,9 @@ def begin(args: argparse.Namespace, selection: Selection) -> int:
         order = Order(plan, args.times, args.target, settings.fingerprint, __version__)
         if journal.unfinished:
             log.warning("connector %s: a replay that was stopped before its end is given up", settings.name)
-        journal.begin(order)
-        return _send(args, settings, journal, order, Progress())
+        with proof_for(args, settings, plan) as proof:
+            journal.begin(order)
+            return _send(args, settings, journal, order, Progress(), proof)
 
 
 def resume(args: argparse.Namespace) -> int:
@@ -79,10 +81,18 @@ def resume(args: argparse.Namespace) -> int:
                 "connector %s: settings or version are others than when the replay was begun; files may differ",
                 settings.name,
             )
-        return _send(args, settings, journal, order, progress)
+        with proof_for(args, settings, order.plan) as proof:
+            return _send(args, settings, journal, order, progress, proof)
 
 
-def _send(args: argparse.Namespace, settings: SinkSettings, journal: Journal, order: Order, progress: Progress) -> int:
+def _send(
+    args: argparse.Namespace,
+    settings: SinkSettings,
+    journal: Journal,
+    order: Order,
+    progress: Progress,
+    proof: Proof | NoProof,
+) -> int:
     rate, began_s, earlier = _rate(args, settings), time.monotonic(), progress.files
     tally, interrupted = Tally(keep=args.json), False
     where = target_for(settings.target).name
@@ -91,23 +101,27 @@ def _send(args: argparse.Namespace, settings: SinkSettings, journal: Journal, or
         Shown(args, settings.name, order.plan.offsets_read * (order.times - progress.round + 1)) as shown,
     ):
         options = Options(settings.target, rate, journal.save)
-        replay = Replay(_in_own_folder(settings, journal), order, options, progress, All([shown, noted]))
+        replay = Replay(_in_own_folder(settings, journal), order, options, progress, All([shown, noted, proof]))
         try:
             with closing(replay.files()) as files:
                 for file in files:
                     tally.add(file)
         except KeyboardInterrupt:
             interrupted = True
+    sending_s = time.monotonic() - began_s
     failure = None if replay.failure is None else replay.failure.message
+    proven = None if interrupted else proof.result()
     done = Done(
         *(settings.name, where, order.times, str(rate), tally, replay.left_out, order.plan),
-        *(time.monotonic() - began_s, earlier, failure, interrupted, _command(args)),
+        *(sending_s, earlier, failure, interrupted, _command(args), proven),
     )
     if not interrupted and failure is None:
         journal.forget()
     printed(done, as_json=args.json)
     if interrupted:
         return INTERRUPTED
+    if proven is not None and not proven.holds:
+        return INTERRUPTED if proven.stopped else FAILED
     complete = settings.errors.invalid_records or replay.left_out.count == replay.left_out.refused
     return os.EX_OK if failure is None and complete and not replay.left_out.refused else FAILED
 
@@ -132,4 +146,6 @@ def _command(args: argparse.Namespace) -> str:
     for option in ("worker", "bootstrap_servers"):
         if getattr(args, option) is not None:
             words += [f"--{option.replace('_', '-')}", getattr(args, option)]
+    words += ["--verify"] if args.verify else []
+    words += ["--differences", args.differences] if args.differences is not None else []
     return shlex.join([*words, "--resume"])

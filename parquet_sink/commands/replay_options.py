@@ -18,7 +18,11 @@ examples:
   parquet-sink replay --connector orders.properties --target https://… --target-key '${env:NEW_KEY}'
       fills another target with all that Kafka holds
 
-Exit status: 0 everything chosen was sent, 1 something was not accepted, 2 wrong options or nothing that Kafka has,
+  parquet-sink replay --connector orders.properties --times 2 --verify
+      sends everything twice, and proves that the target's table did not change
+
+Exit status: 0 everything chosen was sent, and with --verify nothing changed; 1 something was not accepted, or with
+--verify something changed or could not be shown; 2 wrong options or nothing that Kafka has,
 130 stopped by Ctrl-C (go on with --resume)."""
 TIMES_MOST: Final = 1_000
 _SHARE: Final = re.compile(r"(\d+(?:\.\d+)?)%")
@@ -51,6 +55,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "connector runs on this machine, else 100%%)",
     )
     parser.add_argument("--resume", action="store_true", help="go on with the replay that was stopped before its end")
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="ask the target what its tables are before and after, and prove that nothing changed, or say what did",
+    )
+    parser.add_argument(
+        "--differences", metavar="FILE", help="with --verify: write each row that differs, one JSON object a line"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(
         "--progress", action="store_true", help="log progress, also where standard error is no terminal"
@@ -98,6 +110,10 @@ def _problems(args: argparse.Namespace) -> list[str]:
         found.append(f"Invalid [--times]. {args.times} is not between 1 and {TIMES_MOST:,}; give a number that is.")
     if args.target_key is not None and args.target is None and not args.resume:
         found.append("Invalid [--target-key]. It goes with --target alone; the connector file has its own key.")
+    if args.differences is not None and not args.verify:
+        found.append("Invalid [--differences]. It goes with --verify, which finds them; add that, or remove this.")
+    if args.verify and args.dry_run:
+        found.append("Invalid [--verify]. With --dry-run nothing is sent that could change anything; remove one.")
     if args.resume:
         given = [one for one in _CHOICE if getattr(args, one) not in (None, 1 if one == "times" else None)]
         found += [

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from parquet_sink.commands.replay_proof import Proven
 from parquet_sink.replay.left_out import LeftOut
 from parquet_sink.replay.plan import Missing, ReplayPlan, ReplayRange
 from parquet_sink.replay.results import ReplayedFile, Verdict
@@ -42,7 +43,10 @@ class Tally:
 
 @dataclass(frozen=True)
 class Done:
-    """A replay at its end. earlier: files that were sent before it was stopped and gone on with. failure: in words."""
+    """A replay at its end. earlier: files that were sent before it was stopped and gone on with. failure: in words.
+
+    proven: what became of the target's tables, None when it was not asked for, or not got to.
+    """
 
     connector: str
     target: str
@@ -56,6 +60,7 @@ class Done:
     failure: str | None = None
     interrupted: bool = False
     resume: str = ""
+    proven: Proven | None = None
 
     def lines(self) -> Iterator[str]:
         """In words."""
@@ -79,6 +84,8 @@ class Done:
             yield f"{name}: stopped. {self.failure}"
         if self.interrupted or self.failure is not None:
             yield f"{name}: go on with: {self.resume}"
+        if self.proven is not None:
+            yield from self.proven.lines()
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -94,6 +101,7 @@ class Done:
             "left_out": _left_out(self.left_out),
             "failure": self.failure,
             "interrupted": self.interrupted,
+            "verified": None if self.proven is None else self.proven.to_dict(),
             "sent": [one.to_dict() for one in self.tally.kept],
         }
 

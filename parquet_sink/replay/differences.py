@@ -118,6 +118,27 @@ def _kinds(found: pa.Table) -> Any:
     return pc.if_else(there[1], kind, Kind.GONE.value)
 
 
+def told_rows(found: pa.Table, keys: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Each difference for programs: its key by the columns' names, what became of it, and both moments of it."""
+    for batch in found.to_batches(10_000):
+        for row in batch.to_pylist():
+            moments = {side: _moment(row, side) for side in _SIDES}
+            key = {name: row[f"key_{number}"] for number, name in enumerate(keys)}
+            copies = {"copies": row["copies"]} if "copies" in row else {}
+            yield {"key": key, "became": row["kind"], **copies, **moments}
+
+
+def _moment(row: dict[str, Any], side: str) -> dict[str, Any] | None:
+    if not row[f"{side}_there"]:
+        return None
+    start = f"{side}_"
+    return {
+        name.removeprefix(start): cell
+        for name, cell in row.items()
+        if name.startswith(start) and name != f"{start}there"
+    }
+
+
 def age(found: pa.Table) -> Any:
     """For each row that is there twice -1 when the later state has an older record, 1 a newer, 0 when nothing tells.
 

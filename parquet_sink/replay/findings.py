@@ -41,7 +41,7 @@ class Finding:
 
     rows, deleted: in the table now. received: accepted in between; sent: rows that were sent, None when that is not
     known. counts: keys that differ, by kind. examples, why: in words. rows_by_key: each difference, None when there are
-    none or they cannot be told.
+    none or they cannot be told; keys: the columns by which they are told.
     """
 
     table: str
@@ -53,6 +53,7 @@ class Finding:
     examples: tuple[str, ...] = ()
     why: tuple[str, ...] = ()
     rows_by_key: pa.Table | None = None
+    keys: tuple[str, ...] = ()
 
     @property
     def unchanged(self) -> bool:

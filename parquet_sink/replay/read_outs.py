@@ -70,7 +70,8 @@ class ReadOuts:
         )
 
     def sync(self) -> None:
-        """Wait until all that was accepted is in its table. Raises NotVerified when that takes too long."""
+        """Wait until all that was accepted is in its table. As `names`; NotVerified when that takes too long."""
+        self.names()  # what has no read-outs is to be told as such
         answer = self._answer("POST", f"/sync?timeout_s={SYNC_S:g}", SYNC_S + _ANSWER_S)
         if answer.status != 200:
             raise self._refused("/sync", answer)

@@ -39,7 +39,9 @@ def compare(before: TableState, after: TableState, sent: int | None = None) -> F
     counts, examples, why = judge(found, before)
     if not counts:
         why.append("its digest changed, but those of its rows did not: it was written to while it was read")
-    return replace(finding, counts=counts, examples=tuple(examples), why=(*why, *doubts), rows_by_key=found)
+    return replace(
+        finding, counts=counts, examples=tuple(examples), why=(*why, *doubts), rows_by_key=found, keys=before.keys
+    )
 
 
 def _with_a_table_missing(finding: Finding, before: TableState, after: TableState) -> Finding:
