@@ -24,6 +24,8 @@ from parquet_sink.tune.sampling import PartitionSample, Progress, Sample, sample
 
 READ_US: Final = 1.1
 """CPU time of taking a record from the Kafka client: measured, see `kafka.client.options.reader_options`."""
+LEAST_TIMED: Final = 5_000
+"""So few records say nothing of what one costs."""
 UPLOADS_KNOWN: Final = 2_000
 """The latest uploads, of which their durations are taken."""
 
@@ -120,9 +122,9 @@ def _arrivals(one: PartitionSample, span_ms: float) -> Arrivals:
 
 
 def _cost_us(measured: dict[str, Measured]) -> float | None:
-    """Of a record, on the average of what was written."""
+    """Of a record, on the average of what was written; None for too few to tell."""
     known = [(one.cpu_record_us, one.records) for one in measured.values() if one.cpu_record_us is not None]
-    if not known:
+    if sum(records for _, records in known) < LEAST_TIMED:
         return None
     costs, weights = zip(*known, strict=True)
     return READ_US + float(np.average(costs, weights=weights))
