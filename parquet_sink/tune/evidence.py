@@ -35,6 +35,7 @@ class Evidence:
     """What is known. told: what a reader should know of where it comes from, sentence by sentence.
 
     uploads: where the durations of uploads come from. cost_us: CPU time of a record as measured, None for assumed.
+    weighed: whether it is known how large records are in Kafka.
     """
 
     load: Load
@@ -42,6 +43,7 @@ class Evidence:
     told: tuple[str, ...] = ()
     uploads: str = ""
     cost_us: float | None = None
+    weighed: bool = True
 
 
 def from_topics(
@@ -79,7 +81,7 @@ def from_history(settings: SinkSettings, within_s: float | None, now_ms: int) ->
     when = "" if within_s is None else f" of the last {duration_text(within_s)}"
     found = past.load_of(records, f"The history in {where}{when}")
     told = (f"{found.untimed:,} files without timestamps are left out",) if found.untimed else ()
-    return Evidence(found.load, Durations(), told)
+    return Evidence(found.load, Durations(), told, weighed=False)
 
 
 def with_uploads(evidence: Evidence, settings: SinkSettings) -> Evidence:
