@@ -44,7 +44,7 @@ QUANTITIES: Final = (
     Quantity("memory of the program, MB", MB, Tolerance(0.05, 8 * MB), "5 % an hour; 8 MB for the allocator's arenas"),
     Quantity("memory of Java, MB", MB, Tolerance(0.05, 64 * MB), "64 MB: what its heap takes before it collects"),
     Quantity(LIVE_HEAP, MB, Tolerance(0.05, 6 * MB), "5 % an hour; 6 MB for the micro-batches in flight"),
-    Quantity("memory of planners, MB", MB, Tolerance(0.05, 8 * MB), "5 % an hour; 8 MB for the allocator's arenas"),
+    Quantity("memory of planners, MB", MB, Tolerance(0.05, 24 * MB), "5 % an hour; one forked anew shares less: 12 MB"),
     Quantity("file descriptors", 1, Tolerance(0.05, 24), "5 % an hour; 24 are the connections and jars of one worker"),
     Quantity("threads", 1, Tolerance(0.05, 12), "5 % an hour; 12 are those of one worker with its Kafka client"),
     Quantity("processes", 1, Tolerance(0.05, 2), "5 % an hour; one worker and its stand-in"),
