@@ -89,7 +89,7 @@ class Report(Course):
 def table(slopes: Mapping[str, Slope | None], measured_s: float) -> Iterator[str]:
     """A line for each quantity."""
     yield f"growth over the last {measured_s / 60:.1f} minutes of one life of the sink, as an hour's, with 95 %:"
-    yield f"{'':28}{'level':>9}{'an hour':>10}{'from':>10}{'to':>10}{'allowed':>10}"
+    yield f"{'':28}{'level':>9}{'an hour':>10}{'from':>10}{'to':>10}{'allowed':>10}         why so much is"
     for each in QUANTITIES:
         found = slopes.get(each.name)
         if found is None:
@@ -97,7 +97,8 @@ def table(slopes: Mapping[str, Slope | None], measured_s: float) -> Iterator[str
             continue
         figures = [found.hourly(one) / each.unit for one in (found.grown, found.low, found.high, found.allowed)]
         verdict = "flat" if found.flat else "GROWS"
-        yield f"{each.name:28}{found.level / each.unit:9.1f}{''.join(f'{one:10.1f}' for one in figures)}  {verdict}"
+        told = "".join(f"{one:10.1f}" for one in figures)
+        yield f"{each.name:28}{found.level / each.unit:9.1f}{told}  {verdict:5}  {each.why}"
 
 
 def _hourly(quantity: Quantity, found: Slope | None) -> float | None:

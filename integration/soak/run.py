@@ -25,11 +25,13 @@ STEADY: Final = {
     "connect.ems.commit.size.bytes": "1000000",
     "connect.ems.commit.records": "10000",
     "connect.ems.commit.interval.ms": "5000",
+    "connect.ems.history.max.files": "500",  # its bound is reached within minutes
 }
 RARE: Final = {
     "connect.ems.commit.size.bytes": "1000000",
     "connect.ems.commit.records": "10000",
     "connect.ems.commit.interval.ms": "3000",
+    "connect.ems.history.max.files": "100",
 }
 RARE_PER_SECOND: Final = 2.0
 

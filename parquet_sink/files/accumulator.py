@@ -15,7 +15,6 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
 
 import pyarrow as pa
 
@@ -24,14 +23,11 @@ from parquet_sink.files.group import Group
 from parquet_sink.files.open_file import FinishedFile, OpenFile, Place, remove
 from parquet_sink.files.parquet import footer_bytes
 from parquet_sink.files.piece import Piece, RunLike
-from parquet_sink.files.rotation import Fill, GroupEnd, GroupLimits, Limits, Reason
+from parquet_sink.files.rotation import GROUP_MEMORY_BYTES, GROUP_ROWS, Fill, GroupEnd, GroupLimits, Limits, Reason
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.files.times import RecordTimes
 
-__all__ = ["Accumulator", "FinishedFile", "Place"]
-
-GROUP_MEMORY_BYTES: Final = 24 << 20
-GROUP_ROWS: Final = 1_000_000
+__all__ = ["GROUP_MEMORY_BYTES", "GROUP_ROWS", "Accumulator", "FinishedFile", "Place"]
 
 
 class Accumulator:

@@ -103,7 +103,8 @@ class RangeRecord:
     """A range [start, end) that files were cut from, with all that they depend on: cut so again, they are the same.
 
     reason: why it was due. known: what was known of the topic when it was planned first. recipe: stands for settings
-    and version (`SinkSettings.fingerprint`). version: of this program. at_ms: when the range was done first.
+    and version (`SinkSettings.fingerprint`). version: of this program. at_ms: when it was first told how far it got.
+    done_until: everything of it below (exclusive) was accepted, or has no row; the furthest that was told.
     """
 
     topic: str
@@ -116,6 +117,7 @@ class RangeRecord:
     recipe: str
     version: str
     at_ms: int
+    done_until: int = 0
 
     def planned(self) -> PlannedRange:
         """The range as work for the pipeline, nothing of it accepted yet."""
@@ -157,8 +159,7 @@ class Sender:
 def upload_record(receipt: Receipt, sender: Sender, ended_at_s: float, topic_id: str = "") -> UploadRecord:
     """The history's record of a receipt. ended_at_s: epoch seconds, for files that were not accepted."""
     at_s = ended_at_s if receipt.accepted_at is None else receipt.accepted_at
-    failure = None if receipt.failure is None else receipt.failure.message
-    cause = receipt.passed_over or failure
+    cause = _cause(receipt)
     return UploadRecord(
         file_name=receipt.file_name,
         table=receipt.table or sender.table,
@@ -187,6 +188,13 @@ def upload_record(receipt: Receipt, sender: Sender, ended_at_s: float, topic_id:
     )
 
 
+def _cause(receipt: Receipt) -> str | None:
+    """Why it was not accepted: what the last attempt came to, where there was one."""
+    if receipt.passed_over is not None or receipt.failure is None:
+        return receipt.passed_over
+    return receipt.tried[-1].cause if receipt.tried else receipt.failure.message
+
+
 def _outcome(receipt: Receipt) -> UploadOutcome:
     if receipt.passed_over is not None:
         return UploadOutcome.PASSED_OVER
@@ -199,10 +207,10 @@ def _outcome(receipt: Receipt) -> UploadOutcome:
     return UploadOutcome.REFUSED if receipt.tried[-1].verdict == "refused" else UploadOutcome.EXHAUSTED
 
 
-def range_record(planned: PlannedRange, sender: Sender, ended_at_s: float) -> RangeRecord:
-    """The history's record of a range that was flushed. ended_at_s: epoch seconds."""
+def range_record(planned: PlannedRange, sender: Sender, ended_at_s: float, done_until: int) -> RangeRecord:
+    """The history's record of a range that was flushed, at least in part. ended_at_s: epoch seconds."""
     about = (planned.topic, planned.partition, planned.start, planned.end, planned.reason, planned.topic_id)
-    return RangeRecord(*about, planned.known, sender.recipe, sender.version, round(ended_at_s * 1000))
+    return RangeRecord(*about, planned.known, sender.recipe, sender.version, round(ended_at_s * 1000), done_until)
 
 
 def with_repeat(record: UploadRecord, repeat: int) -> UploadRecord:

@@ -98,7 +98,7 @@ class HistoryStore(Protocol):
         """
 
     def append_ranges(self, records: Sequence[RangeRecord]) -> None:
-        """Adds ranges; one that is there, whenever it was done, is not added again."""
+        """Adds ranges; one that is there is not added again, and its `done_until` grows."""
 
     def files(self, query: HistoryQuery = ALL) -> Iterator[UploadRecord]:
         """The uploads that are meant, in order of time. Reading may be left at any place."""

@@ -25,7 +25,7 @@ def history_of(settings: SinkSettings) -> HistoryWriter:
 def record_outcomes(history: HistoryWriter, sender: Sender, outcomes: Sequence[RangeOutcome]) -> None:
     """Notes the files of ranges, and the ranges of which anything is done with. Raises nothing."""
     begun = [one for one in outcomes if one.accepted_until > one.planned.start]
-    ranges = [range_record(one.planned, sender, one.ended_at_s) for one in begun]
+    ranges = [range_record(one.planned, sender, one.ended_at_s, one.accepted_until) for one in begun]
     history.add(_all_uploads(outcomes, sender), ranges)
 
 

@@ -180,7 +180,8 @@ class Load:
 class Durations:
     """How long the parts of the sink's work take, on a core of their own. Defaults: measured, see docs/tuning.md.
 
-    look_ms: from a tick until it is known where topic-partitions end. plan_ms: from there until Spark tasks begin.
+    look_ms: from a tick until it is known where topic-partitions end. jitter_ms: by how much ticks are late, at most,
+    now one and now another. plan_ms: from there until Spark tasks begin.
     range_ms: what each range takes beside its records (claim, seek, the first records, footer). record_us: each record,
     from Kafka to Parquet. upload_ms, upload_bytes_per_s: one request, beside its bytes, and they. finish_ms: from the
     end of the last Spark task to where the next tick may come. cpu_...: CPU time of all processes of the sink, of each
@@ -188,6 +189,7 @@ class Durations:
     """
 
     look_ms: float = 15.0
+    jitter_ms: float = 20.0
     plan_ms: float = 250.0
     range_ms: float = 40.0
     record_us: float = 4.0

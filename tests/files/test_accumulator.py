@@ -22,6 +22,8 @@ from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.files.times import RecordTimes
+from parquet_sink.kafka.planning.admission import due_range
+from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.shape.shaper import Run, Shaper
@@ -394,6 +396,8 @@ import resource, sys
 import pyarrow as pa
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.files.times import RecordTimes
+from parquet_sink.kafka.planning.admission import due_range
+from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.errors import StorageFailed
 from parquet_sink.files.accumulator import Accumulator, Place
@@ -477,3 +481,19 @@ def test_parts_of_a_run_divide_no_record(runs: list[Run], most: int, incompatibl
         ends = [(part.offsets[0].as_py(), part.offsets[-1].as_py()) for part in parts]
         assert ends == [(part.first_offset, part.last_offset) for part in parts]
         assert [part.incompatible for part in parts] == [incompatible, *[False] * (len(parts) - 1)]
+
+
+def test_a_range_that_is_due_by_size_is_one_file(make: Callable[..., Accumulator]) -> None:
+    """What is taken for a full file fills one, without a few rows left over for a second."""
+    flush = FlushSettings(commit_size_bytes=30_000, commit_records=10**9, commit_interval_ms=10**9)
+    known = make()
+    known.add(ids(0, 5_000))
+    finish(known)
+    for first in (5_000, 50_000):
+        due = due_range(first, first + 10**6, None, known.bytes_per_record, flush, 0)
+        assert due is not None
+        accumulator = make(Limits(flush.commit_size_bytes, flush.commit_records), hint=known.bytes_per_row)
+        files = accumulator.add(ids(first, due.file_records))
+        last = accumulator.finish(due.reason)
+        assert len([*files, *([] if last is None else [last])]) == 1
+        known = accumulator

@@ -98,13 +98,14 @@ def test_queries(history: SqliteHistory, query: HistoryQuery, found: list[int]) 
 def test_ranges_come_back_once(history: SqliteHistory) -> None:
     """With what was known, of which nothing is kept twice; one that is repeated is there once, one cut anew again."""
     first = span(0, 10)
-    history.append_ranges([first, span(10, 20), span(0, 10, known=Known())])
-    history.append_ranges([replace(first, at_ms=9_000), span(0, 10, recipe="other", at_ms=9_500)])
-    assert [(one.start, one.known, one.recipe) for one in history.ranges()] == [
-        (0, first.known, "r"),
-        (10, first.known, "r"),
-        (0, Known(), "r"),
-        (0, first.known, "other"),
+    history.append_ranges([replace(first, done_until=4), span(10, 20), span(0, 10, known=Known())])
+    history.append_ranges([replace(first, at_ms=9_000, done_until=9), span(0, 10, recipe="other", at_ms=9_500)])
+    history.append_ranges([replace(first, done_until=7)])
+    assert [(one.start, one.known, one.recipe, one.done_until) for one in history.ranges()] == [
+        (0, first.known, "r", 9),
+        (10, first.known, "r", 0),
+        (0, Known(), "r", 0),
+        (0, first.known, "other", 0),
     ]
     assert [one.start for one in history.ranges(HistoryQuery.offset("orders", 0, 10))] == [10]
     assert next(history.ranges()).planned().known == first.known

@@ -26,6 +26,7 @@ TABLES: Final = {
     "range": (
         "id integer primary key, topic text not null, partition int not null, start int not null, end int not null, "
         "reason text, topic_id text, knowledge int not null, recipe text, version text, at_ms int not null, "
+        "done_until int not null, "
         "unique (topic, partition, start, end, topic_id, recipe, knowledge, reason)"
     ),
 }

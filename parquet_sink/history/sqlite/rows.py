@@ -11,7 +11,18 @@ from parquet_sink.history.store import HistoryQuery
 _TABLE: Final = "target_table"
 FILE_COLUMNS: Final = tuple(_TABLE if one.name == "table" else one.name for one in fields(UploadRecord))
 """In the order of `UploadRecord`'s fields."""
-RANGE_COLUMNS: Final = ("topic", "partition", "start", "end", "reason", "topic_id", "recipe", "version", "at_ms")
+RANGE_COLUMNS: Final = (
+    "topic",
+    "partition",
+    "start",
+    "end",
+    "reason",
+    "topic_id",
+    "recipe",
+    "version",
+    "at_ms",
+    "done_until",
+)
 """Of a range, but what was known."""
 Condition = tuple[str, list[Any]]
 

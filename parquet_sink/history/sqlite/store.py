@@ -61,11 +61,12 @@ class SqliteHistory:
                 db.execute("insert into knowledge (body) values (?) on conflict do nothing", (known,))
                 db.execute(
                     "insert into range (topic, partition, start, end, reason, topic_id, recipe, version, at_ms, "
-                    "knowledge) values (?, ?, ?, ?, ?, ?, ?, ?, ?, (select id from knowledge where body = ?)) "
-                    "on conflict do nothing",
+                    "done_until, knowledge) "
+                    "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (select id from knowledge where body = ?)) "
+                    "on conflict do update set done_until = max(done_until, excluded.done_until)",
                     (
                         *(one.topic, one.partition, one.start, one.end, one.reason, one.topic_id),
-                        *(one.recipe, one.version, one.at_ms, known),
+                        *(one.recipe, one.version, one.at_ms, one.done_until, known),
                     ),
                 )
 
