@@ -4,6 +4,7 @@
     ├── InvalidConfiguration     fix the configuration          (exit status 2)
     ├── SetupError               install or reach what is named (exit status 2)
     ├── NoSuchRecord             a command names a record that is not there (exit status 2)
+    ├── NothingSampled           there is nothing to tune by: no records, no history (exit status 2)
     ├── NotVerified              a target did not say what it has (exit status 1)
     ├── HistoryUnusable          the history of uploads cannot be read or written: nothing else is lost (exit status 1)
     ├── DemoFailed               the demo did not get to its proof (exit status 1)
@@ -81,6 +82,12 @@ class SetupError(SinkError):
 
 class NoSuchRecord(SinkError):
     """The record that a command names is not there; the message says what is."""
+
+    exit_status = 2
+
+
+class NothingSampled(SinkError):
+    """Nothing is known of what topics get, so nothing can be said; the message says what to do instead."""
 
     exit_status = 2
 
