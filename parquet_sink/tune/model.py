@@ -5,7 +5,7 @@ Times are milliseconds since the simulation's start, sizes bytes, unless a name 
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
@@ -27,6 +27,8 @@ __all__ = [
 
 NEARLY: Final = 1e-6
 """Of a record: what is missing by rounding is not missing."""
+SCATTER: Final = 7_919
+"""A prime, so that slow micro-batches do not come in a row."""
 
 
 @dataclass(frozen=True)
@@ -182,10 +184,11 @@ class Durations:
 
     look_ms: from a tick until it is known where topic-partitions end. jitter_ms: by how much ticks are late, at most,
     now one and now another. plan_ms: from there until Spark tasks begin.
-    range_ms: what each range takes beside its records (claim, seek, the first records, footer). record_us: each record,
-    from Kafka to Parquet. upload_ms, upload_bytes_per_s: one request, beside its bytes, and they. finish_ms: from the
-    end of the last Spark task to where the next tick may come. cpu_...: CPU time of all processes of the sink, of each
-    record, file, micro-batch, and tick, and of each second that passes.
+    range_ms: what each range takes beside its records (claim, seek, the first records, footer). record_us: each
+    record, from Kafka to Parquet. upload_ms, upload_bytes_per_s: one request, beside its bytes, and they. finish_ms:
+    from the end of the last Spark task to where the next tick may come. variation: how many times as long as that
+    micro-batches take, each as often as the others. cpu_...: CPU time of all processes of the sink, of each record,
+    file, micro-batch, and tick, and of each second that passes.
     """
 
     look_ms: float = 15.0
@@ -196,11 +199,25 @@ class Durations:
     upload_ms: float = 20.0
     upload_bytes_per_s: float = 50e6
     finish_ms: float = 150.0
+    variation: tuple[float, ...] = (1.0,)
     cpu_record_us: float = 4.0
     cpu_file_ms: float = 30.0
     cpu_batch_ms: float = 150.0
     cpu_tick_ms: float = 5.0
     cpu_second_ms: float = 10.0
+
+    def of_batch(self, number: int) -> "Durations":
+        """Those of one micro-batch, by its number."""
+        if self.variation == (1.0,):
+            return self
+        factor = self.variation[number * SCATTER % len(self.variation)]
+        return replace(
+            self,
+            plan_ms=self.plan_ms * factor,
+            range_ms=self.range_ms * factor,
+            finish_ms=self.finish_ms * factor,
+            variation=(1.0,),
+        )
 
 
 @dataclass(frozen=True)

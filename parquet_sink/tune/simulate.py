@@ -12,8 +12,8 @@ from parquet_sink.tune.simulation import TYPICAL_RECORDS, SimulatedConnector, ru
 CUT: Final = "cut"
 CYCLES: Final = 24
 """Files of the slowest topic-partition that are looked at, where it has as many."""
-MOST_FILES: Final = 10_000
-MOST_FILES_OF_SPAN: Final = 40_000
+MOST_FILES: Final = 5_000
+MOST_FILES_OF_SPAN: Final = 20_000
 """Files that are looked at, about, and as many as that where the load repeats itself only so late."""
 LEAST_MS: Final = 60_000.0
 BEHIND_MS: Final = 600_000.0
@@ -85,12 +85,18 @@ def simulate(
 
 
 def simulate_together(
-    connectors: Sequence[tuple[Load, Thresholds]], durations: Durations | None = None, machine: Machine | None = None
+    connectors: Sequence[tuple[Load, Thresholds]],
+    durations: Durations | None = None,
+    machine: Machine | None = None,
+    windows: Sequence[Window] | None = None,
 ) -> list[Simulated]:
-    """What each of several connectors gets that share the slots of one program; in their order."""
+    """What each of several connectors gets that share the slots of one program; in their order.
+
+    windows: the records that count, of each; None: as many as tell.
+    """
     durations = durations or Durations()
     machine = machine or Machine(slots=len(connectors) + 3, connectors=len(connectors))
-    windows = [window_for(load, thresholds) for load, thresholds in connectors]
+    windows = windows or [window_for(load, thresholds) for load, thresholds in connectors]
     simulated = [
         SimulatedConnector(load, thresholds, durations, machine, window.to_ms)
         for (load, thresholds), window in zip(connectors, windows, strict=True)

@@ -92,7 +92,7 @@ class SimulatedConnector:
         found = [due for number in woken if (due := self._due(number, at, now)) is not None]
         chosen = select_batch(found, self._flush, self._slots)
         self.cut = self.cut or len(chosen) < len(found) or _shorter(found, chosen)
-        done = self._run(chosen, looked + self._durations.plan_ms, slots) if chosen else at
+        done = self._run(chosen, looked, slots) if chosen else at
         self.ticks.visit(at, done)
         for number in woken:
             self._schedule(number)
@@ -125,19 +125,21 @@ class SimulatedConnector:
         found_ms = one.arrived_ms(one.start) - self._durations.look_ms
         return self.ticks.seen_ms(found_ms) if found_ms <= tick_ms else found_ms
 
-    def _run(self, chosen: Sequence[Candidate], begin_ms: float, slots: Slots) -> float:
+    def _run(self, chosen: Sequence[Candidate], looked_ms: float, slots: Slots) -> float:
         """Runs a micro-batch; when the next tick may come."""
+        durations = self._durations.of_batch(len(self.batches_ms))
+        begin_ms = looked_ms + durations.plan_ms
         planned = [PlannedRange(topic, part, span.start, span.end, str(span.reason)) for topic, part, span in chosen]
         tasks = min(self._slots, self._machine.tasks_max or self._slots)
         piles = [[self._files(one) for one in pile] for pile in by_task(planned, tasks)]
-        sent, done = run_batch(piles, begin_ms, slots, self._machine, self._durations)
+        sent, done = run_batch(piles, begin_ms, slots, self._machine, durations)
         self.sent += sent
         self.batches_ms.append((begin_ms, done))
         for one in planned:
             partition = self.partitions[self._numbers[one.topic, one.partition]]
             partition.start, partition.last_batch = one.end, len(self.batches_ms)
         self._learn(piles)
-        return done + self._durations.finish_ms
+        return done + durations.finish_ms
 
     def _files(self, planned: PlannedRange) -> RangeFiles:
         number, reason = self._numbers[planned.topic, planned.partition], Reason(planned.reason)
