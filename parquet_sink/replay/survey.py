@@ -1,5 +1,6 @@
 """What Kafka and the history know of a connector's topic-partitions before a replay; nothing is changed by asking."""
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -11,6 +12,7 @@ from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.group.client import GroupClient
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.ranges import Known
 from parquet_sink.replay.plan import Held, Past, Survey
 from parquet_sink.replay.selection import Selection
 
@@ -36,9 +38,15 @@ def survey(kafka: KafkaSettings, selection: Selection) -> Survey:
 
 
 def _check_topic(kafka: KafkaSettings, selection: Selection) -> None:
-    if selection.topic is not None and kafka.topics and selection.topic not in kafka.topics:
+    topic, pattern = selection.topic, kafka.topics_regex
+    if topic is None:
+        return
+    if kafka.topics and topic not in kafka.topics:
+        read = ", ".join(kafka.topics)
+        raise InvalidConfiguration([f"Invalid [--topic]. The connector does not read {topic}, but {read}."])
+    if pattern and (topic.startswith("__") or re.fullmatch(pattern, topic) is None):
         raise InvalidConfiguration(
-            [f"Invalid [--topic]. The connector does not read {selection.topic}, but {', '.join(kafka.topics)}."]
+            [f"Invalid [--topic]. The connector does not read {topic}, but topics that match {pattern}."]
         )
 
 
@@ -87,9 +95,12 @@ def past_of(history: HistoryStore, keys: Sequence[PartitionKey]) -> dict[Partiti
     Raises HistoryUnusable.
     """
     found: dict[PartitionKey, Past] = {}
+    once: dict[Known, Known] = {}  # thousands of ranges have the same
     for topic, partition in keys:
         query = HistoryQuery(topic, partition)
         files = history.files(replace(query, outcomes=FIRST_TIME))
         own = [one for one in files if one.origin is Origin.RUN]
-        found[topic, partition] = Past(list(history.ranges(query)), own)
+        found[topic, partition] = Past(
+            [replace(one, known=once.setdefault(one.known, one.known)) for one in history.ranges(query)], own
+        )
     return found
