@@ -5,13 +5,13 @@ PYTHON ?= python3
 VENV ?= .venv
 # Options for the program behind the target: make demo ARGS=--keep, make test ARGS="-k admission"
 ARGS ?=
-# Sizes reach the programs through the environment: make bench RECORDS=200000, make crash KILLS=5 RECORDS=20000
+# Sizes reach the programs through the environment: make bench RECORDS=200000, make crash KILLS=5 RECORDS=20000, make soak MINUTES=5
 
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: demo unit test soak bench crash lint types docs jars clean help
+.PHONY: demo unit test slow soak bench crash faults lint types docs jars clean help
 
 demo: jars ## see it work: broker, target, an order stream, the sink, and the proof
 	$(BIN)/parquet-sink demo $(ARGS)
@@ -22,14 +22,20 @@ unit: $(READY) ## unit tests only: no network, no Java; about two minutes on 2 c
 test: jars ## unit and integration tests
 	$(BIN)/python -m pytest -n 2 --dist loadgroup tests integration $(ARGS)
 
-soak: jars ## tests that take long: crashes of everything at once, streams and folders that are taken away
-	$(BIN)/python -m pytest -m soak integration $(ARGS)
+soak: jars ## an hour of mixed faults at half of the peak load: nothing lost, memory and files flat; MINUTES=
+	$(BIN)/python -m integration.soak $(ARGS)
+
+slow: jars ## tests that take long: crashes of everything at once, streams and folders that are taken away
+	$(BIN)/python -m pytest -m slow integration $(ARGS)
 
 bench: jars ## throughput, CPU, memory, freshness; sizes by RECORDS=
 	$(BIN)/python -m integration.bench $(ARGS)
 
 crash: jars ## kill -9 under load, checked by an oracle; sizes by KILLS= and RECORDS=
 	$(BIN)/python -m integration.crash $(ARGS)
+
+faults: jars ## every fault of docs/reliability.md, judged by the oracle; parts by FAULTS=http,disk, rows by ONLY=
+	$(BIN)/python -m integration.faults $(ARGS)
 
 lint: $(READY) ## ruff: rules and format
 	$(BIN)/ruff check .
@@ -60,7 +66,7 @@ $(READY): pyproject.toml
 	  [ "$${version:-0}" -ge 17 ] || { \
 	  echo "Java 17 or newer is needed, and $$java is version $${version:-unknown}. Install a newer one, or set JAVA_HOME." >&2; exit 2; }
 	"$(PYTHON)" -m venv "$(VENV)"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[target,sql,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[target,sql,plot,dev]'
 	@touch $@
 
 clean: ## remove the virtual environment and all caches of tools in this folder

@@ -14,8 +14,8 @@ from typing import Final, Self
 import pyspark
 
 import parquet_sink
-from integration.crash import processes
-from integration.crash.processes import Process
+from integration import processes
+from integration.processes import Process
 
 START_S: Final = 60.0
 _MASTER: Final = re.compile(r"Starting Spark master at (spark://\S+)")

@@ -11,8 +11,8 @@ from signal import SIGTERM, Signals
 from typing import IO, Final
 from uuid import uuid4
 
-from integration.crash import processes
-from integration.crash.processes import Process
+from integration import processes
+from integration.processes import Process
 
 TIMEOUT_S: Final = 240.0
 

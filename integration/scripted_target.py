@@ -31,7 +31,7 @@ class Connection:
     """What a behaviour works with."""
 
     socket: socket.socket
-    server: "ScriptedTarget"
+    server: "Server"
     request: Request
     rest: bytes
 
@@ -69,18 +69,30 @@ class Server:
         raise NotImplementedError
 
     def __enter__(self) -> Self:
+        self._begin()
+        return self
+
+    def down(self) -> None:
+        """Nobody listens any more; connections that there are go on."""
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def up(self) -> None:
+        """Listens again on the same port."""
+        self._listener = socket.create_server(("127.0.0.1", self.port))
+        self._begin()
+
+    def _begin(self) -> None:
         thread = threading.Thread(target=self._accept)
         self._threads.append(thread)
         thread.start()
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.closing.set()
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
+        self.down()
         for thread in self._threads:
             thread.join(10)
 

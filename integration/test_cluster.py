@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from integration import processes
 from integration.cluster import Cluster, install, installed, running
 from integration.conftest import TopicFactory
-from integration.crash import processes
 from integration.harness import committed
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
@@ -59,7 +59,7 @@ def until(condition: Callable[[], bool], log: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "killed", [pytest.param(0, id="whole"), pytest.param(1, id="an executor is killed", marks=pytest.mark.soak)]
+    "killed", [pytest.param(0, id="whole"), pytest.param(1, id="an executor is killed", marks=pytest.mark.slow)]
 )
 def test_a_cluster_delivers(
     cluster: Cluster,

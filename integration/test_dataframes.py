@@ -186,7 +186,7 @@ with parquet_sink.dataframes(file) as options:
 """
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_a_program_that_is_killed_sends_its_batch_again(sink: Sink, tmp_path: Path) -> None:
     """After kill -9 in the middle of a batch, the next run over the checkpoint sends the same names and contents."""
     table = tmp_path / "table"

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from integration.conftest import TopicFactory
-from integration.crash.sink import SinkProcess
 from integration.harness import Run, Sink
 from integration.letters import letters
 from integration.numbered import numbered, numbers
+from integration.sink_process import SinkProcess
 from parquet_sink.cli import main
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess

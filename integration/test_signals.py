@@ -12,9 +12,9 @@ from typing import Any, cast
 
 import pytest
 
+from integration import processes
 from integration.commands import Command
 from integration.conftest import TopicFactory
-from integration.crash import processes
 from integration.harness import Sink
 from integration.numbered import numbered
 from parquet_sink.devkit.broker import Broker
@@ -171,7 +171,7 @@ def test_a_stop_while_the_target_is_down_is_bounded(
     leaves_nothing(command)
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_standard_error_may_be_gone(
     sink: Sink, broker: Broker, topic: TopicFactory, start: Callable[..., Command]
 ) -> None:
@@ -186,7 +186,7 @@ def test_standard_error_may_be_gone(
     leaves_nothing(command)
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_a_closed_terminal_is_a_stop(
     sink: Sink, broker: Broker, topic: TopicFactory, tmp_path: Path, start: Callable[..., Command]
 ) -> None:
@@ -203,7 +203,7 @@ def test_a_closed_terminal_is_a_stop(
     leaves_nothing(command)
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_a_run_folder_that_is_removed_is_made_anew(
     sink: Sink, broker: Broker, topic: TopicFactory, start: Callable[..., Command]
 ) -> None:

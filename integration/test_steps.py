@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from integration.crash.group import Group
-from integration.crash.judge import Stop, judge
-from integration.crash.load import Load
-from integration.crash.oracle import Oracle
-from integration.crash.sink import TABLE, SinkProcess, connector, dead_letters_of
 from integration.letters import letters
+from integration.oracle.group import Group
+from integration.oracle.judge import Stop, judge
+from integration.oracle.load import Load
+from integration.oracle.oracle import Oracle
+from integration.sink_process import TABLE, SinkProcess, connector, dead_letters_of
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
 
@@ -146,7 +146,7 @@ def test_a_process_that_dies_at_any_step_loses_nothing(bench: Bench) -> None:
     bench.judged(start_again=True)
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 @pytest.mark.timeout(1_200)  # about a minute where it is quiet
 def test_a_program_that_dies_at_any_step_loses_nothing(bench: Bench) -> None:
     """When all processes die at once after a step, the next start delivers the rest, and removes local files."""

@@ -66,7 +66,7 @@ def test_the_driver_tells_what_kafka_does(connect: Kafka) -> None:
     assert outcome.of_kafka(found[1]) == outcome.Refused("")
 
 
-@pytest.mark.parametrize("cases", [FEW, pytest.param(MANY, marks=[pytest.mark.soak, pytest.mark.timeout(3_600)])])
+@pytest.mark.parametrize("cases", [FEW, pytest.param(MANY, marks=[pytest.mark.slow, pytest.mark.timeout(3_600)])])
 def test_records_become_what_kafka_makes_of_them(connect: Kafka, cases: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys, values, types, headers, topics, what is dropped and what fails are Kafka's, but for what is known.
 
@@ -95,7 +95,7 @@ def test_a_known_difference_occurs(connect: Kafka, known: Form | Known | KnownRe
         assert known.name in seen
 
 
-@pytest.mark.parametrize("cases", [FEW // 4, pytest.param(MANY // 8, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("cases", [FEW // 4, pytest.param(MANY // 8, marks=pytest.mark.slow)])
 def test_headers_are_what_kafka_makes_of_their_text(connect: Kafka, cases: int) -> None:
     """SimpleHeaderConverter finds the same values of the same types, but for what is known, all of which occurs."""
     made = list(islice(generate.header_cases(SEED), cases))

@@ -3,8 +3,6 @@
 import base64
 import os
 import socket
-import ssl
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from integration import scripted_target as script
+from integration.certificates import make as make_certificates
+from integration.certificates import server_context
 from integration.scripted_target import Behaviour, ClearServer, ConnectProxy, ScriptedTarget, SocksProxy
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import StorageFailed, UploadError, UploadExhausted, UploadRefused
@@ -420,24 +420,7 @@ def test_a_large_file_takes_constant_memory(tmp_path: Path) -> None:
 @pytest.fixture(scope="session")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A CA, and certificates of it: good, expired, for another host; each with its key in one file."""
-    folder = tmp_path_factory.mktemp("certificates")
-
-    def openssl(*arguments: str) -> None:
-        subprocess.run(["openssl", *arguments], check=True, capture_output=True, cwd=folder, timeout=60)
-
-    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-days", "30", "-subj", "/CN=Test CA")
-    for name, subject, days in (
-        ("good", "127.0.0.1", "30"),
-        ("expired", "127.0.0.1", "-1"),
-        ("other", "10.9.8.7", "30"),
-    ):
-        openssl("req", *key, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
-        (folder / f"{name}.ext").write_text(f"subjectAltName=IP:{subject}\n")
-        signing = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", days]
-        openssl("x509", "-req", "-in", f"{name}.csr", *signing, "-extfile", f"{name}.ext", "-out", f"{name}.crt")
-        (folder / f"{name}.pem").write_text((folder / f"{name}.key").read_text() + (folder / f"{name}.crt").read_text())
-    return folder
+    return make_certificates(tmp_path_factory.mktemp("certificates"))
 
 
 @pytest.fixture
@@ -445,9 +428,7 @@ def tls_target(certificates: Path) -> Callable[..., ScriptedTarget]:
     """Makes targets with one of the certificates."""
 
     def make(certificate: str = "good", *behaviours: Behaviour) -> ScriptedTarget:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificates / f"{certificate}.pem")
-        return ScriptedTarget(*behaviours, tls=context)
+        return ScriptedTarget(*behaviours, tls=server_context(certificates, certificate))
 
     return make
 

@@ -1,4 +1,4 @@
-"""The command line: `parquet-sink run`, `check`, `try`, `parked`, `target`, `demo`, `kafka`.
+"""The command line: `run`, `check`, `try`, `parked`, `history`, `replay`, `tune`, `target`, `demo`, `kafka`.
 
 Exit status: 0 done, 1 a connector failed, 2 invalid configuration or a missing part. Each command is imported only
 when it is asked for, so that `--help` is quick.
@@ -22,6 +22,12 @@ COMMANDS: Final = {
     "check": ("parquet_sink.commands.check", "validate connector files; with --connect try broker and target"),
     "try": ("parquet_sink.commands.try_record", "show what becomes of one record, step by step; nothing is sent"),
     "parked": ("parquet_sink.commands.parked", "what connectors passed over: list, show, send again, drop"),
+    "history": ("parquet_sink.commands.history", "what connectors sent, when, and where a record is"),
+    "replay": (
+        "parquet_sink.commands.replay",
+        "send again what was delivered, or elsewhere, compared with the first time",
+    ),
+    "tune": ("parquet_sink.commands.tune", "which thresholds give what matters, from what the topics really get"),
     "demo": ("parquet_sink.devkit.demo.command", "see the whole job on this machine, with proof"),
     "target": ("parquet_sink.devkit.target.command", "the reference push target: stores, upserts, injects faults"),
     "kafka": ("parquet_sink.devkit.kafka_command", "a local Kafka broker, for trying things out"),

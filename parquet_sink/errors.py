@@ -4,6 +4,9 @@
     ├── InvalidConfiguration     fix the configuration          (exit status 2)
     ├── SetupError               install or reach what is named (exit status 2)
     ├── NoSuchRecord             a command names a record that is not there (exit status 2)
+    ├── NothingSampled           there is nothing to tune by: no records, no history (exit status 2)
+    ├── NotVerified              a target did not say what it has (exit status 1)
+    ├── HistoryUnusable          the history of uploads cannot be read or written: nothing else is lost (exit status 1)
     ├── DemoFailed               the demo did not get to its proof (exit status 1)
     └── ConnectorError           the connector stops            (exit status 1)
         ├── InvalidRecord        fix the file or the producer, or skip the offset by resetting the group
@@ -38,7 +41,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
 from parquet_sink.model.failure import FATAL, Failure, Reaction, Restart
-from parquet_sink.model.ranges import Again
+from parquet_sink.model.ranges import NO_TRIES, Again
 
 RESET_TOOL: Final = "kafka-consumer-groups (or: parquet-sink kafka --tool consumer-groups)"
 """What moves a group's offsets, for messages."""
@@ -83,6 +86,27 @@ class NoSuchRecord(SinkError):
     exit_status = 2
 
 
+class NothingSampled(SinkError):
+    """Nothing is known of what topics get, so nothing can be said; the message says what to do instead."""
+
+    exit_status = 2
+
+
+class NotVerified(SinkError):
+    """A target that could say what it has did not, so nothing is proven; the message says what it did instead."""
+
+
+class HistoryUnusable(SinkError):
+    """The history of uploads cannot be read or written. damaged: what is in the file is no history of this version."""
+
+    def __init__(self, message: str, damaged: bool = False) -> None:
+        super().__init__(message, damaged)
+        self.message, self.damaged = message, damaged
+
+    def __str__(self) -> str:
+        return self.message
+
+
 class DemoFailed(SinkError):
     """A part of the demo ended too early or took too long; the message ends with that part's last words."""
 
@@ -115,12 +139,13 @@ class InvalidRecord(ConnectorError):
 
 
 class UploadError(ConnectorError):
-    """A file was not accepted. `status` is the HTTP status, None when no answer came."""
+    """A file was not accepted. `status` is the HTTP status, None when no answer came. tries: made at the file."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message, status)
         self.message, self.status = message, status
         self.again: Again | None = None
+        self.tries = NO_TRIES
 
     def __str__(self) -> str:
         return self.message

@@ -28,8 +28,14 @@ PURE_MODULES = (
     "parquet_sink.targets.push.answers",
     "parquet_sink.targets.push.probe",
     "parquet_sink.net.exchange",
+    "parquet_sink.tune.model",
 )
-KEYS = ("parquet_sink.files.keys", "parquet_sink.kafka.keys", "parquet_sink.targets.push.keys")
+KEYS = (
+    "parquet_sink.files.keys",
+    "parquet_sink.history.keys",
+    "parquet_sink.kafka.keys",
+    "parquet_sink.targets.push.keys",
+)
 """Keys and their checks, of rooms that are not pure themselves."""
 CONVERT_SHELL = frozenset(
     f"parquet_sink.convert.{name}"
@@ -207,7 +213,8 @@ def test_configuration_knows_nothing_of_what_it_configures() -> None:
 
 ROOMS = (
     *("model", "process", "config", "plugins", "net", "convert", "transform", "shape", "files", "parked", "targets"),
-    *("state", "kafka", "pipeline", "connectors", "spark", "runtime", "commands", "devkit"),
+    *("state", "history", "kafka", "pipeline", "connectors", "replay", "spark", "runtime", "tune", "commands"),
+    "devkit",
 )
 """Packages, and one module, in the order in which they may know each other: each imports only those before it, so there
 is no circle.

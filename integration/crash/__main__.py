@@ -3,7 +3,6 @@
 Ends with 0 when every record arrived unaltered, nothing else did, and all kills were done; with 1 otherwise.
 """
 
-import os
 import random
 import sys
 import tempfile
@@ -11,8 +10,10 @@ import traceback
 from pathlib import Path
 
 from integration.crash.campaign import Campaign
-from integration.crash.report import Failed, Report, Sizes
-from integration.crash.sink import LOG
+from integration.crash.report import Report, Sizes
+from integration.oracle.trial import Failed
+from integration.sink_process import LOG
+from integration.sizes import size
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
 
@@ -46,28 +47,16 @@ def main() -> int:
     return 0 if report.passed else 1
 
 
-def size(name: str, default: int) -> int:
-    """A positive number from the environment. Ends the program when it is something else."""
-    given = os.environ.get(name) or str(default)
-    if not (given.isascii() and given.isdigit() and int(given)):
-        sys.exit(f"{name}={given}: give a whole number above 0")
-    return int(given)
-
-
 def campaign(sizes: Sizes, broker: Broker, target: TargetProcess, folder: Path) -> Report:
     """One run; what goes wrong with the run itself is a trouble of its report."""
     run = Campaign(sizes, broker, target, folder)
     try:
         return run.run()
     except Exception as error:  # noqa: BLE001 - whatever it is, the run has failed, and its figures are still told
-        words = str(error) if isinstance(error, Failed) else traceback.format_exc()
-        run.report.troubles.append(f"{words}\n{run.sink.last_words()}")
-        run.report.records = run.records
-        for stream in run.streams:
-            stream.oracle.findings.missing = stream.oracle.records  # nothing was judged
+        run.trial.nothing_judged(str(error) if isinstance(error, Failed) else traceback.format_exc())
         return run.report
     finally:
-        run.close()
+        run.trial.close()
 
 
 if __name__ == "__main__":

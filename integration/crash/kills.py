@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from integration.crash import processes
-from integration.crash.processes import Process
+from integration import processes
+from integration.processes import Process
 
 PATIENT_S: Final = (0.3, 3.0)
 """Delay after the kill before was recovered from."""

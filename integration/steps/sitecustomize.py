@@ -10,11 +10,10 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
+from collections.abc import Callable
 from typing import Any
+
+from integration.patching import install
 
 FOLDER = os.environ.get("PARQUET_SINK_TEST_SEAMS")
 SEAMS = {
@@ -60,7 +59,7 @@ def _perhaps(seam: str, when: str, caller: str) -> None:
 def _crash(*, whole: bool) -> None:
     """SIGKILL for this process, or for every process of the sink and this one last."""
     if whole:
-        from integration.crash import processes
+        from integration import processes
 
         for process in processes.of_run(os.environ[processes.MARK]):
             if process.pid != os.getpid():
@@ -68,32 +67,5 @@ def _crash(*, whole: bool) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-class _Patches(MetaPathFinder):
-    """Lets the named modules be found as always, and wraps their seams once they are loaded."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if fullname not in SEAMS:
-            return None
-        spec = PathFinder.find_spec(fullname, path)
-        if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
-
-            def patched(module: ModuleType) -> None:
-                execute(module)
-                for seam in SEAMS[fullname]:
-                    _patch(module, seam)
-
-            spec.loader.exec_module = patched  # type: ignore[method-assign]
-        return spec
-
-
-def _patch(module: ModuleType, seam: str) -> None:
-    *outer, name = seam.split(".")
-    owner: Any = functools.reduce(getattr, outer, module)
-    setattr(owner, name, _wrapped(seam, getattr(owner, name)))
-
-
 if FOLDER is not None:
-    sys.meta_path.insert(0, _Patches())
+    install({module: {seam: functools.partial(_wrapped, seam) for seam in seams} for module, seams in SEAMS.items()})

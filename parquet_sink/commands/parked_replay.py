@@ -13,15 +13,18 @@ from parquet_sink.files import naming
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.cleanup import prepare_connector
 from parquet_sink.files.storage import storage_trouble
+from parquet_sink.history.records import Origin
 from parquet_sink.model.ranges import Known
 from parquet_sink.parked.files import PARKING
 from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.parked.locks import replaying
 from parquet_sink.parked.scan import scan
 from parquet_sink.parked.selection import Selection
+from parquet_sink.pipeline.outcome import RangeOutcome
+from parquet_sink.pipeline.outcome_history import history_of, record_uploads, sender_of
 from parquet_sink.pipeline.replay import Replay, Replayed
 from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.sqlite.store import learned_of
 from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict
 
 log = logging.getLogger(__name__)
@@ -50,7 +53,13 @@ def _replay(settings: SinkSettings, folder: ParkedFolder, selection: Selection, 
     if dry_run:
         own = replace(own, target=DryTarget(settings.target.target_table))
     progress = Progress(settings.name)
-    sending = Replay(own, folder, _learned(settings), changes=not dry_run, progress=progress.record)
+    history, sender = history_of(settings), sender_of(settings, Origin.PARKED)
+
+    def note(outcome: RangeOutcome) -> None:
+        if not dry_run:
+            record_uploads(history, sender, [outcome])
+
+    sending = Replay(own, folder, _learned(settings), changes=not dry_run, progress=progress.record, on_outcome=note)
     total = Totals()
     try:
         for one in sending.run(selection):
@@ -97,14 +106,7 @@ def _line(connector: str, one: Replayed, *, dry_run: bool) -> str:
 
 def _learned(settings: SinkSettings) -> Mapping[str, Known]:
     """What the connector learned of its topics, where it ran before."""
-    path = Path(naming.connector_folder(settings.files.tmp_dir, settings.name), naming.STATE_FILE)
-    if not path.exists():
-        return {}
-    store = SqliteStore(path)
-    try:
-        return store.learned()
-    finally:
-        store.close()
+    return learned_of(Path(naming.connector_folder(settings.files.tmp_dir, settings.name), naming.STATE_FILE))
 
 
 class Progress:

@@ -16,13 +16,17 @@ _IGNORED_BESIDE_CONFIG: Final = ("tasks", "type")
 
 def parse_file(data: bytes, source: str) -> Parsed:
     """The keys of a file; JSON when it begins with `{` or is called *.json. Raises InvalidConfiguration."""
-    text = _decode(data, source)
-    if source.lower().endswith(".json") or text.lstrip().startswith("{"):
-        return parse_json(text, source)
-    return parse_properties(text, source)
+    text = decode(data, source)
+    return (parse_json if is_json(text, source) else parse_properties)(text, source)
 
 
-def _decode(data: bytes, source: str) -> str:
+def is_json(text: str, source: str) -> bool:
+    """Whether a file is JSON and not Java's properties: by what it begins with, or its name."""
+    return source.lower().endswith(".json") or text.lstrip().startswith("{")
+
+
+def decode(data: bytes, source: str) -> str:
+    """UTF-8, with a mark at its begin or without. Raises InvalidConfiguration."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -39,10 +39,10 @@ def parse_properties(text: str, source: str) -> Parsed:
     properties: dict[str, str] = {}
     lines: dict[str, int] = {}
     warnings = []
-    for number, line in _logical_lines(text):
+    for number, _, line in logical_lines(text):
         raw_key, raw_value = _split(line)
         try:
-            key, value = _unescape(raw_key), _unescape(raw_value)
+            key, value = unescape(raw_key), unescape(raw_value)
         except ValueError as error:
             raise bad_file(source, number, str(error)) from None
         if key in lines:
@@ -56,12 +56,12 @@ def set_twice(key: str, where: str) -> str:
     return f"Warning [{printable(key)}]. It is set twice ({where}); the last one counts."
 
 
-def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """(number of the first natural line, text) without comments, blank lines and continuations.
+def logical_lines(text: str) -> Iterator[tuple[int, int, str]]:
+    """(number of the first natural line, of the last one, text) without comments, blank lines and continuations.
 
     As in Java, a file that ends in a continuation of nothing ends in an empty key.
     """
-    started, logical, continued = 0, "", False
+    started, number, logical, continued = 0, 0, "", False
     for number, natural in enumerate(LINE_END.split(_LAST_END.sub("", text)), start=1):
         line = natural.lstrip(_BLANKS)
         if not logical:
@@ -74,10 +74,10 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
         if continued:
             logical = logical[:-1]
         else:
-            yield started, logical
+            yield started, number, logical
             logical = ""
     if logical or continued:
-        yield started, logical
+        yield started, number, logical
 
 
 def _continues(line: str) -> bool:
@@ -87,16 +87,22 @@ def _continues(line: str) -> bool:
 
 def _split(line: str) -> tuple[str, str]:
     """Key and value, both still escaped: parted by `=`, `:` or blanks, the first that no backslash precedes."""
+    end, value = parted(line)
+    return line[:end], line[value:]
+
+
+def parted(line: str) -> tuple[int, int]:
+    """Where the key of a line ends, and where its value begins; the line begins with the key."""
     end = 0
     while end < len(line) and line[end] not in "=:" + _BLANKS:
         end += 2 if line[end] == "\\" else 1
     rest = line[end:].lstrip(_BLANKS)
     if rest[:1] in ("=", ":"):
         rest = rest[1:].lstrip(_BLANKS)
-    return line[:end], rest
+    return end, len(line) - len(rest)
 
 
-def _unescape(text: str) -> str:
+def unescape(text: str) -> str:
     r"""Raises ValueError for a malformed or unpaired \uXXXX."""
     if "\\" not in text:
         return text

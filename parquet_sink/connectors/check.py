@@ -1,7 +1,9 @@
 """All files of one process, read and validated together; what `run` starts from and `check` prints."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
 from parquet_sink.config.files import read_configuration, this_machine
 from parquet_sink.config.machine import Machine
@@ -11,6 +13,8 @@ from parquet_sink.connectors.worker_file import LoadedWorker, load_worker
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.pipeline.description import described
 from parquet_sink.pipeline.settings import SinkSettings
+
+NO_OVERRIDES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -48,14 +52,16 @@ def check_files(
     *,
     bootstrap_servers: str | None = None,
     machine: Machine | None = None,
+    overrides: Mapping[str, str] = NO_OVERRIDES,
 ) -> Checked:
     """Read and validate a worker file (None: defaults) and connector files. Raises nothing.
 
-    bootstrap_servers: value of --bootstrap-servers. machine: this one when None.
+    bootstrap_servers: value of --bootstrap-servers. machine: this one when None. overrides: keys in place of those of
+    each connector file.
     """
     machine = machine or this_machine()
     worker = _worker(worker_path, bootstrap_servers, machine)
-    connectors = tuple(_connector(path, worker.worker) for path in paths)
+    connectors = tuple(_connector(path, worker.worker, overrides) for path in paths)
     return Checked(worker, connectors, check_unique(connectors))
 
 
@@ -70,12 +76,12 @@ def _worker(path: str | None, bootstrap_servers: str | None, machine: Machine) -
     return LoadedWorker(loaded.worker, loaded.problems, parsed.warnings + loaded.warnings)
 
 
-def _connector(path: str, worker: Worker) -> Loaded:
+def _connector(path: str, worker: Worker, overrides: Mapping[str, str]) -> Loaded:
     try:
         parsed = read_configuration(path)
     except InvalidConfiguration as error:
         return Loaded(None, error.problems, (), path)
-    loaded = load(parsed.properties, worker, source=path)
+    loaded = load({**parsed.properties, **overrides}, worker, source=path)
     return Loaded(loaded.settings, loaded.problems, parsed.warnings + loaded.warnings, path)
 
 

@@ -15,7 +15,6 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
 
 import pyarrow as pa
 
@@ -24,13 +23,11 @@ from parquet_sink.files.group import Group
 from parquet_sink.files.open_file import FinishedFile, OpenFile, Place, remove
 from parquet_sink.files.parquet import footer_bytes
 from parquet_sink.files.piece import Piece, RunLike
-from parquet_sink.files.rotation import Fill, GroupEnd, GroupLimits, Limits, Reason
+from parquet_sink.files.rotation import GROUP_MEMORY_BYTES, GROUP_ROWS, Fill, GroupEnd, GroupLimits, Limits, Reason
 from parquet_sink.files.settings import FileSettings
+from parquet_sink.files.times import RecordTimes
 
-__all__ = ["Accumulator", "FinishedFile", "Place"]
-
-GROUP_MEMORY_BYTES: Final = 24 << 20
-GROUP_ROWS: Final = 1_000_000
+__all__ = ["GROUP_MEMORY_BYTES", "GROUP_ROWS", "Accumulator", "FinishedFile", "Place"]
 
 
 class Accumulator:
@@ -59,13 +56,13 @@ class Accumulator:
         self._last_offset = -1
         self._finished: list[FinishedFile] = []
 
-    def add(self, run: RunLike, oldest_ms: int | None = None) -> list[FinishedFile]:
-        """Takes the rows of a run; returns the files that became full. oldest_ms: smallest Kafka timestamp in it.
+    def add(self, run: RunLike, times: RecordTimes | None = None) -> list[FinishedFile]:
+        """Takes the rows of a run; returns the files that became full. times: of all its records, None: not known.
 
         Raises StorageFailed; then call `abandon`. Raises ValueError for a run that goes on with the last record of the
         one before, which would part that record's rows: a defect of shaping.
         """
-        rest = Piece.of(run, oldest_ms)
+        rest = Piece.of(run, times)
         if len(rest):
             self._check_order(run)
         if run.incompatible:

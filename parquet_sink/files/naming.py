@@ -17,8 +17,10 @@ MARKER_FILE: Final = ".parquet-sink"
 LOCK_FILE: Final = ".lock"
 CLAIMS_FOLDER: Final = ".claims"
 STATE_FILE: Final = ".state.db"
+HISTORY_FILE: Final = ".history.db"
 PARKED_FOLDER: Final = ".parked"
 REPLAY_FOLDER: Final = ".replay"
+REPLAY_JOURNAL_FOLDER: Final = ".replayed"
 
 _OWN_NAME: Final = re.compile(r"parquet-sink-[0-9a-f]{32}-[0-9]{6}\.parquet\.part")
 
@@ -64,6 +66,11 @@ def connector_folder(base: str, connector: str) -> str:
     return str(PurePath(base) / component(connector))
 
 
+def history_file(base: str, connector: str) -> str:
+    """Where a connector's history is: beside its state."""
+    return str(PurePath(connector_folder(base, connector)) / HISTORY_FILE)
+
+
 def partition_folder(base: str, connector: str, topic: str, partition: int) -> str:
     """Folder of one topic-partition below `tmp.dir`."""
     return str(PurePath(connector_folder(base, connector)) / component(topic) / str(partition))
@@ -82,6 +89,11 @@ def parked_folder(base: str, connector: str) -> str:
 def replay_folder(base: str, connector: str) -> str:
     """Where a replay of parked records makes the files that it sends, apart from those of the running connector."""
     return str(PurePath(connector_folder(base, connector)) / REPLAY_FOLDER)
+
+
+def replay_journal_folder(base: str, connector: str) -> str:
+    """What is kept of a replay of topics: its plan, how far it got, and the files that it sends."""
+    return str(PurePath(connector_folder(base, connector)) / REPLAY_JOURNAL_FOLDER)
 
 
 def attempt_name(attempt: str, number: int) -> str:

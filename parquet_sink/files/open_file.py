@@ -10,7 +10,7 @@ import pyarrow as pa
 from parquet_sink.errors import StorageFailed
 from parquet_sink.files import naming
 from parquet_sink.files.group import Group
-from parquet_sink.files.parquet import ParquetFile, footer_bytes, footer_rows
+from parquet_sink.files.parquet import ParquetFile, footer_bytes, footer_rows, sha256_of
 from parquet_sink.files.rotation import Fill, Reason
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.files.storage import storage_trouble
@@ -22,9 +22,9 @@ class FinishedFile:
     """A verified file, ready to be sent. Offsets are those of its first and last row; sizes are bytes on disk.
 
     records: Kafka records, which have one row each unless they were exploded. opened_at: epoch seconds. write_seconds:
-    time spent encoding and writing. oldest_ms: oldest Kafka timestamp (epoch milliseconds) of the runs within, None
-    when not told. table: at the target, None for the connector's one. frame: for rows of a DataFrame; then offsets
-    count rows, from 0 in each Spark task.
+    time spent encoding and writing. oldest_ms: oldest Kafka timestamp (epoch milliseconds) of its own records, None
+    when not told, or when none has one. table: at the target, None for the connector's one. frame: for rows of a
+    DataFrame; then offsets count rows, from 0 in each Spark task. digest: SHA-256 of its bytes, hexadecimal.
     """
 
     path: str
@@ -42,6 +42,7 @@ class FinishedFile:
     oldest_ms: int | None
     frame: FrameSlice | None = None
     table: str | None = None
+    digest: str | None = None
 
     @property
     def origin(self) -> str:
@@ -135,26 +136,26 @@ class OpenFile:
         self._oldest_ms = min((ms for ms in (self._oldest_ms, group.oldest_ms) if ms is not None), default=None)
 
     def close(self, reason: Reason) -> FinishedFile:
-        """Writes the footer and verifies it. Raises StorageFailed."""
+        """Writes the footer, and verifies the file. Raises StorageFailed."""
         started = time.perf_counter()
         with storage_trouble(self._folder, "finish and verify a Parquet file"):
             self._file.close()
             size = os.stat(self.path).st_size
-            found = footer_rows(self.path)
+            found, digest = footer_rows(self.path), sha256_of(self.path)
         if found != self._file.rows:
             raise StorageFailed(
                 f"File {self.path} of {self._place.described} has {found} rows by its footer, "
                 f"{self._file.rows} were written; it is not sent. Check the disk."
             )
         self._write_seconds += time.perf_counter() - started
-        return self._described(size, reason)
+        return self._described(size, reason, digest)
 
     def discard(self) -> None:
         """Closes it, whatever could be written, and removes it."""
         self._file.discard()
         remove(self.path)
 
-    def _described(self, size: int, reason: Reason) -> FinishedFile:
+    def _described(self, size: int, reason: Reason, digest: str) -> FinishedFile:
         topic, partition, first, last = self._place.topic, self._place.partition, self._first_offset, self._last_offset
         return FinishedFile(
             path=self.path,
@@ -172,6 +173,7 @@ class OpenFile:
             oldest_ms=self._oldest_ms,
             frame=self._place.frame,
             table=self._place.table,
+            digest=digest,
         )
 
 

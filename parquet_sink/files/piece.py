@@ -10,6 +10,8 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from parquet_sink.files.times import RecordTimes
+
 
 class RunLike(Protocol):
     """What the accumulator needs of `shape.shaper.Run`: consecutive rows that share one Parquet schema.
@@ -34,7 +36,7 @@ class RunLike(Protocol):
 
 @dataclass(frozen=True)
 class Piece:
-    """All rows of consecutive records; `offsets` has one entry for each row. `oldest_ms`: epoch milliseconds.
+    """All rows of consecutive records; `offsets` has one entry for each row. `times`: of these records, and of others.
 
     starts: where each record begins, counted in rows from `base` rows before the first one here; None when every
     record has one row, which then costs nothing.
@@ -42,12 +44,12 @@ class Piece:
 
     rows: pa.Table
     offsets: pa.Int64Array
-    oldest_ms: int | None = None
+    times: RecordTimes | None = None
     starts: pa.Int64Array | None = None
     base: int = 0
 
     @classmethod
-    def of(cls, run: RunLike, oldest_ms: int | None) -> "Piece":
+    def of(cls, run: RunLike, times: RecordTimes | None) -> "Piece":
         """Raises ValueError when the run's counts contradict each other: that would be a defect of shaping."""
         rows = run.rows if isinstance(run.rows, pa.Table) else pa.Table.from_batches([run.rows])
         starts = _starts(run.offsets) if run.records != len(run.offsets) else None
@@ -58,7 +60,7 @@ class Piece:
                 f"records and {len(run.offsets)} offsets, {records} of them different; it needs an offset for each "
                 f"row, and as many different ones as records"
             )
-        return cls(rows.replace_schema_metadata(None), run.offsets, oldest_ms, starts)
+        return cls(rows.replace_schema_metadata(None), run.offsets, times, starts)
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
@@ -67,6 +69,11 @@ class Piece:
     def records(self) -> int:
         """How many Kafka records the rows are of."""
         return len(self) if self.starts is None else len(self.starts)
+
+    @property
+    def oldest_ms(self) -> int | None:
+        """Smallest Kafka timestamp of the records, epoch milliseconds; None when not told, or none has one."""
+        return None if self.times is None else self.times.oldest_ms(self.offsets, self.records)
 
     def after_records(self, count: int) -> int:
         """How many rows the first `count` records have, all rows when there are not so many."""
@@ -87,8 +94,8 @@ class Piece:
             count = _first(self.starts, self.base + at)
             head, tail = self.starts[:count], self.starts[count:]
         return (
-            Piece(self.rows.slice(0, at), self.offsets[:at], self.oldest_ms, head, self.base),
-            Piece(self.rows.slice(at), self.offsets[at:], self.oldest_ms, tail, self.base + at),
+            Piece(self.rows.slice(0, at), self.offsets[:at], self.times, head, self.base),
+            Piece(self.rows.slice(at), self.offsets[at:], self.times, tail, self.base + at),
         )
 
     def with_rows(self, rows: pa.Table) -> "Piece":

@@ -13,6 +13,9 @@ from typing import Final
 NEARLY_FULL: Final = 0.95
 # The footer of a very wide table may be larger than a small commit.size.bytes; rows get at least this share of it.
 LEAST_SHARE_FOR_ROWS: Final = 0.25
+GROUP_MEMORY_BYTES: Final = 24 << 20
+GROUP_ROWS: Final = 1_000_000
+"""Bounds of a row group in memory."""
 
 
 class Reason(StrEnum):

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from parquet_sink.model.attempts import Attempt
+
 
 @dataclass(frozen=True)
 class Known:
@@ -38,17 +40,19 @@ class Trying(StrEnum):
 class Tries:
     """What was done so far for the first file that is not accepted: attempts, and seconds since the first of them.
 
-    trying: what the attempts were at; those at something else count anew.
+    trying: what the attempts were at; those at something else count anew. log: what came of each, as far as it is kept.
     """
 
     attempts: int = 0
     elapsed_s: float = 0.0
     trying: Trying = Trying.UPLOAD
+    log: tuple[Attempt, ...] = ()
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> "Tries":
         """The inverse of `dataclasses.asdict`. Raises ValueError or TypeError for anything else."""
-        return cls(**{**fields, "trying": Trying(fields.get("trying", Trying.UPLOAD))})
+        trying, log = Trying(fields.get("trying", Trying.UPLOAD)), tuple(map(Attempt.from_dict, fields.get("log", ())))
+        return cls(**{**fields, "trying": trying, "log": log})
 
 
 NO_TRIES = Tries()

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from parquet_sink.model.attempts import Attempt
 from parquet_sink.model.failure import Failure
 
 
@@ -14,9 +15,10 @@ class Receipt:
 
     Everything of its topic-partition below `next_offset` (exclusive) has been accepted, as far as this range goes: the
     offset after the file, or the file's first offset when it failed. seconds: per stage (`write`, `upload`).
-    accepted_at: epoch seconds. oldest_ms: oldest Kafka timestamp within, epoch milliseconds. passed_over: why the
-    target refused it, where its records are set aside and the next file goes on; then there is no failure.
-    table: at the target, None for the connector's one.
+    accepted_at: epoch seconds. oldest_ms: oldest Kafka timestamp of its own records, epoch milliseconds; None where
+    none of them has one. passed_over: why the target refused it, where its records are set aside and the next file
+    goes on; then there is no failure. table: at the target, None for the connector's one. digest: SHA-256 of the
+    file's bytes, hexadecimal. tried: what came of each of the attempts, as far as it is kept.
     """
 
     connector: str
@@ -39,6 +41,8 @@ class Receipt:
     failure: Failure | None = None
     passed_over: str | None = None
     table: str | None = None
+    digest: str | None = None
+    tried: tuple[Attempt, ...] = ()
 
     @property
     def accepted(self) -> bool:
@@ -60,5 +64,6 @@ class Receipt:
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "Receipt":
         """The inverse of `dataclasses.asdict`. Raises ValueError, KeyError or TypeError for anything else."""
-        failure = fields.get("failure")
-        return cls(**{**fields, "failure": None if failure is None else Failure.from_dict(failure)})
+        failure, tried = fields.get("failure"), tuple(map(Attempt.from_dict, fields.get("tried", ())))
+        failed = None if failure is None else Failure.from_dict(failure)
+        return cls(**{**fields, "failure": failed, "tried": tried})

@@ -17,6 +17,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -63,7 +64,7 @@ class PatientDeliverer:
                     raise
                 self._sleep(error.again.wait_s)
                 tries = error.again.tries
-                earlier = Tries(tries.attempts, tries.elapsed_s + error.again.wait_s)
+                earlier = replace(tries, elapsed_s=tries.elapsed_s + error.again.wait_s)
 
     def failed(self, file: FinishedFile, error: ConnectorError) -> Receipt:
         return self._inner.failed(file, error)

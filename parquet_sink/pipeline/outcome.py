@@ -13,7 +13,8 @@ class RangeOutcome:
     """How far a range got. Everything of it below `accepted_until` (exclusive) is accepted or has no row.
 
     again: set when the rest will be tried again; failure: why it will not. Never both. ended_at_s: epoch seconds.
-    set_aside: records below `accepted_until` that this attempt set aside, None for none.
+    set_aside: records below `accepted_until` that this attempt set aside, None for none. waiting: the file at which it
+    ended to be tried again, None where there is none.
     """
 
     planned: PlannedRange
@@ -24,3 +25,4 @@ class RangeOutcome:
     again: Again | None = None
     ended_at_s: float = 0.0
     set_aside: SetAsideCount | None = None
+    waiting: Receipt | None = None

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from parquet_sink.errors import ConnectorError, ConverterFailed
 from parquet_sink.files import naming
@@ -15,6 +14,7 @@ from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.claims import PartitionClaim
 from parquet_sink.files.cleanup import remove_unsent, sweep
 from parquet_sink.files.rotation import Limits, Reason
+from parquet_sink.files.times import RecordTimes
 from parquet_sink.model.ranges import NO_TRIES, Again, Known, PlannedRange, Tries, Trying
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch
@@ -94,13 +94,13 @@ class RangeFlush:
 
     def add(self, batch: RecordBatch) -> None:
         """Takes the next records; what goes wrong ends the range, and is in `outcome`."""
-        oldest = pc.min(batch.timestamps).as_py() if len(batch) else None
+        times = RecordTimes.of(batch.offsets, batch.timestamps)
         try:
             for item in self.shaper.shape(batch, across_rejected=self._policy.sets_aside):
                 if isinstance(item, Rejected):
                     self._reject(item)
                 else:
-                    self._write(item, oldest)
+                    self._write(item, times)
                 if self.ended:
                     return
             self._progress.reach(batch.offsets[-1].as_py() + 1)
@@ -111,11 +111,11 @@ class RangeFlush:
         except ConnectorError as error:
             self.fail(error)
 
-    def _write(self, run: Run, oldest: int | None) -> None:
+    def _write(self, run: Run, times: RecordTimes) -> None:
         for part in run.parts(self._commit_records):
             if self._file_records is not None:
                 self._file_records.add(part.offsets)
-            files = self._accumulator.add(part, oldest)
+            files = self._accumulator.add(part, times)
             self._schema_changes.added(part.rows.schema, (f.rows for f in files if f.reason is Reason.SCHEMA))
             self._send(files)
             if self.ended:

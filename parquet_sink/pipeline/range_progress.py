@@ -50,7 +50,10 @@ class RangeProgress:
         if self.not_kept is not None:
             failure, again = failure or self.not_kept, None
         done = tuple(one for one in receipts if one.failure is None or one.failure.again is None)
-        return RangeOutcome(self.planned, self._accepted_until(receipts), done, failure, learned, again, now)
+        waiting = next((one for one in receipts if one not in done), None)
+        return RangeOutcome(
+            self.planned, self._accepted_until(receipts), done, failure, learned, again, now, waiting=waiting
+        )
 
     def _accepted_until(self, receipts: Sequence[Receipt]) -> int:
         """What an earlier attempt reached is never taken back."""

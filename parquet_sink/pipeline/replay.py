@@ -28,7 +28,7 @@ from parquet_sink.files.rotation import Reason
 from parquet_sink.files.storage import TEMPORARY, storage_trouble
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.failure import Failure
-from parquet_sink.model.ranges import Known, PlannedRange, Trying
+from parquet_sink.model.ranges import Known, PlannedRange
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.parked.files import PARKING, ParkedFile
@@ -40,6 +40,7 @@ from parquet_sink.pipeline.outcome import RangeOutcome
 from parquet_sink.pipeline.reject_policy import SetAside
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.pipeline.task import TaskFlush, steps_for
+from parquet_sink.pipeline.to_the_end import flush_to_the_end
 from parquet_sink.targets.delivery import NOT_COMMITTED
 
 STILL_PARKED = "What was not accepted is still parked."
@@ -105,6 +106,7 @@ class Replay:
 
     folder: its parked records, which nobody else replays. known: what was learned of topics. changes: whether records
     that were accepted leave the folder. progress: told how many records were read, of a topic-partition so far.
+    on_outcome: told what became of each attempt at a range.
     """
 
     def __init__(
@@ -115,6 +117,7 @@ class Replay:
         *,
         changes: bool = True,
         progress: Callable[[str, int, int, int], None] = lambda topic, partition, done, of: None,
+        on_outcome: Callable[[RangeOutcome], None] = lambda outcome: None,
         sleep: Callable[[float], None] = time.sleep,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -122,6 +125,7 @@ class Replay:
         self._settings = replace(settings, errors=errors)
         self._folder, self._known, self._changes = folder, known, changes
         self._progress, self._sleep, self._monotonic = progress, sleep, monotonic
+        self._on_outcome = on_outcome
 
     def run(self, selection: Selection) -> Iterator[Replayed]:
         """Topic-partition by topic-partition; after a failure nothing more. Raises StorageFailed."""
@@ -159,20 +163,17 @@ class Replay:
 
     def _send(self, parked: ParkedPartition, layer: Layer, policy: KeepRejected) -> tuple[RangeOutcome, int]:
         """Sends them as one range, and again what must be tried again, as the planner would have it."""
-        read, files = self._reader(parked, layer), 0
-        planned = self._planned(parked, layer)
-        while True:
-            began_s = self._monotonic()
-            (outcome,) = TaskFlush(self._settings, steps_for(self._settings, policy), read).run([planned])
-            files += sum(receipt.accepted for receipt in outcome.receipts)
-            if outcome.again is None:
-                return outcome, files
-            tries, wait_s = outcome.again.tries, outcome.again.wait_s
-            timed = tries.trying is not Trying.TRANSFORM or planned.tries.trying is not Trying.TRANSFORM
-            took_s = 0.0 if timed else self._monotonic() - began_s
-            self._sleep(wait_s)
-            tries = replace(tries, elapsed_s=tries.elapsed_s + took_s + wait_s)
-            planned = replace(planned, accepted=outcome.accepted_until, tries=tries)
+        read = self._reader(parked, layer)
+
+        def flush(ranges: Sequence[PlannedRange]) -> Sequence[RangeOutcome]:
+            outcomes = TaskFlush(self._settings, steps_for(self._settings, policy), read).run(ranges)
+            for one in outcomes:
+                self._on_outcome(one)
+            return outcomes
+
+        planned = [self._planned(parked, layer)]
+        (outcome,), receipts = flush_to_the_end(flush, planned, sleep=self._sleep, monotonic=self._monotonic)
+        return outcome, sum(receipt.accepted for receipt in receipts)
 
     def _planned(self, parked: ParkedPartition, layer: Layer) -> PlannedRange:
         start, end = int(layer.offsets[0]), int(layer.offsets[-1]) + 1

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from parquet_sink import __version__
 from parquet_sink.config.secret import digest
 from parquet_sink.convert.settings import ConverterSettings
+from parquet_sink.files import naming
 from parquet_sink.files.settings import FileSettings
+from parquet_sink.history.settings import HistorySettings
 from parquet_sink.kafka.settings import DeadLetterSettings, FlushSettings, KafkaSettings
 from parquet_sink.parked.settings import ParkedSettings
 from parquet_sink.shape.settings import ShapeSettings
@@ -60,6 +62,7 @@ class SinkSettings:
     retry: RetrySettings = field(default_factory=RetrySettings)
     errors: ErrorSettings = field(default_factory=ErrorSettings)
     parked: ParkedSettings = field(default_factory=ParkedSettings)
+    history: HistorySettings = field(default_factory=HistorySettings)
     registry_patience_ms: int = 0
     registry_pause_ms: int = 60_000
     stop_timeout_ms: int = 30_000
@@ -68,6 +71,11 @@ class SinkSettings:
     def parked_folder(self) -> str:
         """Where this connector's parked records are, if it has any."""
         return self.parked.folder(self.files.tmp_dir, self.name)
+
+    @property
+    def history_file(self) -> str:
+        """Where this connector's history of uploads is, if it has any."""
+        return naming.history_file(self.files.tmp_dir, self.name)
 
     @property
     def set_aside_in(self) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from parquet_sink.files.cleanup import prepare, remove_leftovers
 from parquet_sink.files.lock import ConnectorLock
+from parquet_sink.history.writer import HistoryWriter
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.spark import handoff
 from parquet_sink.state.sqlite.store import SqliteStore
@@ -29,6 +30,13 @@ class RunFiles:
         self._prepare_parked()
         self.handoff = handoff.write(self._settings, self._folder)
         self.state = SqliteStore.for_new_run(self.handoff.state_path)
+        self._check_history()
+
+    def _check_history(self) -> None:
+        """A torn one is made anew before the first upload, and not when it is asked for."""
+        history = HistoryWriter(self._settings.name, Path(self._settings.history_file), self._settings.history)
+        history.check()
+        history.close()
 
     def _prepare_parked(self) -> None:
         if self._settings.errors.parks:

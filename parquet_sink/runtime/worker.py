@@ -21,6 +21,7 @@ from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.status import Status
 from parquet_sink.spark.causes import message_of
 from parquet_sink.spark.run_folder import RunFolder, run_folder
+from parquet_sink.spark.slots import local_master, share
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -105,7 +106,7 @@ class Worker:
         return int(any(connector.status is Status.FAILED for connector in self._connectors))
 
     def _run_on_spark(self, folder: RunFolder) -> None:
-        from parquet_sink.spark.session import Session, local_master  # takes a second to import
+        from parquet_sink.spark.session import Session  # takes a second to import
 
         master = self._master or local_master(len(self._connectors))
         session = self._session = Session(master, folder.path, self._spark_conf)
@@ -152,7 +153,7 @@ class Worker:
 
         Each has START_S to begin before the next: forty at once would keep each other from it.
         """
-        from parquet_sink.spark.session import share, slots
+        from parquet_sink.spark.session import slots
 
         found = share(slots(spark), len(self._connectors))
         for index, connector in enumerate(c for c in self._connectors if c.status is Status.STARTING):

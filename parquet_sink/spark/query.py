@@ -6,7 +6,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from parquet_sink.kafka.settings import FlushSettings
+from parquet_sink.kafka.planning.admission import tick_ms
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.spark import handoff, source
 from parquet_sink.spark.sink import NAME as SINK
@@ -20,10 +20,7 @@ def start_query(spark: SparkSession, settings: SinkSettings, folder: Path, *, un
     stream = spark.readStream.format(source.NAME).options(**options).load().writeStream.format(SINK)
     stream = stream.options(**options, checkpointLocation=str(checkpoint)).queryName(settings.name)
     spark.sparkContext.setLocalProperty("spark.scheduler.pool", settings.name)  # its own turn at the slots
-    trigger = {"availableNow": True} if until_caught_up else {"processingTime": tick(settings.flush)}
+    trigger = (
+        {"availableNow": True} if until_caught_up else {"processingTime": f"{tick_ms(settings.flush)} milliseconds"}
+    )
     return stream.trigger(**trigger).start()
-
-
-def tick(flush: FlushSettings) -> str:
-    """A quarter of the commit interval, between 0.25 and 1 s: a range is due within a second of its age."""
-    return f"{min(max(flush.commit_interval_ms // 4, 250), 1_000)} milliseconds"

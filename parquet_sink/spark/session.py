@@ -19,14 +19,11 @@ from parquet_sink.spark import archive
 from parquet_sink.spark.forks.host import ForkServer
 from parquet_sink.spark.java import Java
 from parquet_sink.spark.program import register
+from parquet_sink.spark.slots import local_master
 
 log = logging.getLogger(__name__)
 
-LEAST_SLOTS: Final = 4
-"""Spark tasks at once when local: more than cores, because uploads wait on the network, not on a core."""
-ATTEMPTS: Final = 4
-"""Times a task is tried: `local[N]` alone never retries."""
-LOCAL_MASTER: Final = f"local[{LEAST_SLOTS},{ATTEMPTS}]"
+LOCAL_MASTER: Final = local_master(1)
 STOP_S: Final = 10.0
 """How long Spark may take to stop; then its Java process is ended."""
 
@@ -65,16 +62,6 @@ the slots. What is given by `--conf` comes on top."""
 
 FORCED: Final = {"spark.speculation": "false"}
 """Whatever `--conf` says: a second attempt beside a living one would send the files of a range at the same time."""
-
-
-def local_master(connectors: int) -> str:
-    """A slot for each connector, and as many more as one alone has: none waits for the uploads of another."""
-    return f"local[{LEAST_SLOTS + max(connectors - 1, 0)},{ATTEMPTS}]"
-
-
-def share(slots: int, connectors: int) -> int:
-    """Of so many slots, those that one connector may take at once: one is left for each of the others."""
-    return max(slots - connectors + 1, 1)
 
 
 class Session:

@@ -17,6 +17,7 @@ from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import Known
 from parquet_sink.pipeline.outcome import RangeOutcome
 from parquet_sink.pipeline.outcome_events import events_of
+from parquet_sink.pipeline.outcome_history import history_of, record_outcomes, sender_of
 from parquet_sink.spark import handoff
 from parquet_sink.spark.frame_sink import FrameSaveWriter, FrameStreamWriter, is_frame
 from parquet_sink.spark.rows import ranges_in
@@ -84,6 +85,9 @@ class PushWriter(DataSourceStreamArrowWriter):
     def _note(self, messages: Sequence[Any]) -> Failure | None:
         ranges = [one for message in messages if isinstance(message, Outcomes) for one in message.ranges]
         failures = [one.failure for one in ranges if one.failure is not None]
+        if ranges:
+            settings = self._given.settings
+            record_outcomes(history_of(settings), sender_of(settings), ranges)
         state = SqliteStore(self._given.state_path)
         try:
             state.append_events([event for one in ranges for event in events_of(self._given.settings.name, one)])

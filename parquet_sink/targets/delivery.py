@@ -18,6 +18,7 @@ from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.cleanup import after_acceptance
 from parquet_sink.model.ranges import NO_TRIES, Again, Tries
 from parquet_sink.model.receipts import Receipt
+from parquet_sink.targets.attempt_log import AttemptLog
 from parquet_sink.targets.outcome import Outcome, Verdict
 from parquet_sink.targets.retry import RetryPolicy, Sent, Surroundings, send_with_retries
 from parquet_sink.targets.settings import RetrySettings
@@ -66,13 +67,15 @@ class Deliverer:
         plan; UploadRefused or UploadExhausted; StorageFailed when the file cannot be read. After these the file stays.
         """
         started = self._monotonic()
+        log = AttemptLog(earlier.log, self._monotonic, self._now)
         sent = send_with_retries(
-            lambda seconds_left: self._target.push(file, seconds_left),
+            lambda seconds_left: log.add(lambda: self._target.push(file, seconds_left)),
             self._policy,
             self._surroundings(started, superseded),
             lambda so_far, wait: _log_wait(self._connector, file, so_far, wait),
             earlier,
         )
+        sent = replace(sent, tries=replace(sent.tries, log=log.attempts))
         if sent.outcome.verdict is not Verdict.ACCEPTED:
             raise _error(file, sent, superseded=superseded())
         accepted_at = self._now()
@@ -95,8 +98,10 @@ class Deliverer:
 
 def failure_receipt(connector: str, file: FinishedFile, error: ConnectorError) -> Receipt:
     """A receipt that says why a file was not accepted; its next offset is the file's first."""
-    failure = error.failure()
-    return replace(_about(connector, file), status=failure.status, failure=failure)
+    failure, tries = error.failure(), error.tries if isinstance(error, UploadError) else NO_TRIES
+    seconds = {"write": file.write_seconds, "upload": tries.elapsed_s}
+    about = replace(_about(connector, file), attempts=tries.attempts, tried=tries.log, seconds=seconds)
+    return replace(about, status=failure.status, failure=failure)
 
 
 def _receipt(connector: str, file: FinishedFile, sent: Sent, accepted_at: float, seconds: dict[str, float]) -> Receipt:
@@ -104,6 +109,7 @@ def _receipt(connector: str, file: FinishedFile, sent: Sent, accepted_at: float,
         _about(connector, file),
         next_offset=file.last_offset + 1,
         attempts=sent.tries.attempts,
+        tried=sent.tries.log,
         seconds=seconds,
         status=sent.outcome.status,
         answer_id=sent.outcome.answer_id,
@@ -127,10 +133,17 @@ def _about(connector: str, file: FinishedFile) -> Receipt:
         reason=str(file.reason),
         oldest_ms=file.oldest_ms,
         table=file.table,
+        digest=file.digest,
     )
 
 
 def _error(file: FinishedFile, sent: Sent, *, superseded: bool) -> UploadError:
+    error = _kind_of_error(file, sent, superseded=superseded)
+    error.tries = sent.tries
+    return error
+
+
+def _kind_of_error(file: FinishedFile, sent: Sent, *, superseded: bool) -> UploadError:
     outcome, attempts = sent.outcome, sent.tries.attempts
     tries = f"after {attempts} attempt{'s' if attempts > 1 else ''} in {sent.tries.elapsed_s:.1f} s"
     ended = ", ended because another attempt at these offsets has begun" if superseded else ""

@@ -29,6 +29,13 @@ class OtherTargetSettings(Protocol):
 TargetSettings = PushSettings | DirectorySettings | OtherTargetSettings
 
 
+def address_of(target: TargetSettings) -> str:
+    """Where files go, without secrets; of a target of another package the name of its settings' class."""
+    if isinstance(target, PushSettings):
+        return target.endpoint
+    return f"directory:{target.folder}" if isinstance(target, DirectorySettings) else type(target).__name__
+
+
 @dataclass(frozen=True)
 class RetrySettings:
     """When an upload is tried again. max_retries: attempts in all. put_timeout_ms: for a file with all attempts."""

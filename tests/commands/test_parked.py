@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from parquet_sink.cli import main
 from parquet_sink.commands import parked_drop
 from parquet_sink.commands.parked_replay import Progress
+from parquet_sink.history.sqlite.store import read_history
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.parked.locks import replaying
@@ -127,7 +129,10 @@ def test_replay_sends_what_is_good_now(parked: Parked, folder: ParkedFolder, tmp
     assert "connector orders: 9 records done with, 1 stay parked" in out
     status, out, _ = parked("replay", "--offset", "7-12")
     assert (status, out) == (0, f"connector orders: nothing to replay in {folder.path}\n")
-    assert [path.name for path in (tmp_path / "tmp" / "orders").iterdir()] == [".parked", ".parquet-sink"]
+    names = {path.name for path in (tmp_path / "tmp" / "orders").iterdir() if not path.name.startswith(".history.db")}
+    assert names == {".parked", ".parquet-sink"}
+    with closing(read_history(tmp_path / "tmp" / "orders" / ".history.db")) as history:
+        assert [(one.origin, one.outcome) for one in history.files()] == [("parked replay", "accepted")] * 3
 
 
 def test_replay_with_a_chosen_part_ends_well(parked: Parked, folder: ParkedFolder) -> None:

@@ -1,10 +1,11 @@
 """Rows of a range become files: rotation, splits, schemas, verification."""
 
+import hashlib
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,9 @@ from parquet_sink.files import open_file
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.files.settings import FileSettings
+from parquet_sink.files.times import RecordTimes
+from parquet_sink.kafka.planning.admission import due_range
+from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.shape.shaper import Run, Shaper
@@ -66,17 +70,31 @@ def finish(accumulator: Accumulator, reason: Reason = Reason.INTERVAL) -> Finish
     return file
 
 
+def times(first: int, ms: Sequence[int]) -> RecordTimes:
+    """Of records without gaps."""
+    return RecordTimes.of(pa.array(range(first, first + len(ms)), pa.int64()), pa.array(ms, pa.int64()))
+
+
 def test_a_range_becomes_one_file(make: Callable[..., Accumulator]) -> None:
     """Runs of one schema end in one file with the range's reason, and every field of it is true."""
     accumulator = make()
-    assert accumulator.add(ids(100, 3), oldest_ms=50) == []
-    assert accumulator.add(ids(103, 2), oldest_ms=40) == []
+    assert accumulator.add(ids(100, 3), times(100, [60, 50, 70])) == []
+    assert accumulator.add(ids(103, 2), times(103, [40, 80])) == []
     file = finish(accumulator, Reason.STOP)
     size = os.path.getsize(file.path)
     assert (file.first_offset, file.last_offset, file.records, file.rows) == (100, 104, 5, 5)
     assert (file.reason, file.size_bytes, file.opened_at, file.oldest_ms) == (Reason.STOP, size, 1000.0, 40)
     assert file.name == f"topic-orders_partition-3_firstOffset-100_lastOffset-104_bytes-{size}_rows-5.parquet"
+    assert file.digest == hashlib.sha256(Path(file.path).read_bytes()).hexdigest()
     assert [row["id"] for row in read(file)] == [100, 101, 102, 103, 104]
+
+
+def test_each_file_has_the_age_of_its_own_records(make: Callable[..., Accumulator]) -> None:
+    """A block that is cut into files gives each the oldest timestamp of its records, not that of the block."""
+    accumulator = make(Limits(10**9, 4))
+    ms = [900, 300, 800, 700, 600, 200, 500, 400, 0, 1_000]
+    files = [*accumulator.add(ids(0, 10), times(0, ms)), finish(accumulator)]
+    assert [(one.records, one.oldest_ms) for one in files] == [(4, 300), (4, 200), (2, 1_000)]
 
 
 def test_an_empty_range_has_no_file(make: Callable[..., Accumulator], tmp_path: Path) -> None:
@@ -377,6 +395,9 @@ LIMITED = """
 import resource, sys
 import pyarrow as pa
 from parquet_sink.files.settings import FileSettings
+from parquet_sink.files.times import RecordTimes
+from parquet_sink.kafka.planning.admission import due_range
+from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.errors import StorageFailed
 from parquet_sink.files.accumulator import Accumulator, Place
@@ -460,3 +481,19 @@ def test_parts_of_a_run_divide_no_record(runs: list[Run], most: int, incompatibl
         ends = [(part.offsets[0].as_py(), part.offsets[-1].as_py()) for part in parts]
         assert ends == [(part.first_offset, part.last_offset) for part in parts]
         assert [part.incompatible for part in parts] == [incompatible, *[False] * (len(parts) - 1)]
+
+
+def test_a_range_that_is_due_by_size_is_one_file(make: Callable[..., Accumulator]) -> None:
+    """What is taken for a full file fills one, without a few rows left over for a second."""
+    flush = FlushSettings(commit_size_bytes=30_000, commit_records=10**9, commit_interval_ms=10**9)
+    known = make()
+    known.add(ids(0, 5_000))
+    finish(known)
+    for first in (5_000, 50_000):
+        due = due_range(first, first + 10**6, None, known.bytes_per_record, flush, 0)
+        assert due is not None
+        accumulator = make(Limits(flush.commit_size_bytes, flush.commit_records), hint=known.bytes_per_row)
+        files = accumulator.add(ids(first, due.file_records))
+        last = accumulator.finish(due.reason)
+        assert len([*files, *([] if last is None else [last])]) == 1
+        known = accumulator

@@ -12,7 +12,6 @@ import pytest
 from parquet_sink.errors import AnotherInstance, failure_named
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.kafka.group.committed import Committed, RangePlan, commit_metadata
-from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.events import ConnectorFailed, ConnectorStarting, ConnectorStopped, ConnectorStopping, Event
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.progress import Accepted, PartitionProgress
@@ -22,7 +21,6 @@ from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.restarts import MOST_RESTARTS, PAUSE_S, WINDOW_S, RestartPolicy
 from parquet_sink.runtime.status import Status
 from parquet_sink.spark import handoff
-from parquet_sink.spark.query import tick
 from parquet_sink.state.store import DRAINED, SLOTS, STARTED
 from tests.factories import Clock, settings
 
@@ -513,6 +511,28 @@ def test_files_that_were_removed_are_made_anew(
     assert "was removed while it was in use" in caplog.text
 
 
+@pytest.mark.parametrize("step_s", [-3_600.0, -3.0, -1.0, 0.0, 3_600.0])
+def test_a_clock_that_is_set_back_costs_a_new_start_of_the_query(
+    running: Connector,
+    launched: list[Query],
+    clock: Clock,
+    step_s: float,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Spark would wait until the old time comes again; a step forward, or one of a second, does no harm."""
+    running.poll(SPARK)
+    monkeypatch.setattr(clock, "time", lambda: clock.seconds + step_s)
+    running.poll(SPARK)
+    back = step_s <= -3
+    assert launched[0].stopped == back
+    for _ in range(3):
+        clock.sleep(PAUSE_S)
+        running.poll(SPARK)
+    assert (running.status, len(launched)) == (Status.RUNNING, 2 if back else 1)
+    assert (f"The clock was set back by {-step_s:.0f} s" in caplog.text) == back
+
+
 def test_a_query_that_does_not_stop_keeps_nothing_from_being_committed(
     begun: Connector, launched: list[Query], clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -535,12 +555,6 @@ def test_a_crash_ends_one_connector(running: Connector, launched: list[Query]) -
     assert (running.status, launched[0].stopped) == (Status.FAILED, True)
     assert running.failure is not None
     assert "No space left on device" in running.failure.message
-
-
-@pytest.mark.parametrize(("interval", "expected"), [(1_000, "250"), (2_000, "500"), (60_000, "1000")])
-def test_ticks_follow_the_interval(interval: int, expected: str) -> None:
-    """A short commit interval is looked at more often, a long one once a second."""
-    assert tick(FlushSettings(1_000_000, 100, interval)) == f"{expected} milliseconds"
 
 
 def test_failures_are_logged_once(running: Connector, launched: list[Query], caplog: pytest.LogCaptureFixture) -> None:

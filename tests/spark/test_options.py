@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.spark.options import problems
-from parquet_sink.spark.session import LOCAL_MASTER, SETTINGS, Session, local_master, share
+from parquet_sink.spark.session import LOCAL_MASTER, SETTINGS, Session
+from parquet_sink.spark.slots import local_master, share
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import ConnectorError, failure_named
 from parquet_sink.files.settings import FileSettings
+from parquet_sink.history.sqlite.store import read_history
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.events import FileAccepted, FileFailed
 from parquet_sink.model.failure import Failure
@@ -98,6 +100,33 @@ def test_a_commit_notes_everything(writer: PushWriter, state: SqliteStore) -> No
     ]
     assert state.learned() == {"orders": Known(None, 7.0)}
     assert state.failure() is None
+
+
+def test_a_commit_is_in_the_history(given: handoff.Handoff, writer: PushWriter) -> None:
+    """Files and ranges are there for whoever asks later, once, also when Spark tells of them twice."""
+    messages = [Outcomes((outcome(0, 100), outcome(1, 100)))]
+    writer.commit(messages, 3)
+    writer.abort(messages, 3)
+    with closing(read_history(Path(given.settings.history_file))) as history:
+        assert [(one.file_name, one.target, one.repeat) for one in history.files()] == [
+            ("f0", "http://localhost/", 0),
+            ("f10", "http://localhost/", 0),
+        ]
+        assert [(one.partition, one.end, one.recipe) for one in history.ranges()] == [
+            (0, 100, given.settings.fingerprint),
+            (1, 100, given.settings.fingerprint),
+        ]
+
+
+def test_a_history_that_cannot_be_written_stops_nothing(
+    given: handoff.Handoff, writer: PushWriter, state: SqliteStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The commit is noted all the same, and a line tells what is missing; once, however often it happens."""
+    Path(given.settings.history_file).mkdir()
+    for batch in (3, 4):
+        writer.commit([Outcomes((outcome(0, 100),))], batch)
+    assert state.accepted() == [Accepted("orders", 0, 100, 0, 100, "records")]
+    assert [one.levelname for one in caplog.records if "missing from the history" in one.message] == ["WARNING"]
 
 
 def test_a_failure_ends_the_query_after_all_is_noted(writer: PushWriter, state: SqliteStore) -> None:

@@ -12,6 +12,7 @@ from parquet_sink.errors import ConnectorError, UploadExhausted, UploadPostponed
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.naming import attempt_name, file_name
 from parquet_sink.files.rotation import Reason
+from parquet_sink.model.attempts import Attempt
 from parquet_sink.model.ranges import Again, Tries
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.targets.delivery import Deliverer, failure_receipt
@@ -20,6 +21,7 @@ from parquet_sink.targets.settings import RetrySettings
 from parquet_sink.targets.uploader import OrderedUploader, Upload
 
 SETTINGS = RetrySettings(max_retries=3, retry_interval_ms=1)
+EARLIER = Attempt(1_000, 0.5, "retriable", 503, "busy")
 
 
 def finished(folder: Path, number: int = 0, partition: int = 0) -> FinishedFile:
@@ -29,7 +31,7 @@ def finished(folder: Path, number: int = 0, partition: int = 0) -> FinishedFile:
     first = number * 10
     name = file_name("orders", partition, first, first + 9, 7, 10)
     return FinishedFile(
-        str(path), name, "orders", partition, first, first + 9, 10, 10, 7, Reason.RECORDS, 1.0, 0.25, 1234
+        str(path), name, "orders", partition, first, first + 9, 10, 10, 7, Reason.RECORDS, 1.0, 0.25, 1234, digest="d1"
     )
 
 
@@ -53,7 +55,7 @@ def deliverer(target: Target, **more: object) -> Deliverer:
 def test_an_accepted_file_has_a_receipt_and_is_gone(tmp_path: Path) -> None:
     """The receipt says all about the file, and the file is removed."""
     file = finished(tmp_path, 1)
-    receipt = deliverer(Target(Outcome(Verdict.UNKNOWN, "x", "", 503))).deliver(file)
+    receipt = deliverer(Target(Outcome(Verdict.UNKNOWN, "x" * 999, "", 503))).deliver(file)
     assert receipt == Receipt(
         connector="sink",
         topic="orders",
@@ -72,6 +74,8 @@ def test_an_accepted_file_has_a_receipt_and_is_gone(tmp_path: Path) -> None:
         answer_id="id1",
         accepted_at=99.0,
         oldest_ms=1234,
+        digest="d1",
+        tried=(Attempt(99_000, 0.0, "unknown", 503, "x" * 300), Attempt(99_000, 0.0, "accepted", 200)),
     )
     assert receipt.accepted
     assert receipt.bytes_per_row == 0.7
@@ -130,11 +134,17 @@ def test_an_attempt_far_away_is_postponed(tmp_path: Path) -> None:
     """A wait longer than a task may hold its slot is told with attempts, time and wait, and survives pickling."""
     settings = RetrySettings(max_retries=9, retry_interval_ms=8_000)
     slow = Deliverer(
-        "sink", Target(Outcome(Verdict.RETRIABLE, "x")), settings, monotonic=lambda: 5.0, jitter=lambda: 1.0
+        "sink",
+        Target(Outcome(Verdict.RETRIABLE, "x")),
+        settings,
+        monotonic=lambda: 5.0,
+        now=lambda: 99.0,
+        jitter=lambda: 1.0,
     )
     with pytest.raises(UploadPostponed) as caught:
-        slow.deliver(finished(tmp_path), Tries(1, 10.0))
-    assert caught.value.again == Again(Tries(2, 10.0), 16.0)
+        slow.deliver(finished(tmp_path), Tries(1, 10.0, log=(EARLIER,)))
+    log = (EARLIER, Attempt(99_000, 0.0, "retriable", None, "x"))
+    assert caught.value.again == Again(Tries(2, 10.0, log=log), 16.0)
     back = pickle.loads(pickle.dumps(caught.value))
     assert (back.again, str(back)) == (caught.value.again, str(caught.value))
 
@@ -148,6 +158,23 @@ def test_receipts_cross_processes(tmp_path: Path, error: ConnectorError) -> None
     for receipt in (failed, deliverer(Target()).deliver(file)):
         assert Receipt.from_json(receipt.to_json()) == receipt
         assert pickle.loads(pickle.dumps(receipt)) == receipt
+
+
+@pytest.mark.parametrize("verdict", [Verdict.REFUSED, Verdict.RETRIABLE])
+def test_a_failed_receipt_tells_its_attempts(tmp_path: Path, verdict: Verdict) -> None:
+    """What came of each attempt, earlier ones included, also when none was accepted; and what file it was."""
+    sender, file = deliverer(Target(*[Outcome(verdict, "no", "", 422)] * 9)), finished(tmp_path)
+    with pytest.raises(ConnectorError) as caught:
+        sender.deliver(file, Tries(1, 10.0, log=(EARLIER,)))
+    receipt = sender.failed(file, caught.value)
+    later = Attempt(99_000, 0.0, str(verdict), 422, "no")
+    assert receipt.tried == (EARLIER, *[later] * (1 if verdict is Verdict.REFUSED else 2))
+    assert (receipt.attempts, receipt.seconds, receipt.digest) == (
+        len(receipt.tried),
+        {"write": 0.25, "upload": 10.0},
+        "d1",
+    )
+    assert Receipt.from_json(receipt.to_json()) == receipt
 
 
 class Gate:

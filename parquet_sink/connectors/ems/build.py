@@ -12,6 +12,8 @@ from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert.configuration import build_converter, build_headers
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.files.settings import Codec, FileSettings
+from parquet_sink.history import keys as history_keys
+from parquet_sink.history.settings import HistorySettings
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.net.settings import ProxySettings, ProxyType
 from parquet_sink.parked.keys import DIR, MAX_BYTES
@@ -47,6 +49,7 @@ def build(values: Values, worker: Worker) -> SinkSettings:
         retry=_retry(values),
         errors=error_settings(values, worker, kafka),
         parked=_parked(values, worker),
+        history=_history(values),
         value=_value(values, worker),
         key=build_converter("key", values, worker.converters, worker.machine),
         header=build_headers(values, worker.converters, worker.machine),
@@ -109,6 +112,15 @@ def _retry(values: Values) -> RetrySettings:
 def _parked(values: Values, worker: Worker) -> ParkedSettings:
     base = values.text(DIR)
     return ParkedSettings(None if base is None else _absolute(base, worker), values.number(MAX_BYTES) or 0)
+
+
+def _history(values: Values) -> HistorySettings:
+    return HistorySettings(
+        enabled=values.flag(history_keys.ENABLE),
+        max_files=values.number(history_keys.MAX_FILES) or 0,
+        max_bytes=values.number(history_keys.MAX_BYTES) or 0,
+        retention_ms=values.number(history_keys.RETENTION) or 0,
+    )
 
 
 def _target(values: Values, worker: Worker) -> TargetSettings:

@@ -7,6 +7,7 @@ from parquet_sink.connectors.connect_keys import CONNECT_KEYS, CONNECTOR_KEYS
 from parquet_sink.connectors.error_keys import ERROR_HANDLING_KEYS
 from parquet_sink.convert.keys import CONVERTER_KEYS
 from parquet_sink.files.keys import FILE_KEYS, FLUSH_KEYS
+from parquet_sink.history.keys import HISTORY_KEYS
 from parquet_sink.kafka.keys import OVERRIDE_KEYS, TOPIC_KEYS
 from parquet_sink.parked.keys import PARKED_KEYS
 from parquet_sink.shape.keys import OBFUSCATION_KEYS, SHAPE_KEYS
@@ -46,6 +47,7 @@ EMS_KEYS: Final[tuple[Key, ...]] = (
     *ERROR_KEYS,
     *ERROR_HANDLING_KEYS,
     *PARKED_KEYS,
+    *HISTORY_KEYS,
     *HTTP_KEYS,
     *OBFUSCATION_KEYS,
     *CONNECT_KEYS,

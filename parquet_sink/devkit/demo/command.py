@@ -5,13 +5,14 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from parquet_sink.devkit.demo.freshness import Freshness
+    from parquet_sink.devkit.demo.proof import Check
     from parquet_sink.devkit.demo.show import Show
     from parquet_sink.devkit.demo.stage import Result, Stage
 
@@ -40,7 +41,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"how long orders keep coming after the sink has caught up (default {DURATION_S:g})",
     )
     parser.add_argument("--seed", type=int, default=1, help="the same seed sends the same orders (default 1)")
-    parser.add_argument("--keep", action="store_true", help="leave everything running after the proof, until Ctrl-C")
+    afterwards = parser.add_mutually_exclusive_group()
+    afterwards.add_argument(
+        "--replay",
+        action="store_true",
+        help="then replay all of it twice, out of order, prove that the table did not change, and show what changes "
+        "where no order column tells new from old",
+    )
+    afterwards.add_argument(
+        "--keep", action="store_true", help="leave everything running after the proof, until Ctrl-C"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,20 +65,25 @@ def run(args: argparse.Namespace) -> int:
     with _interruptible():
         try:
             show.heading("Orders go through Kafka and the sink to a push target, as Parquet files.")
-            with Stage(show, Size(args.records, args.duration, args.seed)) as stage:
+            with Stage(show, Size(args.records, args.duration, args.seed, args.replay)) as stage:
                 stage.flow()
-                ok = _keep(show, stage) if args.keep else _stop_and_prove(show, stage)
+                ok = _keep(show, stage) if args.keep else _stop_and_prove(show, stage, replay=args.replay)
         except KeyboardInterrupt:
             print("Interrupted. Everything is stopped and removed.", file=sys.stderr)
             return 130
     return 0 if ok else 1
 
 
-def _stop_and_prove(show: "Show", stage: "Stage") -> bool:
+def _stop_and_prove(show: "Show", stage: "Stage", *, replay: bool) -> bool:
     from parquet_sink.devkit.demo.stage import prove_stage
 
     show.step("stopping the sink (SIGTERM), then reading every file and the whole table")
-    return print_result(show, prove_stage(stage, stage.sink.stop()))
+    result = prove_stage(stage, stage.sink.stop())
+    ok = print_result(show, result)
+    if not replay:
+        return ok
+    show.heading("REPLAY")
+    return print_checks(show, stage.replay(result.files)) and ok
 
 
 def _keep(show: "Show", stage: "Stage") -> bool:
@@ -114,11 +129,16 @@ def print_result(show: "Show", result: "Result") -> bool:
     show.print("             file safely on disk")
     show.print(f"    orders as they came       {_percentiles(result.live)}")
     show.print(f"    backlog, with the start   {_percentiles(result.backlog)}")
+    return print_checks(show, result.checks)
+
+
+def print_checks(show: "Show", checks: "Sequence[Check]") -> bool:
+    """Print what is proven; whether every check holds."""
     show.heading("PROOF")
-    for check in result.checks:
+    for check in checks:
         show.check(check)
-    show.verdict(result.checks)
-    return all(check.ok for check in result.checks)
+    show.verdict(checks)
+    return all(check.ok for check in checks)
 
 
 def _percentiles(found: "Freshness | None") -> str:

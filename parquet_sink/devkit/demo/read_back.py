@@ -92,15 +92,16 @@ class TargetReader:
             path = Path(folder) / "file.parquet"
             return [self._read(file, path) for file in _answer(self._client.files)]
 
-    def rows(self) -> list[dict[str, Any]]:
-        """The whole table, after every accepted file was upserted. Empty when there is no such table."""
+    def rows(self, table: str | None = None) -> list[dict[str, Any]]:
+        """The whole table, or another one, after every accepted file was upserted. Empty when there is none."""
+        table = table or self._table
         try:
             _answer(lambda: self._client.sync(SYNC_S))
         except TimeoutError as error:
             raise DemoFailed(f"The target did not upsert in time: {error}.") from None
-        if self._table not in _answer(self._client.tables):
+        if table not in _answer(self._client.tables):
             return []
-        rows: list[dict[str, Any]] = _answer(lambda: self._client.table(self._table)).to_pylist()
+        rows: list[dict[str, Any]] = _answer(lambda: self._client.table(table)).to_pylist()
         return rows
 
     def close(self) -> None:

@@ -13,6 +13,7 @@ from parquet_sink.errors import SetupError
 FOLDER: Final = Path(__file__).with_name("config")
 WORKER: Final = "worker.properties"
 CONNECTOR: Final = "orders.properties"
+_TOMBSTONES: Final = re.compile(r"^connect\.ems\.tombstones=.*$", re.MULTILINE)
 _ENDPOINT: Final = re.compile(r"^connect\.ems\.endpoint=.*$", re.MULTILINE)
 
 
@@ -24,6 +25,18 @@ def shipped(name: str) -> Path:
             f"The shipped file {name} was not found at {path}. Run from a checkout, or install the package anew."
         )
     return path.resolve()
+
+
+def ordered_by(connector: str, column: str, name: str, table: str) -> str:
+    """The text of a connector file under another name, for another table, ordered by a column; deletions are left out.
+
+    Raises ValueError when the text does not name connector and table once.
+    """
+    for key, value in (("name", name), ("connect.ems.target.table", table)):
+        connector, found = re.subn(rf"^{re.escape(key)}=.*$", f"{key}={value}", connector, flags=re.MULTILINE)
+        if found != 1:
+            raise ValueError(f"{key} stands {found} times in the connector file, and must stand once")
+    return f"{_TOMBSTONES.sub('', connector)}\nconnect.ems.order.field.name={column}\n"
 
 
 def with_endpoint(connector: str, endpoint: str) -> str:

@@ -33,7 +33,7 @@ class SinkRun:
     def __init__(self, worker: Path, connector: Path, bootstrap_servers: str, folder: Path) -> None:
         self.words = ("run", "--worker", str(worker), "--bootstrap-servers", bootstrap_servers, str(connector))
         self.log = folder / "sink.log"
-        self._tmp = folder / "tmp"
+        self.tmp = folder / "tmp"
         self._process: subprocess.Popen[bytes] | None = None
         self._tether: Tether | None = None
 
@@ -48,8 +48,8 @@ class SinkRun:
         return self._process.pid if self._process is not None else None
 
     def start(self) -> None:
-        self._tmp.mkdir()
-        environment = {**os.environ, "TMPDIR": str(self._tmp), "PARQUET_SINK_LOG_LEVEL": "INFO"}
+        self.tmp.mkdir()
+        environment = {**os.environ, "TMPDIR": str(self.tmp), "PARQUET_SINK_LOG_LEVEL": "INFO"}
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "parquet_sink", *self.words],

@@ -10,12 +10,21 @@ from tempfile import TemporaryDirectory
 from typing import Final, Self
 
 from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.demo.expected import compare, row_of
+from parquet_sink.devkit.demo.expected import Cell, compare, row_of
 from parquet_sink.devkit.demo.feed import Feed
 from parquet_sink.devkit.demo.freshness import Freshness, freshness
 from parquet_sink.devkit.demo.proof import Check, Evidence, deliver, prove
 from parquet_sink.devkit.demo.read_back import ArrivedFile, ConsumerGroup, TargetReader, waits_ms
-from parquet_sink.devkit.demo.shipped import CONNECTOR, WORKER, shipped, with_endpoint
+from parquet_sink.devkit.demo.replays import (
+    TIMES,
+    UNORDERED,
+    Replays,
+    Where,
+    judge_ordered,
+    judge_table,
+    judge_unordered,
+)
+from parquet_sink.devkit.demo.shipped import CONNECTOR, WORKER, ordered_by, shipped, with_endpoint
 from parquet_sink.devkit.demo.show import Show, Snapshot
 from parquet_sink.devkit.demo.sinkrun import SinkRun, counted, tail
 from parquet_sink.devkit.target.process import TargetProcess
@@ -35,11 +44,15 @@ MOST_LIVE_PER_S: Final = 500
 
 @dataclass(frozen=True)
 class Size:
-    """records in all; the last of them come over `duration_s` seconds, at most MOST_LIVE_PER_S a second."""
+    """records in all; the last of them come over `duration_s` seconds, at most MOST_LIVE_PER_S a second.
+
+    replay: whether all of it is replayed in the end, to a target that does not know files by their names.
+    """
 
     records: int
     duration_s: float
     seed: int
+    replay: bool = False
 
     @property
     def trickle(self) -> int:
@@ -57,6 +70,7 @@ class Stage:
         self.target: TargetProcess
         self.feed: Feed
         self.sink: SinkRun
+        self.connector: Path
 
     def __enter__(self) -> Self:
         try:
@@ -79,7 +93,7 @@ class Stage:
         self.broker.start()
         self.broker.create_topic(TOPIC, PARTITIONS)
         show.note(f"{self.broker.bootstrap_servers}, topic {TOPIC} with {PARTITIONS} topic-partitions")
-        self.target = TargetProcess(deleted_column=DELETED)
+        self.target = TargetProcess(deleted_column=DELETED, repeats="forget" if size.replay else "recognise")
         self._stack.push(self.target.__exit__)
         show.step("starting the reference target")
         self.target.start()
@@ -101,7 +115,7 @@ class Stage:
 
     def _sink(self) -> SinkRun:
         """The sink, ready to start, with the shipped files; of the connector file a copy with this target's address."""
-        connector = self.folder / CONNECTOR
+        self.connector = connector = self.folder / CONNECTOR
         connector.write_text(with_endpoint(shipped(CONNECTOR).read_text(), self.target.endpoint(POOL)))
         sink = SinkRun(shipped(WORKER), connector, self.broker.bootstrap_servers, self.folder)
         self._stack.callback(sink.close)
@@ -152,6 +166,32 @@ class Stage:
         rotated_by = counted(list(reasons.values()))
         return Snapshot(produced, delivered, self.feed.total, totals.files, totals.rows, rotated_by)
 
+    def expected_rows(self) -> dict[int, dict[str, Cell]]:
+        """What the table must be, by order."""
+        return {order_id: row_of(record) for order_id, record in self.feed.last.items()}
+
+    def replay(self, files: Sequence[ArrivedFile]) -> list[Check]:
+        """Replays all of it twice, out of order, in two scenes. files: as they were delivered. Raises DemoFailed."""
+        times = sorted(ms for file in files for ms in file.timestamps_ms)
+        middle = times[len(times) // 2]
+        where = Where(shipped(WORKER), self.broker.bootstrap_servers, self.folder, self.sink.tmp)
+        replays = Replays(self._show, where)
+        self._show.step(f"all of it again, {TIMES} times, the newer half first, to a target that forgets files' names.")
+        self._show.note("connect.ems.order.field.name is not set, so the sink adds the offset as the order column:")
+        halves = replays.out_of_order(self.connector, middle)
+        compared = compare(self.expected_rows(), self.target_reader.rows(), self.feed.deleted)
+        checks = [judge_ordered(halves, TABLE), judge_table(compared, TABLE)]
+        other = self.folder / "orders-by-creation.properties"
+        other.write_text(ordered_by(self.connector.read_text(), "created_at", "orders-by-creation", UNORDERED))
+        replays.deliver(other)
+        self._show.step(
+            "the same replays of it; connect.ems.order.field.name is created_at, the same in all changes of"
+        )
+        self._show.note("an order, so of an older and a newer row the target takes the one that comes last:")
+        halves = replays.out_of_order(other, middle)
+        now = {int(row["order_id"]): row for row in self.target_reader.rows(UNORDERED)}
+        return [*checks, judge_unordered(halves, self.feed.last, now, UNORDERED)]
+
 
 def _temporary() -> TemporaryDirectory[str]:
     return TemporaryDirectory(prefix="parquet-sink-demo-", ignore_cleanup_errors=True)
@@ -172,7 +212,6 @@ class Result:
 def prove_stage(stage: Stage, sink_status: int | None) -> Result:
     """Reads everything and compares it. sink_status: None while the sink is left running. Raises DemoFailed."""
     feed, files = stage.feed, tuple(stage.target_reader.files())
-    expected = {order_id: row_of(record) for order_id, record in feed.last.items()}
     arrived = (identity for file in files for identity in zip(file.partitions, file.offsets, strict=True))
     found = Evidence(
         requested=feed.total,
@@ -182,7 +221,7 @@ def prove_stage(stage: Stage, sink_status: int | None) -> Result:
         delivery=deliver(feed.ends, arrived),
         upsert_states=Counter(file.upsert_state for file in files),
         offsets=stage.group.offsets(),
-        comparison=compare(expected, stage.target_reader.rows(), feed.deleted),
+        comparison=compare(stage.expected_rows(), stage.target_reader.rows(), feed.deleted),
         sink_status=sink_status,
     )
     return Result(

@@ -90,10 +90,14 @@ class Keys:
 
 @dataclass
 class Desk:
-    """The state of a running target: what it accepts, the faults ordered, and how uploads were answered."""
+    """The state of a running target: what it accepts, the faults ordered, and how uploads were answered.
+
+    slow_s: what every answer to a good upload waits for, in seconds.
+    """
 
     receiver: Receiver
     keys: Keys
+    slow_s: float = 0.0
     faults: tuple[Fault, ...] = ()
     by_status: Counter[str] = field(default_factory=Counter)
 
@@ -151,7 +155,7 @@ class Uploads:
         try:
             response = await self._answer(request, now_ms())
         except BadUpload as bad:
-            response = JSONResponse(bad.as_json(), 400)
+            response = JSONResponse(bad.as_json(), bad.status)
         except ClientDisconnect:
             response = Response(status_code=400)  # nobody is there to read it
             self._desk.by_status["disconnected"] += 1
@@ -175,6 +179,7 @@ class Uploads:
         fault = self._desk.choose_fault(parameters.target, name)
         if fault is None or fault.stores:
             acceptance = await self._desk.receiver.receive(body, name, parameters, received_at_ms)
+            await asyncio.sleep(self._desk.slow_s)
             good = JSONResponse(contract.answer(acceptance.file, parameters))
             return good if fault is None else await _misbehave(fault, good)
         if fault.cut is None:

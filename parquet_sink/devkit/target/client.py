@@ -60,6 +60,10 @@ class TargetClient:
             self._download(f"/tables/{quote(table, safe='')}/export", path)
             return pq.read_table(path, memory_map=False)
 
+    def digest(self, table: str, columns: Sequence[str] = ()) -> dict[str, Any]:
+        """One digest of all rows, deleted ones included: of these columns, or of all."""
+        return self._json("GET", f"/tables/{quote(table, safe='')}/digest", params={"column": list(columns)})
+
     def files(self, target: str | None = None) -> list[dict[str, Any]]:
         """Every accepted file, in order of acceptance."""
         found: list[dict[str, Any]] = []

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.devkit.target.contract import DEFAULT_AUTHORIZATION
+from parquet_sink.devkit.target.contract import DEFAULT_AUTHORIZATION, Repeats
+from parquet_sink.devkit.target.faults import MAX_LATENCY_S
 from parquet_sink.errors import InvalidConfiguration, SetupError, SinkError
 
 DEFAULT_PORT: Final = 8085
@@ -37,6 +38,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="boolean column that is true in a row that deletes the row of its key, __deleted say (default: none)",
     )
+    repeats = parser.add_mutually_exclusive_group()
+    repeats.add_argument(
+        "--refuse-repeated", action="store_true", help="answer 409 to a file whose name its table was given before"
+    )
+    repeats.add_argument(
+        "--forget-names",
+        action="store_true",
+        help="put a file that comes again into its table again, as a target without a memory of names does",
+    )
+    parser.add_argument(
+        "--slow",
+        type=_seconds,
+        default=0.0,
+        metavar="SECONDS",
+        help=f"wait so long before each answer to an upload, 0 to {MAX_LATENCY_S:g} (default 0)",
+    )
     parser.add_argument("--access-log", action="store_true", help="one line on standard error for each request")
     parser.add_argument(
         "--allow-remote",
@@ -55,8 +72,13 @@ def run(args: argparse.Namespace) -> int:
     with _data_dir(args) as data_dir:
         keys = args.authorization or [Secret(DEFAULT_AUTHORIZATION)]
         guarded = not is_loopback(args.host)
-        settings = TargetSettings(args.host, args.port, data_dir, keys, guarded, args.access_log, args.deleted_column)
-        serve(settings)
+        serve(
+            TargetSettings(
+                *(args.host, args.port, data_dir, keys, guarded, args.access_log, args.deleted_column),
+                repeats=_repeats(args),
+                slow_s=args.slow,
+            )
+        )
     return 0
 
 
@@ -97,6 +119,8 @@ def _check(args: argparse.Namespace) -> None:
         problems.append("Invalid [--data-dir]. With --discard nothing is stored; leave one of the two out.")
     if args.discard and args.deleted_column:
         problems.append("Invalid [--deleted-column]. With --discard there are no tables; leave one of the two out.")
+    if args.discard and args.forget_names:
+        problems.append("Invalid [--forget-names]. With --discard there are no tables; leave one of the two out.")
     if args.deleted_column is not None and not args.deleted_column.strip():
         problems.append("Invalid [--deleted-column]. It is empty; name a column, or leave it out.")
     if not is_loopback(args.host):
@@ -110,6 +134,20 @@ def _check(args: argparse.Namespace) -> None:
             )
     if problems:
         raise InvalidConfiguration(problems)
+
+
+def _repeats(args: argparse.Namespace) -> Repeats:
+    return "refuse" if args.refuse_repeated else "forget" if args.forget_names else "recognise"
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= MAX_LATENCY_S:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds from 0 to {MAX_LATENCY_S:g}")
+    return seconds
 
 
 def _port(text: str) -> int:

@@ -5,7 +5,7 @@ Pure: no network, no file system, no clock.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, Protocol
+from typing import Any, ClassVar, Final, Literal, Protocol
 from uuid import NAMESPACE_URL, uuid5
 
 UPLOAD_PATH: Final = "/continuous-batch-processing/api/v1/{pool}/items"
@@ -14,6 +14,8 @@ MAX_VARCHAR_LENGTH: Final = 65_000
 MAX_NAME_LENGTH: Final = 1_024
 
 UpsertState = Literal["waiting", "upserted", "failed", "discarded"]
+Repeats = Literal["recognise", "forget", "refuse"]
+"""A file that comes again is recognised and not put in twice, is taken like a new one, or is refused for its name."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,9 @@ class Problem:
 
 
 class BadUpload(Exception):
-    """The upload breaks the contract: answered with 400 and the list of problems."""
+    """The upload breaks the contract: answered with `status` and the list of problems."""
+
+    status: ClassVar[int] = 400
 
     def __init__(self, *problems: Problem) -> None:
         super().__init__(*problems)
@@ -37,6 +41,15 @@ class BadUpload(Exception):
         return {
             "errors": [{"attribute": p.attribute, "error": p.error, "errorCode": p.error_code} for p in self.problems]
         }
+
+
+class RepeatedName(BadUpload):
+    """A file of this name was accepted before, and this target takes a name once."""
+
+    status = 409
+
+    def __init__(self, name: str) -> None:
+        super().__init__(Problem("file", f"a file named {name} was accepted before", "duplicate"))
 
 
 @dataclass(frozen=True)
@@ -57,8 +70,9 @@ class StoredFile:
     """One accepted file. Times are epoch milliseconds; `rows` is None when a discarded file's name does not say.
 
     `received_at_ms` is the arrival of the request, `accepted_at_ms` the moment from which the file survives a crash.
-    `repeated` counts how often the same file came again; `altered` is 1 when a file of this name, with other content,
-    was there before.
+    `repeated` counts how often the same file came again and was recognised; `again` is 1 when the same file was there
+    before, and this time it was taken like a new one; `altered` is 1 when a file of this name, with other content, was
+    there before.
     """
 
     sequence: int
@@ -74,6 +88,7 @@ class StoredFile:
     error: str | None = None
     repeated: int = 0
     altered: int = 0
+    again: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """The file as `GET /files` shows it."""
@@ -96,19 +111,40 @@ class StoredFile:
             "upsert_error": self.error,
             "repeated": self.repeated,
             "altered": self.altered,
+            "again": self.again,
         }
 
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over every accepted file."""
+    """Sums over every accepted file, of all tables or of one.
+
+    repeated, repeated_rows: uploads of files that had come before, recognised or not, and the rows in them. recognised,
+    recognised_rows: those of them that were not put into a table again. altered: files whose name came with other
+    content.
+    """
 
     files: int = 0
     rows: int = 0
     bytes: int = 0
     repeated: int = 0
+    repeated_rows: int = 0
+    recognised: int = 0
+    recognised_rows: int = 0
     altered: int = 0
     upserts: Mapping[str, int] = field(default_factory=dict)
+
+    def received(self) -> dict[str, int]:
+        """What was accepted, upload by upload: a file that came three times is three, with three times its rows."""
+        return {
+            "files": self.files + self.recognised,
+            "rows": self.rows + self.recognised_rows,
+            "repeated_files": self.repeated,
+            "repeated_rows": self.repeated_rows,
+            "recognised_files": self.recognised,
+            "recognised_rows": self.recognised_rows,
+            "failed_files": self.upserts.get("failed", 0),
+        }
 
 
 class Ledger(Protocol):

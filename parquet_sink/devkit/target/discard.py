@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from parquet_sink.devkit.target.contract import StoredFile, Totals, UploadParameters
+from parquet_sink.devkit.target.contract import RepeatedName, Repeats, StoredFile, Totals, UploadParameters
 from parquet_sink.devkit.target.store import Acceptance
 
 MAX_REMEMBERED: Final = 100_000
@@ -24,19 +24,25 @@ def rows_from_name(name: str) -> int | None:
 class DiscardLog:
     """One entry for each file, the newest MAX_REMEMBERED of them; the totals count all."""
 
-    def __init__(self) -> None:
+    def __init__(self, repeats: Repeats = "recognise") -> None:
+        self._repeats = repeats
         self._lock = threading.Lock()
         self._entries: OrderedDict[tuple[str, str], StoredFile] = OrderedDict()
         self._totals = Totals()
 
     def accept(self, name: str, parameters: UploadParameters, size: int, times: tuple[int, int]) -> Acceptance:
-        """Remember one upload. times: arrival and end of the body, epoch milliseconds."""
+        """Remember one upload. times: arrival and end of the body, epoch milliseconds.
+
+        Raises RepeatedName for a known name where those are refused.
+        """
         key = (parameters.target, name)
         with self._lock:
             known = self._entries.get(key)
+            if known and self._repeats == "refuse":
+                raise RepeatedName(name)
             if known:
                 self._entries[key] = replace(known, repeated=known.repeated + 1)
-                self._totals = replace(self._totals, repeated=self._totals.repeated + 1)
+                self._totals = _with_repeat(self._totals, known.rows or 0)
                 return Acceptance(known, repeated=True)
             file = self._add(
                 key, StoredFile(0, "", name, parameters, size, rows_from_name(name), None, *times, "discarded")
@@ -74,3 +80,9 @@ class DiscardLog:
             self._entries.popitem(last=False)
         self._totals = replace(sums, files=sequence, rows=sums.rows + (file.rows or 0), bytes=sums.bytes + file.bytes)
         return file
+
+
+def _with_repeat(sums: Totals, rows: int) -> Totals:
+    """One more file that came again. What is thrown away is put into no table twice, so all of them are recognised."""
+    files, repeated_rows = sums.repeated + 1, sums.repeated_rows + rows
+    return replace(sums, repeated=files, repeated_rows=repeated_rows, recognised=files, recognised_rows=repeated_rows)

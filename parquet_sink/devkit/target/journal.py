@@ -7,6 +7,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -17,32 +18,36 @@ CREATE TABLE IF NOT EXISTS files (
     sequence INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, target TEXT NOT NULL,
     parameters TEXT NOT NULL, bytes INTEGER NOT NULL, rows INTEGER NOT NULL, sha256 TEXT NOT NULL,
     received_at_ms INTEGER NOT NULL, accepted_at_ms INTEGER NOT NULL, state TEXT NOT NULL, error TEXT,
-    repeated INTEGER NOT NULL DEFAULT 0, altered INTEGER NOT NULL DEFAULT 0, UNIQUE (target, name, sha256)
+    repeated INTEGER NOT NULL DEFAULT 0, altered INTEGER NOT NULL DEFAULT 0, again INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX IF NOT EXISTS files_by_state ON files (state, sequence);
+CREATE INDEX IF NOT EXISTS files_by_name ON files (target, name);
 """
 _COLUMNS: Final = (
     "sequence, id, name, parameters, bytes, rows, sha256, "
-    "received_at_ms, accepted_at_ms, state, error, repeated, altered"
+    "received_at_ms, accepted_at_ms, state, error, repeated, altered, again"
 )
 _INSERT: Final = (
     "INSERT INTO files (id, name, target, parameters, bytes, rows, sha256, received_at_ms, accepted_at_ms, altered, "
-    "state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting')"
+    "again, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting')"
 )
-# Journals of the first version knew a file by its name alone.
-_BY_NAME_ALONE: Final = "SELECT 1 FROM sqlite_schema WHERE name = 'files' AND sql LIKE '%UNIQUE (target, name)%'"
+# Journals of the first versions held a file once: by its name, then by name and content.
+_ONCE: Final = "SELECT 1 FROM sqlite_schema WHERE name = 'files' AND sql LIKE '%UNIQUE (target, name%'"
 _REBUILD: Final = f"""
 BEGIN;
-ALTER TABLE files RENAME TO files_by_name;
+ALTER TABLE files RENAME TO files_once;
 DROP INDEX files_by_state;
 {_SCHEMA}
-INSERT INTO files SELECT * FROM files_by_name;
+INSERT INTO files SELECT *, 0 FROM files_once;
 DELETE FROM sqlite_sequence WHERE name = 'files';
-UPDATE sqlite_sequence SET name = 'files' WHERE name = 'files_by_name';
-DROP TABLE files_by_name;
+UPDATE sqlite_sequence SET name = 'files' WHERE name = 'files_once';
+DROP TABLE files_once;
 COMMIT;
 """
-_SUMS: Final = "COUNT(*), TOTAL(rows), TOTAL(bytes), TOTAL(repeated), TOTAL(altered)"
+_SUMS: Final = (
+    "COUNT(*), TOTAL(rows), TOTAL(bytes), TOTAL(repeated + again), TOTAL((repeated + again) * rows), "
+    "TOTAL(repeated), TOTAL(repeated * rows), TOTAL(altered)"
+)
 
 
 class Journal:
@@ -53,8 +58,8 @@ class Journal:
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
-        known_by_name = self._connection.execute(_BY_NAME_ALONE).fetchone()
-        self._connection.executescript(_REBUILD if known_by_name else _SCHEMA)
+        once = self._connection.execute(_ONCE).fetchone()
+        self._connection.executescript(_REBUILD if once else _SCHEMA)
 
     def add(
         self,
@@ -65,20 +70,22 @@ class Journal:
         times: tuple[int, int],
         *,
         altered: bool = False,
+        again: bool = False,
     ) -> StoredFile:
         """Write one accepted file and sync it.
 
         facts: bytes, rows, sha256. times: arrival and acceptance, epoch milliseconds. altered: the target holds a file
-        of this name with other content.
+        of this name with other content. again: it holds this very file.
         """
         asked = json.dumps(vars(parameters))
-        row = (file_id, name, parameters.target, asked, *facts, *times, int(altered))
+        row = (file_id, name, parameters.target, asked, *facts, *times, int(altered), int(again))
         with self._lock:
             sequence = self._connection.execute(_INSERT, row).lastrowid or 0
-        return StoredFile(*(sequence, file_id, name, parameters, *facts, *times), state="waiting", altered=int(altered))
+        added = StoredFile(*(sequence, file_id, name, parameters, *facts, *times), state="waiting")
+        return replace(added, altered=int(altered), again=int(again))
 
     def find(self, target: str, name: str) -> Sequence[StoredFile]:
-        """The files of this name that the target holds already, each with other content than the others."""
+        """The files of this name that the target holds already, in order of acceptance."""
         return self._select("WHERE target = ? AND name = ? ORDER BY sequence", (target, name))
 
     def count_repeat(self, sequence: int) -> None:
@@ -127,13 +134,15 @@ class Journal:
         found = self._select("WHERE LOWER(target) = LOWER(?) ORDER BY sequence DESC LIMIT 1", (target,))
         return found[0] if found else None
 
-    def totals(self) -> Totals:
-        """Sums over all accepted files."""
+    def totals(self, target: str | None = None) -> Totals:
+        """Sums over all accepted files, or those of a target; letter case does not matter, as for the table's name."""
+        where, values = ("", ()) if target is None else ("WHERE LOWER(target) = LOWER(?)", (target,))
         with self._lock:
-            sums = self._connection.execute(f"SELECT {_SUMS} FROM files").fetchone()
-            states = dict(self._connection.execute("SELECT state, COUNT(*) FROM files GROUP BY state"))
-        files, rows, size, repeated, altered = (int(value) for value in sums)
-        return Totals(files, rows, size, repeated, altered, upserts=states)
+            sums = self._connection.execute(f"SELECT {_SUMS} FROM files {where}", values).fetchone()
+            by_state = f"SELECT state, COUNT(*) FROM files {where} GROUP BY state"
+            states = dict(self._connection.execute(by_state, values))
+        files, rows, size, repeated, repeated_rows, recognised, recognised_rows, altered = map(int, sums)
+        return Totals(files, rows, size, repeated, repeated_rows, recognised, recognised_rows, altered, states)
 
     def clear(self) -> None:
         """Forget every file; sequences go on, so that an old one never comes back."""

@@ -8,24 +8,30 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 from parquet_sink.devkit.target.client import TargetClient
-from parquet_sink.devkit.target.contract import DEFAULT_AUTHORIZATION, UPLOAD_PATH
+from parquet_sink.devkit.target.contract import DEFAULT_AUTHORIZATION, UPLOAD_PATH, Repeats
 from parquet_sink.errors import SetupError
 from parquet_sink.process.tether import Tether
 
 _READY: Final = "target ready at "
 _STOP_S: Final = 20.0
+_REPEATS: Final[Mapping[Repeats, list[str]]] = {
+    "recognise": [],
+    "forget": ["--forget-names"],
+    "refuse": ["--refuse-repeated"],
+}
 
 
 class TargetProcess:
     """`parquet-sink target` on loopback. As a context manager it starts the target, and stops it at the end.
 
     data_dir: None for a temporary folder, which outlives `kill()` and `restart()` and goes with the context.
-    discard, deleted_column: see the options. ready_s: how long a start may take, in seconds.
+    discard, deleted_column, repeats, slow_s: see the options. ready_s: how long a start may take, in seconds.
     `log` is the file with the target's own words.
     """
 
@@ -36,13 +42,15 @@ class TargetProcess:
         authorization: str = DEFAULT_AUTHORIZATION,
         discard: bool = False,
         deleted_column: str | None = None,
+        repeats: Repeats = "recognise",
+        slow_s: float = 0.0,
         port: int = 0,
         ready_s: float = 60.0,
     ) -> None:
         self._temporary = tempfile.TemporaryDirectory(prefix="parquet-sink-target-")
         self._data_dir = data_dir or Path(self._temporary.name) / "data"
         self._authorization, self._discard, self._port, self._ready_s = authorization, discard, port, ready_s
-        self._deleted_column = deleted_column
+        self._deleted_column, self._repeats, self._slow_s = deleted_column, repeats, slow_s
         self._process: subprocess.Popen[str] | None = None
         self._tether: Tether | None = None
         self.log = Path(self._temporary.name) / "target.log"
@@ -112,6 +120,9 @@ class TargetProcess:
         key = f"--authorization={self._authorization}"
         if self._deleted_column is not None:
             where.append(f"--deleted-column={self._deleted_column}")
+        where += _REPEATS[self._repeats]
+        if self._slow_s:
+            where.append(f"--slow={self._slow_s}")
         return [sys.executable, "-m", "parquet_sink.devkit.target", "--port", str(self._port), key, *where]
 
     def _first_line(self, process: subprocess.Popen[str]) -> str:

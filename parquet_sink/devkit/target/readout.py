@@ -3,7 +3,9 @@
 import asyncio
 import base64
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import orjson
@@ -14,6 +16,7 @@ from starlette.routing import BaseRoute, Route
 
 from parquet_sink.devkit.target.app import CutResponse, Desk, Handler, Keys, guarded, refusal
 from parquet_sink.devkit.target.contract import Ledger
+from parquet_sink.devkit.target.digest import MOST_PARTS, Asked, Digests, UnknownColumn
 from parquet_sink.devkit.target.store import FileStore
 from parquet_sink.devkit.target.tables import Tables
 from parquet_sink.devkit.target.upsert import Upserter
@@ -48,6 +51,8 @@ class Books:
             _get("/tables", self.tables, guard),
             _get("/tables/{name:path}/rows", self.rows, guard),
             _get("/tables/{name:path}/export", self.export, guard),
+            _get("/tables/{name:path}/digest", self.digest, guard),
+            _get("/tables/{name:path}/digests", self.digests, guard),
             _get("/tables/{name:path}", self.table, guard),
             Route("/sync", guarded(_with_refusals(self.sync), guard), methods=["POST"]),
             Route("/reset", guarded(_with_refusals(self.reset), guard), methods=["DELETE"]),
@@ -72,6 +77,9 @@ class Books:
                 "rows": totals.rows,
                 "bytes": totals.bytes,
                 "repeated": totals.repeated,
+                "repeated_rows": totals.repeated_rows,
+                "recognised": totals.recognised,
+                "recognised_rows": totals.recognised_rows,
                 "altered": totals.altered,
                 "refused": self._desk.refused,
                 "upserted": totals.upserts.get("upserted", 0),
@@ -93,6 +101,12 @@ class Books:
     async def export(self, request: Request) -> Response:
         return await self.table(request)
 
+    async def digest(self, request: Request) -> Response:
+        return await self.table(request)
+
+    async def digests(self, request: Request) -> Response:
+        return await self.table(request)
+
     async def sync(self, _: Request) -> Response:
         return JSONResponse({"synced": True, "waiting_upserts": 0})
 
@@ -112,6 +126,7 @@ class Warehouse(Books):
     def __init__(self, desk: Desk, store: FileStore, tables: Tables, upserter: Upserter) -> None:
         super().__init__(desk, store.journal)
         self._store, self._tables, self._upserter = store, tables, upserter
+        self._digests = Digests(tables)
 
     async def content(self, request: Request) -> Response:
         file = self._store.journal.file(request.path_params["id"])
@@ -134,6 +149,7 @@ class Warehouse(Books):
                 "deleted": await asyncio.to_thread(self._tables.deleted, name),
                 "primary_keys": list(latest.parameters.primary_keys) if latest else [],
                 "order_column": latest.parameters.order_column if latest else None,
+                "received": self._store.journal.totals(name).received(),
             }
         )
 
@@ -146,9 +162,20 @@ class Warehouse(Books):
 
     async def export(self, request: Request) -> Response:
         name, _ = await self._columns(request)
-        path = self._store.scratch_path()
-        await asyncio.to_thread(self._tables.export, name, path)
-        return FileResponse(path, media_type=_PARQUET, background=BackgroundTask(path.unlink, missing_ok=True))
+        return await self._passing(partial(self._tables.export, name))
+
+    async def digest(self, request: Request) -> Response:
+        asked = await self._asked(request)
+        found = await asyncio.to_thread(self._digests.of_table, asked)
+        return JSONResponse({"name": asked.table, "columns": list(asked.columns), **found})
+
+    async def digests(self, request: Request) -> Response:
+        asked, query = await self._asked(request), request.query_params
+        parts = _count("parts", query.get("parts", "1"), MOST_PARTS)
+        part = _count("part", query.get("part", "0"), MOST_PARTS)
+        if part >= parts:
+            raise Unanswerable(400, f"part must be less than parts, {parts}: the first one is 0")
+        return await self._passing(partial(self._digests.write_part, asked, part, parts))
 
     async def sync(self, request: Request) -> Response:
         limit_s = _seconds(request.query_params.get("timeout_s", "30"))
@@ -169,6 +196,25 @@ class Warehouse(Books):
         with self._upserter.paused():
             self._store.clear()
             self._tables.clear()
+
+    async def _asked(self, request: Request) -> Asked:
+        name, _ = await self._columns(request)
+        query = request.query_params
+        chosen = [query.getlist(one) for one in ("column", "key", "also")]
+        try:
+            return await asyncio.to_thread(self._digests.asked, name, *chosen)
+        except UnknownColumn as column:
+            raise Unanswerable(400, f"there is no column {column}") from None
+
+    async def _passing(self, write: Callable[[Path], None]) -> Response:
+        """The answer with a Parquet file that is written for it, and goes with it."""
+        path = self._store.scratch_path()
+        try:
+            await asyncio.to_thread(write, path)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        return FileResponse(path, media_type=_PARQUET, background=BackgroundTask(path.unlink, missing_ok=True))
 
     def _summaries(self) -> list[dict[str, Any]]:
         names, tables = self._tables.names()[:MAX_ROWS], self._tables

@@ -17,6 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.devkit.target.app import Desk, DiscardingReceiver, Keys, StoringReceiver, build
+from parquet_sink.devkit.target.contract import Repeats
 from parquet_sink.devkit.target.discard import DiscardLog
 from parquet_sink.devkit.target.readout import Books, Warehouse
 from parquet_sink.devkit.target.store import FileStore
@@ -33,7 +34,7 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 class TargetSettings:
     """How a target runs. `data_dir` None: files are discarded. `guard_all`: read-outs and faults need a key as well.
 
-    `deleted_column`: see `Tables`.
+    `deleted_column`: see `Tables`. `repeats`: what becomes of a file that comes again. `slow_s`: see `Desk`.
     """
 
     host: str
@@ -43,6 +44,8 @@ class TargetSettings:
     guard_all: bool = False
     access_log: bool = False
     deleted_column: str | None = None
+    repeats: Repeats = "recognise"
+    slow_s: float = 0.0
 
 
 class CuttableProtocol(H11Protocol):
@@ -81,17 +84,17 @@ def _application(settings: TargetSettings) -> Iterator[Starlette]:
     keys = Keys(settings.authorization)
     guard = keys if settings.guard_all else None
     if settings.data_dir is None:
-        log = DiscardLog()
-        desk = Desk(DiscardingReceiver(log), keys)
+        log = DiscardLog(settings.repeats)
+        desk = Desk(DiscardingReceiver(log), keys, settings.slow_s)
         yield build(desk, Books(desk, log).routes(guard), guard)
         return
     with _locked(settings.data_dir):
-        store = FileStore(settings.data_dir)
+        store = FileStore(settings.data_dir, settings.repeats)
         tables = Tables(settings.data_dir / "tables.duckdb", settings.deleted_column)
         upserter = Upserter(store, tables)
         upserter.start()
         try:
-            desk = Desk(StoringReceiver(store, upserter.notify), keys)
+            desk = Desk(StoringReceiver(store, upserter.notify), keys, settings.slow_s)
             yield build(desk, Warehouse(desk, store, tables, upserter).routes(guard), guard)
         finally:
             upserter.stop()

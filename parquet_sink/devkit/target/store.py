@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 from uuid import uuid4
 
-from parquet_sink.devkit.target.contract import BadUpload, Problem, StoredFile, UploadParameters
+from parquet_sink.devkit.target.contract import BadUpload, Problem, RepeatedName, Repeats, StoredFile, UploadParameters
 from parquet_sink.devkit.target.journal import Journal
 from parquet_sink.files.storage import sync_folder
 
@@ -69,7 +69,8 @@ class Part:
 class FileStore:
     """The folder of accepted files and their journal, under `data_dir`. Safe to use from several threads."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, repeats: Repeats = "recognise") -> None:
+        self._repeats = repeats
         self._incoming, self._files = data_dir / "incoming", data_dir / "files"
         for folder in (self._incoming, self._files):
             folder.mkdir(parents=True, exist_ok=True)
@@ -90,26 +91,30 @@ class FileStore:
         return Part(self.scratch_path())
 
     def accept(self, part: Part, name: str, parameters: UploadParameters, received_at_ms: int) -> Acceptance:
-        """Make an upload durable, or recognise it as a repetition. Raises BadUpload when it is not Parquet.
+        """Make an upload durable, or recognise it as a repetition.
 
         A known name with other content is another file: Kafka may have been made anew, and its offsets with it.
+        Raises BadUpload when it is not Parquet, and for a known name where those are refused.
         """
         part.sync()
         rows = parquet_rows(part.path)
         with self._lock:
             known = self.journal.find(parameters.target, name)
             stored = next((file for file in known if file.sha256 == part.sha256), None)
-            if stored:
+            if known and self._repeats == "refuse":
+                raise RepeatedName(name)
+            if stored and self._repeats == "recognise":
                 self.journal.count_repeat(stored.sequence)
                 return Acceptance(stored, repeated=True)
-            if known:
+            if known and not stored:
                 _warn_of_other_content(known[-1], part)
             file_id = uuid4().hex
             part.path.rename(self._files / f"{file_id}.parquet")
             sync_folder(str(self._files))
             times = (received_at_ms, time.time_ns() // 1_000_000)
             facts = (part.size, rows, part.sha256)
-            file = self.journal.add(file_id, name, parameters, facts, times, altered=bool(known))
+            altered, again = bool(known and not stored), stored is not None
+            file = self.journal.add(file_id, name, parameters, facts, times, altered=altered, again=again)
             return Acceptance(file, repeated=False)
 
     def clear(self) -> None:

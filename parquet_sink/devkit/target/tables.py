@@ -96,7 +96,7 @@ class Tables:
 
     def deleted(self, target: str) -> int:
         """How many rows of a table are deleted."""
-        mark = self._mark(target)
+        mark = self.mark(target)
         return self._number(f"{sql.table(target)} WHERE {sql.identifier(mark)}") if mark else 0
 
     def rows(
@@ -110,9 +110,15 @@ class Tables:
 
     def export(self, target: str, path: Path) -> None:
         """Write a whole table as one Parquet file, without rows that are deleted."""
-        self._cursor().execute(
-            f"COPY (SELECT * FROM {self._shown(target)}) TO {sql.literal(str(path))} (FORMAT parquet)"
-        )
+        self.copy(f"SELECT * FROM {self._shown(target)}", path)
+
+    def fetch(self, query: str) -> list[tuple[Any, ...]]:
+        """The rows of a query."""
+        return self._cursor().execute(query).fetchall()
+
+    def copy(self, query: str, path: Path) -> None:
+        """Write the rows of a query as one Parquet file."""
+        self._cursor().execute(f"COPY ({query}) TO {sql.literal(str(path))} (FORMAT parquet)")
 
     def clear(self) -> None:
         """Drop every table."""
@@ -122,7 +128,7 @@ class Tables:
     def close(self) -> None:
         self._connection.close()
 
-    def _mark(self, target: str) -> str | None:
+    def mark(self, target: str) -> str | None:
         """The table's column that tells which rows are deleted."""
         if self._deleted_column is None:
             return None
@@ -131,7 +137,7 @@ class Tables:
 
     def _shown(self, target: str) -> str:
         """What a read-out is made from."""
-        mark = self._mark(target)
+        mark = self.mark(target)
         return f"{sql.table(target)} WHERE {sql.identifier(mark)} IS NOT TRUE" if mark else sql.table(target)
 
     def _number(self, rows: str) -> int:

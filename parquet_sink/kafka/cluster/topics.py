@@ -7,7 +7,13 @@ from concurrent.futures import Future
 from typing import Final
 
 from confluent_kafka import KafkaException, TopicCollection
-from confluent_kafka.admin import AdminClient, TopicDescription, TopicMetadata  # type: ignore[attr-defined]
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ConfigResource,
+    ResourceType,
+    TopicDescription,
+    TopicMetadata,
+)
 
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client.log import ClientLog
@@ -80,6 +86,27 @@ class Topics(AdminRequests):
                 self._servers, len(without), without[0],
             )  # fmt: skip
         return {topic: found_id for topic, found_id in found.items() if found_id is not None}
+
+    def compacted(self, topics: Sequence[str]) -> dict[str, bool]:
+        """Whether records of each topic may be taken out by compaction; absent: those that we may not ask about.
+
+        Raises BrokerAway, KafkaFailed.
+        """
+        asked = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
+        if not asked:
+            return {}
+        answers = self._admin.describe_configs(asked, request_timeout=self._timeout_s)
+        found: dict[str, bool] = {}
+        for resource, future in answers.items():
+            try:
+                entry = self._answer(future).get("cleanup.policy")
+            except KafkaException as error:
+                if error.args[0].code() not in client_errors.REFUSALS:
+                    raise self._failed(error.args[0], f"Topic {resource.name}") from None
+                continue
+            if entry is not None:
+                found[resource.name] = "compact" in str(entry.value)
+        return found
 
     def _id(self, topic: str, about: "Future[TopicDescription]") -> str | None:
         """None when there is no such topic; "" when it is not known."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, Final
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import ListOffsetsResultInfo, OffsetSpec  # type: ignore[attr-defined]
@@ -13,6 +13,9 @@ from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.cluster.requests import SILENT, AdminRequests
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
+
+NONE_SO_LATE: Final = -1
+"""What a broker answers when no record has such a timestamp, and never otherwise."""
 
 
 class Watermarks(AdminRequests):
@@ -58,14 +61,29 @@ class Watermarks(AdminRequests):
         found = self._list(keys, OffsetSpec.earliest(), self._isolation)  # type: ignore[no-untyped-call]
         return {key: offset for key, (offset, _) in found.items()}
 
+    def offsets_since(self, keys: Sequence[PartitionKey], at_ms: int) -> dict[PartitionKey, int | None]:
+        """The first offset whose record has this Kafka timestamp or a later one, None where there is none.
+
+        at_ms: epoch milliseconds. Otherwise as `end_offsets`.
+        """
+        spec = OffsetSpec.for_timestamp(at_ms)
+        found = self._list(keys, spec, self._isolation, least=NONE_SO_LATE)
+        return {key: None if offset == NONE_SO_LATE else offset for key, (offset, _) in found.items()}
+
     def unavailable_reason(self, key: PartitionKey) -> str:
         """Why the last request got no answer for a topic-partition."""
         return self._reasons.get(key, "its leader does not answer")
 
     def _list(
-        self, keys: Sequence[PartitionKey], spec: Any, isolation: IsolationLevel, *, report_wait: bool = True
+        self,
+        keys: Sequence[PartitionKey],
+        spec: Any,
+        isolation: IsolationLevel,
+        *,
+        report_wait: bool = True,
+        least: int = 0,
     ) -> dict[PartitionKey, tuple[int, int | None]]:
-        """Offset and leader epoch of each; absent: those that are unavailable."""
+        """Offset and leader epoch of each; absent: unavailable ones. least: offset that an answer may have."""
         if not keys:
             return {}
         asked = {TopicPartition(t, p): spec for t, p in keys}
@@ -74,7 +92,7 @@ class Watermarks(AdminRequests):
         first: KafkaFailed | None = None
         for tp, future in futures.items():
             key = (tp.topic, tp.partition)
-            found = self._offset(future, report_wait=report_wait)
+            found = self._offset(future, report_wait=report_wait, least=least)
             if isinstance(found, tuple):
                 out[key] = found
                 continue
@@ -88,13 +106,15 @@ class Watermarks(AdminRequests):
         return out
 
     def _offset(
-        self, future: "Future[ListOffsetsResultInfo]", *, report_wait: bool
+        self, future: "Future[ListOffsetsResultInfo]", *, report_wait: bool, least: int
     ) -> tuple[int, int | None] | KafkaError:
         try:
             answer = self._answer(future, report_wait=report_wait)
         except KafkaException as error:
             failed: KafkaError = error.args[0]
             return failed
-        if answer.offset < 0:  # what the client says, as no error, of a leader that kept silent while others answered
+        if (
+            answer.offset < least
+        ):  # what the client says, as no error, of a leader that kept silent while others answered
             return SILENT
         return answer.offset, answer.leader_epoch

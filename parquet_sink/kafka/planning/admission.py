@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from parquet_sink.files.rotation import Reason
+from parquet_sink.files.rotation import NEARLY_FULL, Reason
 from parquet_sink.kafka.settings import FlushSettings
 
 RECORDS_PER_SECOND: Final = 75_000
@@ -69,7 +69,7 @@ def due_range(
     waiting = high - start
     if waiting <= 0:
         return None
-    whole = _records_per_file(bytes_per_record, flush)
+    whole = records_per_file(bytes_per_record, flush)
     reason = _reason(waiting, whole, oldest_ms, flush, now_ms, draining)
     if reason is None:
         return None
@@ -78,10 +78,15 @@ def due_range(
     return Range(start, start + waiting, reason, whole if bytes_per_record else min(whole, MOST_RANGE_RECORDS))
 
 
-def _records_per_file(bytes_per_record: float | None, flush: FlushSettings) -> int:
+def records_per_file(bytes_per_record: float | None, flush: FlushSettings) -> int:
+    """How many records make a full file, about.
+
+    A little less than `commit.size.bytes` is full, as it is for a file that is open: what a range had beyond that, by a
+    footer or a guess, would be a file of its own.
+    """
     if not bytes_per_record:
         return flush.commit_records
-    return max(1, min(flush.commit_records, int(flush.commit_size_bytes / bytes_per_record)))
+    return max(1, min(flush.commit_records, int(NEARLY_FULL * flush.commit_size_bytes / bytes_per_record)))
 
 
 def _reason(
@@ -96,6 +101,11 @@ def _reason(
     if oldest_ms is not None and now_ms - oldest_ms >= flush.commit_interval_ms:
         return Reason.INTERVAL
     return None
+
+
+def tick_ms(flush: FlushSettings) -> int:
+    """How often is looked: a quarter of the commit interval, between 0.25 and 1 s, so within a second of its age."""
+    return min(max(flush.commit_interval_ms // 4, 250), 1_000)
 
 
 def batch_records(commit_interval_ms: int, slots: int) -> int:

@@ -2,9 +2,11 @@
 
 import logging
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from parquet_sink.errors import StorageFailed
+from parquet_sink.model.ranges import Known
 from parquet_sink.state.sqlite.events import SqliteEvents
 from parquet_sink.state.sqlite.learned import SqliteLearned
 from parquet_sink.state.sqlite.run import SqliteRun
@@ -45,3 +47,15 @@ class SqliteStore(SqliteRun, SqliteLearned, SqliteEvents):
         """
         self.learned()
         self._drop_run_tables()
+
+
+def learned_of(path: Path) -> dict[str, Known]:
+    """What a connector learned of its topics, for whoever is not it; nothing where the file is absent or torn."""
+    if not path.exists():
+        return {}
+    try:
+        with closing(SqliteStore(path)) as store:
+            return store.learned()
+    except sqlite3.DatabaseError as error:
+        log.warning("state file %s cannot be read (%s); it is left as it is, and nothing is taken from it", path, error)
+        return {}

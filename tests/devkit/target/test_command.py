@@ -49,6 +49,7 @@ def test_a_missing_package_is_named_with_the_cure(package: str) -> None:
         (["--host", "::", "--allow-remote"], r"Invalid \[--authorization\]. It is required"),
         (["--authorization", " "], r"Invalid \[--authorization\]. It is empty"),
         (["--discard", "--data-dir", "d"], r"Invalid \[--data-dir\]"),
+        (["--discard", "--forget-names"], r"Invalid \[--forget-names\]. With --discard"),
         (["--deleted-column", ""], r"Invalid \[--deleted-column\]. It is empty"),
     ],
 )

@@ -3,7 +3,7 @@
 import pytest
 
 from parquet_sink.devkit.target import discard
-from parquet_sink.devkit.target.contract import UploadParameters
+from parquet_sink.devkit.target.contract import RepeatedName, UploadParameters
 from parquet_sink.devkit.target.discard import DiscardLog, rows_from_name
 
 NAME = "topic-a_partition-0_firstOffset-0_lastOffset-9_bytes-5_rows-10.parquet"
@@ -23,7 +23,7 @@ def test_files_are_remembered_and_summed() -> None:
     again = log.accept(NAME, ORDERS, 5, (3_000, 3_010))
     assert (first.repeated, again.repeated, again.file.id) == (False, True, first.file.id)
     totals = log.totals()
-    assert (totals.files, totals.rows, totals.bytes, totals.repeated) == (2, 10, 12, 1)
+    assert (totals.files, totals.rows, totals.bytes, totals.repeated, totals.repeated_rows) == (2, 10, 12, 1, 10)
     assert [file.repeated for file in log.files(10, 0, "orders")] == [1]
     assert log.file(first.file.id) == log.files(10, 0)[0]
     assert [file.name for file in log.files(1, 1)] == ["x.parquet"]
@@ -39,3 +39,13 @@ def test_memory_is_bounded_and_sums_are_not(monkeypatch: pytest.MonkeyPatch) -> 
         log.accept(f"{number}", ORDERS, 1, (0, 0))
     assert [file.name for file in log.files(10, 0)] == ["2", "3"]
     assert log.totals().files == 4
+
+
+def test_a_refusing_log_takes_a_name_once() -> None:
+    """For a table; another table may have a file of that name."""
+    log = DiscardLog("refuse")
+    log.accept(NAME, ORDERS, 5, (0, 0))
+    with pytest.raises(RepeatedName):
+        log.accept(NAME, ORDERS, 5, (0, 0))
+    log.accept(NAME, UploadParameters("p", "other"), 5, (0, 0))
+    assert (log.totals().files, log.totals().repeated) == (2, 0)

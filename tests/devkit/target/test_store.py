@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_sink.devkit.target.contract import BadUpload, UploadParameters
+from parquet_sink.devkit.target.contract import BadUpload, RepeatedName, Repeats, UploadParameters
 from parquet_sink.devkit.target.store import Acceptance, FileStore
 
 PARAMETERS = UploadParameters("p", "orders", "c", "me", 80, ("id", "region"), "o")
@@ -84,7 +84,8 @@ def test_a_known_name_with_other_content_is_another_file(
     assert len(left_over(store, "files")) == 2
 
 
-def test_a_journal_of_the_first_version_goes_on(store: FileStore, tmp_path: Path) -> None:
+@pytest.mark.parametrize("once", ["UNIQUE (target, name)", "UNIQUE (target, name, sha256)"])
+def test_a_journal_of_an_earlier_version_goes_on(store: FileStore, tmp_path: Path, once: str) -> None:
     """Its files are still known, sequences go on, and other content under a known name is taken."""
     folder = store.scratch_path().parent.parent
     first = upload(store, parquet(tmp_path, 3)).file
@@ -92,7 +93,10 @@ def test_a_journal_of_the_first_version_goes_on(store: FileStore, tmp_path: Path
     with closing(sqlite3.connect(folder / "journal.sqlite")) as old:
         (new,) = old.execute("SELECT sql FROM sqlite_schema WHERE name = 'files'").fetchone()
         old.execute("ALTER TABLE files RENAME TO made")
-        old.execute(new.replace("UNIQUE (target, name, sha256)", "UNIQUE (target, name)"))
+        before = new.replace("again INTEGER NOT NULL DEFAULT 0", once)
+        assert before != new
+        old.execute(before)
+        old.execute("ALTER TABLE made DROP COLUMN again")
         old.execute("INSERT INTO files SELECT * FROM made")
         old.execute("DROP TABLE made")
         old.execute("CREATE INDEX files_by_state ON files (state, sequence)")
@@ -170,3 +174,39 @@ def test_pages_follow_the_order_of_acceptance(store: FileStore, tmp_path: Path) 
     data = parquet(tmp_path, 1)
     names = [upload(store, data, f"{i}").file.name for i in range(5)]
     assert [file.name for file in store.journal.files(2, 3)] == names[3:5]
+
+
+@pytest.mark.parametrize("repeats", ["forget", "refuse", "recognise"])
+def test_what_becomes_of_a_file_that_comes_again(tmp_path: Path, repeats: Repeats) -> None:
+    """Forgotten it is taken like a new one, refused it is not taken; each time repetitions are counted as such."""
+    store = FileStore(tmp_path / "other", repeats)
+    first = upload(store, parquet(tmp_path, 3)).file
+    for _ in range(2):
+        if repeats == "refuse":
+            with pytest.raises(RepeatedName, match=r"f\.parquet was accepted before"):
+                upload(store, parquet(tmp_path, 3))
+        else:
+            upload(store, parquet(tmp_path, 3))
+    received = {
+        "forget": {"files": 3, "rows": 9, "repeated_files": 2, "repeated_rows": 6, "recognised_rows": 0},
+        "refuse": {"files": 1, "rows": 3, "repeated_files": 0, "repeated_rows": 0, "recognised_rows": 0},
+        "recognise": {"files": 3, "rows": 9, "repeated_files": 2, "repeated_rows": 6, "recognised_rows": 6},
+    }[repeats]
+    assert received.items() <= store.journal.totals("ORDERS").received().items()
+    assert store.journal.totals("other").received()["files"] == 0
+    taken = store.journal.files(10, 0)
+    assert [(one.id == first.id, one.again, one.altered) for one in taken][1:] == [(False, 1, 0)] * (
+        2 if repeats == "forget" else 0
+    )
+    assert len(store.journal.waiting(10)) == len(taken)
+    store.journal.close()
+
+
+def test_a_refusing_store_refuses_other_content_too(tmp_path: Path) -> None:
+    """It goes by the name; and nothing of what was refused stays."""
+    store = FileStore(tmp_path / "other", "refuse")
+    upload(store, parquet(tmp_path, 3))
+    with pytest.raises(RepeatedName):
+        upload(store, parquet(tmp_path, 4))
+    assert (len(left_over(store, "files")), left_over(store, "incoming")) == (1, [])
+    store.journal.close()

@@ -2,10 +2,11 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.files.rotation import Reason
+from parquet_sink.files.rotation import NEARLY_FULL, Reason
 from parquet_sink.kafka.planning.admission import (
     LEAST_BATCH_S,
     LEAST_RANGE_RECORDS,
@@ -16,6 +17,7 @@ from parquet_sink.kafka.planning.admission import (
     batch_records,
     due_range,
     select_batch,
+    tick_ms,
 )
 from parquet_sink.kafka.planning.arrivals import MARKS, Arrivals
 from parquet_sink.kafka.settings import FlushSettings
@@ -42,8 +44,8 @@ def test_records_make_a_range_due() -> None:
 
 def test_bytes_make_a_range_due() -> None:
     """What earlier files taught of a record's size decides when a file's worth of bytes waits."""
-    assert due_range(0, 100, NOW, 10_000.0, FLUSH, NOW) == Range(0, 100, Reason.SIZE)
-    assert due_range(0, 99, NOW, 10_000.0, FLUSH, NOW) is None
+    assert due_range(0, 95, NOW, 10_000.0, FLUSH, NOW) == Range(0, 95, Reason.SIZE)
+    assert due_range(0, 94, NOW, 10_000.0, FLUSH, NOW) is None
 
 
 def test_without_an_estimate_size_is_never_the_reason() -> None:
@@ -118,7 +120,7 @@ def test_a_backlog_makes_full_files_only(flush: FlushSettings, size: float, wait
     """A range that is due by records or size holds whole files of what is known to fill one."""
     span = due_range(0, waiting, NOW, size, flush, NOW)
     if span is not None and span.reason in (Reason.RECORDS, Reason.SIZE):
-        whole = max(1, min(flush.commit_records, int(flush.commit_size_bytes / size)))
+        whole = max(1, min(flush.commit_records, int(NEARLY_FULL * flush.commit_size_bytes / size)))
         assert span.end % whole == 0
 
 
@@ -252,3 +254,9 @@ def test_a_micro_batch_is_bounded_and_never_empty_handed(waiting: list[tuple[int
     assert bool(taken) == bool(waiting)
     assert sum(len(span) for _, _, span in taken) < batch_records(FLUSH.commit_interval_ms, slots) + LEAST_RANGE_RECORDS
     assert len({partition for _, partition, _ in taken}) == len(taken)
+
+
+@pytest.mark.parametrize(("interval", "expected"), [(1_000, 250), (2_000, 500), (60_000, 1_000)])
+def test_ticks_follow_the_interval(interval: int, expected: int) -> None:
+    """A short commit interval is looked at more often, a long one once a second."""
+    assert tick_ms(FlushSettings(1_000_000, 100, interval)) == expected

@@ -255,7 +255,7 @@ def test_bytes_are_estimated_by_what_was_learned(
     cluster.logs[KEY] = (0, 50)
     assert planner.tick(start) == []
     state.learn("orders", Known(None, bytes_per_record=20_000.0))
-    assert spans(planner.tick(start)) == [(*KEY, Range(0, 50, Reason.SIZE))]
+    assert spans(planner.tick(start)) == [(*KEY, Range(0, 47, Reason.SIZE))]
 
 
 def test_the_dead_letter_topic_is_there_before_anything_is_signed(

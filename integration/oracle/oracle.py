@@ -1,0 +1,259 @@
+"""What was produced against what the target holds, by identity: topic-partition, offset, digest of key and value.
+
+Offsets come from Kafka's delivery reports, so the oracle knows each record's place without asking the sink.
+"""
+
+import re
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import pairwise
+from typing import Any, Final
+
+from integration.oracle.ledger import Fate, Ledger
+from integration.oracle.records import NEW_FIELDS, digest, is_spoilt, value_of_row
+
+EXAMPLES: Final = 5
+_META: Final = frozenset(
+    {"kafkaPartition", "kafkaOffset", "kafkaTimestamp", "kafkaPartitionOffset", "__celonis_order", "__deleted"}
+)
+_NAME: Final = re.compile(r"_partition-(\d+)_firstOffset-(\d+)_lastOffset-(\d+)_")
+_OWN: Final = frozenset({"id", "key", "amount", "payload", "place_street", "note", "crc"})
+_WRONG: Final = (
+    "missing",
+    "altered",
+    "invented",
+    "disordered",
+    "early_commits",
+    "stale_rows",
+    "resent",
+    "renamed",
+    "altered_files",
+    "recut",
+)
+_DELETED: Final = frozenset({"key"})
+"""What a row of a tombstone has beside metadata."""
+_EMPTY: Final = Ledger()
+
+Place = tuple[int, int]
+"""partition, offset"""
+
+
+@dataclass
+class Findings:
+    """Counts of records, with a few examples of each kind of trouble in words.
+
+    repeated: records that came again, as they may when their file was sent again under its name (repeated_files).
+    renamed: those of them that came in a file of another name, which must not be. altered_files: names that came with
+    more than one content. dead_letters: records without a row that are in the dead-letter topic; dead_letters_again:
+    how often one of them came again, as they may. recut: pairs of files that share offsets, so a range was cut again
+    elsewhere.
+    """
+
+    missing: int = 0
+    altered: int = 0
+    invented: int = 0
+    repeated: int = 0
+    disordered: int = 0
+    early_commits: int = 0
+    stale_rows: int = 0
+    resent: int = 0
+    dead_letters: int = 0
+    dead_letters_again: int = 0
+    renamed: int = 0
+    repeated_files: int = 0
+    altered_files: int = 0
+    recut: int = 0
+    examples: list[str] = field(default_factory=list)
+
+    @classmethod
+    def together(cls, parts: Sequence["Findings"]) -> "Findings":
+        """The sums of all counts, and all examples."""
+        counts = {each.name: sum(getattr(part, each.name) for part in parts) for each in fields(cls)[:-1]}
+        return cls(**counts, examples=[example for part in parts for example in part.examples])
+
+    def note(self, kind: str, what: str) -> None:
+        """Counts one of a kind; keeps the first few in words."""
+        count = getattr(self, kind) + 1
+        setattr(self, kind, count)
+        if count <= EXAMPLES:
+            self.examples.append(f"{kind}: {what}")
+
+    @property
+    def wrong(self) -> dict[str, int]:
+        """Counts of what must not be, those that are not 0; repeats are no wrong."""
+        return {kind: count for kind in _WRONG if (count := getattr(self, kind))}
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.wrong
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The group's committed (next) offsets by partition, known not later than `at_ms` (epoch milliseconds)."""
+
+    at_ms: int
+    committed: Mapping[int, int]
+
+
+class Oracle:
+    """Notes every delivered record, then judges rows. `produced` may be called from another thread until `missing`."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ledgers: dict[int, Ledger] = {}
+        self._last: dict[bytes, tuple[Place, bytes | None]] = {}
+        self._names: set[str] = set()
+        self.findings = Findings()
+
+    def produced(self, partition: int, offset: int, key: bytes, value: bytes | None, *, dropped: bool = False) -> None:
+        """A record that Kafka acknowledged at this offset; value None is a tombstone, which deletes its key's row.
+
+        One that is cut short has no row, and is to become a dead letter. dropped: by a transform; it has no row, is no
+        dead letter, and deletes nothing.
+        """
+        with self._lock:
+            ledger = self._ledgers.get(partition) or self._ledgers.setdefault(partition, Ledger())
+            if dropped:
+                ledger.note(offset, Fate.DROPPED)
+                return
+            known = digest(key, value)
+            if is_spoilt(value):
+                ledger.note(offset, Fate.DEAD_LETTER, known)
+                return
+            ledger.note(offset, Fate.ROW, known)
+            if offset >= self._last.get(key, ((0, -1), b""))[0][1]:
+                self._last[key] = ((partition, offset), None if value is None else known)
+
+    def ends(self) -> dict[int, int]:
+        """The offset after the last acknowledged record, by partition."""
+        with self._lock:
+            return {partition: ledger.end for partition, ledger in self._ledgers.items()}
+
+    @property
+    def records(self) -> int:
+        """Acknowledged records, with tombstones and those that are dropped."""
+        with self._lock:
+            return sum(ledger.count() for ledger in self._ledgers.values())
+
+    def file(
+        self, name: str, rows: Sequence[Mapping[str, Any]], accepted_ms: int, floor: Mapping[int, int] | None = None
+    ) -> None:
+        """Judges the rows of one accepted file; files are given in the order of acceptance.
+
+        floor: offsets, by partition, below which nothing should come any more.
+        """
+        before: Place | None = None
+        for row in rows:
+            place = (row["kafkaPartition"], row["kafkaOffset"])
+            if before is not None and (place[0] != before[0] or place[1] <= before[1]):
+                self.findings.note("disordered", f"{_at(place)} comes after {_at(before)} in file {name}")
+            before = place
+            if floor and place[1] < floor.get(place[0], 0):
+                self.findings.note("resent", f"{_at(place)} came again after SIGTERM, in file {name}")
+            self._row(name, place, row, accepted_ms)
+        self._names.add(name)
+
+    def _row(self, name: str, place: Place, row: Mapping[str, Any], accepted_ms: int) -> None:
+        ledger, offset = self._ledgers.get(place[0], _EMPTY), place[1]
+        expected = ledger.expected(offset, Fate.ROW)
+        if expected is None:
+            self.findings.note("invented", f"{_at(place)} in file {name} was never produced")
+        elif not _genuine(place, row, expected):
+            self.findings.note("altered", f"{_at(place)} in file {name} is unlike the record that was produced")
+        elif not ledger.accept(offset, accepted_ms):
+            self.findings.repeated += 1
+            if name not in self._names:
+                self.findings.note("renamed", f"{_at(place)} came again in a file of another name, {name}")
+
+    def dead_letter(self, place: Place, key: bytes, value: bytes | None, written_ms: int) -> None:
+        """Judges one record of the dead-letter topic, given in the order in which they were written."""
+        ledger, offset = self._ledgers.get(place[0], _EMPTY), place[1]
+        expected = ledger.expected(offset, Fate.DEAD_LETTER)
+        if expected is None:
+            self.findings.note("invented", f"{_at(place)} is a dead letter, and has a row or was never produced")
+        elif digest(key, value) != expected:
+            self.findings.note("altered", f"{_at(place)} is a dead letter unlike the record that was produced")
+        elif not ledger.accept(offset, written_ms):
+            self.findings.dead_letters_again += 1
+        else:
+            self.findings.dead_letters += 1
+
+    def names(self, files: Iterable[tuple[str, str]]) -> None:
+        """Judges names and contents (their digests) of all accepted files of a topic.
+
+        One name has one content for ever, and the same range gives the same files: no two share an offset.
+        """
+        contents: dict[str, set[str]] = {}
+        for name, content in files:
+            contents.setdefault(name, set()).add(content)
+        for name, found in contents.items():
+            for _ in range(len(found) - 1):
+                self.findings.note("altered_files", f"{name} came with {len(found)} different contents")
+        spans = sorted((_span(name), name) for name in contents)
+        for ((partition, _, last), name), ((other, first, _), next_name) in pairwise(spans):
+            if partition == other and first <= last:
+                self.findings.note("recut", f"{name} and {next_name} share offsets")
+
+    def missing(self) -> None:
+        """Judges what did not arrive; call it after every file and dead letter."""
+        for where, fate in (("accepted file", Fate.ROW), ("dead letter", Fate.DEAD_LETTER)):
+            for partition, ledger in self._ledgers.items():
+                for offset in ledger.missing(fate):
+                    self.findings.note("missing", f"{_at((partition, offset))} is in no {where}")
+
+    def commits(self, samples: Iterable[Sample]) -> None:
+        """Judges committed offsets: never backwards, and never past what the target had accepted by then."""
+        complete = {partition: ledger.complete_by() for partition, ledger in self._ledgers.items()}
+        highest: dict[int, int] = {}
+        for sample in samples:
+            for partition, offset in sample.committed.items():
+                if offset < highest.get(partition, 0):
+                    self.findings.note("early_commits", f"partition {partition} went back to {offset}")
+                highest[partition] = offset
+                times = complete.get(partition, ())
+                if offset and not (offset <= len(times) and times[offset - 1] <= sample.at_ms):
+                    self.findings.note(
+                        "early_commits",
+                        f"partition {partition} was committed to {offset} before all below was accepted",
+                    )
+
+    def table(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Judges the upserted table: for each key the last record, none where that is a tombstone, and no other key."""
+        found = {str(row["key"]).encode(): row for row in rows}
+        for key, (place, expected) in self._last.items():
+            row = found.pop(key, None)
+            if expected is None:
+                if row is not None:
+                    self.findings.note("stale_rows", f"the table has a row of {key!r}, which {_at(place)} deleted")
+            elif (
+                row is None
+                or (row["kafkaPartition"], row["kafkaOffset"]) != place
+                or not _genuine(place, row, expected)
+            ):
+                self.findings.note("stale_rows", f"the table's row of {key!r} is not that of {_at(place)}")
+        for key in found:
+            self.findings.note("stale_rows", f"the table has a row of {key!r}, which was never produced")
+
+
+def _span(name: str) -> tuple[int, int, int]:
+    """Partition, first and last offset, as a file's name tells them."""
+    found = _NAME.search(name)
+    if found is None:
+        raise ValueError(f"{name} is no name of a file of the sink")
+    return int(found[1]), int(found[2]), int(found[3])
+
+
+def _genuine(place: Place, row: Mapping[str, Any], expected: bytes) -> bool:
+    """Whether a row is the record: all its columns, and its metadata."""
+    own = {name for name, value in row.items() if value is not None and not name.startswith(NEW_FIELDS)} - _META
+    told = row.get("kafkaPartitionOffset") == f"{place[0]}_{place[1]}" and row.get("__celonis_order") == place[1]
+    value, deleted = value_of_row(row), row.get("__deleted")
+    told = told and deleted is (value is None) and own <= (_OWN if value is not None else _DELETED)
+    return told and digest(str(row.get("key")).encode(), value) == expected
+
+
+def _at(place: Place) -> str:
+    return f"topic-partition {place[0]}, offset {place[1]}"

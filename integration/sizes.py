@@ -1,0 +1,12 @@
+"""Sizes of a run, from the environment."""
+
+import os
+import sys
+
+
+def size(name: str, default: int) -> int:
+    """A positive number from the environment. Ends the program when it is something else."""
+    given = os.environ.get(name) or str(default)
+    if not (given.isascii() and given.isdigit() and int(given)):
+        sys.exit(f"{name}={given}: give a whole number above 0")
+    return int(given)

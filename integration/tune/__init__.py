@@ -1,0 +1,1 @@
+"""What the simulation predicts against what the sink does: five loads."""

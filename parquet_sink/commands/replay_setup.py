@@ -1,0 +1,107 @@
+"""What a replay works with: the connector's settings, its history, what Kafka has, and so the plan."""
+
+import argparse
+import logging
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from parquet_sink.commands.preflight import inspect
+from parquet_sink.connectors.check import check_files
+from parquet_sink.errors import HistoryUnusable, InvalidConfiguration
+from parquet_sink.files import naming
+from parquet_sink.history.sqlite.store import read_history
+from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.ranges import Known
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.replay.choice import chosen
+from parquet_sink.replay.plan import Cutting, Past, ReplayPlan, make_plan
+from parquet_sink.replay.selection import Selection
+from parquet_sink.replay.survey import past_of, survey
+from parquet_sink.state.sqlite.store import learned_of
+from parquet_sink.targets.directory import address
+from parquet_sink.targets.directory.settings import DirectorySettings
+from parquet_sink.targets.push.settings import PushSettings
+
+log = logging.getLogger(__name__)
+
+ENDPOINT: Final = "connect.ems.endpoint"
+KEY: Final = "connect.ems.authorization.key"
+
+
+def settings_for(args: argparse.Namespace, target: str | None) -> SinkSettings:
+    """Of the connector file; with another target, where that is wanted. Raises InvalidConfiguration."""
+    overrides = _overrides(target, args.target_key)
+    checked = inspect(
+        check_files([args.connector], args.worker, bootstrap_servers=args.bootstrap_servers, overrides=overrides)
+    )
+    for warning in checked.warnings:
+        log.debug("%s", warning)
+    if overrides and checked.problems:
+        raise InvalidConfiguration([_of_options(problem) for problem in checked.problems])
+    (settings,) = checked.require()
+    if overrides and not isinstance(settings.target, PushSettings | DirectorySettings):
+        raise InvalidConfiguration(
+            ["Invalid [--target]. The connector's class has a target of its own; give a connector file for the other."]
+        )
+    return settings
+
+
+def _of_options(problem: str) -> str:
+    """What is said of a key that an option took the place of is said of the option."""
+    for key, option in ((ENDPOINT, "--target"), (KEY, "--target-key")):
+        if problem.startswith(f"Invalid [{key}]"):
+            return problem.rpartition(" (in ")[0].replace(key, option)
+    return problem
+
+
+def _overrides(target: str | None, key: str | None) -> dict[str, str]:
+    """The connector's own key is never sent to another address."""
+    if target is None:
+        return {}
+    if address.is_directory(target):
+        return {ENDPOINT: target}
+    if key is None:
+        raise InvalidConfiguration(
+            ["Invalid [--target-key]. It is missing; the connector's own key is not sent to another address."]
+        )
+    return {ENDPOINT: target, KEY: key}
+
+
+def plan_for(settings: SinkSettings, selection: Selection, *, elsewhere: bool) -> ReplayPlan:
+    """Raises InvalidConfiguration for what is not there, KafkaFailed, HistoryUnusable where only a history helps."""
+    found = survey(settings.kafka, selection)
+    past = _past(settings, list(found.held), needed=selection.by_files)
+    spans = chosen(selection, found, past, elsewhere=elsewhere)
+    plan = make_plan(spans, found.held, past, Cutting(settings.flush, _learned(settings)))
+    if plan.missing and selection.named and not selection.skip_missing:
+        raise InvalidConfiguration(_gone(selection, plan))
+    return plan
+
+
+def _gone(selection: Selection, plan: ReplayPlan) -> list[str]:
+    option = "--from" if selection.first is not None else "--last" if selection.newest is not None else "--file"
+    cure = "add --skip-missing to send the rest" if plan.ranges else "nothing of it is left, choose others"
+    return [
+        f"Invalid [{option}]. Kafka no longer has a part of what was chosen: {one}; {cure}." for one in plan.missing
+    ]
+
+
+def _past(settings: SinkSettings, keys: Sequence[PartitionKey], *, needed: bool) -> dict[PartitionKey, Past]:
+    """What the history has, nothing without one. Where it is not needed, one that is torn is only told of."""
+    path = Path(settings.history_file)
+    if not path.exists():
+        return {}
+    try:
+        with closing(read_history(path)) as history:
+            return past_of(history, keys)
+    except HistoryUnusable as error:
+        if needed:
+            raise
+        log.warning("connector %s: %s Ranges are cut anew, and nothing is compared.", settings.name, error)
+        return {}
+
+
+def _learned(settings: SinkSettings) -> dict[str, Known]:
+    return learned_of(Path(naming.connector_folder(settings.files.tmp_dir, settings.name), naming.STATE_FILE))

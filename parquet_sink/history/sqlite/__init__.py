@@ -1,0 +1,1 @@
+"""The history as an SQLite file beside the connector's state."""

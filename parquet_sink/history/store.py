@@ -1,0 +1,118 @@
+"""The history behind a protocol: what is asked of it, and what it answers.
+
+    with closing(read_history(path)) as history:                    # parquet_sink.history.sqlite.store
+        for record in history.files(HistoryQuery(topic="orders")):
+            ...
+
+It is written by whatever sends files of a connector (the committer beside Spark's driver, replays), best effort: a
+history that cannot be written is told once and stops nobody. Losing it loses the history, never a record.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from parquet_sink.history.records import RangeRecord, UploadOutcome, UploadRecord
+
+
+@dataclass(frozen=True)
+class HistoryQuery:
+    """Which records are meant: those to which all that is given applies.
+
+    first_offset, last_offset: those that have any offset between these, both inclusive; equal for one offset.
+    since_ms, until_ms: those whose outcome was known from since_ms on and before until_ms, epoch milliseconds.
+    file_names: of these names only. newest: at most so many, the latest; answers are in order of time all the same.
+    Of ranges only topic, topic-partition, offsets and time count.
+    """
+
+    topic: str | None = None
+    partition: int | None = None
+    first_offset: int | None = None
+    last_offset: int | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+    outcomes: frozenset[UploadOutcome] = frozenset()
+    file_names: frozenset[str] = frozenset()
+    newest: int | None = None
+
+    @classmethod
+    def offset(cls, topic: str, partition: int, offset: int) -> "HistoryQuery":
+        """What has this one offset."""
+        return cls(topic, partition, offset, offset)
+
+
+ALL = HistoryQuery()
+
+
+@dataclass(frozen=True)
+class Percentiles:
+    """Of a number of values, by nearest rank."""
+
+    p50: float
+    p95: float
+    p99: float
+    most: float
+
+
+@dataclass(frozen=True)
+class HourSummary:
+    """The uploads whose outcome was known within one hour. hour_ms: its begin, epoch milliseconds, UTC.
+
+    files, rows, records, size_bytes, reasons, freshness and uploads are those of accepted files; repeated: of those,
+    files of a name that was accepted before. others: how many had each other outcome. attempts: of all files.
+    freshness_ms: age of the oldest record at acceptance, None where no file has timestamps. upload_s: seconds of all
+    attempts and waits of a file, None without files.
+    """
+
+    hour_ms: int
+    files: int
+    repeated: int
+    rows: int
+    records: int
+    size_bytes: int
+    attempts: int
+    reasons: Mapping[str, int]
+    others: Mapping[str, int]
+    freshness_ms: Percentiles | None
+    upload_s: Percentiles | None
+
+
+@dataclass(frozen=True)
+class HistoryExtent:
+    """How much is kept. first_ms, last_ms: of the uploads within, None for none. size_bytes: on disk."""
+
+    files: int
+    ranges: int
+    first_ms: int | None
+    last_ms: int | None
+    size_bytes: int
+
+
+class HistoryStore(Protocol):
+    """All methods raise HistoryUnusable when the file cannot be read, or written."""
+
+    def append_files(self, records: Sequence[UploadRecord]) -> None:
+        """Adds uploads in this order; one that is equal to one within is the same, and is not added again.
+
+        `repeat` is filled in. A record takes the place of a WAITING one of the same offsets, target and origin.
+        """
+
+    def append_ranges(self, records: Sequence[RangeRecord]) -> None:
+        """Adds ranges; one that is there is not added again, and its `done_until` grows."""
+
+    def files(self, query: HistoryQuery = ALL) -> Iterator[UploadRecord]:
+        """The uploads that are meant, in order of time. Reading may be left at any place."""
+
+    def ranges(self, query: HistoryQuery = ALL) -> Iterator[RangeRecord]:
+        """The ranges that are meant, in order of time."""
+
+    def summary(self, query: HistoryQuery = ALL) -> list[HourSummary]:
+        """Figures of each hour in which something that is meant happened, in order of time."""
+
+    def extent(self) -> HistoryExtent:
+        """How much is kept."""
+
+    def prune(self, now_ms: int) -> int:
+        """Forgets what is too old, too much, or takes too much room, the oldest first. Gives how many uploads went."""
+
+    def close(self) -> None: ...

@@ -1,0 +1,98 @@
+"""From a selection to spans of offsets, by what Kafka and the history know; pure."""
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+from urllib.parse import unquote
+
+from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.history.records import UploadRecord
+from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.replay.plan import Past, Survey
+from parquet_sink.replay.selection import Selection
+from parquet_sink.replay.spans import Span
+
+_NAME: Final = re.compile(r"topic-(.+)_partition-(\d+)_firstOffset-(\d+)_lastOffset-(\d+)_bytes-\d+_rows-\d+\.parquet")
+MOST_NAMED: Final = 5
+
+
+def chosen(
+    selection: Selection, found: Survey, past: Mapping[PartitionKey, Past], *, elsewhere: bool
+) -> dict[PartitionKey, list[Span]]:
+    """Spans of offsets of each topic-partition. elsewhere: whether they go to another target than the connector's.
+
+    Without an end that was chosen it is where the consumer group stands; elsewhere, or without a group, all that Kafka
+    holds. Raises InvalidConfiguration for what cannot be meant, with what is there.
+    """
+    if selection.by_files:
+        return _of_files(selection, found, past)
+    if selection.by_offsets:
+        _one_partition(selection, found)
+    spans: dict[PartitionKey, list[Span]] = {}
+    for key, held in found.held.items():
+        end = held.high if elsewhere else min(found.delivered.get(key, held.high), held.high)
+        first = selection.first if selection.first is not None else found.since.get(key, held.low)
+        last = end if selection.last is None else selection.last + 1
+        spans[key] = [(first, min(last, found.until.get(key, last)))]
+        if selection.by_offsets:
+            _within(selection, key, held.low, held.high)
+    return {key: [span for span in mine if span[0] < span[1]] for key, mine in spans.items()}
+
+
+def _one_partition(selection: Selection, found: Survey) -> None:
+    """Offsets mean nothing without their topic-partition."""
+    if len(found.held) == 1:
+        return
+    keys = list(found.held)
+    missing = "--topic" if len({topic for topic, _ in keys}) > 1 and selection.topic is None else "--partition"
+    some = ", ".join(f"{topic} {partition}" for topic, partition in keys[:MOST_NAMED])
+    more = f" and {len(keys) - MOST_NAMED} more" if len(keys) > MOST_NAMED else ""
+    raise InvalidConfiguration(
+        [f"Invalid [{missing}]. It is missing; offsets need one topic-partition of these: {some}{more}."]
+    )
+
+
+def _within(selection: Selection, key: PartitionKey, low: int, high: int) -> None:
+    where, holds = f"Topic {key[0]}, topic-partition {key[1]}", f"it holds {low} to {high - 1}"
+    if low == high:
+        raise InvalidConfiguration([f"Invalid [--from]. {where} holds no record now: its next offset is {high}."])
+    if selection.first is not None and selection.first >= high:
+        raise InvalidConfiguration([f"Invalid [--from]. {where}: there is no offset {selection.first} yet; {holds}."])
+    if selection.last is not None and selection.last >= high:
+        raise InvalidConfiguration([f"Invalid [--to]. {where}: there is no offset {selection.last} yet; {holds}."])
+    if selection.last is not None and selection.last < low:
+        raise InvalidConfiguration([f"Invalid [--to]. {where}: Kafka deleted offset {selection.last}; {holds}."])
+
+
+def _of_files(selection: Selection, found: Survey, past: Mapping[PartitionKey, Past]) -> dict[PartitionKey, list[Span]]:
+    there = {one.file_name: one for mine in past.values() for one in mine.files}
+    if selection.newest is not None:
+        if not there:
+            raise InvalidConfiguration(
+                ["Invalid [--last]. The history has no file of what was chosen; choose by --from and --to, or by time."]
+            )
+        latest = sorted(there.values(), key=lambda one: (one.at_ms, one.last_offset))[-selection.newest :]
+        return _spans(latest)
+    unknown = [name for name in selection.files if name not in there]
+    if unknown:
+        raise InvalidConfiguration([_unknown(name, list(there)) for name in unknown])
+    return _spans([there[name] for name in selection.files])
+
+
+def _spans(files: Sequence[UploadRecord]) -> dict[PartitionKey, list[Span]]:
+    spans: dict[PartitionKey, list[Span]] = {}
+    for one in files:
+        spans.setdefault((one.topic, one.partition), []).append((one.first_offset, one.last_offset + 1))
+    return spans
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    """What to do about a name that the history does not have."""
+    cure = "parquet-sink history has the names"
+    if (parts := _NAME.fullmatch(name)) is not None:
+        topic, partition, first, last = parts.groups()
+        cure = f"its records: --topic {unquote(topic)} --partition {partition} --from {first} --to {last}"
+    near = difflib.get_close_matches(name, known[:1000], n=1, cutoff=0.8)
+    meant = f" Did you mean {near[0]}?" if near else ""
+    return f"Invalid [--file]. The history of this connector has no file {name}; {cure}.{meant}"

@@ -1,0 +1,242 @@
+"""Sends what a plan has, through the pipeline of the connector, round by round.
+
+  1. of each topic-partition the next range is taken, of several together        (`Replay._next`)
+  2. they take the way of a connector's ranges: the same reader, converter,      (`pipeline.task`)
+     shape, files and target, in a folder of their own; what must be tried
+     again is tried again                                                        (`pipeline.to_the_end`)
+  3. files that were not chosen are made and not sent                            (`replay.desk`)
+  4. each accepted file is noted, so that a replay that is stopped goes on there (`replay.journal`)
+  5. files are compared with those of the first time                             (`replay.results`)
+
+Files of one topic-partition are sent in offset order within a round. Neither the group's offsets nor the connector's
+state is touched, and no group is joined.
+"""
+
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Final
+
+from parquet_sink import __version__
+from parquet_sink.errors import StorageFailed, TopicUnusable
+from parquet_sink.files.storage import TEMPORARY
+from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.model.failure import Failure
+from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.ranges import PlannedRange
+from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.records import RecordBatch, RecordParts
+from parquet_sink.pipeline.outcome import RangeOutcome
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.pipeline.task import TaskFlush, from_kafka, steps_for
+from parquet_sink.pipeline.to_the_end import flush_to_the_end
+from parquet_sink.replay.desk import Desk
+from parquet_sink.replay.journal import Order, Position, Progress
+from parquet_sink.replay.left_out import LeaveOut, LeftOut
+from parquet_sink.replay.pace import FULL, Pace, Rate
+from parquet_sink.replay.plan import ReplayRange
+from parquet_sink.replay.results import Now, ReplayedFile, SentFile, compared
+from parquet_sink.targets.delivery import NOT_COMMITTED
+from parquet_sink.targets.settings import TargetSettings
+
+MOST_TOGETHER: Final = 8
+"""Topic-partitions whose files are sent side by side."""
+SAVE_S: Final = 1.0
+GOES_ON: Final = "What was not accepted is still in Kafka; --resume goes on there."
+
+
+class Watcher:
+    """What is told while a replay runs, in any thread; does nothing."""
+
+    def read(self, offsets: int) -> None:
+        """So many offsets of its ranges were read, or need not be."""
+
+    def sent(self, file: SentFile) -> None:
+        """A file was accepted."""
+
+    def flushed(self, planned: PlannedRange, receipts: Sequence[Receipt]) -> None:
+        """A range was flushed as far as it goes now."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """target: where files go; None: nowhere. rate: at which pace. save: puts down how far it got."""
+
+    target: TargetSettings | None
+    rate: Rate = FULL
+    save: Callable[[Progress], None] = lambda progress: None
+
+
+class Replay:
+    """Of one connector, used once. settings: with a folder of its own for temporary files.
+
+    failure: why it ended before its end. left_out: records without a row. progress: how far it is; when it goes on
+    where it was stopped, how far it got then.
+    """
+
+    def __init__(
+        self,
+        settings: SinkSettings,
+        order: Order,
+        options: Options,
+        progress: Progress | None = None,
+        watcher: Watcher | None = None,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._order, self._options, self._watcher = order, options, watcher or Watcher()
+        self._sleep, self._monotonic = sleep, monotonic
+        self._pace = Pace(options.rate, sleep=sleep, monotonic=monotonic)
+        self._desk = Desk(options.target, settings.target.target_table, self._pace, self._accepted)
+        kafka = replace(settings.kafka, lost_offsets="STOP")
+        self._settings = replace(settings, kafka=kafka, target=self._desk)
+        obfuscation = settings.shape.obfuscation
+        salts = obfuscation is not None and obfuscation.random_salt
+        self._now = Now(settings.fingerprint, __version__, salts)
+        self._saved_s = monotonic()
+        self.progress = progress or Progress()
+        self.left_out = LeftOut()
+        self.failure: Failure | None = None
+
+    @property
+    def target_name(self) -> str:
+        """Where files go, without secrets."""
+        return self._desk.name
+
+    def files(self) -> Generator[ReplayedFile]:
+        """Each file that was sent, as soon as its range is done; ends early with a failure. Raises StorageFailed."""
+        try:
+            with self._pace.working():
+                while self.progress.round <= self._order.times and self.failure is None:
+                    yield from self._round()
+        finally:
+            self._options.save(self.progress)
+            self._desk.close()
+
+    def _round(self) -> Generator[ReplayedFile]:
+        ranges = self._order.plan.by_partition()
+        while batch := self._next(ranges):
+            yield from self._together(batch)
+            if self.failure is not None:
+                return
+            self._options.save(self.progress)
+        self.progress.round += 1
+        self.progress.positions, self.progress.known = {}, {}
+
+    def _next(self, ranges: dict[PartitionKey, list[ReplayRange]]) -> list[ReplayRange]:
+        """The next range of some topic-partitions, those that are furthest behind first."""
+        left = [(self._position(key).done, key) for key, mine in ranges.items() if self._position(key).done < len(mine)]
+        return [self._prepared(ranges[key][done]) for done, key in sorted(left)[:MOST_TOGETHER]]
+
+    def _position(self, key: PartitionKey) -> Position:
+        return self.progress.positions.get(key, Position())
+
+    def _prepared(self, one: ReplayRange) -> ReplayRange:
+        """From where it was stopped, with what is known of its topic now, if nothing else is known."""
+        at = self._position(one.key)
+        if at.begin is not None:
+            one = one.from_here(at.begin) or replace(one, windows=(), expected=())
+        planned = replace(one.planned, read_ahead=not self._options.rate.bounded)
+        if not one.recorded and planned.known.schema is None:
+            planned = replace(planned, known=self.progress.known.get(planned.topic, planned.known))
+        if at.accepted is not None:
+            left = tuple(was for was in one.expected if was.last >= at.accepted)
+            planned, one = replace(planned, accepted=at.accepted), replace(one, expected=left)
+        return replace(one, planned=planned)
+
+    def _together(self, batch: Sequence[ReplayRange]) -> Generator[ReplayedFile]:
+        ranges = {one.key: one for one in batch}
+        for one in batch:
+            self._desk.begin(one)
+            if (reason := self._settings.why_unusable(one.planned.topic)) is not None:
+                self.failure = TopicUnusable(reason).failure()
+                return
+        policies: list[LeaveOut] = []
+        outcomes, receipts = flush_to_the_end(
+            lambda planned: self._flush(planned, ranges, policies),
+            [one.planned for one in batch if one.windows],
+            sleep=self._rest,
+            monotonic=self._monotonic,
+        )
+        stopped = {key: offset for policy in policies for key, offset in policy.stopped_at.items()}
+        for outcome in outcomes:
+            one = ranges[outcome.planned.topic, outcome.planned.partition]
+            self._watcher.flushed(outcome.planned, [r for r in receipts if _is_of(r, one)])
+            self._settle(one, outcome, stopped)
+        for one in batch:
+            yield from self._compared(one, stopped.get(one.key))
+            if not one.windows:
+                self.progress.positions[one.key] = Position(self._position(one.key).done + 1)
+
+    def _compared(self, one: ReplayRange, stopped_at: int | None) -> list[ReplayedFile]:
+        """Files of a range that ended at a record, or early, are compared as far as it got."""
+        sent = self._desk.sent(one.key)
+        if stopped_at is not None or self.failure is not None:
+            until = sent[-1].last if sent else -1
+            one = replace(one, expected=tuple(was for was in one.expected if was.last <= until))
+        return compared(one, sent, self._now, self.progress.round)
+
+    def _flush(
+        self, planned: Sequence[PlannedRange], ranges: dict[PartitionKey, ReplayRange], policies: list[LeaveOut]
+    ) -> Sequence[RangeOutcome]:
+        def wants(key: PartitionKey, offset: int) -> bool:
+            return ranges[key].wants(offset, offset)
+
+        policy = LeaveOut(self._settings.errors, self.left_out, wants)
+        policies.append(policy)
+        return TaskFlush(self._settings, steps_for(self._settings, policy), self._read).run(planned)
+
+    def _read(self, kafka: KafkaSettings, planned: PlannedRange, parts: RecordParts) -> Iterator[RecordBatch]:
+        at = planned.start
+        for batch in from_kafka(kafka, planned, parts):
+            self._pace.rest(len(batch))
+            yield batch
+            reached = batch.offsets[-1].as_py() + 1
+            self._watcher.read(reached - at)
+            at = reached
+        self._watcher.read(planned.end - at)
+
+    def _rest(self, seconds: float) -> None:
+        with self._pace.resting():
+            self._sleep(seconds)
+
+    def _settle(self, one: ReplayRange, outcome: RangeOutcome, stopped: dict[PartitionKey, int]) -> None:
+        """Notes how far a range got: done, to go on behind a record without a row, or failed."""
+        key, at = one.key, self._position(one.key)
+        topic, offset = one.planned.topic, stopped.get(one.key)
+        known = self.progress.known.get(topic, one.planned.known)
+        if outcome.failure is None:
+            self.progress.known[topic] = known.updated(outcome.learned)
+            self.progress.positions[key] = Position(at.done + 1)
+        elif offset is not None and outcome.accepted_until >= offset:
+            self.progress.positions[key] = Position(at.done, begin=offset + 1)
+        else:
+            self.failure = self.failure or _in_replay(outcome.failure)
+
+    def _accepted(self, file: SentFile) -> None:
+        """By the thread that sent it, one at a time."""
+        progress = self.progress
+        at = self._position(file.key)
+        progress.positions[file.key] = replace(at, accepted=file.last + 1)
+        progress.files, progress.rows = progress.files + 1, progress.rows + file.rows
+        progress.size_bytes += file.size_bytes
+        self._watcher.sent(file)
+        if self._monotonic() - self._saved_s >= SAVE_S:
+            self._saved_s = self._monotonic()
+            with suppress(StorageFailed):  # the file is accepted; it is told when the range is done
+                self._options.save(progress)
+
+
+def _is_of(receipt: Receipt, one: ReplayRange) -> bool:
+    """Whether it is of a file that was to be sent."""
+    return (receipt.topic, receipt.partition) == one.key and one.wants(receipt.first_offset, receipt.last_offset)
+
+
+def _in_replay(failure: Failure) -> Failure:
+    """What its message says of a connector's next start is said of the replay."""
+    message = failure.message
+    for words in (NOT_COMMITTED, TEMPORARY.kept):
+        message = message.replace(words, GOES_ON)
+    return replace(failure, message=message)

@@ -1,0 +1,106 @@
+"""What Kafka and the history know of a connector's topic-partitions before a replay; nothing is changed by asking."""
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+
+from parquet_sink.errors import BrokerAway, InvalidConfiguration, TopicGone
+from parquet_sink.history.records import Origin, UploadOutcome
+from parquet_sink.history.store import HistoryQuery, HistoryStore
+from parquet_sink.kafka.cluster.cluster import KafkaCluster
+from parquet_sink.kafka.group.client import GroupClient
+from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.ranges import Known
+from parquet_sink.replay.plan import Held, Past, Survey
+from parquet_sink.replay.selection import Selection
+
+
+def survey(kafka: KafkaSettings, selection: Selection) -> Survey:
+    """Asks the brokers. Raises InvalidConfiguration for a topic or topic-partition that is not there; KafkaFailed."""
+    _check_topic(kafka, selection)
+    asked = kafka if selection.topic is None else replace(kafka, topics=(selection.topic,), topics_regex=None)
+    cluster = KafkaCluster(asked)
+    keys = _keys(cluster, selection)
+    low, high = cluster.beginning_offsets(keys), cluster.end_offsets(keys)
+    away = [key for key in keys if key not in low or key not in high]
+    if away:
+        topic, partition = away[0]
+        raise BrokerAway(
+            f"Topic {topic}, topic-partition {partition}: {cluster.unavailable_reason(away[0])}. Nothing was sent; try "
+            "again when it answers, or choose others with --topic and --partition."
+        )
+    topics = sorted({topic for topic, _ in keys})
+    ids, compacted = cluster.topic_ids(topics), cluster.compacted(topics)
+    held = {key: Held(min(low[key], high[key]), high[key], ids.get(key[0], ""), compacted.get(key[0])) for key in keys}
+    return Survey(held, _delivered(kafka, keys), *_times(cluster, held, selection))
+
+
+def _check_topic(kafka: KafkaSettings, selection: Selection) -> None:
+    topic, pattern = selection.topic, kafka.topics_regex
+    if topic is None:
+        return
+    if kafka.topics and topic not in kafka.topics:
+        read = ", ".join(kafka.topics)
+        raise InvalidConfiguration([f"Invalid [--topic]. The connector does not read {topic}, but {read}."])
+    if pattern and (topic.startswith("__") or re.fullmatch(pattern, topic) is None):
+        raise InvalidConfiguration(
+            [f"Invalid [--topic]. The connector does not read {topic}, but topics that match {pattern}."]
+        )
+
+
+def _keys(cluster: KafkaCluster, selection: Selection) -> list[PartitionKey]:
+    try:
+        there = cluster.topic_partitions()
+    except TopicGone:
+        if selection.topic is None:
+            raise
+        raise InvalidConfiguration([f"Invalid [--topic]. Topic {selection.topic} does not exist."]) from None
+    keys = [key for key in there if selection.has(*key)]
+    if not keys and selection.partition is not None:
+        numbers = sorted({partition for topic, partition in there})
+        known = f"0 to {numbers[-1]}" if len(numbers) > 1 else "only 0" if numbers else "no topic yet"
+        raise InvalidConfiguration(
+            [f"Invalid [--partition]. There is no topic-partition {selection.partition}, but {known}."]
+        )
+    return keys
+
+
+def _delivered(kafka: KafkaSettings, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
+    with closing(GroupClient(kafka)) as group:
+        return {key: one.offset for key, one in group.committed(keys).items()}
+
+
+def _times(
+    cluster: KafkaCluster, held: Mapping[PartitionKey, Held], selection: Selection
+) -> tuple[dict[PartitionKey, int], dict[PartitionKey, int]]:
+    """Offsets of the first records at or after the two times; the end, where none is so late."""
+
+    def offsets(at_ms: int | None) -> dict[PartitionKey, int]:
+        if at_ms is None:
+            return {}
+        found = cluster.offsets_since(list(held), at_ms)
+        return {key: held[key].high if offset is None else offset for key, offset in found.items()}
+
+    return offsets(selection.since_ms), offsets(selection.until_ms)
+
+
+FIRST_TIME = frozenset({UploadOutcome.ACCEPTED})
+
+
+def past_of(history: HistoryStore, keys: Sequence[PartitionKey]) -> dict[PartitionKey, Past]:
+    """What the history has of topic-partitions: all ranges, and the files that the connector itself delivered.
+
+    Raises HistoryUnusable.
+    """
+    found: dict[PartitionKey, Past] = {}
+    once: dict[Known, Known] = {}  # thousands of ranges have the same
+    for topic, partition in keys:
+        query = HistoryQuery(topic, partition)
+        files = history.files(replace(query, outcomes=FIRST_TIME))
+        own = [one for one in files if one.origin is Origin.RUN]
+        found[topic, partition] = Past(
+            [replace(one, known=once.setdefault(one.known, one.known)) for one in history.ranges(query)], own
+        )
+    return found
