@@ -29,6 +29,7 @@ def world(broker: Broker, target: TargetProcess, tmp_path: Path) -> World:
     return World(broker, target, tmp_path, tmp_path / "certificates")
 
 
+@pytest.mark.slow
 def test_rows_hold_or_not(world: World, tmp_path: Path) -> None:
     """A passing fault and a refusal hold; a lost file, a refusal that is none and a pause too short do not."""
     topic = Topic(world.broker, "attempts-of-tests")

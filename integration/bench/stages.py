@@ -22,6 +22,7 @@ from parquet_sink.convert.decoded import LearningDecoder
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.cleanup import prepare
+from parquet_sink.files.parquet import sha256_of
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.model.records import VALUES_ONLY, Header, RecordBatch
@@ -36,6 +37,8 @@ ROUNDS: Final = 4
 SEND_S: Final = 60.0
 SHAPED: Final = "JSON or decoded records to columns, flattened, with metadata"
 DECODED: Final = "decode records"
+WRITTEN: Final = "write and verify Parquet"
+DIGEST: Final = "digest of files"
 
 
 def run(stand: Stand, work: Work) -> dict[str, Any]:
@@ -81,7 +84,8 @@ def _measure(settings: SinkSettings, topic: str, count: int, folder: Path) -> di
     decoder = decoder_for(settings.value)
     if decoder is not None and not isinstance(decoder, LearningDecoder):  # such a one reads quickly in a shaper alone
         timed(DECODED, lambda: [decoder.decode(block.values) for block in blocks])
-    files: list[FinishedFile] = timed("write and verify Parquet", lambda: _write(settings, topic, runs))
+    files: list[FinishedFile] = timed(WRITTEN, lambda: _write(settings, topic, runs))
+    timed(DIGEST, lambda: [sha256_of(file.path) for file in files])
     target = open_target(settings.target)
     timed("read and send files", lambda: _send(target, files))
     target.close()
@@ -93,6 +97,7 @@ def _without_overlap(found: dict[str, float], build: str) -> dict[str, float]:
     read = "read: consume, and build blocks"
     out = dict(found)
     out[read] -= out[build]
+    out[WRITTEN] -= out[DIGEST]
     if DECODED in out:
         out[SHAPED] -= out[DECODED]
     names = {read: "consume records", build: "build blocks"}

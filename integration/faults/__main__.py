@@ -65,10 +65,10 @@ def chosen(given: str) -> set[str]:
 
 
 def stages(world: World, parts: set[str], only: str) -> Iterator[list[Act]]:
-    """Acts that run side by side in one program. only: a part of a row's name."""
+    """Acts that run side by side in one program. only: parts of rows' names, with semicolons between."""
 
     def wanted(acts: Iterable[Act]) -> list[Act]:
-        return [act for act in acts if only in str(act.row).lower()]
+        return [act for act in acts if any(part.strip() in str(act.row).lower() for part in only.split(";"))]
 
     for part, scenes in SCENES.items():
         if part in parts:

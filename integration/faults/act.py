@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from integration.faults.stage import Stage
 
 LOOK_S: Final = 0.1
-PATIENCE_S: Final = 240.0
+PATIENCE_S: Final = 600.0
+"""So long that a busy machine is not taken for a fault that was not survived."""
 
 
 class Act:
@@ -147,7 +148,7 @@ class Act:
         while not condition():
             self.must(self.failed() is None, f"the connector failed: {self.failed()}")
             self.must(self.stage.ended() is None, f"the program ended with status {self.stage.ended()}")
-            self.must(time.monotonic() < deadline, f"{trouble} within {timeout_s:.0f} s")
+            self.must(time.monotonic() < deadline, f"{trouble} within {timeout_s:.0f} s; committed: {self.committed()}")
             time.sleep(LOOK_S)
 
     def wait(self, condition: Callable[[], bool], timeout_s: float) -> bool:
@@ -158,7 +159,7 @@ class Act:
         return condition()
 
     def until_delivered(self, timeout_s: float = PATIENCE_S) -> None:
-        self.until(self.delivered, f"not everything was committed, only {self.committed()}", timeout_s)
+        self.until(self.delivered, "not everything was committed", timeout_s)
 
     def until_said(self, words: str, times: int = 1, timeout_s: float = PATIENCE_S) -> None:
         """Waits until lines of this connector have said these words so often."""

@@ -102,6 +102,11 @@ class Front(Server):
         """From now on this is the certificate."""
         self._contexts = [context]
 
+    def behave(self) -> None:
+        """From now on everything is passed on."""
+        with self._lock:
+            self._script = []
+
     def handle(self, accepted: socket.socket) -> None:
         accepted.settimeout(IDLE_S)
         with self._lock:

@@ -2,6 +2,8 @@
 
 import socket
 import ssl
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import takewhile
@@ -171,6 +173,32 @@ class StayingAct(AttemptAct):
         self.must(self.committed() == {0: 0}, f"offsets were committed: {self.committed()}")
         self.saw("stopped when its attempts were used up, offset kept, delivered at the next start")
 
+    def between(self) -> None:
+        self._front.behave()
+
+
+class PassedOverAct(AttemptAct):
+    """A file that is refused for what is in it, under CONTINUE: its records are parked, and replayed by an operator."""
+
+    tolerated = frozenset({"early_commits"})  # they count once they are parked
+
+    def __init__(self, row: Row, world: World, topic: Topic) -> None:
+        super().__init__(row, world, topic, HTTP["422"], 1, SMALL)
+
+    def keys(self) -> Mapping[str, str]:
+        return {**super().keys(), "connect.ems.error.policy": "CONTINUE"}
+
+    def play(self) -> None:
+        self.until_delivered()
+        self.must(self.said("100 records"), "the log does not say that 100 records were set aside")
+        self.saw("its 100 records were parked, the next file went on, `parked replay` delivered them")
+
+    def between(self) -> None:
+        command = [sys.executable, "-m", "parquet_sink", "parked", "replay", str(self.stage.file_of(self))]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        if done.returncode:
+            self.troubles.append(f"parked replay ended with status {done.returncode}: {done.stderr[-500:]}")
+
 
 class UnknownHostAct(StayingAct):
     """A name that no resolver knows; the operator corrects the file."""
@@ -214,6 +242,7 @@ def acts(world: World, parts: set[str]) -> Iterator[list[Act]]:
 def _staying(world: World, topic: Topic, parts: set[str]) -> list[Act]:
     used_up = "after 3 attempts"
     http: list[Act] = [
+        PassedOverAct(Row("http", "422, error.policy=CONTINUE", "attempt 1, small files"), world, topic),
         StayingAct(Row("http", "200, HTML", "always"), world, topic, HTTP["200, HTML"], used_up, "not a push target"),
         StayingAct(Row("http", "503", "always"), world, topic, HTTP["503"], used_up, "may or may not have been taken"),
         StayingAct(

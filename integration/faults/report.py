@@ -7,12 +7,13 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from integration.faults.rows import HELD, NOT_RUN, Outcome
 from integration.oracle.oracle import Findings
 
 Result = Mapping[str, Any]
+EVERY: Final = frozenset(f"attempt {attempt}, {size}" for attempt in (1, 3) for size in ("small files", "64 MiB"))
 
 
 def lines(outcomes: Sequence[Outcome]) -> list[str]:
@@ -47,10 +48,11 @@ def result(one: Outcome) -> Result:
 
 
 def markdown(results: Iterable[Result]) -> list[str]:
-    """A line for each fault, in the order in which they were run; where a row came again the last one counts."""
+    """A line for each fault, parts in the order in which they came; where a row came again the last one counts."""
     latest = {(one["part"], one["fault"], one["how"]): one for one in results}
+    parts = list(dict.fromkeys(part for part, _, _ in latest))
     faults: dict[tuple[str, str], list[Result]] = {}
-    for (part, fault, _), one in latest.items():
+    for (part, fault, _), one in sorted(latest.items(), key=lambda item: parts.index(item[0][0])):
         faults.setdefault((part, fault), []).append(one)
     told = [
         "| Fault | Run with | Held | Records | Missing | Came again | What was seen |",
@@ -60,10 +62,17 @@ def markdown(results: Iterable[Result]) -> list[str]:
         run = [one for one in rows if one["status"] != NOT_RUN]
         held = f"{sum(one['status'] == HELD for one in run)} of {len(run)}" if run else NOT_RUN
         sums = [f"{sum(one[name] for one in run):,}" for name in ("records", "missing", "repeated")]
-        how = "; ".join(one["how"] for one in rows)
-        seen = "; ".join(dict.fromkeys(one["seen"] for one in rows))
-        told.append("| " + " | ".join([f"{part}: {fault}", how, held, *sums, seen]) + " |")
+        seen = "; ".join(dict.fromkeys(one["seen"] for one in rows if one["seen"]))
+        told.append("| " + " | ".join([f"{part}: {fault}", _how(rows), held, *sums, seen]) + " |")
     return told
+
+
+def _how(rows: Sequence[Result]) -> str:
+    """All that there is of attempts and sizes in four words."""
+    found = [one["how"] for one in rows]
+    if set(found) >= EVERY:
+        found = ["attempts 1 and 3, small and 64 MiB", *(how for how in found if how not in EVERY)]
+    return "; ".join(found)
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:

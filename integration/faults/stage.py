@@ -65,6 +65,10 @@ class Stage:
         assert self._sink is not None
         return self._sink.ended()
 
+    def file_of(self, act: Act) -> Path:
+        """Its connector file."""
+        return self._folder / f"{act.name}.properties"
+
     @property
     def sink(self) -> SinkProcess:
         assert self._sink is not None

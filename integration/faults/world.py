@@ -96,6 +96,15 @@ class Topic:
         if self._failure:
             raise RuntimeError(f"topic {self.name}: {self._failure}")
 
+    def grow(self, partitions: int) -> None:
+        """Records go to so many topic-partitions, once the producer knows them."""
+        deadline = time.monotonic() + FLUSH_S
+        while len(self._producer.list_topics(self.name, timeout=FLUSH_S).topics[self.name].partitions) < partitions:
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"topic {self.name} did not grow to {partitions} topic-partitions")
+            time.sleep(STEP_S)
+        self.partitions = partitions
+
     def forget(self, which: Callable[[Record], bool] = lambda _: True) -> int:
         """Records that Kafka does not have any more: none of them may be asked for. How many there were."""
         before = len(self._records)

@@ -45,8 +45,31 @@ def judge(
     """
     for letter in dead_letters:
         _judge_letter(oracle, letter)
+    files = files_of(client, table)
+    judge_files(oracle, client, files, stop, progress)
+    findings = oracle.findings
+    for again in range(findings.repeated_files - stop.repeated):
+        findings.note("resent", f"file number {again + 1} came again under its name after SIGTERM")
+    oracle.missing()
+    oracle.commits(samples)
+    oracle.table(client.table(table).to_pylist())
+    return [file["bytes"] for file in files]
+
+
+def files_of(client: TargetClient, table: str) -> list[dict[str, Any]]:
+    """All accepted files of a table, in order of acceptance, once their rows are in the table."""
     client.sync(SYNC_S)
-    files = sorted(client.files(table), key=lambda file: file["sequence"])
+    return sorted(client.files(table), key=lambda file: file["sequence"])
+
+
+def judge_files(
+    oracle: Oracle,
+    client: TargetClient,
+    files: Sequence[Mapping[str, Any]],
+    stop: Stop,
+    progress: Callable[[int, int], None] = lambda done, files: None,
+) -> None:
+    """Gives the oracle names, contents and repetitions of accepted files."""
     oracle.names((file["name"], file["sha256"]) for file in files)
     with tempfile.TemporaryDirectory(prefix="parquet-sink-oracle-") as folder:
         path = Path(folder) / "file.parquet"
@@ -58,12 +81,6 @@ def judge(
     findings = oracle.findings
     findings.repeated_files = sum(file["repeated"] for file in files)
     findings.repeated += sum(file["repeated"] * file["rows"] for file in files)
-    for again in range(findings.repeated_files - stop.repeated):
-        findings.note("resent", f"file number {again + 1} came again under its name after SIGTERM")
-    oracle.missing()
-    oracle.commits(samples)
-    oracle.table(client.table(table).to_pylist())
-    return [file["bytes"] for file in files]
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:

@@ -29,7 +29,7 @@ def listing(
             yield from (f"    {attempt_line(made)}" for made in one.tried)
     if query.newest is not None and shown == query.newest:
         yield f"  these are the latest {shown:,} that are meant; --limit 0 shows all"
-    elif not shown:
+    elif not shown and history.extent().files:
         yield "  none of them is meant"
 
 

@@ -97,7 +97,7 @@ def _send(
     tally, interrupted = Tally(keep=args.json), False
     where = target_for(settings.target).name
     with (
-        closing(Noted(settings, where)) as noted,
+        closing(Noted(settings)) as noted,
         Shown(args, settings.name, order.plan.offsets_read * (order.times - progress.round + 1)) as shown,
     ):
         options = Options(settings.target, rate, journal.save)

@@ -90,7 +90,7 @@ def _gone(selection: Selection, plan: ReplayPlan) -> list[str]:
 
 def _past(settings: SinkSettings, keys: Sequence[PartitionKey], *, needed: bool) -> dict[PartitionKey, Past]:
     """What the history has, nothing without one. Where it is not needed, one that is torn is only told of."""
-    path = Path(naming.history_file(settings.files.tmp_dir, settings.name))
+    path = Path(settings.history_file)
     if not path.exists():
         return {}
     try:

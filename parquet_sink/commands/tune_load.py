@@ -25,7 +25,7 @@ def lines(evidence: Evidence, machine: Machine) -> Iterator[str]:
     for one in load.partitions:
         topics.setdefault(one.topic, []).append(one)
     for name, partitions in list(topics.items())[:MOST_TOPICS]:
-        yield f"  topic {printable(name)}: {_topic(partitions)}"
+        yield f"  topic {printable(name)}: {_topic(partitions, weighed=evidence.weighed)}"
     if len(topics) > MOST_TOPICS:
         yield f"  and {len(topics) - MOST_TOPICS} more topics"
     yield from (f"  {printable(text)}" for text in evidence.told)
@@ -50,14 +50,15 @@ def busiest_part(load: Load) -> tuple[float, float]:
     return (most / part * 1000, part / 1000) if part else (0.0, 0.0)
 
 
-def _topic(partitions: list[PartitionLoad]) -> str:
+def _topic(partitions: list[PartitionLoad], *, weighed: bool) -> str:
     rates = sorted(one.arrivals.per_second for one in partitions)
     sizes = partitions[0].sizes
     weight = (sizes.file_bytes(TYPICAL) - sizes.overhead) / TYPICAL
     shared = rate_text(rates[-1]) if len(rates) == 1 else f"{_or_none(rates[0])} to {_or_none(rates[-1])} each"
+    in_kafka = f"{size_text(sizes.record_bytes)}, and " if weighed else ""
     return (
-        f"{_plural(len(rates), 'topic-partition')}, {shared}; a record has {size_text(sizes.record_bytes)}, and "
-        f"{size_text(weight)} in a Parquet file of {TYPICAL:,}"
+        f"{_plural(len(rates), 'topic-partition')}, {shared}; a record has {in_kafka}{size_text(weight)} in a Parquet "
+        f"file of {TYPICAL:,}"
     )
 
 

@@ -155,7 +155,7 @@ def to_json(report: Report) -> str:
                     "topic": one.topic,
                     "partition": one.partition,
                     "records_per_second": one.arrivals.per_second,
-                    "record_bytes": one.sizes.record_bytes,
+                    "record_bytes": one.sizes.record_bytes if evidence.weighed else None,
                     "file_bytes": [list(point) for point in one.sizes.points],
                 }
                 for one in load.partitions

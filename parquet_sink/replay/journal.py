@@ -118,18 +118,23 @@ class Journal:
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(self.folder / LOCK, flags, 0o600)
         try:
+            self._lock(descriptor)
+            shutil.rmtree(self.work_dir, ignore_errors=True)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise AnotherInstance(
-                    f"Connector {self._connector} is being replayed by another process already (lock file "
-                    f"{self.folder / LOCK}); nothing was sent. Wait until that has ended, or end it."
-                ) from None
-            shutil.rmtree(self.work_dir, ignore_errors=True)
-            yield
+                yield
+            finally:
+                shutil.rmtree(self.work_dir, ignore_errors=True)
         finally:
-            shutil.rmtree(self.work_dir, ignore_errors=True)
             os.close(descriptor)
+
+    def _lock(self, descriptor: int) -> None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise AnotherInstance(
+                f"Connector {self._connector} is being replayed by another process already (lock file "
+                f"{self.folder / LOCK}); nothing was sent. Wait until that has ended, or end it."
+            ) from None
 
     def begin(self, order: Order) -> None:
         """Puts down what is to be done, in place of what was. Raises StorageFailed."""

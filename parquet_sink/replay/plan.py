@@ -119,7 +119,8 @@ class Missing:
     rows: int = 0
 
     def __str__(self) -> str:
-        known = f", {self.files:,} files with {self.rows:,} rows by the history" if self.files else ""
+        files = f"{self.files:,} file{'' if self.files == 1 else 's'}"
+        known = f", {files} with {self.rows:,} rows by the history" if self.files else ""
         where = f"topic {self.topic}, topic-partition {self.partition}"
         return f"{where}: offsets {self.start} to {self.end - 1} ({self.end - self.start:,}{known})"
 

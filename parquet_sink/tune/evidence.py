@@ -24,6 +24,8 @@ from parquet_sink.tune.sampling import PartitionSample, Progress, Sample, sample
 
 READ_US: Final = 1.1
 """CPU time of taking a record from the Kafka client: measured, see `kafka.client.options.reader_options`."""
+LEAST_TIMED: Final = 5_000
+"""So few records say nothing of what one costs."""
 UPLOADS_KNOWN: Final = 2_000
 """The latest uploads, of which their durations are taken."""
 
@@ -33,6 +35,7 @@ class Evidence:
     """What is known. told: what a reader should know of where it comes from, sentence by sentence.
 
     uploads: where the durations of uploads come from. cost_us: CPU time of a record as measured, None for assumed.
+    weighed: whether it is known how large records are in Kafka.
     """
 
     load: Load
@@ -40,6 +43,7 @@ class Evidence:
     told: tuple[str, ...] = ()
     uploads: str = ""
     cost_us: float | None = None
+    weighed: bool = True
 
 
 def from_topics(
@@ -77,7 +81,7 @@ def from_history(settings: SinkSettings, within_s: float | None, now_ms: int) ->
     when = "" if within_s is None else f" of the last {duration_text(within_s)}"
     found = past.load_of(records, f"The history in {where}{when}")
     told = (f"{found.untimed:,} files without timestamps are left out",) if found.untimed else ()
-    return Evidence(found.load, Durations(), told)
+    return Evidence(found.load, Durations(), told, weighed=False)
 
 
 def with_uploads(evidence: Evidence, settings: SinkSettings) -> Evidence:
@@ -120,9 +124,9 @@ def _arrivals(one: PartitionSample, span_ms: float) -> Arrivals:
 
 
 def _cost_us(measured: dict[str, Measured]) -> float | None:
-    """Of a record, on the average of what was written."""
+    """Of a record, on the average of what was written; None for too few to tell."""
     known = [(one.cpu_record_us, one.records) for one in measured.values() if one.cpu_record_us is not None]
-    if not known:
+    if sum(records for _, records in known) < LEAST_TIMED:
         return None
     costs, weights = zip(*known, strict=True)
     return READ_US + float(np.average(costs, weights=weights))

@@ -26,13 +26,11 @@ from parquet_sink.tune.model import Sizes
 COUNTS: Final = (1, 10, 100, 1_000, 10_000, 100_000)
 """Records of the files that are written, and one of all that there are."""
 NO_LIMIT: Final = 1 << 50
-LEAST_TIMED: Final = 5_000
-"""So few records say nothing of what one costs."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Of one topic. cpu_record_us: CPU time of a record from its bytes to Parquet, None for too few to tell.
+    """Of one topic. cpu_record_us: CPU time of a record from its bytes to Parquet.
 
     records: how many were written. rejected: how many have no row, and why the first of them has none.
     """
@@ -71,7 +69,7 @@ def measure(settings: SinkSettings, steps: RecordSteps, batches: Sequence[Record
     except StorageFailed as error:
         raise SetupError(f"{error} Here it is the system's folder for temporary files (TMPDIR).") from None
     found = [one for one in files if one is not None]
-    cost = again.cpu_s / total * 1e6 if again is not None and total >= LEAST_TIMED else None
+    cost = None if again is None else again.cpu_s / total * 1e6
     sizes = Sizes(_points(found), sum(map(value_bytes, batches)) / total)
     return Measured(sizes, total, cost, whole.rejected, whole.why)
 

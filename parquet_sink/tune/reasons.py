@@ -15,9 +15,11 @@ def why_chosen(chosen: Simulated, wishes: Sequence[Wish], kept: Sequence[bool], 
     gives = f"{of} freshness {fresh} with {files} files an hour"
     if not wishes:
         return (f"Nothing was asked for: this is the middle between fresh and few ({gives}).",)
-    missed = next((wish for wish, well in zip(wishes, kept, strict=True) if not well), None)
+    missed = next((number for number, well in enumerate(kept) if not well), None)
     if missed is not None:
-        return (f"No settings keep {described(missed)}; these come nearest ({gives}).",)
+        earlier = f" that keep {' and '.join(map(described, wishes[:missed]))}" if missed else ""
+        also = " as well" if missed else ""
+        return (f"No settings{earlier} keep {described(wishes[missed])}{also}; these come nearest ({gives}).",)
     asked = " and ".join(described(wish) for wish in wishes)
     if any(wish.aim is Aim.FRESHNESS for wish in wishes):
         return (f"Of all that keep {asked} they make the fewest files ({gives}).",)
@@ -49,28 +51,32 @@ def _limits(
             "whatever the thresholds. Give the sink more cores, or make its records cheaper."
         )
         return
-    for wish, well in zip(wishes, kept, strict=True):
+    for number, (wish, well) in enumerate(zip(wishes, kept, strict=True)):
         if not well:
-            yield from _missed(wish, chosen, found, load)
+            yield from _missed(wish, wishes[:number], chosen, found, load)
     yield from _smallest(chosen, load)
     yield from _interval_files(chosen)
 
 
-def _missed(wish: Wish, chosen: Simulated, found: Sequence[Simulated], load: Load) -> Iterator[str]:
-    """How near any settings come, and why not nearer."""
+def _missed(
+    wish: Wish, earlier: Sequence[Wish], chosen: Simulated, found: Sequence[Simulated], load: Load
+) -> Iterator[str]:
+    """How near any settings come that keep the wishes before it, and why not nearer."""
     able = [one for one in found if one.keeps_up] or list(found)
+    keeping = [one for one in able if not any(other.miss(one) for other in earlier)]
+    able, among = (keeping, "those that keep what matters more") if earlier and keeping else (able, "all settings")
     if wish.aim is Aim.FRESHNESS:
         best = min(able, key=lambda one: freshness_s(one, wish.of))
         yield (
-            f"The freshest of all settings (interval {_interval(best)}) gives {wish.of} "
+            f"The freshest of {among} (interval {_interval(best)}) gives {wish.of} "
             f"{duration_text(freshness_s(best, wish.of))}, with {count_text(best.files_per_hour)} files an hour: a "
             "tick, a micro-batch and an upload take their time."
         )
     elif wish.aim is Aim.FILES_PER_HOUR:
         best = min(able, key=lambda one: one.files_per_hour)
         yield (
-            f"{len(load.partitions)} topic-partitions each send their own files: the fewest of all settings (interval "
-            f"{_interval(best)}) are {count_text(best.files_per_hour)} an hour."
+            f"{len(load.partitions)} topic-partitions each send their own files: the fewest of {among} "
+            f"(interval {_interval(best)}) are {count_text(best.files_per_hour)} an hour."
         )
     elif chosen.files is not None:
         hours = _hours_to_fill(load, wish.value)

@@ -73,7 +73,11 @@ def test_the_order_of_wishes_is_their_importance(capsys: pytest.CaptureFixture[s
     kept = []
     for order in ([*fresh, *few], [*few, *fresh]):
         assert cli.main([*STATED, "--json", *order]) == 0
-        kept.append([one["kept"] for one in json.loads(capsys.readouterr().out)["wishes"]])
+        found = json.loads(capsys.readouterr().out)
+        kept.append([one["kept"] for one in found["wishes"]])
+        first, second = (one["wish"] for one in found["wishes"])
+        assert found["why"][0].startswith(f"No settings that keep {first} keep {second} as well; ")
+        assert "of those that keep what matters more" in found["limits"][0]
     assert kept == [[True, False], [True, False]]
 
 

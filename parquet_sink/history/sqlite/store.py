@@ -36,7 +36,8 @@ class SqliteHistory:
                 self._add_file(db, record)
 
     def _add_file(self, db: sqlite3.Connection, record: UploadRecord) -> None:
-        key = rows.file_key(record)
+        row = rows.file_row(record)
+        key = rows.file_key(row)
         if db.execute("select 1 from file where key = ?", (key,)).fetchone():
             return
         db.execute(
@@ -51,8 +52,7 @@ class SqliteHistory:
             "select count(*) from file where file_name = ? and target = ? and target_table = ? and outcome = ?",
             (record.file_name, record.target, record.table, UploadOutcome.ACCEPTED),
         ).fetchone()
-        *values, _ = rows.file_row(record)
-        db.execute(_ADD_FILE, (key, *values, repeat))
+        db.execute(_ADD_FILE, (key, *row[:-1], repeat))
 
     def append_ranges(self, records: Sequence[RangeRecord]) -> None:
         with history_trouble(self.path, "written"), transaction(self._connection) as db:

@@ -1,0 +1,14 @@
+"""A world of its own for each test."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.pipeline.fakes import made
+from tests.replay.world import World
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """Files of 700 records."""
+    return World(made(tmp_path, 700), monkeypatch)

@@ -1,0 +1,73 @@
+"""Each file beside the one of the first time, and why they differ."""
+
+from dataclasses import replace
+
+import pytest
+
+from parquet_sink.model.ranges import PlannedRange
+from parquet_sink.replay.plan import Expected, ReplayRange
+from parquet_sink.replay.results import Now, SentFile, Verdict, compared
+
+NOW = Now("recipe", "2.0")
+WAS = (Expected("a", 0, 9, 10, 10, 100, "d1"), Expected("b", 10, 19, 10, 10, 100, "d2"))
+RANGE = ReplayRange(PlannedRange("orders", 0, 0, 20, "records"), ((0, 20),), True, "recipe", "2.0", WAS, thinned=False)
+
+
+def sent(name: str, first: int, last: int, digest: str | None, records: int = 10) -> SentFile:
+    """A file of now."""
+    return SentFile("orders", 0, name, first, last, records, records, 100, digest)
+
+
+SAME = [sent("a", 0, 9, "d1"), sent("b", 10, 19, "d2")]
+
+
+def test_the_same() -> None:
+    """By name and digest."""
+    assert [(one.verdict, one.causes) for one in compared(RANGE, SAME, NOW, 1)] == [(Verdict.SAME, ())] * 2
+
+
+def test_nothing_to_compare_with() -> None:
+    """A file that the history has not, or has without its digest."""
+    without = replace(RANGE, expected=(replace(WAS[0], digest=None),))
+    found = compared(without, SAME, NOW, 1)
+    assert [one.verdict for one in found] == [Verdict.NEW, Verdict.NEW]
+    assert [bool(one.causes) for one in found] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("one", "now", "cause"),
+    [
+        (replace(RANGE, version="1.0"), NOW, "it was made by version 1.0, and now by 2.0"),
+        (replace(RANGE, recipe="x"), NOW, "the connector's settings are others than the first time"),
+        (replace(RANGE, deleted=(0, 3)), NOW, "Kafka deleted offsets 0 to 2 of its range"),
+        (replace(RANGE, recorded=False), NOW, "the history no longer has how its range was cut, so it was cut anew"),
+        (RANGE, replace(NOW, fresh_salts=True), "obfuscation takes a fresh salt each time"),
+        (
+            RANGE,
+            NOW,
+            "the cause is not known: a schema of the registry, a class of your own or a library may be another one now",
+        ),
+    ],
+)
+def test_other_bytes_have_a_cause(one: ReplayRange, now: Now, cause: str) -> None:
+    """What is known of it, else where to look."""
+    same, other = compared(one, [SAME[0], sent("b", 10, 19, "other")], now, 1)
+    assert same.verdict is Verdict.SAME
+    assert (other.verdict, other.was, other.causes) == (Verdict.DIFFERENT, None, (cause,))
+
+
+@pytest.mark.parametrize(
+    ("thinned", "words"), [(True, "compacted away"), (None, "compacted away, or without a row now")]
+)
+def test_fewer_records(thinned: bool | None, words: str) -> None:
+    """They are counted over the range; a file of the first time that has none now was not sent."""
+    other, absent = compared(replace(RANGE, thinned=thinned), [sent("c", 2, 8, "x", 6)], NOW, 2)
+    assert (other.verdict, other.was, other.round) == (Verdict.DIFFERENT, "a", 2)
+    assert other.causes == absent.causes == (f"14 records fewer than the first time: {words}",)
+    assert (absent.verdict, absent.file.name) == (Verdict.ABSENT, "b")
+
+
+def test_as_json() -> None:
+    """Flat, with words for the verdict."""
+    found = compared(RANGE, SAME[:1], NOW, 1)[0].to_dict()
+    assert (found["name"], found["verdict"], found["digest"], found["causes"]) == ("a", "same", "d1", [])
