@@ -89,7 +89,8 @@ class SinkProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._marks: list[str] = []
         self.log = folder / LOG
-        self._log_began = 0
+        self._looked_until = 0
+        self._failures: list[str] = []
         self.starts = 0
 
     @property
@@ -102,7 +103,7 @@ class SinkProcess:
         command = [sys.executable, "-m", "parquet_sink", "run", *options, *map(str, self._files)]
         self._marks.append(uuid.uuid4().hex)
         with self.log.open("ab") as log:
-            self._log_began = log.tell()
+            self._looked_until, self._failures = log.tell(), []
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -154,9 +155,11 @@ class SinkProcess:
     def failed(self) -> list[str]:
         """Lines since the last start by which connectors failed for good, which ends no program while others run."""
         with self.log.open("rb") as log:
-            log.seek(self._log_began)
-            lines = log.read().decode(errors="replace").splitlines()
-        return [line for line in lines if _FAILED.search(line)]
+            log.seek(self._looked_until)
+            whole = log.read().rpartition(b"\n")[0]
+        self._looked_until += len(whole)
+        self._failures += [line for line in whole.decode(errors="replace").splitlines() if _FAILED.search(line)]
+        return self._failures
 
     def last_words(self, lines: int = 30) -> str:
         """The end of the log."""

@@ -10,12 +10,16 @@ from pathlib import Path
 from typing import Final
 
 from integration.bench.processes import group_of, memory_bytes, tree
+from integration.soak.heap import live_bytes
 from integration.soak.slopes import Point, Slope, Tolerance, slope
 from parquet_sink.spark.run_folder import PREFIX
 
 MB: Final = 1_000_000
 WARM_UP_SHARE: Final = 0.25
 WARM_UP_S: Final = (60.0, 600.0)
+LIVE_HEAPS: Final = 24
+"""How often the live heap is asked for in a run: each time makes Java collect."""
+LIVE_HEAP: Final = "live heap of Java, MB"
 PARQUET: Final = (".parquet", ".part")
 DATABASE: Final = ".db"
 JOURNAL: Final = ".db-wal"
@@ -36,12 +40,13 @@ class Quantity:
 
 
 QUANTITIES: Final = (
-    Quantity("memory, MB", MB, Tolerance(0.05, 48 * MB), "5 % an hour; 48 MB for heap and workers of a larger load"),
+    Quantity("memory, MB", MB, Tolerance(0.05, 64 * MB), "5 % an hour; 64 MB, mostly Java's"),
     Quantity("memory of the program, MB", MB, Tolerance(0.05, 8 * MB), "5 % an hour; 8 MB for the allocator's arenas"),
-    Quantity("memory of Java, MB", MB, Tolerance(0.05, 48 * MB), "5 % an hour; 48 MB of a heap of 512"),
-    Quantity("memory of planners, MB", MB, Tolerance(0.05, 8 * MB), "5 % an hour; 8 MB for the allocator's arenas"),
-    Quantity("file descriptors", 1, Tolerance(0.05, 24), "5 % an hour; 24 are the connections and jars of one worker"),
-    Quantity("threads", 1, Tolerance(0.05, 12), "5 % an hour; 12 are those of one worker with its Kafka client"),
+    Quantity("memory of Java, MB", MB, Tolerance(0.05, 64 * MB), "64 MB: what its heap takes before it collects"),
+    Quantity(LIVE_HEAP, MB, Tolerance(0.05, 6 * MB), "5 % an hour; 6 MB for the micro-batches in flight"),
+    Quantity("memory of planners, MB", MB, Tolerance(0.05, 24 * MB), "5 % an hour; one forked anew shares less: 12 MB"),
+    Quantity("file descriptors", 1, Tolerance(0.05, 120), "5 % an hour; 120: Kafka clients of workers, below"),
+    Quantity("threads", 1, Tolerance(0.05, 120), "5 % an hour; 120: workers keep Kafka clients"),
     Quantity("processes", 1, Tolerance(0.05, 2), "5 % an hour; one worker and its stand-in"),
     Quantity("temporary files", 1, Tolerance(0.05, 12), "5 % an hour; two files under way for each topic-partition"),
     Quantity("temporary files, MB", MB, Tolerance(0.05, 2 * MB), "5 % an hour; checkpoints of micro-batches"),
@@ -53,7 +58,10 @@ QUANTITIES: Final = (
 
 @dataclass(frozen=True)
 class Sample:
-    """At monotonic seconds; root: the process id of the program, which tells its lives apart."""
+    """At monotonic seconds; root: the process id of the program, which tells its lives apart.
+
+    values: by quantity; one that was not looked at is not there.
+    """
 
     at: float
     root: int
@@ -61,17 +69,25 @@ class Sample:
 
 
 class Measures:
-    """Takes a sample whenever one is due. tmp: the folder of the connectors. system_tmp: TMPDIR of the sink."""
+    """Takes a sample whenever one is due. tmp: the folder of the connectors. system_tmp: TMPDIR of the sink.
 
-    def __init__(self, tmp: Path, system_tmp: Path, every_s: float) -> None:
-        self._tmp, self._system_tmp, self._every_s = tmp, system_tmp, every_s
+    heap_every_s: how often the live heap is among it.
+    """
+
+    def __init__(self, tmp: Path, system_tmp: Path, every_s: float, heap_every_s: float) -> None:
+        self._tmp, self._system_tmp, self._every_s, self._heap_every_s = tmp, system_tmp, every_s, heap_every_s
         self.samples: list[Sample] = []
+        self._heap_at = float("-inf")
 
     def look(self, root: int) -> None:
         """Call it often."""
         now = time.monotonic()
         if not self.samples or now - self.samples[-1].at >= self._every_s:
-            self.samples.append(Sample(now, root, _values(root, self._tmp, self._system_tmp)))
+            values = _values(root, self._tmp, self._system_tmp)
+            if now - self._heap_at >= self._heap_every_s:
+                self._heap_at = now
+                values |= _live_heap(root)
+            self.samples.append(Sample(now, root, values))
 
     def measured(self) -> list[Sample]:
         """The last life of the sink without its warm-up: a quarter of it, between one minute and ten."""
@@ -93,13 +109,24 @@ class Measures:
         lines = [",".join(["seconds", "program", *(f'"{name}"' for name in names)])]
         began = self.samples[0].at if self.samples else 0.0
         for one in self.samples:
-            told = [f"{one.values[each.name] / each.unit:.3f}" for each in QUANTITIES]
+            told = [_told(one, each) for each in QUANTITIES]
             lines.append(",".join([f"{one.at - began:.1f}", str(one.root), *told]))
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _points(samples: Iterable[Sample], name: str) -> list[Point]:
-    return [(one.at, one.values[name]) for one in samples]
+    return [(one.at, one.values[name]) for one in samples if name in one.values]
+
+
+def _told(sample: Sample, quantity: Quantity) -> str:
+    return f"{sample.values[quantity.name] / quantity.unit:.3f}" if quantity.name in sample.values else ""
+
+
+def _live_heap(root: int) -> dict[str, float]:
+    """Of Spark's Java below the program; empty where that cannot be told."""
+    java = next((one.pid for one in tree(root) if group_of(one.pid, root) == "JVM"), None)
+    found = None if java is None else live_bytes(java)
+    return {} if found is None else {LIVE_HEAP: found}
 
 
 def _values(root: int, tmp: Path, system_tmp: Path) -> dict[str, float]:

@@ -93,7 +93,7 @@ def table(slopes: Mapping[str, Slope | None], measured_s: float) -> Iterator[str
     for each in QUANTITIES:
         found = slopes.get(each.name)
         if found is None:
-            yield f"{each.name:28}  too short to tell"
+            yield f"{each.name:28}  not told: the run was too short, or it was not looked at"
             continue
         figures = [found.hourly(one) / each.unit for one in (found.grown, found.low, found.high, found.allowed)]
         verdict = "flat" if found.flat else "GROWS"

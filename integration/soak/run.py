@@ -10,7 +10,7 @@ from integration.oracle.stream import Kind, Stream
 from integration.oracle.trial import Failed, Trial
 from integration.sink_process import SinkProcess
 from integration.soak.faults import Fault, Faults
-from integration.soak.measures import Measures
+from integration.soak.measures import LIVE_HEAPS, Measures
 from integration.soak.report import Plan, Report
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
@@ -57,7 +57,7 @@ class Soak:
         )
         about = (self._streams, sink, target, tmp, self.report)
         self.trial = Trial(*about, timeout_s=3 * plan.seconds + 1_200, most_ends=8)
-        self.measures = Measures(tmp, system_tmp, plan.sample_s)
+        self.measures = Measures(tmp, system_tmp, plan.sample_s, plan.seconds / LIVE_HEAPS)
         self._faults = Faults(self.trial, broker, target, chance, plan.pause_s)
         self._chance = chance
 

@@ -1,5 +1,6 @@
 """What Kafka and the history know of a connector's topic-partitions before a replay; nothing is changed by asking."""
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -36,9 +37,15 @@ def survey(kafka: KafkaSettings, selection: Selection) -> Survey:
 
 
 def _check_topic(kafka: KafkaSettings, selection: Selection) -> None:
-    if selection.topic is not None and kafka.topics and selection.topic not in kafka.topics:
+    topic, pattern = selection.topic, kafka.topics_regex
+    if topic is None:
+        return
+    if kafka.topics and topic not in kafka.topics:
+        read = ", ".join(kafka.topics)
+        raise InvalidConfiguration([f"Invalid [--topic]. The connector does not read {topic}, but {read}."])
+    if pattern and (topic.startswith("__") or re.fullmatch(pattern, topic) is None):
         raise InvalidConfiguration(
-            [f"Invalid [--topic]. The connector does not read {selection.topic}, but {', '.join(kafka.topics)}."]
+            [f"Invalid [--topic]. The connector does not read {topic}, but topics that match {pattern}."]
         )
 
 

@@ -1,5 +1,6 @@
 """The history in SQLite."""
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -10,6 +11,7 @@ import pytest
 from parquet_sink.errors import HistoryUnusable
 from parquet_sink.history.records import UploadOutcome, UploadRecord
 from parquet_sink.history.settings import HistorySettings
+from parquet_sink.history.sqlite import database
 from parquet_sink.history.sqlite.store import SqliteHistory, read_history, write_history
 from parquet_sink.history.store import ALL, HistoryQuery
 from parquet_sink.model.ranges import Known
@@ -178,3 +180,34 @@ def test_what_is_no_history_is_told(tmp_path: Path, content: bytes) -> None:
         list(read_history(path).files())
     assert caught.value.damaged
     assert path.read_bytes() == content
+
+
+def test_an_upload_that_cannot_be_written_damages_nothing(history: SqliteHistory) -> None:
+    """What is wrong with it is no fault of the file, and the others of its batch are not half there."""
+    for odd in (object(), "\ud800"):
+        with pytest.raises(HistoryUnusable) as caught:
+            history.append_files([upload(), upload(10, 19, cause=odd)])
+        assert not caught.value.damaged
+    assert list(history.files()) == []
+
+
+def test_a_history_is_read_where_nothing_may_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite would make a log beside it even to read; where it cannot, the file alone is read, if there is no log."""
+    path = tmp_path / "history.db"
+    with closing(write_history(path, HistorySettings())) as history:
+        history.append_files([upload()])
+    really = database._opened_read_only
+
+    def refusing(path: Path, options: str) -> sqlite3.Connection:
+        if "immutable" in options:
+            return really(path, options)
+        error = sqlite3.OperationalError("unable to open database file")
+        error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+        raise error
+
+    monkeypatch.setattr(database, "_opened_read_only", refusing)
+    with closing(read_history(path)) as history:
+        assert list(history.files()) == [upload()]
+    path.with_name("history.db-wal").write_bytes(b"what is in it would be missing")
+    with pytest.raises(HistoryUnusable, match="unable to open"):
+        read_history(path)

@@ -37,6 +37,10 @@ INDEXES: Final = {
     "range_by_time": "range (at_ms)",
     "range_by_knowledge": "range (knowledge)",
 }
+WRITTEN: Final = "written"
+"""What is done to a history whose tables were found right."""
+LOG_BYTES: Final = 4 << 20
+"""What SQLite's log beside the file is cut to, once it has grown beyond."""
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR})
 _CANTOPEN: Final = sqlite3.SQLITE_CANTOPEN
 
@@ -51,7 +55,8 @@ def history_trouble(path: Path, doing: str) -> Iterator[None]:
         damaged = code is not None and code & 0xFF in _DAMAGED
         raise HistoryUnusable(f"History {path} cannot be {doing}: {error}.", damaged) from None
     except (ValueError, KeyError, TypeError) as error:
-        raise HistoryUnusable(f"History {path} cannot be {doing}: it has what is no history: {error}.", True) from None
+        of_file = doing != WRITTEN  # else what was to be written is to blame
+        raise HistoryUnusable(f"History {path} cannot be {doing}: {error}.", of_file) from None
 
 
 def opened_to_write(path: Path) -> sqlite3.Connection:
@@ -61,6 +66,7 @@ def opened_to_write(path: Path) -> sqlite3.Connection:
         connection.execute("pragma auto_vacuum = incremental")
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = normal")
+        connection.execute(f"pragma journal_size_limit = {LOG_BYTES}")
         if _version(connection) == 0:
             _create(connection)
     except BaseException:

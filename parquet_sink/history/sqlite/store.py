@@ -9,7 +9,7 @@ from typing import Final
 from parquet_sink.history.records import RangeRecord, UploadOutcome, UploadRecord, known_to_dict
 from parquet_sink.history.settings import HistorySettings
 from parquet_sink.history.sqlite import rows
-from parquet_sink.history.sqlite.database import history_trouble, opened_to_read, opened_to_write, transaction
+from parquet_sink.history.sqlite.database import WRITTEN, history_trouble, opened_to_read, opened_to_write, transaction
 from parquet_sink.history.store import ALL, HistoryExtent, HistoryQuery, HourSummary
 from parquet_sink.history.summary import summarised
 
@@ -31,7 +31,7 @@ class SqliteHistory:
         self._connection, self._settings = connection, settings
 
     def append_files(self, records: Sequence[UploadRecord]) -> None:
-        with history_trouble(self.path, "written"), transaction(self._connection) as db:
+        with history_trouble(self.path, WRITTEN), transaction(self._connection) as db:
             for record in records:
                 self._add_file(db, record)
 
@@ -55,7 +55,7 @@ class SqliteHistory:
         db.execute(_ADD_FILE, (key, *row[:-1], repeat))
 
     def append_ranges(self, records: Sequence[RangeRecord]) -> None:
-        with history_trouble(self.path, "written"), transaction(self._connection) as db:
+        with history_trouble(self.path, WRITTEN), transaction(self._connection) as db:
             for one in records:
                 known = json.dumps(known_to_dict(one.known), sort_keys=True, separators=(",", ":"))
                 db.execute("insert into knowledge (body) values (?) on conflict do nothing", (known,))
@@ -110,7 +110,7 @@ class SqliteHistory:
         return int(size * (count - free))
 
     def prune(self, now_ms: int) -> int:
-        with history_trouble(self.path, "written"), transaction(self._connection) as db:
+        with history_trouble(self.path, WRITTEN), transaction(self._connection) as db:
             oldest_ms = now_ms - self._settings.retention_ms
             gone = db.execute("delete from file where at_ms < ?", (oldest_ms,)).rowcount
             ranges = db.execute("delete from range where at_ms < ?", (oldest_ms,)).rowcount
@@ -122,7 +122,7 @@ class SqliteHistory:
                 gone, ranges = gone + fewer, ranges + 1
             if ranges:
                 _forget_knowledge(db)
-        with history_trouble(self.path, "written"):
+        with history_trouble(self.path, WRITTEN):
             self._connection.executescript("pragma incremental_vacuum")  # `execute` would free a single page
         return gone
 
