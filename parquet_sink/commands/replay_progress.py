@@ -71,7 +71,11 @@ class Shown(Watcher):
                 log.info("connector %s: replay: %.0f %% of offsets read, %s", self._connector, percent, self._words())
 
     def _words(self) -> str:
-        return f"{self._files:,} files {self._doing}, {self._rows:,} rows, {self._bytes / 1e6:,.1f} MB"
+        return f"{self._files:,} file{_s(self._files)} {self._doing}, {self._rows:,} rows, {self._bytes / 1e6:,.1f} MB"
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"
 
 
 def _bar() -> Progress:

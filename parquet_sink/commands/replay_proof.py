@@ -50,9 +50,10 @@ class Proven:
         elif not sum(self.sent.values()):
             yield f"connector {self.connector}: NOT PROVEN: no row was sent, so nothing is shown"
         for finding in self.findings:
-            first, *more = finding.lines()
-            yield f"connector {self.connector}: {first}"
-            yield from more
+            if self.sent.get(finding.table) or not finding.unchanged:
+                first, *more = finding.lines()
+                yield f"connector {self.connector}: {first}"
+                yield from more
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""

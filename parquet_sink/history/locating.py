@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from parquet_sink.history.records import RangeRecord, UploadOutcome, UploadRecord
+from parquet_sink.history.records import Origin, RangeRecord, UploadOutcome, UploadRecord
 from parquet_sink.history.store import HistoryQuery, HistoryStore
 
 
@@ -87,8 +87,21 @@ def locate(history: HistoryStore, topic: str, partition: int, offset: int) -> Lo
 
 def _in_file(topic: str, partition: int, offset: int, files: Sequence[UploadRecord]) -> Location:
     """The last acceptance counts, else what was told last."""
-    accepted = [one for one in files if one.outcome is UploadOutcome.ACCEPTED]
+    accepted = _of_one_kind([one for one in files if one.outcome is UploadOutcome.ACCEPTED])
     return Location(topic, partition, offset, Place.FILE, (accepted or files)[-1], len(accepted))
+
+
+def _of_one_kind(accepted: Sequence[UploadRecord]) -> Sequence[UploadRecord]:
+    """Those for the target of the connector, if there are any; a replay may have sent some elsewhere.
+
+    A file of parked records has few of the offsets between its first and its last, so it comes last.
+    """
+    order = {Origin.RUN: 2, Origin.REPLAY: 1, Origin.PARKED: 0}
+    best = max(accepted, key=lambda one: (order[one.origin], one.at_ms), default=None)
+    if best is None:
+        return []
+    parked = best.origin is Origin.PARKED
+    return [one for one in accepted if one.target == best.target and (one.origin is Origin.PARKED) == parked]
 
 
 def _outside(history: HistoryStore, topic: str, partition: int, offset: int, topic_id: str | None) -> Location:

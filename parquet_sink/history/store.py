@@ -94,7 +94,7 @@ class HistoryStore(Protocol):
     def append_files(self, records: Sequence[UploadRecord]) -> None:
         """Adds uploads in this order; one that is equal to one within is the same, and is not added again.
 
-        `repeat` is filled in. A record takes the place of a WAITING one of the same file.
+        `repeat` is filled in. A record takes the place of a WAITING one of the same offsets, target and origin.
         """
 
     def append_ranges(self, records: Sequence[RangeRecord]) -> None:

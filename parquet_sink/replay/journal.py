@@ -10,7 +10,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from parquet_sink.files.storage import storage_trouble
 from parquet_sink.history.records import known_from_json, known_to_dict
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import Known
-from parquet_sink.replay.plan import ReplayPlan, range_from_dict, range_to_dict
+from parquet_sink.replay.plan import ReplayPlan, ReplayRange, range_from_dict, range_to_dict
 
 FORMAT: Final = 1
 PLAN: Final = "plan.json"
@@ -138,7 +138,9 @@ class Journal:
 
     def begin(self, order: Order) -> None:
         """Puts down what is to be done, in place of what was. Raises StorageFailed."""
-        body = {**_without_plan(order), "format": FORMAT, "ranges": [range_to_dict(one) for one in order.plan.ranges]}
+        known = {one: number for number, one in enumerate(dict.fromkeys(r.planned.known for r in order.plan.ranges))}
+        ranges = [[known[one.planned.known], range_to_dict(_without_known(one))] for one in order.plan.ranges]
+        body = {**_without_plan(order), "format": FORMAT, "known": list(map(known_to_dict, known)), "ranges": ranges}
         self.forget()
         self._write(PLAN, body)
 
@@ -153,10 +155,11 @@ class Journal:
         try:
             body = json.loads((self.folder / PLAN).read_text(encoding="utf-8"))
             _check_format(body["format"])
-            ranges = tuple(map(range_from_dict, body["ranges"]))
+            known = [known_from_json(json.dumps(one)) for one in body["known"]]
+            ranges = tuple(_with_known(range_from_dict(one), known[number]) for number, one in body["ranges"])
             about = (int(body["times"]), body["target"], str(body["recipe"]), str(body["version"]))
             return Order(ReplayPlan(ranges), *about), self._progress()
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise InvalidConfiguration([UNREADABLE.format(folder=self.folder, error=error)]) from None
 
     def _progress(self) -> Progress:
@@ -176,6 +179,15 @@ class Journal:
             new = path.with_suffix(".new")
             new.write_text(json.dumps(body), encoding="utf-8")
             os.replace(new, path)
+
+
+def _without_known(one: ReplayRange) -> ReplayRange:
+    """What thousands of ranges have in common is written once."""
+    return replace(one, planned=replace(one.planned, known=Known()))
+
+
+def _with_known(one: ReplayRange, known: Known) -> ReplayRange:
+    return replace(one, planned=replace(one.planned, known=known))
 
 
 def _check_format(found: object) -> None:

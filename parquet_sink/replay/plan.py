@@ -216,7 +216,7 @@ def _cover(key: PartitionKey, wanted: Sequence[Span], past: Past, cutting: Cutti
     for before in reversed(past.ranges):
         if not left:
             break
-        span = (before.start, before.end)
+        span = (before.start, min(before.end, before.done_until or before.end))
         if before.end <= held.high and (mine := common(span, left)):
             pieces += [(one, before) for one in mine]
             left = without(left, span)

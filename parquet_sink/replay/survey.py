@@ -12,6 +12,7 @@ from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.group.client import GroupClient
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.ranges import Known
 from parquet_sink.replay.plan import Held, Past, Survey
 from parquet_sink.replay.selection import Selection
 
@@ -94,9 +95,12 @@ def past_of(history: HistoryStore, keys: Sequence[PartitionKey]) -> dict[Partiti
     Raises HistoryUnusable.
     """
     found: dict[PartitionKey, Past] = {}
+    once: dict[Known, Known] = {}  # thousands of ranges have the same
     for topic, partition in keys:
         query = HistoryQuery(topic, partition)
         files = history.files(replace(query, outcomes=FIRST_TIME))
         own = [one for one in files if one.origin is Origin.RUN]
-        found[topic, partition] = Past(list(history.ranges(query)), own)
+        found[topic, partition] = Past(
+            [replace(one, known=once.setdefault(one.known, one.known)) for one in history.ranges(query)], own
+        )
     return found

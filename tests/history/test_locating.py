@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.history.locating import Place, locate
-from parquet_sink.history.records import UploadOutcome
+from parquet_sink.history.records import Origin, UploadOutcome
 from parquet_sink.history.settings import HistorySettings
 from parquet_sink.history.sqlite.store import SqliteHistory, write_history
 from tests.history.uploads import span, upload
@@ -50,6 +50,16 @@ def test_an_acceptance_counts_whatever_came_after_it(history: SqliteHistory) -> 
     found = locate(history, "orders", 0, 5)
     assert found.file is not None
     assert (found.file.at_ms, found.sent, found.delivered) == (2, 2, True)
+
+
+def test_what_the_connector_sent_counts_first(history: SqliteHistory) -> None:
+    """Not what a replay sent elsewhere since, nor a file of parked records that spans the offset; else these do."""
+    elsewhere = upload(at_ms=8, origin=Origin.REPLAY, target="https://other.example")
+    parked = upload(0, 99, at_ms=9, origin=Origin.PARKED)
+    history.append_files([upload(at_ms=1), upload(at_ms=2, origin=Origin.REPLAY), elsewhere, parked])
+    history.append_files([upload(20, 29, at_ms=10, outcome=UploadOutcome.PASSED_OVER)])
+    found = [locate(history, "orders", 0, offset) for offset in (5, 25)]
+    assert [(one.file and one.file.at_ms, one.sent) for one in found] == [(2, 2), (9, 1)]
 
 
 def test_a_set_aside_file_is_done_with(history: SqliteHistory) -> None:

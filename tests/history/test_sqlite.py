@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.errors import HistoryUnusable
-from parquet_sink.history.records import UploadOutcome, UploadRecord
+from parquet_sink.history.records import Origin, UploadOutcome, UploadRecord
 from parquet_sink.history.settings import HistorySettings
 from parquet_sink.history.sqlite import database
 from parquet_sink.history.sqlite.store import SqliteHistory, read_history, write_history
@@ -64,7 +64,12 @@ def test_a_waiting_upload_gives_way(history: SqliteHistory) -> None:
     """What comes of a file takes the place of what was said while it waited, also where it is cut anew; of it alone."""
     waiting = upload(10, 19, outcome=UploadOutcome.WAITING)
     other = replace(waiting, partition=1)
+    parked = replace(waiting, origin=Origin.PARKED)
     history.append_files([waiting, other])
+    history.append_files([replace(parked, at_ms=1)])
+    history.append_files([replace(parked, outcome=UploadOutcome.ACCEPTED, at_ms=2)])
+    assert [(one.at_ms, one.outcome) for one in history.files()] == [(2, "accepted"), *[(5_000, "waiting")] * 2]
+    history._connection.execute("delete from file where at_ms = 2")
     history.append_files([upload(10, 19, at_ms=6_000, outcome=UploadOutcome.WAITING, attempts=5)])
     assert [(one.partition, one.attempts) for one in history.files()] == [(1, 2), (0, 5)]
     history.append_files([upload(0, 14, at_ms=7_000)])

@@ -78,6 +78,13 @@ def test_of_several_ranges_the_latest_counts() -> None:
     assert [one.windows for one in plan.ranges] == [((0, 100),), ((100, 200),), ((200, 300),)]
 
 
+def test_a_range_counts_as_far_as_it_was_done() -> None:
+    """One that ended at a record without a row, or is under way, has the rest cut anew; it is read as it was cut."""
+    plan = planned([(0, 100)], [replace(ranged(0, 100), done_until=40)])
+    assert spans(plan) == [(0, 100, True), (40, 100, False)]
+    assert plan.ranges[0].windows == ((0, 40),)
+
+
 def test_files_of_one_range_are_read_once() -> None:
     """Two files that were chosen, and are not neighbours, are of one range."""
     plan = planned([(0, 10), (50, 60)], [ranged(0, 100)])

@@ -84,7 +84,7 @@ class World:
             assert outcome.failure is None, outcome.failure
             known = known.updated(outcome.learned)
             self.files += [upload_record(one, sender, 1.0 + number) for one in outcome.receipts]
-            self.ranges.append(range_record(planned, sender, 1.0 + number))
+            self.ranges.append(range_record(planned, sender, 1.0 + number, outcome.accepted_until))
         self.monkeypatch.undo()
         return target
 

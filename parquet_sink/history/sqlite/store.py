@@ -42,10 +42,10 @@ class SqliteHistory:
             return
         db.execute(
             "delete from file where topic = ? and partition = ? and last_offset >= ? and first_offset <= ? "
-            "and target = ? and outcome = ?",
+            "and target = ? and origin = ? and outcome = ?",
             (
-                *(record.topic, record.partition, record.first_offset, record.last_offset, record.target),
-                UploadOutcome.WAITING,
+                *(record.topic, record.partition, record.first_offset, record.last_offset),
+                *(record.target, record.origin, UploadOutcome.WAITING),
             ),
         )
         (repeat,) = db.execute(
