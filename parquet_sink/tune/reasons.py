@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from parquet_sink.files.rotation import Reason
+from parquet_sink.tune.grid import LEAST_SIZE
 from parquet_sink.tune.model import Load, PartitionLoad, PartitionSimulated, Simulated
 from parquet_sink.tune.quantities import count_text, duration_text, size_text
 from parquet_sink.tune.wishes import Aim, Wish, freshness_s
@@ -77,6 +78,12 @@ def _missed(
         yield (
             f"{len(load.partitions)} topic-partitions each send their own files: the fewest of {among} "
             f"(interval {_interval(best)}) are {count_text(best.files_per_hour)} an hour."
+        )
+    elif chosen.files is not None and chosen.files.p50_bytes > wish.value:
+        least = min(one.sizes.file_bytes(1) for one in load.partitions)
+        yield (
+            f"Half of the files have {size_text(chosen.files.p50_bytes)} or more: one of a single record has "
+            f"{size_text(least)}, and commit.size.bytes cannot be below {size_text(LEAST_SIZE)}."
         )
     elif chosen.files is not None:
         hours = _hours_to_fill(load, wish.value)

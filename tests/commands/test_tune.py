@@ -81,6 +81,14 @@ def test_the_order_of_wishes_is_their_importance(capsys: pytest.CaptureFixture[s
     assert kept == [[True, False], [True, False]]
 
 
+def test_files_that_cannot_be_so_small(capsys: pytest.CaptureFixture[str]) -> None:
+    """A wish for files smaller than one with a single record is told to be just that."""
+    assert cli.main([*STATED, "--json", "--file-size", "1KB"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["wishes"] == [{"wish": "files of about 1 kB", "kept": False}]
+    assert "one of a single record has 3.08 kB, and commit.size.bytes cannot be below 100 kB" in found["limits"][0]
+
+
 def test_apply_writes_three_keys(connector: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The change is shown, then written; comments, order and all else stay; a second time there is nothing to do."""
     words = [*STATED, "--max-files-per-hour", "10", "--apply", str(connector)]
