@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 import requests
@@ -14,8 +15,9 @@ from integration.faults import report
 from integration.faults.__main__ import chosen, stages
 from integration.faults.answers import HTTP, UNKNOWN, Answer
 from integration.faults.front import Front
-from integration.faults.http import SMALL, AttemptAct
+from integration.faults.http import PARTS, SMALL, AttemptAct
 from integration.faults.rows import BROKE, HELD, NOT_RUN, Outcome, Row
+from integration.faults.scenes import SCENES
 from integration.faults.stage import Stage
 from integration.faults.world import Topic, World
 from integration.oracle.oracle import Findings
@@ -89,6 +91,18 @@ def test_the_table_has_a_line_for_each_fault() -> None:
         "| http: 503 | attempt 1; attempt 3 | 2 of 2 | 600 | 0 | 200 | seen |",
         "| disk: full |  | not run | 0 | 0 | 0 | why |",
     ]
+
+
+def test_every_row_is_documented() -> None:
+    """docs/reliability.md tells what became of each fault that there is, and of no other."""
+    page = (Path(__file__).parents[1] / "docs" / "reliability.md").read_text(encoding="utf-8")
+    told = {line.split(" | ")[0].removeprefix("| ") for line in page.partition("## What was run")[2].splitlines()}
+    nowhere = World(*[cast("Any", None)] * 4)
+    rows = {f"{act.row.part}: {act.row.fault}" for scenes in SCENES.values() for act in scenes(nowhere)}
+    rows |= {f"{part}: {fault}" for part, table in PARTS.items() for fault in table}
+    assert rows <= told
+    alone = {"http: 422, error.policy=CONTINUE", "http: 429, Retry-After of a day", "connection: unknown host name"}
+    assert {one for one in told - rows if ": " in one and one.split(": ")[0] in {*PARTS, *SCENES}} == alone
 
 
 def test_an_unknown_part_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,11 +5,13 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -67,4 +69,20 @@ int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const s
   struct timespec meant = *until;
   if (offset && meant.tv_sec > 1000000000) add(&meant, -*offset);
   return real(cond, mutex, &meant);
+}
+
+int cnd_timedwait(cnd_t *cond, mtx_t *mutex, const struct timespec *until) {
+  static int (*real)(cnd_t *, mtx_t *, const struct timespec *);
+  if (!real) real = dlsym(RTLD_NEXT, "cnd_timedwait");
+  struct timespec meant = *until;
+  if (offset) add(&meant, -*offset);
+  return real(cond, mutex, &meant);
+}
+
+int sem_timedwait(sem_t *semaphore, const struct timespec *until) {
+  static int (*real)(sem_t *, const struct timespec *);
+  if (!real) real = dlsym(RTLD_NEXT, "sem_timedwait");
+  struct timespec meant = *until;
+  if (offset) add(&meant, -*offset);
+  return real(semaphore, &meant);
 }

@@ -21,6 +21,7 @@ from parquet_sink.model.events import ConnectorFailed, ConnectorStarting, Connec
 from parquet_sink.model.failure import Failure
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.runtime import group_commit
+from parquet_sink.runtime.clock_steps import ClockSteps
 from parquet_sink.runtime.restarts import PAUSE_S, RestartPolicy
 from parquet_sink.runtime.run_files import RunFiles
 from parquet_sink.runtime.status import Status
@@ -53,6 +54,7 @@ class Connector:
         self._files = RunFiles(settings, folder)
         self._query: StreamingQuery | None = None
         self._slots = 1
+        self._clock = ClockSteps(time.time(), time.monotonic())
         self._restarts = RestartPolicy(settings.registry_patience_ms, settings.registry_pause_ms)
         self._restart_at_s: float | None = None
         self._stop_by_s = 0.0
@@ -98,6 +100,7 @@ class Connector:
     def _launch(self, spark: SparkSession) -> None:
         """Starts the query with a new checkpoint. An exception on the way is as a query that failed."""
         self._query = None
+        self._clock = ClockSteps(time.time(), time.monotonic())
         try:
             self._files.restore(self._slots)
             self._query = self._start_query(spark)
@@ -125,13 +128,15 @@ class Connector:
         if not query.isActive:
             self._on_query_end(self._reason(query))
         elif missing := self._files.missing():
-            log.warning(
-                "connector %s: %s was removed while it was in use. It is made anew, and the query is started again "
-                "from the group's offsets.",
-                *(self.settings.name, missing[0]),
-            )
-            query.stop()
-            self._schedule_restart(PAUSE_S)
+            self._begin_anew(query, f"{missing[0]} was removed while it was in use. It is made anew, and")
+        elif back_s := self._clock.back_s(time.time(), time.monotonic()):
+            self._begin_anew(query, f"The clock was set back by {back_s:.0f} s, and Spark would wait so much longer;")
+
+    def _begin_anew(self, query: StreamingQuery, why: str) -> None:
+        """Ends a query that cannot go on as it is. why: the beginning of a sentence."""
+        log.warning("connector %s: %s the query is started again from the group's offsets.", self.settings.name, why)
+        query.stop()
+        self._schedule_restart(PAUSE_S)
 
     def _on_query_end(self, failure: Failure | None) -> None:
         """The query ended by itself, or did not start."""

@@ -511,6 +511,28 @@ def test_files_that_were_removed_are_made_anew(
     assert "was removed while it was in use" in caplog.text
 
 
+@pytest.mark.parametrize("step_s", [-3_600.0, -3.0, -1.0, 0.0, 3_600.0])
+def test_a_clock_that_is_set_back_costs_a_new_start_of_the_query(
+    running: Connector,
+    launched: list[Query],
+    clock: Clock,
+    step_s: float,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Spark would wait until the old time comes again; a step forward, or one of a second, does no harm."""
+    running.poll(SPARK)
+    monkeypatch.setattr(clock, "time", lambda: clock.seconds + step_s)
+    running.poll(SPARK)
+    back = step_s <= -3
+    assert launched[0].stopped == back
+    for _ in range(3):
+        clock.sleep(PAUSE_S)
+        running.poll(SPARK)
+    assert (running.status, len(launched)) == (Status.RUNNING, 2 if back else 1)
+    assert (f"The clock was set back by {-step_s:.0f} s" in caplog.text) == back
+
+
 def test_a_query_that_does_not_stop_keeps_nothing_from_being_committed(
     begun: Connector, launched: list[Query], clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
