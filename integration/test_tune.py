@@ -1,9 +1,11 @@
 """What the simulation predicts is what the sink does."""
 
+import os
+
 import pytest
 
 from integration.bench.figures import Accepted
-from integration.tune.compare import Compared, Figures, load_of, measured, table
+from integration.tune.compare import TOLERANCE, Compared, Figures, load_of, measured, table
 from integration.tune.loads import LOADS, MeasuredLoad, steady
 from integration.tune.run import compare, stand
 from parquet_sink.tune.model import Sizes, Thresholds
@@ -41,17 +43,19 @@ def test_the_table_says_how_far_off() -> None:
 
 
 def test_predicted_is_measured() -> None:
-    """Five loads on the real sink: every load's files an hour, and half of each load's records, as was predicted.
+    """Five loads on the real sink: freshness percentiles and files an hour are within TOLERANCE of what is predicted.
 
-    How near percentiles come to it is measured on a quiet machine (`python -m integration.tune`): a busy one is slower
-    than any prediction. What is asked here holds on a busy one, too, with slack.
+    Where others keep the cores busy, a single micro-batch may take any time: there it is thrice TOLERANCE, and of the
+    backlog, all of which is in one micro-batch, only the files.
     """
     with stand() as ready:
-        compared, _, batches = compare(ready, 45.0)
+        compared, _, batches = compare(ready, 60.0)
+        quiet = os.getloadavg()[0] < 1.5 * (os.cpu_count() or 1)
+    print(table(compared))
     assert batches
     assert [one.name for one in compared] == [one.name for one in LOADS]
-    print(table(compared))
     for one in compared:
+        allowed = TOLERANCE if quiet else 3 * TOLERANCE
+        off = one.deviations if quiet or one.name != "backlog" else {"files": one.deviations["files_per_hour"]}
         assert one.records > 0
-        assert abs(one.deviations["files_per_hour"]) < 0.35, one
-        assert one.predicted.p50 < one.measured.p50 * 1.35, one
+        assert max(map(abs, off.values())) <= allowed, one

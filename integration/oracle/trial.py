@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from confluent_kafka import KafkaException
+
 from integration.oracle.judge import Stop
 from integration.oracle.oracle import Findings
 from integration.oracle.stream import Stream
@@ -18,6 +20,7 @@ SAMPLE_S: Final = 0.4
 STOP_S: Final = 120.0
 DRAIN_S: Final = 240.0
 ORPHANS_S: Final = 30.0
+BROKER_S: Final = 90.0
 PROGRESS_S: Final = 30.0
 
 
@@ -185,9 +188,18 @@ class Trial:
             raise Failed(failed[0])
 
     def ask(self) -> None:
-        """Asks for committed offsets."""
-        for stream in self.streams:
-            stream.look()
+        """Asks for committed offsets, again and again while the broker does not tell. Raises Failed in the end."""
+        deadline = time.monotonic() + BROKER_S
+        while True:
+            try:
+                for stream in self.streams:
+                    stream.look()
+            except KafkaException as error:
+                if time.monotonic() > deadline:
+                    raise Failed(f"the broker does not answer: {error}") from error
+                time.sleep(0.5)
+            else:
+                return
 
     def _recoveries(self) -> None:
         """A fault is recovered from when everything produced before it is committed."""

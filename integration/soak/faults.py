@@ -12,12 +12,11 @@ from typing import Any, Final
 
 from integration import processes
 from integration.crash.kills import Kind, Victims
-from integration.oracle.trial import Failed, Trial
+from integration.oracle.trial import Trial
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
 
 VICTIM_S: Final = 60.0
-BROKER_S: Final = 90.0
 ANSWERS: Final[dict[str, dict[str, Any]]] = {
     "500, stored": {"status": 500, "store": True},
     "500": {"status": 500},
@@ -121,7 +120,7 @@ class Faults:
         end()
         time.sleep(seconds := self._away_s())
         self._broker.start()
-        self._until_broker_answers()
+        self._trial.ask()
         return f"away for {seconds:.0f} s"
 
     def _broker_paused(self) -> str:
@@ -130,20 +129,8 @@ class Faults:
             time.sleep(seconds := self._away_s())
         finally:
             kill(self._broker.pid, SIGCONT)
-        self._until_broker_answers()
+        self._trial.ask()
         return f"for {seconds:.0f} s"
-
-    def _until_broker_answers(self) -> None:
-        deadline = time.monotonic() + BROKER_S
-        while True:
-            try:
-                self._trial.ask()
-            except Exception as error:
-                if time.monotonic() > deadline:
-                    raise Failed(f"the broker does not answer: {error}") from error
-                time.sleep(0.5)
-            else:
-                return
 
     def _away_s(self) -> float:
         return self._chance.uniform(0.2, 1.0) * self._pause_s

@@ -55,11 +55,16 @@ class Compared:
 
 
 def load_of(one: MeasuredLoad, stamps: Stamps, base_s: float, seconds: float, sizes: Sizes) -> Load:
-    """The load as it arrived; the simulation begins at `base_s`."""
+    """The load as it arrived; the simulation begins at `base_s`.
+
+    A backlog's transaction ends with a marker, which has an offset, and an age, as a record has.
+    """
     span_ms = seconds * 1000 + AFTER_MS
     times: list[list[float]] = [[] for _ in range(one.partitions)]
     for (partition, _), at in stamps.items():
         times[partition].append(min(max((at - base_s) * 1000, 0.0), span_ms))
+    if one.backlog:
+        times = [[*found, min(found)] for found in times]
     return Load(
         tuple(
             PartitionLoad(one.name, number, Arrivals.of_times(found, span_ms), sizes)

@@ -68,5 +68,5 @@ LOADS = (
     MeasuredLoad("bursty", 3, Thresholds(10_000_000, 100, 6_000), bursty),
     MeasuredLoad("skewed", 6, Thresholds(10_000_000, 250, 10_000), skewed),
     MeasuredLoad("idle", 5, Thresholds(10_000_000, 100_000, 7_000), idle),
-    MeasuredLoad("backlog", 2, Thresholds(10_000_000, 5_000, 9_000), trickle, backlog=20_000),
+    MeasuredLoad("backlog", 2, Thresholds(10_000_000, 10_000, 9_000), trickle, backlog=60_000),
 )

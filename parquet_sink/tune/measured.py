@@ -46,13 +46,13 @@ def durations_of(logs: Sequence[Sequence[Event]], given: Durations, tick_ms: flo
     uploads = [1000 * float(file.seconds.get("upload", 0.0)) for one in batches for file in one.files]
     middle = max(float(np.mean(begun)), 1.0)
     factors = np.quantile(begun, (np.arange(STEPS) + 0.5) / STEPS) / middle
-    records = [found for one in batches for found in _records_us(one)]
+    records = [found for one in batches for found in _following(one)]
     range_ms = min(given.range_ms, middle / 2)
     taken = replace(
         given,
         plan_ms=middle - range_ms,
         range_ms=range_ms,
-        record_us=float(np.median(records)) if len(records) >= LEAST_BATCHES else given.record_us,
+        record_us=_per_record_us(records) if len(records) >= LEAST_BATCHES else given.record_us,
         upload_ms=float(np.median(uploads)),
         finish_ms=float(np.mean(ended)) if len(ended) >= LEAST_BATCHES else given.finish_ms,
         variation=tuple(float(factor) for factor in factors),
@@ -92,15 +92,22 @@ def _begun_ms(batch: _Batch) -> float | None:
     return max(min(found), 0.0) if found else None
 
 
-def _records_us(batch: _Batch) -> Iterator[float]:
-    """For each record of a file, the time since the file before it, where writing and not sending took it."""
+def _following(batch: _Batch) -> Iterator[tuple[float, int]]:
+    """Seconds from a file to the next of its range, and the records of that, where writing and not sending took it."""
     ordered = sorted(batch.files, key=lambda file: (file.topic, file.partition, file.first_offset))
     for before, file in pairwise(ordered):
         follows = before.topic == file.topic and before.partition == file.partition
         if follows and before.accepted_at is not None and file.accepted_at is not None:
             taken_s = file.accepted_at - before.accepted_at
-            if taken_s > sum(file.seconds.values()):
-                yield taken_s * 1e6 / file.records
+            if taken_s > file.seconds.get("upload", 0.0):
+                yield taken_s, file.records
+
+
+def _per_record_us(files: Sequence[tuple[float, int]]) -> float:
+    """Of the larger half of all files: what a file takes beside its records hardly shows there."""
+    middle = float(np.median([records for _, records in files]))
+    larger = [(taken_s, records) for taken_s, records in files if records >= middle]
+    return 1e6 * sum(taken_s for taken_s, _ in larger) / sum(records for _, records in larger)
 
 
 def _ended_ms(batch: _Batch, tick_ms: float) -> float | None:

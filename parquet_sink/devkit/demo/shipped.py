@@ -27,12 +27,13 @@ def shipped(name: str) -> Path:
     return path.resolve()
 
 
-def ordered_by(connector: str, column: str, name: str, table: str) -> str:
+def ordered_by(connector: str, column: str, name: str, table: str, records: int) -> str:
     """The text of a connector file under another name, for another table, ordered by a column; deletions are left out.
 
-    Raises ValueError when the text does not name connector and table once.
+    records: the most in a file. Raises ValueError when the text does not have name, table and records once.
     """
-    for key, value in (("name", name), ("connect.ems.target.table", table)):
+    changed = {"name": name, "connect.ems.target.table": table, "connect.ems.commit.records": str(records)}
+    for key, value in changed.items():
         connector, found = re.subn(rf"^{re.escape(key)}=.*$", f"{key}={value}", connector, flags=re.MULTILINE)
         if found != 1:
             raise ValueError(f"{key} stands {found} times in the connector file, and must stand once")
