@@ -1,7 +1,7 @@
 """The options that name connector files, worker file and Kafka's address, as several commands have them."""
 
 import argparse
-from typing import Final
+from typing import Final, Literal
 
 from parquet_sink.connectors.documentation import help_text
 
@@ -21,11 +21,11 @@ def explain_keys(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _KEYS
 
 
-def add_files(parser: argparse.ArgumentParser) -> None:
-    """The connector files, and where what they share comes from."""
+def add_files(parser: argparse.ArgumentParser, least: Literal["+", "*"] = "+") -> None:
+    """The connector files, and where what they share comes from. least: `*` where none may be given, too."""
     parser.add_argument(
         "files",
-        nargs="+",
+        nargs=least,
         metavar="connector.properties",
         help="connector files, .properties or .json; one connector each",
     )

@@ -1,30 +1,25 @@
 """`parquet-sink history`: what connectors sent, when, and where a record is."""
 
 import argparse
-import logging
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from parquet_sink.commands.file_options import add_files
+from parquet_sink.commands.history_files import ConnectorHistory, histories
 from parquet_sink.commands.moments import HELP, moment
-from parquet_sink.commands.preflight import inspect
-from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import InvalidConfiguration, SinkError
 from parquet_sink.history.records import UploadOutcome
 
 if TYPE_CHECKING:
     from parquet_sink.history.sqlite.store import SqliteHistory
     from parquet_sink.history.store import HistoryQuery
-    from parquet_sink.pipeline.settings import SinkSettings
-
-log = logging.getLogger(__name__)
 
 MOST_SHOWN: Final = 50
 EXAMPLE: Final = """\
 examples:
   parquet-sink history orders.properties                             the latest uploads
+  parquet-sink history --tmp-dir /var/lib/sink                       of all connectors that keep their files there
   parquet-sink history --where orders:3:1200 orders.properties       where is offset 1200 of topic-partition 3?
   parquet-sink history --summary --since 1d orders.properties        each hour of the last day
   parquet-sink history --outcome refused --attempts orders.properties
@@ -33,8 +28,14 @@ Where = tuple[str, int, int]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The files as for `run`, which uploads are meant, and how they are told."""
-    add_files(parser)
+    """The files as for `run`, or none; which uploads are meant, and how they are told."""
+    add_files(parser, least="*")
+    parser.add_argument(
+        "--tmp-dir",
+        metavar="FOLDER",
+        help="without connector files: all connectors whose connect.ems.tmp.dir this is (default: the system's "
+        "temporary folder)",
+    )
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, EXAMPLE
     parser.add_argument("--topic", help="only files of this topic")
     parser.add_argument("--partition", type=int, metavar="N", help="only files of this topic-partition")
@@ -56,29 +57,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 when it was told; with --where only if it is delivered, 1 otherwise; 1 for a history that cannot be read."""
     _check_options(args)
-    checked = inspect(check_files(args.files, args.worker, bootstrap_servers=args.bootstrap_servers))
-    for warning in checked.warnings:
-        log.debug("%s", warning)
-    done = [_run_one(args, settings) for settings in checked.require()]
+    done = [_run_one(args, one) for one in histories(args)]
     return os.EX_OK if all(done) else 1
 
 
-def _run_one(args: argparse.Namespace, settings: "SinkSettings") -> bool:
+def _run_one(args: argparse.Namespace, one: ConnectorHistory) -> bool:
     """Whether all went well. One connector's trouble does not keep others from their turn."""
     from parquet_sink.history.sqlite.store import read_history  # after the files were found right
 
-    path = Path(settings.history_file)
     try:
         try:
-            history = read_history(path)
+            history = read_history(one.path)
         except FileNotFoundError:
-            return _tell_of_none(args, settings)
+            return _tell_of_none(args, one)
         try:
-            return _tell(args, settings.name, history)
+            return _tell(args, one.connector, history)
         finally:
             history.close()
     except SinkError as error:
-        print(f"parquet-sink: connector {settings.name}: {error}{_cure(error)}", file=sys.stderr)
+        print(f"parquet-sink: connector {one.connector}: {error}{_cure(error)}", file=sys.stderr)
         return False
 
 
@@ -102,11 +99,9 @@ def _tell(args: argparse.Namespace, connector: str, history: "SqliteHistory") ->
     return True
 
 
-def _tell_of_none(args: argparse.Namespace, settings: "SinkSettings") -> bool:
-    off = "" if settings.history.enabled else "; connect.ems.history.enable is false"
-    text = (
-        f"connector {settings.name}: no history in {settings.history_file}: it has sent nothing from this machine{off}"
-    )
+def _tell_of_none(args: argparse.Namespace, one: ConnectorHistory) -> bool:
+    off = "" if one.enabled else "; connect.ems.history.enable is false"
+    text = f"connector {one.connector}: no history in {one.path}: it has sent nothing from this machine{off}"
     print(text, file=sys.stderr)
     return args.where is None
 

@@ -184,6 +184,36 @@ def test_a_connector_that_sent_nothing(run: History, path: Path, options: list[s
     assert "connect.ems.history.enable is false" in err
 
 
+@pytest.mark.usefixtures("kept")
+def test_without_files_all_connectors_of_a_folder_are_told(
+    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the names that their folders stand for, below the system's temporary folder where none is named."""
+    folder = path.parent.parent
+    other = folder / "a%2Fb" / path.name
+    other.parent.mkdir()
+    (folder / "no connector").mkdir()
+    with closing(write_history(other, HistorySettings())) as history:
+        history.append_files([upload(0, 9, at_ms=NOW_MS)])
+    assert main(["history", "--json", "--tmp-dir", str(folder)]) == 0
+    told = [json.loads(line)["connector"] for line in capsys.readouterr().out.splitlines()]
+    assert told == ["a/b", "orders", "orders", "orders", "orders"]
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    assert main(["history", "--summary"]) == 0
+    assert "a/b" in capsys.readouterr().out
+
+
+def test_without_files_and_histories_the_cure_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An empty folder, and one that is not there, are errors of usage; so is a folder beside connector files."""
+    for folder in (tmp_path, tmp_path / "absent"):
+        assert main(["history", "--tmp-dir", str(folder)]) == 2
+        err = capsys.readouterr().err
+        assert f"{str(folder)!r} has no connector's history" in err
+        assert "--tmp-dir" in err
+    assert main(["history", "--tmp-dir", str(tmp_path), "orders.properties"]) == 2
+    assert "does not go with connector files" in capsys.readouterr().err
+
+
 def test_a_damaged_history_is_told(run: History, path: Path) -> None:
     """With the file and the cure, and status 1; the file stays as it is."""
     path.write_bytes(b"no database" * 1_000)
