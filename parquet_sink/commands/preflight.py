@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from parquet_sink.commands.parked_preflight import parked
+from parquet_sink.commands.parked.preflight import parked
 from parquet_sink.connectors.check import Checked
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.connectors.worker import Worker

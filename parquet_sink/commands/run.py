@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, TextIO
 
 from parquet_sink.commands.file_options import add_files, explain_keys
-from parquet_sink.commands.parked_preflight import on_cluster
+from parquet_sink.commands.parked.preflight import on_cluster
 from parquet_sink.commands.preflight import inspect
 from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import InvalidConfiguration

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_sink.cli import main
-from parquet_sink.commands import parked_drop
-from parquet_sink.commands.parked_replay import Progress
+from parquet_sink.commands.parked import drop as parked_drop
+from parquet_sink.commands.parked.replay import Progress
 from parquet_sink.history.sqlite.store import read_history
 from parquet_sink.model.rejected import Rejected, Stage
 from parquet_sink.parked.folder import ParkedFolder

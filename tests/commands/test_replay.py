@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from parquet_sink.cli import main
-from parquet_sink.commands import replay_flow, replay_setup
+from parquet_sink.commands.replay import flow as replay_flow
+from parquet_sink.commands.replay import setup as replay_setup
 from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import KafkaFailed
 from parquet_sink.history.sqlite.store import write_history
@@ -337,7 +338,7 @@ def test_progress_is_logged_where_it_is_asked_for(
     command: Command, topic: Topic, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Standard output stays pure JSON."""
-    monkeypatch.setattr("parquet_sink.commands.replay_progress.LOG_S", 0.0)
+    monkeypatch.setattr("parquet_sink.commands.replay.progress.LOG_S", 0.0)
     caplog.set_level("INFO")
     _, out, _ = command("--progress", "--json")
     assert json.loads(out)["files"] == 5

@@ -11,9 +11,9 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 
-from parquet_sink.commands import replay_proof
-from parquet_sink.commands.replay_options import add_arguments, selection_of
-from parquet_sink.commands.replay_proof import NoProof, Proof, Proven, proof_for
+from parquet_sink.commands.replay import proof as replay_proof
+from parquet_sink.commands.replay.options import add_arguments, selection_of
+from parquet_sink.commands.replay.proof import NoProof, Proof, Proven, proof_for
 from parquet_sink.errors import InvalidConfiguration, NotVerified
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.replay.differences import Kind

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from parquet_sink import cli
-from parquet_sink.commands.tune import Lines
+from parquet_sink.commands.tune.command import Lines
 
 STATED = ["tune", "--rate", "30/h", "--record-bytes", "300", "--partitions", "2"]
 FILE = """\

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from parquet_sink.commands.file_options import add_files
-from parquet_sink.commands.history_files import ConnectorHistory, histories
+from parquet_sink.commands.history.files import ConnectorHistory, histories
 from parquet_sink.commands.moments import HELP, moment
 from parquet_sink.errors import InvalidConfiguration, SinkError
 from parquet_sink.history.records import UploadOutcome
@@ -80,19 +80,19 @@ def _run_one(args: argparse.Namespace, one: ConnectorHistory) -> bool:
 
 
 def _tell(args: argparse.Namespace, connector: str, history: "SqliteHistory") -> bool:
-    from parquet_sink.commands import history_reports
-    from parquet_sink.commands.history_summary import summary_lines
+    from parquet_sink.commands.history import reports
+    from parquet_sink.commands.history.summary import summary_lines
     from parquet_sink.history.locating import locate
 
     if args.where is not None:
         location = locate(history, *args.where)
-        print(history_reports.location_line(connector, location, as_json=args.json))
+        print(reports.location_line(connector, location, as_json=args.json))
         return location.delivered
     query = _query(args)
     lines = (
         summary_lines(connector, history.summary(query), as_json=args.json)
         if args.summary
-        else history_reports.listing(connector, history, query, as_json=args.json, attempts=args.attempts)
+        else reports.listing(connector, history, query, as_json=args.json, attempts=args.attempts)
     )
     for line in lines:
         print(line)

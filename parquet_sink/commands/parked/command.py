@@ -70,19 +70,19 @@ def run(args: argparse.Namespace) -> int:
 
 def _run_one(args: argparse.Namespace, settings: SinkSettings) -> bool:
     """Whether all went well. One connector's trouble does not keep others from their turn."""
-    from parquet_sink.commands import parked_drop, parked_replay, parked_reports
-    from parquet_sink.parked.selection import Selection  # after the files were found right
+    from parquet_sink.commands.parked import drop, replay, reports  # after the files were found right
+    from parquet_sink.parked.selection import Selection
 
     selection = Selection(*_chosen(args))
     try:
         if args.action == "drop":
-            return parked_drop.drop(settings, selection, sure=args.yes)
+            return drop.drop(settings, selection, sure=args.yes)
         if args.action == "replay":
-            return parked_replay.replay(settings, selection, dry_run=args.dry_run)
+            return replay.replay(settings, selection, dry_run=args.dry_run)
         lines = (
-            parked_reports.listing(settings, selection, as_json=args.json)
+            reports.listing(settings, selection, as_json=args.json)
             if args.action == "list"
-            else parked_reports.records(settings, selection, args.limit, as_json=args.json, content=args.content)
+            else reports.records(settings, selection, args.limit, as_json=args.json, content=args.content)
         )
         for line in lines:
             print(line)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from parquet_sink.commands.parked_reports import warn_of_skipped
+from parquet_sink.commands.parked.reports import warn_of_skipped
 from parquet_sink.files import naming
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.cleanup import prepare_connector

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Final
 
 from parquet_sink import __version__
-from parquet_sink.commands.replay_history import Noted
-from parquet_sink.commands.replay_progress import All, Shown
-from parquet_sink.commands.replay_proof import NoProof, Proof, proof_for
-from parquet_sink.commands.replay_report import Done, Foretold, Tally, printed
-from parquet_sink.commands.replay_setup import plan_for, settings_for
+from parquet_sink.commands.replay.history import Noted
+from parquet_sink.commands.replay.progress import All, Shown
+from parquet_sink.commands.replay.proof import NoProof, Proof, proof_for
+from parquet_sink.commands.replay.report import Done, Foretold, Tally, printed
+from parquet_sink.commands.replay.setup import plan_for, settings_for
 from parquet_sink.files import naming
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.process.running import is_locked

@@ -9,37 +9,37 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, TextIO
 
-from parquet_sink.commands import tune_options
 from parquet_sink.commands.preflight import inspect
+from parquet_sink.commands.tune import options
 from parquet_sink.config.files import edited
 from parquet_sink.connectors.check import check_files
 from parquet_sink.pipeline.settings import SinkSettings
 
 PROGRESS_S: Final = 5.0
 
-add_arguments = tune_options.add_arguments
+add_arguments = options.add_arguments
 
 
 def run(args: argparse.Namespace) -> int:
     """0 when settings were recommended; 2 when there is nothing to learn from, or a file or an option is wrong."""
-    tune_options.check(args)
+    options.check(args)
     settings = None if args.file is None else _settings(args)
     if args.plot is not None:
         from parquet_sink.tune.plot import check_plot
 
         check_plot(args.plot)
-    from parquet_sink.commands import tune_flow, tune_report  # after the options were found right: they load Arrow
+    from parquet_sink.commands.tune import flow, report  # after the options were found right: they load Arrow
 
     with _progress(sys.stderr, lines=args.progress) as progress:
-        report, picture = tune_flow.tuned(args, settings, int(time.time() * 1000), progress)
-    print(tune_report.to_json(report) if args.json else "\n".join(tune_report.lines(report)), flush=True)
+        found, picture = flow.tuned(args, settings, int(time.time() * 1000), progress)
+    print(report.to_json(found) if args.json else "\n".join(report.lines(found)), flush=True)
     if args.plot is not None:
         from parquet_sink.tune.plot import write_plot
 
         write_plot(args.plot, picture)
         print(f"drawn: {args.plot}", file=sys.stderr)
     if args.apply:
-        _apply(args.file, tune_report.numbers(report.chosen.thresholds), sys.stderr if args.json else sys.stdout)
+        _apply(args.file, report.numbers(found.chosen.thresholds), sys.stderr if args.json else sys.stdout)
     return os.EX_OK
 
 

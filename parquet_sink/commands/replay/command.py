@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from parquet_sink.commands.replay_options import add_arguments, selection_of
+from parquet_sink.commands.replay.options import add_arguments, selection_of
 
 __all__ = ["add_arguments", "run"]
 
@@ -16,12 +16,12 @@ __all__ = ["add_arguments", "run"]
 def run(args: argparse.Namespace) -> int:
     """0 when everything chosen was sent, 1 when something was not, 130 when it was stopped. Raises SinkError."""
     selection = selection_of(args)
-    from parquet_sink.commands import replay_flow  # after the options were found right
+    from parquet_sink.commands.replay import flow  # after the options were found right
 
     with _interruptible():
         if args.dry_run:
-            return replay_flow.dry_run(args, selection)
-        return replay_flow.resume(args) if args.resume else replay_flow.begin(args, selection)
+            return flow.dry_run(args, selection)
+        return flow.resume(args) if args.resume else flow.begin(args, selection)
 
 
 @contextmanager

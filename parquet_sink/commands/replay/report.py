@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from parquet_sink.commands.replay_proof import Proven
+from parquet_sink.commands.replay.proof import Proven
 from parquet_sink.replay.left_out import LeftOut
 from parquet_sink.replay.plan import Missing, ReplayPlan, ReplayRange
 from parquet_sink.replay.results import ReplayedFile, Verdict

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from parquet_sink.commands.tune_options import MOST_READ
-from parquet_sink.commands.tune_report import Report
+from parquet_sink.commands.tune.options import MOST_READ
+from parquet_sink.commands.tune.report import Report
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.tune import evidence
 from parquet_sink.tune.evidence import Evidence

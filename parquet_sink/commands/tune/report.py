@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from parquet_sink.commands import tune_load
+from parquet_sink.commands.tune.load import lines as load_lines
 from parquet_sink.config.key import ems
 from parquet_sink.config.report import printable
 from parquet_sink.tune.evidence import Evidence
@@ -54,7 +54,7 @@ def numbers(thresholds: Thresholds) -> dict[str, int]:
 
 def lines(report: Report) -> Iterator[str]:
     """For people."""
-    yield from tune_load.lines(report.evidence, report.machine)
+    yield from load_lines(report.evidence, report.machine)
     yield ""
     yield from _table(_rows(report))
     yield f"{report.tried:,} settings were simulated; freshness is from arrival until the target has the file"

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from parquet_sink.commands.parked_reports import listing
+from parquet_sink.commands.parked.reports import listing
 from parquet_sink.files.storage import storage_trouble
 from parquet_sink.parked.files import PARKING, ParkedFile
 from parquet_sink.parked.folder import ParkedFolder

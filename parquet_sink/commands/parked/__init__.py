@@ -1,0 +1,1 @@
+"""`parquet-sink parked`: records that were passed over, listed, shown, sent again or dropped."""

@@ -1,0 +1,1 @@
+"""`parquet-sink tune`: which thresholds give what matters."""
