@@ -16,6 +16,14 @@ FLUSH_S: Final = 60.0
 POLL_EVERY: Final = 1_000
 
 
+_OPTIONS: Final[dict[str, str | int | float | bool]] = {
+    "linger.ms": 5,
+    "enable.idempotence": True,
+    "topic.metadata.refresh.interval.ms": 2_000,  # else a load may rest for minutes after a broker was restarted
+    "log_level": 0,
+}
+
+
 class _Pace:
     """Records that are due since a moment: `before` of them were sent then."""
 
@@ -47,9 +55,7 @@ class Load:
         self._topic, self._partitions, self._oracle = topic, partitions, oracle
         self._at_least, self._value_of = at_least, value_of
         self._pace = _Pace(per_second)
-        self._producer = Producer(
-            {"bootstrap.servers": bootstrap_servers, "linger.ms": 5, "enable.idempotence": True, "log_level": 0}
-        )
+        self._producer = Producer({"bootstrap.servers": bootstrap_servers, **_OPTIONS})
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="load", daemon=True)
         self.sent = 0
