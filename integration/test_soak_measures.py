@@ -122,7 +122,8 @@ def test_a_process_is_seen_with_its_files(tmp_path: Path) -> None:
     assert (values["unsent Parquet, MB"], values["temporary files"]) == (3_000, 4)
     assert (values["state, MB"], values["journals of state, MB"]) == (700, 500)
     assert values["temporary files, MB"] == 20
-    assert values.keys() == {each.name for each in QUANTITIES} - {LIVE_HEAP}  # this process has no Java
+    named = {each.name for each in QUANTITIES}
+    assert values.keys() in (named, named - {LIVE_HEAP})  # this process may have started Java for another test
     taken.write(tmp_path / "samples.csv")
     lines = (tmp_path / "samples.csv").read_text().splitlines()
     assert len(lines) == 1 + len(taken.samples)

@@ -81,8 +81,12 @@ def _beginning(natural: str, logical: str, key: str) -> str:
 def _appended(text: str, lines: list[str], line_end: str) -> str:
     if not lines:
         return text
-    joined = "" if not text or LINE_END.search(text[-1]) else line_end
-    return text + joined + "".join(f"{line}{line_end}" for line in lines)
+    """Behind the text, and not as a part of its last line, which may go on in the next one."""
+    if text and not LINE_END.search(text[-1]):
+        text += line_end
+    *_, (first, last, _) = logical_lines(f"{text}x")
+    gap = line_end if first < last else ""
+    return text + gap + "".join(f"{line}{line_end}" for line in lines)
 
 
 def _json(text: str, numbers: Mapping[str, int]) -> str:

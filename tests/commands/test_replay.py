@@ -233,7 +233,8 @@ def test_a_failure_is_told_and_gone_on_from(command: Command, topic: Topic) -> N
 
 
 def test_ctrl_c_ends_it_in_order(command: Command, topic: Topic) -> None:
-    """Status 130, what was sent is told, and the rest is sent by --resume."""
+    """Status 130, what was sent is told, and the rest is sent by --resume; the handlers of before are back."""
+    before = signal.getsignal(signal.SIGINT)
     topic.on_read = lambda offset: signal.raise_signal(signal.SIGINT) if offset == 13 else None
     status, out, _ = command()
     assert status == 130
@@ -242,7 +243,7 @@ def test_ctrl_c_ends_it_in_order(command: Command, topic: Topic) -> None:
     topic.on_read = lambda offset: None
     assert command("--resume")[0] == 0
     assert len(command.files) == 5
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_records_without_a_row(command: Command, topic: Topic) -> None:
