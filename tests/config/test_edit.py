@@ -74,7 +74,7 @@ LINES = st.lists(st.sampled_from([*OURS, "x", "# remark", "", "key=va\\", "  lue
 
 @given(LINES, st.sampled_from(["\n", "\r\n", "\r"]))
 def test_any_file_keeps_its_other_keys(lines: list[str], line_end: str) -> None:
-    """However a file is written and ends, three keys get their values and all others keep theirs, or nothing changes."""
+    """However a file is written and ends, three keys get their values and others keep theirs, or nothing changes."""
     text = line_end.join(lines)
     before = parse_properties(text, "a.properties").properties
     try:
