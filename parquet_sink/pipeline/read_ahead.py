@@ -5,6 +5,7 @@ a core for each; where there is not, taking turns costs less (`kafka.planning.ta
 """
 
 import queue
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Self
@@ -17,6 +18,12 @@ AHEAD_BATCHES: Final = 4
 PUT_TIMEOUT_S: Final = 0.1
 CLOSE_S: Final = 20.0
 """How long `close` waits for a read in progress: watermarks are asked for with a time limit of 15 s."""
+SWITCH_S: Final = 0.0001
+"""After which the thread that has Python's lock is asked for it, in place of 5 ms.
+
+Arrow's functions let go of it and take it back dozens of times for a batch, and each time waited for the messages of a
+poll: 3.4 µs of wall time per record with 5 ms, 2.8 with this, and no more CPU time (JSON of 150 bytes, 2 cores; least
+of five, by turns)."""
 
 Read = Callable[[PlannedRange], Iterator[RecordBatch]]
 Item = RecordBatch | BaseException | None
@@ -36,10 +43,13 @@ class ReadAhead:
         self._thread = threading.Thread(target=self._run, name="read-ahead", daemon=True)
 
     def __enter__(self) -> Self:
+        self._switch_s = sys.getswitchinterval()
+        sys.setswitchinterval(SWITCH_S)
         self._thread.start()
         return self
 
     def __exit__(self, *trouble: object) -> None:
+        sys.setswitchinterval(self._switch_s)
         self._closed.set()
         self._thread.join(CLOSE_S)
 

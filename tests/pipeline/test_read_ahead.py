@@ -1,12 +1,13 @@
 """Reading in turn with writing: the same batches, ends and errors as reading ahead."""
 
+import sys
 from collections.abc import Iterator
 
 import pytest
 
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordBatch
-from parquet_sink.pipeline.read_ahead import ReadAhead, ReadInTurn, reading
+from parquet_sink.pipeline.read_ahead import SWITCH_S, ReadAhead, ReadInTurn, reading
 
 RANGES = [PlannedRange("t", number, 0, 10 * size, "records") for number, size in enumerate((3, 0, 1))]
 
@@ -77,3 +78,12 @@ def test_one_that_reads_in_turn_reads_no_more_than_is_asked_for() -> None:
 def test_ranges_say_how_they_are_read(ahead: bool, kind: type) -> None:
     """All ranges of a task say the same."""
     assert isinstance(reading([PlannedRange("t", 0, 0, 1, "age", read_ahead=ahead)], batches), kind)
+
+
+def test_who_writes_has_not_to_wait_for_who_reads() -> None:
+    """While a thread reads ahead Python switches threads more often; afterwards as before."""
+    before = sys.getswitchinterval()
+    with ReadAhead(RANGES, batches) as reader:
+        assert sys.getswitchinterval() == pytest.approx(SWITCH_S)
+        list(reader)
+    assert sys.getswitchinterval() == before
