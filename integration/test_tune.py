@@ -42,6 +42,7 @@ def test_the_table_says_how_far_off() -> None:
     assert "| idle | 7 | 1.00 / 1.00 | 2.00 / 2.00 | 3.00 / 4.00 | 9.00 / 4.00 | 110 / 100 | 25% |" in table([off])
 
 
+@pytest.mark.slow
 def test_predicted_is_measured() -> None:
     """Five loads on the real sink: freshness percentiles and files an hour are within TOLERANCE of what is predicted.
 
