@@ -3,6 +3,7 @@
 import resource
 import shutil
 import subprocess
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +17,7 @@ TMPFS_BYTES: Final = 8_000_000
 QUOTA_BYTES: Final = 200_000
 
 
-class DiskAct(Act):
+class DiskAct(Act, ABC):
     """`tmp.dir` lies in a folder of its own. What comes after the fault is delivered at the next start."""
 
     stops = True
@@ -40,9 +41,9 @@ class DiskAct(Act):
     causes: tuple[str, ...] = ()
     """Any of them must be in the last words."""
 
+    @abstractmethod
     def fault(self) -> None:
         """Brings it about."""
-        raise NotImplementedError
 
 
 class FullAct(DiskAct):

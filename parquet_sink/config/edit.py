@@ -79,9 +79,9 @@ def _beginning(natural: str, logical: str, key: str) -> str:
 
 
 def _appended(text: str, lines: list[str], line_end: str) -> str:
+    """Behind the text, and not as a part of its last line, which may go on in the next one."""
     if not lines:
         return text
-    """Behind the text, and not as a part of its last line, which may go on in the next one."""
     if text and not LINE_END.search(text[-1]):
         text += line_end
     *_, (first, last, _) = logical_lines(f"{text}x")

@@ -3,7 +3,7 @@
 import base64
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
@@ -211,8 +211,3 @@ def range_record(planned: PlannedRange, sender: Sender, ended_at_s: float, done_
     """The history's record of a range that was flushed, at least in part. ended_at_s: epoch seconds."""
     about = (planned.topic, planned.partition, planned.start, planned.end, planned.reason, planned.topic_id)
     return RangeRecord(*about, planned.known, sender.recipe, sender.version, round(ended_at_s * 1000), done_until)
-
-
-def with_repeat(record: UploadRecord, repeat: int) -> UploadRecord:
-    """The record with the number of acceptances before."""
-    return replace(record, repeat=repeat)

@@ -16,9 +16,7 @@ from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import Known, PlannedRange
 from parquet_sink.replay.spans import Span, common, merged, overlap, without
-
-SLOTS = 4
-"""Spark tasks of the connector that admission's rules are told of: as many as `run` has by default."""
+from parquet_sink.spark.slots import LEAST_SLOTS
 
 
 @dataclass(frozen=True)
@@ -246,7 +244,7 @@ def _neighbours(
 
 
 def _anew(key: PartitionKey, span: Span, cutting: Cutting, held: Held) -> list[ReplayRange]:
-    """The ranges that admission would make of a backlog; only what Kafka holds."""
+    """The ranges that admission would make of a backlog with as many slots as `run` has; only what Kafka holds."""
     topic, partition = key
     at, end = max(span[0], held.low), min(span[1], held.high)
     known = cutting.known.get(topic, Known())
@@ -254,7 +252,7 @@ def _anew(key: PartitionKey, span: Span, cutting: Cutting, held: Held) -> list[R
     while at < end:
         due = due_range(at, end, None, known.bytes_per_record, cutting.flush, 0, draining=True)
         assert due is not None
-        ((_, _, cut),) = select_batch([(0, (topic, partition, due))], cutting.flush, SLOTS)
+        ((_, _, cut),) = select_batch([(0, (topic, partition, due))], cutting.flush, LEAST_SLOTS)
         planned = PlannedRange(
             *(topic, partition, at, cut.end, str(cut.reason)), accepted=at, topic_id=held.topic_id, known=known
         )

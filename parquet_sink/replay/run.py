@@ -100,11 +100,6 @@ class Replay:
         self.left_out = LeftOut()
         self.failure: Failure | None = None
 
-    @property
-    def target_name(self) -> str:
-        """Where files go, without secrets."""
-        return self._desk.name
-
     def files(self) -> Generator[ReplayedFile]:
         """Each file that was sent, as soon as its range is done; ends early with a failure. Raises StorageFailed."""
         try:

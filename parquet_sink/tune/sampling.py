@@ -4,7 +4,6 @@ When they arrived is what their Kafka timestamps say. The latest of a topic's re
 written of them (`tune.parquet_sizes`).
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -54,13 +53,12 @@ class PartitionSample:
 class Sample:
     """All topic-partitions over the same time. kept: batches of each topic, in order, of consecutive records mostly.
 
-    read_seconds: CPU time of reading. incomplete: topic-partitions of which only the latest records were read.
+    incomplete: topic-partitions of which only the latest records were read.
     """
 
     window: Window
     partitions: list[PartitionSample]
     kept: dict[str, list[RecordBatch]]
-    read_cpu_s: float
     incomplete: int
 
     @property
@@ -91,7 +89,7 @@ def sample(
     whole = window.offsets <= most_records * (1 if within_s else ENOUGH)
     shares = _shares(window, window.offsets if whole else most_records)
     sampled, kept = [], _Kept(window)
-    started, read = time.process_time(), 0
+    read = 0
     for key, (start, end) in sorted(window.spans.items(), key=lambda item: item[1][0] - item[1][1]):
         one = PartitionSample(*key)
         for batch in RangeReader(kafka, *key, end - shares[key], end, parts=parts).batches() if start < end else ():
@@ -101,12 +99,11 @@ def sample(
             progress("reading records", read, sum(shares.values()))
         sampled.append(one)
     sampled.sort(key=lambda one: (one.topic, one.partition))
-    read_s = time.process_time() - started
     incomplete = [key for key, (start, end) in window.spans.items() if shares[key] < end - start]
     if incomplete:
         _ask_for_times(cluster, window, incomplete, sampled, progress)
     _check(sampled, window)
-    return Sample(window, sampled, kept.batches, read_s, len(incomplete))
+    return Sample(window, sampled, kept.batches, len(incomplete))
 
 
 def _shares(window: Window, most: int) -> dict[PartitionKey, int]:

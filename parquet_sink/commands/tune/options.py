@@ -9,7 +9,6 @@ from parquet_sink.tune import quantities
 
 T = TypeVar("T")
 
-WISHES: Final = ("freshness", "max_files_per_hour", "file_size")
 PERCENTILES: Final = ("p50", "p95", "p99", "max")
 MOST_PARTITIONS: Final = 10_000
 MOST_READ: Final = 500_000
