@@ -97,9 +97,12 @@ class VanishedAct(DiskAct):
 
     stops = False
 
+    def fault(self) -> None:
+        shutil.rmtree(self.tmp_dir)
+
     def play(self) -> None:
         self.until_delivered()
-        shutil.rmtree(self.tmp_dir)
+        self.fault()
         self.topic.produce(300)
         self.until_said(".state.db was removed while it was in use")
         self.until_delivered()

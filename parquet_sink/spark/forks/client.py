@@ -44,11 +44,10 @@ def _forked(address: str, arguments: Sequence[str]) -> int | None:
             asked = request(arguments, os.getcwd())
             socket.send_fds(server, [len(asked).to_bytes(4)], STREAMS)
             server.sendall(asked)
-            pid = int.from_bytes(exactly(server, 4))
+            _pass_on(int.from_bytes(exactly(server, 4)))  # before it runs: no SIGTERM finds us without a handler
             server.sendall(GO)
         except (OSError, EOFError):
             return None
-        _pass_on(pid)
         return _status(server)
 
 
