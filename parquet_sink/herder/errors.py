@@ -1,0 +1,61 @@
+"""Why a worker does not do what it was asked for. Each endpoint has its own words for them, as in Kafka Connect."""
+
+from collections.abc import Sequence
+
+from parquet_sink.herder.values import State
+
+
+class HerderError(Exception):
+    """Base of all below. Messages hold no secrets."""
+
+
+class UnknownConnector(HerderError):
+    """No connector has this name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Unknown connector {name}")
+        self.name = name
+
+
+class UnknownTask(HerderError):
+    """The connector is there and has no task of this number."""
+
+    def __init__(self, name: str, task: int) -> None:
+        super().__init__(f"Unknown task: {name}-{task}")
+        self.name, self.task = name, task
+
+
+class ConnectorExists(HerderError):
+    """A connector of this name is there already."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Connector {name} already exists")
+        self.name = name
+
+
+class InvalidConnector(HerderError):
+    """problems: each reads `Invalid [key]. reason`; nothing was changed."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = tuple(problems)
+
+
+class WrongState(HerderError):
+    """The request needs another state than the connector has."""
+
+    def __init__(self, name: str, state: State, why: str) -> None:
+        super().__init__(why)
+        self.name, self.state = name, state
+
+
+class OffsetsRefused(HerderError):
+    """The broker, or what it has, does not allow these offsets; nothing was changed."""
+
+
+class TimedOut(HerderError):
+    """The worker did not get to it in time; it may still do it."""
+
+
+class ShuttingDown(HerderError):
+    """The worker ends; nothing was changed."""

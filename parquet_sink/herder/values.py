@@ -1,0 +1,115 @@
+"""What a worker tells of its connectors, in Kafka Connect's words."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """What a connector or task does now. Clients know these and no others; a task is never STOPPED."""
+
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"
+    FAILED = "FAILED"
+    UNASSIGNED = "UNASSIGNED"
+    RESTARTING = "RESTARTING"
+
+
+class TargetState(StrEnum):
+    """What a connector is to do: it is stored, and outlives the worker."""
+
+    STARTED = "STARTED"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"
+
+
+@dataclass(frozen=True)
+class TaskStatus:
+    """One task. worker_id: host and port of the worker's REST API. trace: why it failed; empty when it did not."""
+
+    id: int
+    state: State
+    worker_id: str
+    trace: str = ""
+
+
+@dataclass(frozen=True)
+class ConnectorStatus:
+    """A connector and its tasks; none while it is stopped. trace: as of a task.
+
+    waits_for: what heals and is waited for, in words with the time of the next try; empty when nothing is. It goes with
+    RUNNING or RESTARTING.
+    """
+
+    name: str
+    state: State
+    worker_id: str
+    tasks: tuple[TaskStatus, ...]
+    trace: str = ""
+    waits_for: str = ""
+
+
+@dataclass(frozen=True)
+class ConnectorInfo:
+    """config: as it was given, placeholders unresolved, passwords in the clear. tasks: how many."""
+
+    name: str
+    config: Mapping[str, str]
+    tasks: int
+
+
+@dataclass(frozen=True)
+class PartitionOffset:
+    """The next offset of a topic-partition in a connector's group. None: there is none, or it is to be removed."""
+
+    topic: str
+    partition: int
+    offset: int | None
+
+
+@dataclass(frozen=True)
+class PartitionProgress:
+    """lag: records. oldest_s: age of the oldest unflushed record, in seconds; None when nothing waits."""
+
+    topic: str
+    partition: int
+    lag: int
+    oldest_s: float | None
+    records_per_s: float
+    away: bool
+
+
+@dataclass(frozen=True)
+class LastUpload:
+    """The last file of a connector that was accepted. last_offset: inclusive. at_s: epoch seconds."""
+
+    topic: str
+    partition: int
+    first_offset: int
+    last_offset: int
+    rows: int
+    size_bytes: int
+    at_s: float
+
+
+@dataclass(frozen=True)
+class LastError:
+    """What went wrong last, with its cure in the message. at_s: epoch seconds."""
+
+    message: str
+    at_s: float
+
+
+@dataclass(frozen=True)
+class ConnectorProgress:
+    """How a connector stands, beyond what Kafka Connect tells."""
+
+    status: ConnectorStatus
+    files: int
+    rows: int
+    size_bytes: int
+    set_aside: int
+    last_upload: LastUpload | None
+    last_error: LastError | None
+    partitions: tuple[PartitionProgress, ...]
