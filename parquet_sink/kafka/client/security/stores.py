@@ -4,13 +4,17 @@ Which of Java's forms a file has is seen from its first bytes, as Java itself do
 PKCS#12 file, which is what `keytool` has made since Java 9, and the other way round.
 """
 
+import logging
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from parquet_sink.kafka.client.security import jks, pem_text
 from parquet_sink.net import pem
+
+log = logging.getLogger(__name__)
 
 MOST_BYTES: Final = 64 << 20
 """No store of certificates is larger."""
@@ -41,14 +45,44 @@ class OwnKey:
         return "OwnKey(*****)"
 
 
+T = TypeVar("T")
+
+
+class _Good(Generic[T]):
+    """What was read last. A store that is being renewed may be torn for a moment, and many clients are made meanwhile."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str | None, ...], T] = {}
+        self._told: set[str] = set()
+
+    def last_good(self, key: tuple[str | None, ...], read: Callable[[], T]) -> T:
+        """What is read now, else what was read before. Raises StoreUnusable when nothing was."""
+        try:
+            self._found[key] = read()
+        except StoreUnusable as error:
+            if key not in self._found:
+                raise
+            if error.reason not in self._told:
+                self._told.add(error.reason)
+                log.warning(
+                    "A store was renewed and cannot be read; what it held before stays in use. %s", error.reason
+                )
+        return self._found[key]
+
+
+_TRUSTED: Final = _Good[str]()
+_OWN_KEYS: Final = _Good[OwnKey]()
+
+
 def trusted(path: str, password: str | None) -> str:
     """The certificates of a JKS or PKCS#12 trust store in PEM form. Raises StoreUnusable."""
-    return _trusted(path, _version(path), password)
+    return _TRUSTED.last_good((path, password), lambda: _trusted(path, _version(path), password))
 
 
 def own_key(path: str, password: str, key_password: str | None) -> OwnKey:
     """The one key of a JKS or PKCS#12 key store. key_password: None where it is the store's. Raises StoreUnusable."""
-    return _own_key(path, _version(path), password, key_password)
+    whole = (path, password, key_password)
+    return _OWN_KEYS.last_good(whole, lambda: _own_key(path, _version(path), password, key_password))
 
 
 def pem_key_store(path: str) -> OwnKey:

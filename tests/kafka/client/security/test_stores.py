@@ -75,6 +75,22 @@ def test_a_renewed_store_is_read_again(tmp_path: Path) -> None:
     assert stores.trusted(path, "secret") == OTHER.pem
 
 
+def test_a_store_that_is_torn_while_it_is_renewed_stays_in_use(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As it was, with a line in the log; who starts anew is told, and what is renewed well is taken."""
+    path, good = put(tmp_path, ONE.pkcs12("secret")), stores.OwnKey(ONE.key_pem(), ONE.pem)
+    assert stores.own_key(path, "secret", None) == good
+    put(tmp_path, b"\x30")
+    for _ in range(3):
+        assert stores.own_key(path, "secret", None) == good
+    os.unlink(path)
+    assert stores.own_key(path, "secret", None) == good
+    assert [one.levelname for one in caplog.records] == ["WARNING", "WARNING"]
+    put(tmp_path, OTHER.pkcs12("secret", AUTHORITY))
+    assert stores.own_key(path, "secret", None).chain == OTHER.pem + AUTHORITY.pem
+
+
 @pytest.mark.parametrize(
     ("content", "setting", "words"),
     [
