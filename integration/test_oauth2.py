@@ -279,7 +279,7 @@ def test_a_token_is_renewed_before_it_ends(target: ScriptedTarget, tmp_path: Pat
 @pytest.fixture(scope="module")
 def reference() -> Iterator[TargetProcess]:
     """A target that gives tokens, and takes nothing else."""
-    with TargetProcess(oauth2_client="sink:canary:s3cret") as running:
+    with TargetProcess(oauth_client="sink:canary:s3cret") as running:
         yield running
 
 

@@ -36,14 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"accepted value of the Authorization header, may be repeated (default '{DEFAULT_AUTHORIZATION}')",
     )
     parser.add_argument(
-        "--oauth2-client",
+        "--oauth-client",
         action="append",
         type=_client,
         metavar="ID:SECRET",
         help=f"a client that POST {TOKEN_PATH} gives access tokens, which uploads are accepted with; may be repeated",
     )
     parser.add_argument(
-        "--oauth2-scope", metavar="SCOPE", help="the scope that tokens must be asked for (default: any, or none)"
+        "--oauth-scope", metavar="SCOPE", help="the scope that tokens must be asked for (default: any, or none)"
     )
     parser.add_argument(
         "--token-seconds",
@@ -90,16 +90,16 @@ def run(args: argparse.Namespace) -> int:
 
     logging.basicConfig(level=logging.INFO if args.access_log else logging.WARNING)
     with _data_dir(args) as data_dir:
-        keys = args.authorization or ([] if args.oauth2_client else [Secret(DEFAULT_AUTHORIZATION)])
+        keys = args.authorization or ([] if args.oauth_client else [Secret(DEFAULT_AUTHORIZATION)])
         guarded = not is_loopback(args.host)
         serve(
             TargetSettings(
                 *(args.host, args.port, data_dir, keys, guarded, args.access_log, args.deleted_column),
                 repeats=_repeats(args),
                 slow_s=args.slow,
-                clients=args.oauth2_client or (),
+                clients=args.oauth_client or (),
                 token_s=args.token_seconds,
-                scope=args.oauth2_scope,
+                scope=args.oauth_scope,
             )
         )
     return 0
@@ -141,8 +141,8 @@ def _check(args: argparse.Namespace) -> None:
     problems += _beside_discard(args) if args.discard else []
     if args.deleted_column is not None and not args.deleted_column.strip():
         problems.append("Invalid [--deleted-column]. It is empty; name a column, or leave it out.")
-    if args.oauth2_scope is not None and not args.oauth2_client:
-        problems.append("Invalid [--oauth2-scope]. Without --oauth2-client there are no tokens; leave it out.")
+    if args.oauth_scope is not None and not args.oauth_client:
+        problems.append("Invalid [--oauth-scope]. Without --oauth-client there are no tokens; leave it out.")
     problems += [] if is_loopback(args.host) else _remote(args)
     if problems:
         raise InvalidConfiguration(problems)
@@ -163,7 +163,7 @@ def _remote(args: argparse.Namespace) -> list[str]:
         return [
             f"Invalid [--host]. {args.host} can be reached by other machines; use 127.0.0.1, or add --allow-remote."
         ]
-    if args.authorization or args.oauth2_client:
+    if args.authorization or args.oauth_client:
         return []
     return ["Invalid [--authorization]. It is required with --allow-remote: the default is known to all."]
 
