@@ -25,4 +25,5 @@ def herder(_served: tuple[FakeHerder, Client]) -> FakeHerder:
 
 @pytest.fixture
 def api(_served: tuple[FakeHerder, Client], herder: FakeHerder) -> Client:
+    """A client of the server."""
     return _served[1]
