@@ -67,7 +67,8 @@ class Metrics:
 
     def refresh(self, connectors: Sequence[Watched]) -> None:
         """Notes the settings that figures are compared with."""
-        self._intervals_s = {one.settings.name: one.settings.flush.commit_interval_ms / 1000 for one in connectors}
+        for one in connectors:
+            self._intervals_s[one.settings.name] = one.settings.flush.commit_interval_ms / 1000
 
     def close(self, connectors: Sequence[Watched]) -> None:
         """Figures may be asked for to the very end."""
@@ -99,6 +100,8 @@ class Metrics:
         for name in self._listed.intersection(self._sums) - listed:
             self._counting.forget(name)
             del self._sums[name]
+        for name in (self._listed & self._intervals_s.keys()) - listed:
+            del self._intervals_s[name]
         self._listed |= listed
 
     def _sums_of(self, name: str) -> ConnectorSums:
