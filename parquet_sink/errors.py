@@ -7,6 +7,7 @@
     ├── NothingSampled           there is nothing to tune by: no records, no history (exit status 2)
     ├── NotVerified              a target did not say what it has (exit status 1)
     ├── HistoryUnusable          the history of uploads cannot be read or written: nothing else is lost (exit status 1)
+    ├── WorkerRefused            a worker did not do what it was asked for over HTTP, or was silent (exit status 1)
     ├── DemoFailed               the demo did not get to its proof (exit status 1)
     └── ConnectorError           the connector stops            (exit status 1)
         ├── InvalidRecord        fix the file or the producer, or skip the offset by resetting the group
@@ -40,6 +41,7 @@ No message ever holds a secret. All errors survive pickling. Between processes t
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
+from parquet_sink.model.attempts import AttemptCount
 from parquet_sink.model.failure import FATAL, Failure, Reaction, Restart
 from parquet_sink.model.ranges import NO_TRIES, Again
 
@@ -107,6 +109,17 @@ class HistoryUnusable(SinkError):
         return self.message
 
 
+class WorkerRefused(SinkError):
+    """A worker said no to a request, or nothing. status: of its answer, None when none came."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message, status)
+        self.message, self.status = message, status
+
+    def __str__(self) -> str:
+        return self.message
+
+
 class DemoFailed(SinkError):
     """A part of the demo ended too early or took too long; the message ends with that part's last words."""
 
@@ -139,13 +152,17 @@ class InvalidRecord(ConnectorError):
 
 
 class UploadError(ConnectorError):
-    """A file was not accepted. `status` is the HTTP status, None when no answer came. tries: made at the file."""
+    """A file was not accepted. `status` is the HTTP status, None when no answer came.
+
+    tries: made at the file, in all. answers: to those of them that were made in this Spark task.
+    """
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message, status)
         self.message, self.status = message, status
         self.again: Again | None = None
         self.tries = NO_TRIES
+        self.answers: tuple[AttemptCount, ...] = ()
 
     def __str__(self) -> str:
         return self.message

@@ -17,7 +17,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from parquet_sink.errors import ConnectorError
-from parquet_sink.model.events import ConnectorFailed, ConnectorStarting, ConnectorStopped, ConnectorStopping, Event
+from parquet_sink.model.events import (
+    ConnectorFailed,
+    ConnectorRestarting,
+    ConnectorStarting,
+    ConnectorStopped,
+    ConnectorStopping,
+    Event,
+)
 from parquet_sink.model.failure import Failure
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.runtime import group_commit
@@ -136,7 +143,7 @@ class Connector:
         """Ends a query that cannot go on as it is. why: the beginning of a sentence."""
         log.warning("connector %s: %s the query is started again from the group's offsets.", self.settings.name, why)
         query.stop()
-        self._schedule_restart(PAUSE_S)
+        self._schedule_restart(PAUSE_S, why)
 
     def _on_query_end(self, failure: Failure | None) -> None:
         """The query ended by itself, or did not start."""
@@ -149,10 +156,11 @@ class Connector:
             self._fail(failure)
             return
         log.warning("connector %s: %s Starting again from the group's offsets.", self.settings.name, failure.message)
-        self._schedule_restart(pause_s)
+        self._schedule_restart(pause_s, failure.message)
 
-    def _schedule_restart(self, pause_s: float) -> None:
+    def _schedule_restart(self, pause_s: float, why: str) -> None:
         assert self.state is not None
+        self._emit(ConnectorRestarting(self.settings.name, time.time(), why, pause_s))
         self.state.clear_for_restart()
         self._restart_at_s = time.monotonic() + pause_s
 

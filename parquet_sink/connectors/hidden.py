@@ -1,0 +1,57 @@
+"""Configurations as they may be shown: each password written as `[hidden]`, which put back means "as it was". Pure.
+
+What a config provider gives is no password: its placeholder is shown. Which keys hold passwords is said by the keys of
+the classes that a configuration names (`connectors.class_keys`), and of keys that nobody knows by their names.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from parquet_sink.config.key import Key, find
+from parquet_sink.kafka.client_settings import is_secret_name
+
+HIDDEN: Final = "[hidden]"
+"""Kafka's own text for a password."""
+_PLACEHOLDERS: Final = re.compile(r"(?:(?:AppKey|Bearer)\s+)?(?:\$\{[^}:]+:[^}]*\})+")
+_USER: Final = re.compile(r"(?<=://)([^/@\s:]*):[^/@\s]*@")
+"""User and password in a URL."""
+
+
+def hide(config: Mapping[str, str], keys: Collection[Key]) -> dict[str, str]:
+    """The configuration without its passwords. keys: all that are known of it."""
+    return {name: _shown(name, text, keys) for name, text in config.items()}
+
+
+def restore(config: Mapping[str, str], stored: Mapping[str, str], keys: Collection[Key]) -> dict[str, str]:
+    """The configuration with what `hide` took away, as it is stored. keys: all that are known of the new one.
+
+    What stands for a password that is not stored stays: see `unknown`.
+    """
+    return {
+        name: stored[name] if name in stored and text.strip() == _shown(name, stored[name], keys) else text
+        for name, text in config.items()
+    }
+
+
+def unknown(config: Mapping[str, str], keys: Collection[Key]) -> list[str]:
+    """A problem for each password that is still hidden after `restore`: nobody knows it."""
+    return [
+        f"Invalid [{name}]. {HIDDEN} stands for the password that is stored, and there is none; write the password, or "
+        "the placeholder of a config provider."
+        for name, text in config.items()
+        if (text.strip() == HIDDEN and _is_secret(name, keys)) or f":{HIDDEN}@" in text
+    ]
+
+
+def _shown(name: str, text: str, keys: Collection[Key]) -> str:
+    if not _is_secret(name, keys):
+        return _USER.sub(rf"\1:{HIDDEN}@", text)
+    return text if not text.strip() or _PLACEHOLDERS.fullmatch(text.strip()) else HIDDEN
+
+
+def _is_secret(name: str, keys: Collection[Key]) -> bool:
+    key = find(keys, name)
+    if key is None or (key.is_prefix and not key.secret):
+        return is_secret_name(name)
+    return key.secret

@@ -1,0 +1,79 @@
+"""Configurations without their passwords, and back."""
+
+import pytest
+
+from parquet_sink.config.key import Key, Type
+from parquet_sink.connectors.class_keys import keys_of
+from parquet_sink.connectors.hidden import HIDDEN, hide, restore, unknown
+
+KEYS = (
+    Key("pin", "", Type.PASSWORD, ""),
+    Key("data.primary.key", "", Type.STRING, ""),
+    Key("token.*", "", Type.PASSWORD, ""),
+    Key("consumer.override.*", "", Type.STRING, ""),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "shown"),
+    [
+        ("pin", "1234", HIDDEN),
+        ("pin", "", ""),
+        ("pin", "${file:/run/secrets:pin}", "${file:/run/secrets:pin}"),
+        ("pin", "AppKey ${env:KEY}", "AppKey ${env:KEY}"),
+        ("pin", "salt${env:KEY}", HIDDEN),
+        ("pin", "${KEY}", HIDDEN),
+        ("data.primary.key", "id", "id"),
+        ("token.anything", "x", HIDDEN),
+        ("consumer.override.sasl.jaas.config", 'x required password="p";', HIDDEN),
+        ("consumer.override.ssl.truststore.location", "/a.jks", "/a.jks"),
+        ("nobody.knows.password", "p", HIDDEN),
+        ("nobody.knows", "p", "p"),
+        (
+            "schema.registry.url",
+            "http://me:p@one:1,http://you:q@two:2/x",
+            f"http://me:{HIDDEN}@one:1,http://you:{HIDDEN}@two:2/x",
+        ),
+        ("schema.registry.url", "http://one:1/a:b@c", "http://one:1/a:b@c"),
+    ],
+)
+def test_passwords_are_hidden(name: str, text: str, shown: str) -> None:
+    """By the type of a key, by the name of one that nobody knows, and within a URL; placeholders are shown."""
+    assert hide({name: text}, KEYS) == {name: shown}
+
+
+def test_what_was_hidden_comes_back() -> None:
+    """A configuration that was read and put back, with another key changed, keeps its passwords."""
+    stored = {"pin": "1234", "url": "http://me:p@one", "name": "x", "token.a": "[hidden]"}
+    changed = {**hide(stored, KEYS), "name": "y"}
+    assert "1234" not in str(changed)
+    assert restore(changed, stored, KEYS) == {**stored, "name": "y"}
+
+
+def test_a_new_password_is_taken() -> None:
+    """Only the hidden text stands for what is stored."""
+    assert restore({"pin": "5678"}, {"pin": "1234"}, KEYS) == {"pin": "5678"}
+
+
+def test_hidden_text_elsewhere_is_a_text() -> None:
+    """In a regular expression it is a class of characters."""
+    config = {"topics.regex": HIDDEN}
+    assert restore(config, {"topics.regex": "a"}, KEYS) == config
+    assert unknown(config, KEYS) == []
+
+
+@pytest.mark.parametrize("config", [{"pin": HIDDEN}, {"url": f"http://other:{HIDDEN}@one"}])
+def test_a_hidden_password_that_is_not_stored_is_a_problem(config: dict[str, str]) -> None:
+    """It names the key; nothing would be gained by sending `[hidden]` to a target."""
+    left = unknown(restore(config, {"url": "http://me:p@one"}, KEYS), KEYS)
+    assert [one.startswith(f"Invalid [{next(iter(config))}]. [hidden] stands for") for one in left] == [True]
+
+
+@pytest.mark.parametrize("connector", [{}, {"connector.class": "Nobody"}, {"connector.class": "EmsSink"}])
+def test_keys_of_a_file(connector: dict[str, str]) -> None:
+    """Those of its class, of the default one if that cannot be found, and of its transforms behind their names."""
+    type_ = "org.apache.kafka.connect.transforms.MaskField$Value"
+    keys = keys_of({**connector, "transforms": "m, gone", "transforms.m.type": type_, "transforms.gone.type": "Gone"})
+    assert {"name", "connect.ems.authorization.key", "transforms.m.fields"} <= {key.name for key in keys}
+    config = {"connect.ems.authorization.key": "AppKey k", "connect.ems.obfuscation.sha512.salt": "s"}
+    assert set(hide(config, keys).values()) == {HIDDEN}
