@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 
 class _Good(Generic[T]):
-    """What was read last. A store that is being renewed may be torn for a moment, and many clients are made meanwhile."""
+    """What was read last: a store that is being renewed may be torn for a moment, and clients are made meanwhile."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[str | None, ...], T] = {}
