@@ -33,3 +33,4 @@ class Machine:
     read_text: Callable[[str], str] = field(default=_no_text, repr=False)
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     providers: Mapping[str, Provider] | None = field(default=None, repr=False)
+    host_name: str = "localhost"
