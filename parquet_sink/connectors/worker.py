@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.values import NOTHING, Values
+from parquet_sink.connectors.rest.settings import RestSettings
 from parquet_sink.kafka.client_settings import ClientSetting
 
 BOOTSTRAP_OPTION = "--bootstrap-servers"
@@ -33,3 +34,4 @@ class Worker:
     converters: Values = NOTHING
     override_policy: str = "All"
     machine: Machine = field(default_factory=Machine)
+    rest: RestSettings = field(default_factory=RestSettings)

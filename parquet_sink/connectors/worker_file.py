@@ -10,6 +10,7 @@ from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values, read
 from parquet_sink.config.without_effect import suggest, warn_about
 from parquet_sink.connectors.connector_class import find_class
+from parquet_sink.connectors.rest.build import build as build_rest
 from parquet_sink.connectors.worker import BOOTSTRAP_OPTION, BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP, Worker
 from parquet_sink.connectors.worker_keys import WORKER_KEYS
 from parquet_sink.convert import configuration
@@ -60,6 +61,7 @@ def load_worker(
         converters=values,
         override_policy=values.text("connector.client.config.override.policy") or "All",
         machine=machine,
+        rest=build_rest(values, machine, report),
     )
     return LoadedWorker(worker, tuple(report.problems), tuple(report.warnings))
 
