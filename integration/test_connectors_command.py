@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -509,6 +510,26 @@ def test_a_worker_must_prove_who_it_is(name: str, tmp_path: Path, capsys: pytest
     with ScriptedWorker(tls=certificates.server_context(folder, name)) as worker:
         assert main(["connectors", "list", "--url", worker.url, "--client-file", str(path)]) == 2
     assert "TLS failed (" in capsys.readouterr().err
+
+
+def test_a_worker_may_want_our_certificate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With that of the client file it answers; without one, or with a file that is none, the cause is told."""
+    folder = certificates.make(tmp_path)
+    context = certificates.server_context(folder, "good")
+    context.load_verify_locations(folder / "ca.pem")
+    context.verify_mode = ssl.CERT_REQUIRED
+    path = tmp_path / "client.properties"
+    trusting = f"tls.ca.file={folder}/ca.pem\n"
+    with ScriptedWorker(tls=context) as worker:
+        words = ["connectors", "list", "--url", worker.url, "--client-file", str(path)]
+        path.write_text(f"{trusting}tls.certificate.file={folder}/good.crt\ntls.key.file={folder}/good.key\n")
+        assert main(words) == 0
+        path.write_text(trusting)
+        assert main(words) != 0
+        assert "certificate required" in capsys.readouterr().err
+        path.write_text(f"{trusting}tls.certificate.file={folder}/ca.srl\n")
+        assert main(words) == 2
+        assert "Invalid [tls.certificate.file]" in capsys.readouterr().err
 
 
 def test_a_password_never_travels_in_clear(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
