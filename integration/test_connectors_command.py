@@ -445,6 +445,23 @@ def test_success_without_json_is_no_success(page: object, capsys: pytest.Capture
     assert "is no REST API" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("page", [b'["orders"]', b'{"orders": 1}', b"7"])
+def test_json_of_another_shape_does_no_harm(page: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever JSON another server gives: the status is 0 or 1, and no traceback."""
+    with ScriptedWorker(*[answer(200, page)] * 20) as other:
+        for words in (["list"], ["show", "x"], ["offsets", "x"], ["pause", "--all"], ["stop", "x", "--wait", "0.1"]):
+            assert main(["connectors", *words, "--url", other.url]) in (0, 1)
+        assert main(["status", "--url", other.url]) == 1
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_json_that_is_not_understood_is_said_to_be(capsys: pytest.CaptureFixture[str]) -> None:
+    """A list where Kafka Connect has an object by name."""
+    with ScriptedWorker(answer(200, b'["orders"]')) as other:
+        assert main(["connectors", "list", "--url", other.url]) == 1
+    assert "is no REST API of Kafka Connect's, or of another version: its JSON is not" in capsys.readouterr().err
+
+
 def test_an_answer_that_never_comes_ends_in_time(capsys: pytest.CaptureFixture[str]) -> None:
     """--timeout bounds the wait, and the message says that it may have been done."""
     with ScriptedWorker(lambda connection: connection.server.closing.wait(20)) as silent:  # type: ignore[arg-type, return-value]

@@ -1,9 +1,11 @@
 """Asking a worker over HTTP: a question, its answer as JSON, or why there is none in words for an operator."""
 
 import json
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, Self
 from urllib.parse import quote, urlencode
@@ -19,6 +21,8 @@ from parquet_sink.net.client import HttpClient
 from parquet_sink.net.exchange import Answer, FailureKind, Limits, Request, RequestFailed
 from parquet_sink.net.redaction import excerpt
 from parquet_sink.net.tls import Authorities, OwnCertificate, environment_authorities, tls_context
+
+log = logging.getLogger(__name__)
 
 MOST_ANSWER_BYTES: Final = 64 * 1024 * 1024
 CONNECT_S: Final = 10.0
@@ -146,6 +150,19 @@ class WorkerApi:
             "Correct --url.",
             answer.status,
         )
+
+
+@contextmanager
+def understanding(api: WorkerApi) -> Iterator[None]:
+    """Within, JSON of another shape than Kafka Connect's becomes WorkerRefused: what answers may be anything."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        log.debug("the worker's answer is not understood", exc_info=True)
+        raise WorkerRefused(
+            f"What answers at {api.url} is no REST API of Kafka Connect's, or of another version: its JSON is not "
+            f"understood ({type(error).__name__}: {printable(str(error))}). Correct --url."
+        ) from error
 
 
 def open_api(settings: ApiSettings) -> WorkerApi:
