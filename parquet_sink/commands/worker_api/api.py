@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -167,13 +168,18 @@ def understanding(api: WorkerApi) -> Iterator[None]:
 
 def open_api(settings: ApiSettings) -> WorkerApi:
     """A client over real connections. Raises InvalidConfiguration for a certificate that cannot be used."""
-    authorities = (
-        Authorities(settings.ca_file, "tls.ca.file") if settings.ca_file else environment_authorities(os.environ)
+    return WorkerApi(settings, HttpClient(_context(settings)))
+
+
+def _context(settings: ApiSettings) -> ssl.SSLContext:
+    """For TLS; reading the system's authorities takes time, and is for nothing without it."""
+    if settings.url.startswith("http:"):
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    ca, own = settings.ca_file, settings.certificate_file
+    return tls_context(
+        Authorities(ca, "tls.ca.file") if ca else environment_authorities(os.environ),
+        OwnCertificate(own, "tls.certificate.file", settings.key_file, settings.key_password) if own else None,
     )
-    own = settings.certificate_file and OwnCertificate(
-        settings.certificate_file, "tls.certificate.file", settings.key_file, settings.key_password
-    )
-    return WorkerApi(settings, HttpClient(tls_context(authorities, own or None)))
 
 
 def segment(text: str) -> str:
