@@ -50,7 +50,10 @@ CONFIG_SHELL = frozenset({"parquet_sink.config.files"})
 """What reads files, and looks at the machine."""
 CONNECTORS_SHELL = frozenset(
     f"parquet_sink.connectors.{name}"
-    for name in ("check", "class_keys", "connector_class", "documentation", "loading", "worker_file")
+    for name in (
+        *("check", "class_keys", "config_providers", "connector_class", "documentation", "loading", "provider_class"),
+        "worker_file",
+    )
 )
 """What reads files, and looks for connector classes in installed packages; all else there is pure."""
 
