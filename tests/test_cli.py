@@ -144,7 +144,7 @@ def test_errors_are_json_where_lines_are(how: str, tmp_path: Path) -> None:
     assert done.returncode == 2
     found = [json.loads(line) for line in done.stderr.splitlines()]
     errors = [one["message"] for one in found if one["level"] == "ERROR"]
-    assert any("connector.class" in error for error in errors)
+    assert any("[topics]" in error for error in errors)
     plain = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert plain.stderr.splitlines()[-len(errors) :] == errors
 
