@@ -6,10 +6,12 @@ import sys
 from typing import TYPE_CHECKING, TextIO
 
 from parquet_sink.commands.file_options import add_files, explain_keys
+from parquet_sink.commands.log_options import add_log_format
 from parquet_sink.commands.parked.preflight import on_cluster
 from parquet_sink.commands.preflight import inspect
 from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.process.log_format import JSON
 from parquet_sink.spark import options
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a Spark setting, may be repeated, for example spark.driver.memory=1g",
     )
     parser.add_argument("--no-live", action="store_true", help="log lines even on a terminal")
+    add_log_format(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -57,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     from parquet_sink.runtime.events import EventDispatcher  # after the files were found right: it takes a second
     from parquet_sink.runtime.worker import Worker
 
-    live = not args.no_live and draws(sys.stderr)
+    live = not args.no_live and args.log_format != JSON and draws(sys.stderr)
     worker = Worker(
         settings,
         master=args.master,
