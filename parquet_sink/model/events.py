@@ -94,7 +94,8 @@ class RangeFlushed(PartitionEvent):
 class RangePostponed(PartitionEvent):
     """A range is accepted up to `accepted_until`; the rest is tried again in `wait_s` seconds.
 
-    attempts: made so far at the first file that is not accepted, within `elapsed_s` seconds.
+    attempts: made so far at the first file that is not accepted, within `elapsed_s` seconds. reason: what came of the
+    last one, where that is known.
     """
 
     start: int
@@ -103,6 +104,7 @@ class RangePostponed(PartitionEvent):
     attempts: int
     elapsed_s: float
     wait_s: float
+    reason: str = ""
 
 
 @dataclass(frozen=True)

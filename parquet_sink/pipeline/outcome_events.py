@@ -32,7 +32,8 @@ def events_of(connector: str, outcome: RangeOutcome) -> Iterator[Event]:
     elif outcome.again is not None:
         again = outcome.again
         tries = again.tries
-        yield RangePostponed(*about, outcome.accepted_until, tries.attempts, tries.elapsed_s, again.wait_s)
+        reason = tries.log[-1].cause if tries.log else ""
+        yield RangePostponed(*about, outcome.accepted_until, tries.attempts, tries.elapsed_s, again.wait_s, reason)
     else:
         records, rows = sum(one.records for one in accepted), sum(one.rows for one in accepted)
         yield RangeFlushed(*about, len(accepted), records, rows, sum(one.size_bytes for one in accepted))

@@ -17,6 +17,7 @@ from parquet_sink.model.instance import Instance
 from parquet_sink.model.progress import Accepted, PartitionProgress
 from parquet_sink.runtime import connector as module
 from parquet_sink.runtime import group_commit
+from parquet_sink.runtime.aside import at_once
 from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.restarts import MOST_RESTARTS, PAUSE_S, WINDOW_S, RestartPolicy
 from parquet_sink.runtime.status import Status
@@ -115,7 +116,8 @@ def make(tmp_path: Path, launched: list[Query]) -> Iterator[Callable[..., Connec
     connectors: list[Connector] = []
 
     def made(name: str = "orders") -> Connector:
-        connectors.append(Connector(settings(tmp_path / "tmp", name), tmp_path / f"run{len(connectors)}"))
+        folder = tmp_path / f"run{len(connectors)}"
+        connectors.append(Connector(settings(tmp_path / "tmp", name), folder, aside=at_once))
         return connectors[-1]
 
     yield made
@@ -157,7 +159,7 @@ def test_a_folder_that_is_of_no_use_fails_the_connector(tmp_path: Path, launched
 def test_a_connector_s_life_is_events(tmp_path: Path, launched: list[Query], clock: Clock) -> None:
     """Its beginning, the wish to stop and its end are told, each once, with the time."""
     events: list[Event] = []
-    connector = Connector(settings(tmp_path / "tmp"), tmp_path / "run", emit=events.append)
+    connector = Connector(settings(tmp_path / "tmp"), tmp_path / "run", emit=events.append, aside=at_once)
     connector.start(SPARK)
     clock.sleep(5)
     connector.request_stop()
@@ -175,7 +177,7 @@ def test_a_connector_s_life_is_events(tmp_path: Path, launched: list[Query], clo
 def test_a_failure_is_an_event(tmp_path: Path, launched: list[Query], clock: Clock) -> None:
     """It carries the failure with its reaction, as the connector has it."""
     events: list[Event] = []
-    connector = Connector(settings(tmp_path / "tmp"), tmp_path / "run", emit=events.append)
+    connector = Connector(settings(tmp_path / "tmp"), tmp_path / "run", emit=events.append, aside=at_once)
     connector.start(SPARK)
     assert connector.state is not None
     connector.state.record_failure(failure_named("UploadRefused", "the target answered 403"))
