@@ -40,6 +40,7 @@ No message ever holds a secret. All errors survive pickling. Between processes t
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
+from parquet_sink.model.attempts import AttemptCount
 from parquet_sink.model.failure import FATAL, Failure, Reaction, Restart
 from parquet_sink.model.ranges import NO_TRIES, Again
 
@@ -139,13 +140,17 @@ class InvalidRecord(ConnectorError):
 
 
 class UploadError(ConnectorError):
-    """A file was not accepted. `status` is the HTTP status, None when no answer came. tries: made at the file."""
+    """A file was not accepted. `status` is the HTTP status, None when no answer came.
+
+    tries: made at the file, in all. answers: to those of them that were made in this Spark task.
+    """
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message, status)
         self.message, self.status = message, status
         self.again: Again | None = None
         self.tries = NO_TRIES
+        self.answers: tuple[AttemptCount, ...] = ()
 
     def __str__(self) -> str:
         return self.message

@@ -20,6 +20,7 @@ from parquet_sink.kafka.leader_epochs import is_truncation
 from parquet_sink.kafka.lost_offsets import offsets_deleted
 from parquet_sink.kafka.reader_checks import ReaderChecks
 from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.model.lost import LossCause, LostOffsets
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
 from parquet_sink.process.memory import give_back
 
@@ -34,10 +35,11 @@ SILENCE_S: Final = 120.0
 class RangeReader:
     """Iterates the batches of one range, which are a function of its start, its records, and `parts` alone.
 
-    `next_offset` is the offset after the last batch so far. topic_id: of the topic that the range belongs to; "" when
-    not known. accepted: offsets below were delivered by an earlier attempt, so it is no loss when they are gone. epoch:
-    the leader epoch of what is before the start, so that the leader is asked whether the log is the same; -1: not.
-    parts: what of a record is read beside its value; keys and headers that nobody asks for cost nothing.
+    `next_offset` is the offset after the last batch so far. `lost`: what was passed over. topic_id: of the topic that
+    the range belongs to; "" when not known. accepted: offsets below were delivered by an earlier attempt, so it is no
+    loss when they are gone. epoch: the leader epoch of what is before the start, so that the leader is asked whether
+    the log is the same; -1: not. parts: what of a record is read beside its value; keys and headers that nobody asks
+    for cost nothing.
     """
 
     def __init__(
@@ -55,7 +57,7 @@ class RangeReader:
     ) -> None:
         self._kafka, self.topic, self.partition, self.end, self._topic_id = kafka, topic, partition, end, topic_id
         self.next_offset = self._received = start
-        self.lost: tuple[int, int] | None = None
+        self.lost: list[LostOffsets] = []
         self._accepted, self._epoch, self._parts = accepted, epoch, parts
         self._checks = ReaderChecks(topic, partition, max(start, accepted), stop=kafka.lost_offsets == "STOP")
         self._beyond = False
@@ -137,7 +139,8 @@ class RangeReader:
             self._beyond |= offset > self.end  # the next range, which goes up to there, gets no such event
             return offset >= self.end
         if is_truncation(code, error.str()):
-            self._checks.on_truncation(error.str(), self._received)
+            cut = self._checks.on_truncation(error.str(), self._received)
+            self.lost += [] if cut is None else [LostOffsets(cut, self._received, LossCause.TRUNCATED)]
             self._assign(consumer)
             return False
         if code in client_options.OUT_OF_RANGE:
@@ -168,12 +171,13 @@ class RangeReader:
     def _accept_loss(self, gone: int, low: int, high: int) -> None:
         """Raises OffsetsLost or KafkaFailed, unless the settings accept the loss of offsets [gone, low)."""
         error = offsets_deleted(self.topic, self.partition, gone, low, high)
-        self.lost = (gone, min(max(low, gone), self.end))
+        lost = LostOffsets(gone, min(max(low, gone), self.end), LossCause.RETENTION)
         if self._kafka.lost_offsets == "STOP":
             raise error
         if gone > high:
             raise KafkaFailed(str(error))
-        log.warning("%s Going on at %d.", error, self.lost[1])
+        self.lost.append(lost)
+        log.warning("%s Going on at %d.", error, lost.end)
 
     def _check_silence(self, consumer: Consumer, last_heard: float) -> None:
         silent_s = time.monotonic() - last_heard

@@ -37,11 +37,12 @@ class ReaderChecks:
                     f"Topic {self._topic}, topic-partition {self._partition} was deleted while it was read."
                 ) from None
 
-    def on_truncation(self, message: str, received: int) -> None:
+    def on_truncation(self, message: str, received: int) -> int | None:
         """The client's message says that the log is another one below `received`. Returns when reading goes on there.
 
-        Raises OffsetsLost if what was delivered differs and that is not accepted, and KafkaFailed if only what was read
-        of this range does: then it is read again from its start.
+        Gives where the log was cut back to, None when that cannot be told. Raises OffsetsLost if what was delivered
+        differs and that is not accepted, and KafkaFailed if only what was read of this range does: then it is read
+        again from its start.
         """
         cut = leader_epochs.truncation_offset(message, received)
         if cut is None:
@@ -49,7 +50,7 @@ class ReaderChecks:
                 "Topic %s, topic-partition %d: whether the log was cut back below %d cannot be told. %s Going on.",
                 self._topic, self._partition, received, message,
             )  # fmt: skip
-            return
+            return None
         error = leader_epochs.log_truncated(self._topic, self._partition, min(received, self._start), cut)
         if cut >= self._start:
             raise KafkaFailed(
@@ -59,3 +60,4 @@ class ReaderChecks:
         if self._stop:
             raise error
         log.warning("%s Going on at %d.", error, received)
+        return cut

@@ -29,6 +29,20 @@ class Attempt:
         return cls(**fields)
 
 
+@dataclass(frozen=True)
+class AttemptCount:
+    """How many attempts came to the same: verdict and status as of `Attempt`."""
+
+    verdict: str
+    status: int | None
+    count: int
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "AttemptCount":
+        """The inverse of `dataclasses.asdict`. Raises TypeError for anything else."""
+        return cls(**fields)
+
+
 def logged(log: tuple[Attempt, ...], attempt: Attempt) -> tuple[Attempt, ...]:
     """The log with one more attempt; of very many the first and the latest stay."""
     added = (*log, attempt)

@@ -6,10 +6,14 @@ one for each record. Offsets: ends are exclusive. `at_s`: epoch seconds.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from parquet_sink.model.attempts import AttemptCount
 from parquet_sink.model.failure import Failure
+from parquet_sink.model.lost import LossCause
+from parquet_sink.model.ranges import Trying
 from parquet_sink.model.receipts import Receipt
 
 
@@ -67,20 +71,25 @@ class FilePassedOver(PartitionEvent):
 class RecordsSetAside(PartitionEvent):
     """Records of a range that have no row are kept in the dead-letter topic, or parked: from offset first to last.
 
-    stages: how many at which stage, in words. reason: why the first one has no row. place: where they are, in words.
+    stages: how many at which stage. reason: why the first one has no row. place: where they are, in words.
+    dead_letters: whether that is a topic.
     """
 
     count: int
     first: int
     last: int
-    stages: str
+    stages: Mapping[str, int]
     reason: str
     place: str = ""
+    dead_letters: bool = False
 
 
 @dataclass(frozen=True)
 class RangeFlushed(PartitionEvent):
-    """All of a range [start, end) is accepted, or has no row. records, rows, size_bytes: sums over its files."""
+    """All of a range [start, end) is accepted, or has no row. records, rows, size_bytes: sums over its files.
+
+    gaps: offsets of it at which Kafka had no record.
+    """
 
     start: int
     end: int
@@ -88,14 +97,16 @@ class RangeFlushed(PartitionEvent):
     records: int
     rows: int
     size_bytes: int
+    gaps: int = 0
 
 
 @dataclass(frozen=True)
 class RangePostponed(PartitionEvent):
     """A range is accepted up to `accepted_until`; the rest is tried again in `wait_s` seconds.
 
-    attempts: made so far at the first file that is not accepted, within `elapsed_s` seconds. reason: what came of the
-    last one, where that is known.
+    attempts: made so far at the first file that is not accepted, or at transforming, within `elapsed_s` seconds.
+    trying: which of the two. answers: to the attempts at that file that were made this time.
+    reason: what came of the last one, where that is known.
     """
 
     start: int
@@ -104,6 +115,8 @@ class RangePostponed(PartitionEvent):
     attempts: int
     elapsed_s: float
     wait_s: float
+    trying: Trying = Trying.UPLOAD
+    answers: tuple[AttemptCount, ...] = ()
     reason: str = ""
 
 
@@ -122,6 +135,18 @@ class OffsetCommitted(PartitionEvent):
     """Everything below `next_offset` was delivered, and the consumer group says so."""
 
     next_offset: int
+
+
+@dataclass(frozen=True)
+class OffsetsPassedOver(PartitionEvent):
+    """What offsets [start, end) held is gone, was never delivered, and the connector goes on without it.
+
+    Where nobody knows how many there were, the end is the start. cause: in one word.
+    """
+
+    start: int
+    end: int
+    cause: LossCause
 
 
 @dataclass(frozen=True)
@@ -154,6 +179,14 @@ class ConnectorWaiting(Event):
 
 
 @dataclass(frozen=True)
+class ConnectorRestarting(Event):
+    """Its query ended, and is started again in `wait_s` seconds. reason: in words."""
+
+    reason: str
+    wait_s: float
+
+
+@dataclass(frozen=True)
 class ConnectorStopping(Event):
     """A stop was asked for; the flush in progress is finished first."""
 
@@ -181,7 +214,7 @@ TYPES: Final[dict[str, type[Event]]] = {
     one.__name__: one
     for one in (
         *(RangePlanned, FileAccepted, FileFailed, FilePassedOver, RangeFlushed, RangePostponed, RangeFailed),
-        RecordsSetAside,
+        *(RecordsSetAside, OffsetsPassedOver),
         *(
             OffsetCommitted,
             PartitionUnavailable,
@@ -189,6 +222,7 @@ TYPES: Final[dict[str, type[Event]]] = {
             ConnectorStarting,
             ConnectorRunning,
             ConnectorWaiting,
+            ConnectorRestarting,
         ),
         *(ConnectorStopping, ConnectorStopped, ConnectorFailed, EventsDropped),
     )
@@ -203,4 +237,10 @@ def event_from_json(text: str) -> Event:
         fields["receipt"] = Receipt.from_dict(fields["receipt"])
     if "failure" in fields:
         fields["failure"] = Failure.from_dict(fields["failure"])
+    if "answers" in fields:
+        fields["answers"] = tuple(map(AttemptCount.from_dict, fields["answers"]))
+    if "trying" in fields:
+        fields["trying"] = Trying(fields["trying"])
+    if "cause" in fields:
+        fields["cause"] = LossCause(fields["cause"])
     return kind(**fields)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from parquet_sink.model.attempts import Attempt
+from parquet_sink.model.attempts import Attempt, AttemptCount
 from parquet_sink.model.failure import Failure
 
 
@@ -18,7 +18,8 @@ class Receipt:
     accepted_at: epoch seconds. oldest_ms: oldest Kafka timestamp of its own records, epoch milliseconds; None where
     none of them has one. passed_over: why the target refused it, where its records are set aside and the next file
     goes on; then there is no failure. table: at the target, None for the connector's one. digest: SHA-256 of the
-    file's bytes, hexadecimal. tried: what came of each of the attempts, as far as it is kept.
+    file's bytes, hexadecimal. tried: what came of each of the attempts, as far as it is kept. answers: what came of
+    those that were made in the last Spark task, all of them counted.
     """
 
     connector: str
@@ -43,6 +44,7 @@ class Receipt:
     table: str | None = None
     digest: str | None = None
     tried: tuple[Attempt, ...] = ()
+    answers: tuple[AttemptCount, ...] = ()
 
     @property
     def accepted(self) -> bool:
@@ -66,4 +68,5 @@ class Receipt:
         """The inverse of `dataclasses.asdict`. Raises ValueError, KeyError or TypeError for anything else."""
         failure, tried = fields.get("failure"), tuple(map(Attempt.from_dict, fields.get("tried", ())))
         failed = None if failure is None else Failure.from_dict(failure)
-        return cls(**{**fields, "failure": failed, "tried": tried})
+        answers = tuple(map(AttemptCount.from_dict, fields.get("answers", ())))
+        return cls(**{**fields, "failure": failed, "tried": tried, "answers": answers})

@@ -1,5 +1,6 @@
 """A record that has no row, as a value: whoever takes it decides whether to stop or to set it aside."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -46,13 +47,14 @@ class Rejected:
 class SetAsideCount:
     """Records of one range that were set aside for good: count, at offsets from first to last.
 
-    stages: how many at which stage, in words, by Kafka Connect's names. reason: the first record's. place: where they
-    are kept, in words.
+    stages: how many at which stage, by Kafka Connect's names. reason: the first record's. place: where they are kept,
+    in words. dead_letters: whether that is a topic.
     """
 
     count: int
     first: int
     last: int
-    stages: str
+    stages: Mapping[str, int]
     reason: str
     place: str = ""
+    dead_letters: bool = False

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from parquet_sink.model.failure import Failure
+from parquet_sink.model.lost import LostOffsets
 from parquet_sink.model.ranges import Again, Known, PlannedRange
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.rejected import SetAsideCount
@@ -14,7 +15,8 @@ class RangeOutcome:
 
     again: set when the rest will be tried again; failure: why it will not. Never both. ended_at_s: epoch seconds.
     set_aside: records below `accepted_until` that this attempt set aside, None for none. waiting: the file at which it
-    ended to be tried again, None where there is none.
+    ended to be tried again, None where there is none. read: records that Kafka had. lost: offsets that it no longer
+    had, and that are passed over.
     """
 
     planned: PlannedRange
@@ -26,3 +28,11 @@ class RangeOutcome:
     ended_at_s: float = 0.0
     set_aside: SetAsideCount | None = None
     waiting: Receipt | None = None
+    read: int = 0
+    lost: tuple[LostOffsets, ...] = ()
+
+    @property
+    def gaps(self) -> int:
+        """Offsets of the whole range at which there was no record: markers, aborted or compacted records."""
+        lost = sum(one.end - one.start for one in self.lost if one.start >= self.planned.start)
+        return max(self.planned.end - self.planned.start - self.read - lost, 0)

@@ -7,6 +7,7 @@ from parquet_sink.model.events import (
     FileAccepted,
     FileFailed,
     FilePassedOver,
+    OffsetsPassedOver,
     RangeFailed,
     RangeFlushed,
     RangePostponed,
@@ -17,26 +18,35 @@ from parquet_sink.pipeline.outcome import RangeOutcome
 
 
 def events_of(connector: str, outcome: RangeOutcome) -> Iterator[Event]:
-    """Its files in offset order, what was set aside, then the range. The same outcome always gives equal events."""
+    """Its files in offset order, what is lost or was set aside, then the range.
+
+    The same outcome always gives equal events.
+    """
     for receipt in outcome.receipts:
         if receipt.passed_over is None or receipt.next_offset <= outcome.accepted_until:  # else it comes again
             yield _of_file(connector, receipt, outcome.ended_at_s)
     planned = outcome.planned
     about = (connector, outcome.ended_at_s, planned.topic, planned.partition, planned.start, planned.end)
+    if outcome.failure is None and outcome.again is None:  # else the range comes again, and meets them again
+        for one in outcome.lost:
+            yield OffsetsPassedOver(connector, outcome.ended_at_s, planned.topic, planned.partition, *one)
     if (aside := outcome.set_aside) is not None:
-        counted = (aside.count, aside.first, aside.last, aside.stages, aside.reason, aside.place)
-        yield RecordsSetAside(connector, outcome.ended_at_s, planned.topic, planned.partition, *counted)
+        counted = (aside.count, aside.first, aside.last, aside.stages, aside.reason)
+        kept = (aside.place, aside.dead_letters)
+        yield RecordsSetAside(connector, outcome.ended_at_s, planned.topic, planned.partition, *counted, *kept)
     accepted = [receipt for receipt in outcome.receipts if receipt.accepted]
     if outcome.failure is not None:
         yield RangeFailed(*about, outcome.accepted_until, outcome.failure)
     elif outcome.again is not None:
-        again = outcome.again
-        tries = again.tries
+        again, tries = outcome.again, outcome.again.tries
+        answers = () if outcome.waiting is None else outcome.waiting.answers
+        sofar = (outcome.accepted_until, tries.attempts, tries.elapsed_s, again.wait_s)
         reason = tries.log[-1].cause if tries.log else ""
-        yield RangePostponed(*about, outcome.accepted_until, tries.attempts, tries.elapsed_s, again.wait_s, reason)
+        yield RangePostponed(*about, *sofar, tries.trying, answers, reason)
     else:
         records, rows = sum(one.records for one in accepted), sum(one.rows for one in accepted)
-        yield RangeFlushed(*about, len(accepted), records, rows, sum(one.size_bytes for one in accepted))
+        size_bytes = sum(one.size_bytes for one in accepted)
+        yield RangeFlushed(*about, len(accepted), records, rows, size_bytes, outcome.gaps)
 
 
 def _of_file(connector: str, receipt: Receipt, ended_at_s: float) -> Event:

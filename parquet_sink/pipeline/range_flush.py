@@ -15,6 +15,7 @@ from parquet_sink.files.claims import PartitionClaim
 from parquet_sink.files.cleanup import remove_unsent, sweep
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.files.times import RecordTimes
+from parquet_sink.model.lost import LostOffsets
 from parquet_sink.model.ranges import NO_TRIES, Again, Known, PlannedRange, Tries, Trying
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch
@@ -55,7 +56,7 @@ class RangeFlush:
         self._progress = RangeProgress(planned, planned.start)
         self._uploader, self._commit_records = uploader, settings.flush.commit_records
         self._policy, self._untried, self._asked = steps.policy, True, False
-        self._tally = SetAsideTally(settings.set_aside_in)
+        self._tally = SetAsideTally(settings.set_aside_in, dead_letters=settings.errors.dead_letters is not None)
         attempt = uuid.uuid4().hex
         base, name = settings.files.tmp_dir, settings.name
         self._connector = name
@@ -95,6 +96,7 @@ class RangeFlush:
     def add(self, batch: RecordBatch) -> None:
         """Takes the next records; what goes wrong ends the range, and is in `outcome`."""
         times = RecordTimes.of(batch.offsets, batch.timestamps)
+        self._progress.read += len(batch)
         try:
             for item in self.shaper.shape(batch, across_rejected=self._policy.sets_aside):
                 if isinstance(item, Rejected):
@@ -217,12 +219,12 @@ class RangeFlush:
         """Lets the topic-partition go, after all uploads have ended."""
         self._claim.release()
 
-    def outcome(self, receipts: Sequence[Receipt]) -> RangeOutcome:
-        """What became of the range. receipts: of its files, in offset order."""
+    def outcome(self, receipts: Sequence[Receipt], lost: Sequence[LostOffsets] = ()) -> RangeOutcome:
+        """What became of the range. receipts: of its files, in offset order. lost: what Kafka no longer had of it."""
         schema = None if self.shaper.known is None else self.shaper.known.serialize().to_pybytes()
         learned = Known(schema, self._accumulator.bytes_per_row, self._accumulator.bytes_per_record)
         outcome = self._progress.outcome(receipts, learned, time.time())
-        return replace(outcome, set_aside=self._tally.below(outcome.accepted_until))
+        return replace(outcome, set_aside=self._tally.below(outcome.accepted_until), lost=tuple(lost))
 
     def _send(self, files: Sequence[FinishedFile]) -> None:
         for file in files:

@@ -17,7 +17,7 @@ class RangeProgress:
     reached: everything below is in a file, was set aside, or has no row. failure: why the connector cannot go on, the
     first reason. again: when the range is to be tried again. thrown_away: whether rows were thrown away that no file
     has. set_aside_from: the first record that was set aside, by itself or with a refused file; not_kept: why that is
-    not kept for good.
+    not kept for good. read: records that Kafka had.
     """
 
     planned: PlannedRange
@@ -27,6 +27,7 @@ class RangeProgress:
     thrown_away: bool = False
     set_aside_from: int | None = None
     not_kept: Failure | None = None
+    read: int = 0
 
     def reach(self, offset: int) -> None:
         """Everything below this offset is done with."""
@@ -52,7 +53,9 @@ class RangeProgress:
         done = tuple(one for one in receipts if one.failure is None or one.failure.again is None)
         waiting = next((one for one in receipts if one not in done), None)
         return RangeOutcome(
-            self.planned, self._accepted_until(receipts), done, failure, learned, again, now, waiting=waiting
+            *(self.planned, self._accepted_until(receipts), done, failure, learned, again, now),
+            waiting=waiting,
+            read=self.read,
         )
 
     def _accepted_until(self, receipts: Sequence[Receipt]) -> int:

@@ -8,10 +8,10 @@ from parquet_sink.model.rejected import Rejected, SetAsideCount
 
 
 class SetAsideTally:
-    """Of one range. Records come in any order. place: where they are kept, in words."""
+    """Of one range. Records come in any order. place: where they are kept, in words. dead_letters: if in a topic."""
 
-    def __init__(self, place: str = "") -> None:
-        self._place = place
+    def __init__(self, place: str = "", *, dead_letters: bool = False) -> None:
+        self._place, self._dead_letters = place, dead_letters
         self._offsets: dict[str, array[int]] = {}
         self._first: Rejected | None = None
 
@@ -32,8 +32,5 @@ class SetAsideTally:
             if count := bisect_left(ordered, offset):
                 stages[stage], last = count, max(last, ordered[count - 1])
         first = self._first
-        return SetAsideCount(sum(stages.values()), first.offset, last, _in_words(stages), first.reason, self._place)
-
-
-def _in_words(stages: dict[str, int]) -> str:
-    return ", ".join(f"{stage} {count:,}" for stage, count in sorted(stages.items(), key=lambda one: -one[1]))
+        counted = (sum(stages.values()), first.offset, last, stages, first.reason)
+        return SetAsideCount(*counted, self._place, self._dead_letters)

@@ -30,6 +30,7 @@ from functools import partial
 from parquet_sink.errors import ConnectorError
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.model.lost import LostOffsets
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch, RecordParts
@@ -65,7 +66,9 @@ class TaskFlush:
     def __init__(self, settings: SinkSettings, steps: RecordSteps | None = None, read: Read | None = None) -> None:
         configure_worker(settings.name)
         collect_garbage_rarely()
-        self._settings, self._given, self._read_range = settings, steps, read or from_kafka
+        self._settings, self._given = settings, steps
+        self._read_range = read or partial(from_kafka, on_lost=self._on_lost)
+        self._lost: dict[tuple[str, int], tuple[LostOffsets, ...]] = {}
         target = target_for(settings.target)
         deliverer = Deliverer(settings.name, target, settings.retry, keep_files=settings.files.keep_files)
         self._uploader = OrderedUploader(deliverer, passes_over=settings.errors.refused_files)
@@ -95,7 +98,9 @@ class TaskFlush:
                 flush.release()
             if steps is not None:
                 steps.policy.close()
-        outcomes = tuple(flush.outcome(_of(receipts, key)) for key, flush in self._flushes.items())
+        outcomes = tuple(
+            flush.outcome(_of(receipts, key), self._lost.get(key, ())) for key, flush in self._flushes.items()
+        )
         self._warn_of_clear_text()
         give_back()
         return outcomes
@@ -103,6 +108,10 @@ class TaskFlush:
     def _read(self, parts: RecordParts, planned: PlannedRange) -> Iterator[RecordBatch]:
         """In the reading thread, where there is one."""
         return self._read_range(self._settings.kafka, planned, parts)
+
+    def _on_lost(self, planned: PlannedRange, lost: Sequence[LostOffsets]) -> None:
+        """In the reading thread, after the last batch of a range."""
+        self._lost[planned.topic, planned.partition] = tuple(lost)
 
     def _read_again(self, planned: PlannedRange, receipt: Receipt) -> Iterator[RecordBatch]:
         """The records of a refused file, and those between them; what is not there any more is no loss to accept."""
@@ -150,15 +159,23 @@ def steps_for(settings: SinkSettings, policy: RejectPolicy) -> RecordSteps:
     return RecordSteps(decoder_for(settings.value), transforms, policy, tombstone_keys)
 
 
-def from_kafka(kafka: KafkaSettings, planned: PlannedRange, parts: RecordParts) -> Iterator[RecordBatch]:
-    """The records of a range, as Kafka has them."""
-    return RangeReader(
+def from_kafka(
+    kafka: KafkaSettings,
+    planned: PlannedRange,
+    parts: RecordParts,
+    on_lost: Callable[[PlannedRange, Sequence[LostOffsets]], None] | None = None,
+) -> Iterator[RecordBatch]:
+    """The records of a range, as Kafka has them. on_lost: is told in the end what was passed over, if anything was."""
+    reader = RangeReader(
         kafka,
         *(planned.topic, planned.partition, planned.start, planned.end, planned.topic_id),
         accepted=planned.accepted,
         epoch=planned.epoch,
         parts=parts,
-    ).batches()
+    )
+    yield from reader.batches()
+    if reader.lost and on_lost is not None:
+        on_lost(planned, reader.lost)
 
 
 def _of(receipts: Sequence[Receipt], key: tuple[str, int]) -> list[Receipt]:

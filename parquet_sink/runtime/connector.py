@@ -21,7 +21,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from parquet_sink.errors import ConnectorError
-from parquet_sink.model.events import ConnectorFailed, ConnectorStarting, ConnectorStopped, ConnectorStopping, Event
+from parquet_sink.model.events import (
+    ConnectorFailed,
+    ConnectorRestarting,
+    ConnectorStarting,
+    ConnectorStopped,
+    ConnectorStopping,
+    Event,
+)
 from parquet_sink.model.failure import Failure
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.runtime import group_commit
@@ -235,6 +242,7 @@ class Connector:
 
     def _schedule_restart(self, pause_s: float, why: str) -> None:
         assert self.state is not None
+        self._emit(ConnectorRestarting(self.settings.name, time.time(), why, pause_s))
         self.state.clear_for_restart()
         self._restart_at_s, self._restart_why = time.monotonic() + pause_s, why
 

@@ -1,4 +1,4 @@
-"""What happens with a worker's connectors by itself: they start one after the other, follow what they are to be, end."""
+"""What happens with a worker's connectors by itself: one after the other they begin, become what they are to be, end."""
 
 import logging
 from collections.abc import Callable
@@ -25,9 +25,7 @@ START_S: Final = 10.0
 class Hosting:
     """make: a connector that is not prepared yet. track_topics: whether active topics are kept."""
 
-    def __init__(
-        self, roster: Roster, make: Callable[[SinkSettings], Connector], *, track_topics: bool = True
-    ) -> None:
+    def __init__(self, roster: Roster, make: Callable[[SinkSettings], Connector], *, track_topics: bool = True) -> None:
         self._roster, self._make, self._track_topics = roster, make, track_topics
         self._starting: tuple[Connector, float] | None = None
         self._warm = False
@@ -79,7 +77,9 @@ class Hosting:
             before, deadline_s = self._starting
             if before.status is Status.RUNNING and not before.has_started() and now_s < deadline_s:
                 return None
-        waiting = (one for one in self._roster.hosted.values() if one.run is not None and one.run.status is Status.STARTING)
+        waiting = (
+            one for one in self._roster.hosted.values() if one.run is not None and one.run.status is Status.STARTING
+        )
         found = next(waiting, None)
         if found is None or found.run is None:
             return None
@@ -105,6 +105,5 @@ class Hosting:
             seen = self._roster.book.page(name).topics
             if seen and (new := seen - set(one.stored.topics)):
                 topics = tuple(sorted({*one.stored.topics, *new}))
-                with suppress(StoreFailed):  # it is tried again with the next topic, or the next start
+                with suppress(StoreFailed):  # it is tried again
                     self._roster.keep(one, replace(one.stored, topics=topics))
-                seen.clear()

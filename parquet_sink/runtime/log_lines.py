@@ -73,9 +73,10 @@ def describe_passed_over(receipt: Receipt) -> str:
 def describe_set_aside(event: RecordsSetAside) -> str:
     """Records of one range that were set aside, in one line."""
     plural = "" if event.count == 1 else "s"
+    stages = ", ".join(f"{stage} {n:,}" for stage, n in sorted(event.stages.items(), key=lambda one: -one[1]))
     return (
         f"connector {event.connector}: set aside {event.count:,} record{plural} of topic {event.topic}, "
-        f"topic-partition {event.partition}, offsets {event.first} to {event.last} ({event.stages}), {event.place}; "
+        f"topic-partition {event.partition}, offsets {event.first} to {event.last} ({stages}), {event.place}; "
         f"the first one: {event.reason}"
     )
 

@@ -1,4 +1,4 @@
-"""What may be asked of a worker about its connectors, as `herder.protocol` says it. Only the worker's one loop calls this.
+"""What may be asked of a worker about its connectors, as `herder.protocol` says it. Only its one loop calls this.
 
 Each does all of it or nothing: what is wrong is raised before anything is stored, and stored before anything is done.
 """

@@ -16,6 +16,7 @@ from parquet_sink.errors import (
 )
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.cleanup import after_acceptance
+from parquet_sink.model.attempts import AttemptCount
 from parquet_sink.model.ranges import NO_TRIES, Again, Tries
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.targets.attempt_log import AttemptLog
@@ -77,11 +78,11 @@ class Deliverer:
         )
         sent = replace(sent, tries=replace(sent.tries, log=log.attempts))
         if sent.outcome.verdict is not Verdict.ACCEPTED:
-            raise _error(file, sent, superseded=superseded())
+            raise _error(file, sent, log.counts, superseded=superseded())
         accepted_at = self._now()
         after_acceptance(file.path, file.kept_name, self._keep_files)
         seconds = {"write": file.write_seconds, "upload": sent.tries.elapsed_s}
-        return _receipt(self._connector, file, sent, accepted_at, seconds)
+        return replace(_receipt(self._connector, file, sent, accepted_at, seconds), answers=log.counts)
 
     def failed(self, file: FinishedFile, error: ConnectorError) -> Receipt:
         """The receipt of a file that `deliver` raised for."""
@@ -100,7 +101,8 @@ def failure_receipt(connector: str, file: FinishedFile, error: ConnectorError) -
     """A receipt that says why a file was not accepted; its next offset is the file's first."""
     failure, tries = error.failure(), error.tries if isinstance(error, UploadError) else NO_TRIES
     seconds = {"write": file.write_seconds, "upload": tries.elapsed_s}
-    about = replace(_about(connector, file), attempts=tries.attempts, tried=tries.log, seconds=seconds)
+    answers = error.answers if isinstance(error, UploadError) else ()
+    about = replace(_about(connector, file), attempts=tries.attempts, tried=tries.log, seconds=seconds, answers=answers)
     return replace(about, status=failure.status, failure=failure)
 
 
@@ -137,9 +139,9 @@ def _about(connector: str, file: FinishedFile) -> Receipt:
     )
 
 
-def _error(file: FinishedFile, sent: Sent, *, superseded: bool) -> UploadError:
+def _error(file: FinishedFile, sent: Sent, answers: tuple[AttemptCount, ...], *, superseded: bool) -> UploadError:
     error = _kind_of_error(file, sent, superseded=superseded)
-    error.tries = sent.tries
+    error.tries, error.answers = sent.tries, answers
     return error
 
 

@@ -318,7 +318,7 @@ def test_accepted_loss_is_logged_and_passed_over(caplog: pytest.LogCaptureFixtur
     caplog.set_level(logging.WARNING)
     source = opened(Log([(50, b"1"), (51, b"2")], 52, first=50), 10, 52, ACCEPTING)
     assert offsets(list(source.batches())) == [50, 51]
-    assert source.lost == (10, 50)
+    assert source.lost == [(10, 50, "retention")]
     assert "offsets 10 to 49" in caplog.text
 
 
@@ -326,7 +326,7 @@ def test_a_range_lost_whole_is_passed_over() -> None:
     """With CONTINUE a range of which nothing is left ends without a record."""
     source = opened(Log([(50, b"1")], 60, first=50), 10, 20, ACCEPTING)
     assert list(source.batches()) == []
-    assert (source.next_offset, source.lost) == (50, (10, 20))
+    assert (source.next_offset, source.lost) == (50, [(10, 20, "retention")])
 
 
 def test_a_range_past_the_end_is_looked_up_anew_even_if_loss_is_accepted() -> None:
@@ -432,7 +432,9 @@ def test_a_log_that_was_cut_back_is_read_on_if_loss_is_accepted(caplog: pytest.L
     """With CONTINUE the range is read to its end, and the log names what was passed over."""
     log = log_of(8)
     log.events = [CUT]
-    assert offsets(list(opened(log, 5, 8, ACCEPTING).batches())) == [5, 6, 7]
+    source = opened(log, 5, 8, ACCEPTING)
+    assert offsets(list(source.batches())) == [5, 6, 7]
+    assert source.lost == [(2, 5, "truncated")]
     assert "the records from 2 to 4 are others than those delivered" in caplog.text
 
 

@@ -6,16 +6,37 @@ from typing import Any
 import pytest
 
 from parquet_sink.errors import failure_named
+from parquet_sink.model.attempts import AttemptCount
 from parquet_sink.model.events import TYPES, Event, PartitionEvent, event_from_json
+from parquet_sink.model.lost import LossCause
+from parquet_sink.model.ranges import Trying
 from parquet_sink.model.receipts import Receipt
 
 RECEIPT = Receipt(
-    "orders", "orders", 3, "f.parquet", 7, 9, 10, 3, 3, 1_234, "records", seconds={"write": 0.5}, accepted_at=1.5
+    "orders",
+    "orders",
+    3,
+    "f.parquet",
+    7,
+    9,
+    10,
+    3,
+    3,
+    1_234,
+    "records",
+    seconds={"write": 0.5},
+    accepted_at=1.5,
+    answers=(AttemptCount("accepted", 200, 1),),
 )
 VALUES: dict[str, Any] = {
     "str": 'words, "quotes" and a\nline',
     "int": 7,
     "float": 1.25,
+    "bool": True,
+    "Mapping": {"VALUE_CONVERTER": 2},
+    "tuple": (AttemptCount("unknown", 503, 2), AttemptCount("retriable", None, 1)),
+    "Trying": Trying.TRANSFORM,
+    "LossCause": LossCause.RETENTION,
     "Receipt": RECEIPT,
     "Failure": failure_named("RegistryAway", "no answer"),
 }

@@ -11,6 +11,7 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
+from parquet_sink.model.lost import LostOffsets
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
 from parquet_sink.pipeline.outcome import RangeOutcome
@@ -73,6 +74,7 @@ class FakeReader:
     asked: RecordParts = VALUES_ONLY
     again: "Callable[[Sequence[RecordBatch | BaseException]], Sequence[RecordBatch | BaseException]]" = list
     """What is there when a part is read again."""
+    lost: Sequence[LostOffsets] = ()
 
     def __init__(
         self, feeds: dict[PlannedRange, Sequence[RecordBatch | BaseException]], *args: Any, **more: Any

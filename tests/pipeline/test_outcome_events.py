@@ -3,10 +3,12 @@
 from dataclasses import replace
 
 from parquet_sink.errors import failure_named
+from parquet_sink.model.attempts import AttemptCount
 from parquet_sink.model.events import (
     FileAccepted,
     FileFailed,
     FilePassedOver,
+    OffsetsPassedOver,
     RangeFailed,
     RangeFlushed,
     RangePostponed,
@@ -14,6 +16,7 @@ from parquet_sink.model.events import (
     event_from_json,
 )
 from parquet_sink.model.failure import Failure
+from parquet_sink.model.lost import LossCause, LostOffsets
 from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.rejected import SetAsideCount
@@ -33,26 +36,28 @@ def receipt(first: int, failure: Failure | None = None) -> Receipt:
 
 def test_a_whole_range_is_its_files_and_their_sums() -> None:
     """Each file at the time of its acceptance, the range when it ended."""
-    outcome = RangeOutcome(PLANNED, 100, (receipt(0), receipt(10)), None, Known(), ended_at_s=99.0)
+    outcome = RangeOutcome(PLANNED, 100, (receipt(0), receipt(10)), None, Known(), ended_at_s=99.0, read=20)
     assert list(events_of("sink", outcome)) == [
         FileAccepted("sink", 0.5, "orders", 3, receipt(0)),
         FileAccepted("sink", 10.5, "orders", 3, receipt(10)),
-        RangeFlushed("sink", 99.0, "orders", 3, 0, 100, files=2, records=20, rows=40, size_bytes=2_000),
+        RangeFlushed("sink", 99.0, "orders", 3, 0, 100, files=2, records=20, rows=40, size_bytes=2_000, gaps=80),
     ]
 
 
 def test_a_range_without_a_row_is_flushed_all_the_same() -> None:
     """Tombstones make no file, and the range is done."""
-    outcome = RangeOutcome(PLANNED, 100, (), None, Known(), ended_at_s=99.0)
-    assert list(events_of("sink", outcome)) == [RangeFlushed("sink", 99.0, "orders", 3, 0, 100, 0, 0, 0, 0)]
+    outcome = RangeOutcome(PLANNED, 100, (), None, Known(), ended_at_s=99.0, read=95)
+    assert list(events_of("sink", outcome)) == [RangeFlushed("sink", 99.0, "orders", 3, 0, 100, 0, 0, 0, 0, 5)]
 
 
 def test_what_was_set_aside_is_told_before_the_range() -> None:
     """Also of a range that did not end well: what counts counts."""
-    aside = SetAsideCount(3, 4, 9, "VALUE_CONVERTER 2, TASK_PUT 1", "it is no JSON")
-    told = RecordsSetAside("sink", 99.0, "orders", 3, 3, 4, 9, "VALUE_CONVERTER 2, TASK_PUT 1", "it is no JSON")
+    stages = {"VALUE_CONVERTER": 2, "TASK_PUT": 1}
+    aside = SetAsideCount(3, 4, 9, stages, "it is no JSON", "dead letters in topic d", dead_letters=True)
+    told = RecordsSetAside("sink", 99.0, "orders", 3, 3, 4, 9, stages, "it is no JSON", "dead letters in topic d", True)
     whole = RangeOutcome(PLANNED, 100, (), None, Known(), ended_at_s=99.0, set_aside=aside)
     assert next(iter(events_of("sink", whole))) == told
+    assert event_from_json(told.to_json()) == told
     failed = RangeOutcome(PLANNED, 10, (receipt(0),), REFUSED, Known(), ended_at_s=99.0, set_aside=aside)
     assert [type(one) for one in events_of("sink", failed)] == [FileAccepted, RecordsSetAside, RangeFailed]
 
@@ -60,7 +65,7 @@ def test_what_was_set_aside_is_told_before_the_range() -> None:
 def test_a_file_that_was_passed_over_is_told_when_its_records_are_kept() -> None:
     """It is no acceptance and no failure; where its records could not be kept, the range's failure says so."""
     refused = replace(receipt(0), passed_over="the target refused it")
-    kept = RangeOutcome(PLANNED, 100, (refused, receipt(10)), None, Known(), ended_at_s=99.0)
+    kept = RangeOutcome(PLANNED, 100, (refused, receipt(10)), None, Known(), ended_at_s=99.0, read=100)
     first, second, flushed = events_of("sink", kept)
     assert first == FilePassedOver("sink", 0.5, "orders", 3, refused)
     assert event_from_json(first.to_json()) == first
@@ -70,11 +75,30 @@ def test_a_file_that_was_passed_over_is_told_when_its_records_are_kept() -> None
 
 
 def test_a_range_that_is_tried_again_says_when() -> None:
-    """With the attempts so far, and how far it got."""
-    outcome = RangeOutcome(PLANNED, 10, (receipt(0),), None, Known(), Again(Tries(3, 12.5), 8.0), 99.0)
-    assert list(events_of("sink", outcome))[1:] == [
-        RangePostponed("sink", 99.0, "orders", 3, 0, 100, 10, attempts=3, elapsed_s=12.5, wait_s=8.0)
-    ]
+    """With the attempts so far, how far it got, and what came of those attempts that were made this time."""
+    answers = (AttemptCount("unknown", 503, 2), AttemptCount("retriable", None, 1))
+    waiting = replace(receipt(10, REFUSED), answers=answers)
+    again = Again(Tries(3, 12.5), 8.0)
+    outcome = RangeOutcome(PLANNED, 10, (receipt(0),), None, Known(), again, 99.0, waiting=waiting)
+    (postponed,) = list(events_of("sink", outcome))[1:]
+    assert postponed == RangePostponed(
+        *("sink", 99.0, "orders", 3, 0, 100, 10), attempts=3, elapsed_s=12.5, wait_s=8.0, answers=answers
+    )
+    assert event_from_json(postponed.to_json()) == postponed
+
+
+def test_what_is_lost_is_told_once_with_the_range_that_passed_over_it() -> None:
+    """Not while the range comes again, since it meets the same loss then; and what is lost is no gap."""
+    lost = (LostOffsets(0, 30, LossCause.RETENTION),)
+    whole = RangeOutcome(PLANNED, 100, (), None, Known(), ended_at_s=99.0, read=60, lost=lost)
+    gone, flushed = events_of("sink", whole)
+    assert gone == OffsetsPassedOver("sink", 99.0, "orders", 3, 0, 30, LossCause.RETENTION)
+    assert event_from_json(gone.to_json()) == gone
+    assert isinstance(flushed, RangeFlushed)
+    assert flushed.gaps == 10
+    again = replace(whole, again=Again(Tries(3, 12.5), 8.0))
+    assert [type(one) for one in events_of("sink", again)] == [RangePostponed]
+    assert [type(one) for one in events_of("sink", replace(whole, failure=REFUSED))] == [RangeFailed]
 
 
 def test_a_range_that_failed_says_why() -> None:

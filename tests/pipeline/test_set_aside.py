@@ -97,8 +97,9 @@ def test_the_outcome_counts_what_was_set_aside_and_accepted(run: Run) -> None:
     steps = RecordSteps(policy=SetAsidePolicy(TOLERANT, Store()))
     whole = run(Target(), (SPAN, [block(SPAN, 100, values)]), steps=steps)["orders", 0].set_aside
     assert whole is not None
-    assert (whole.count, whole.first, whole.last, whole.stages) == (2, 130, 160, "VALUE_CONVERTER 2")
+    assert (whole.count, whole.first, whole.last, whole.stages) == (2, 130, 160, {"VALUE_CONVERTER": 2})
     assert whole.place.startswith("parked in ")
+    assert not whole.dead_letters
     again = replace(SPAN, accepted=150)
     steps = RecordSteps(policy=SetAsidePolicy(TOLERANT, Store()))
     rest = run(Target(), (again, [block(SPAN, 100, values)]), steps=steps)["orders", 0].set_aside

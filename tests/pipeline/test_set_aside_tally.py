@@ -19,9 +19,9 @@ def test_what_is_below_counts() -> None:
     for one in (rejected(5), rejected(9, Stage.SHAPE), rejected(7), rejected(3, Stage.TASK_PUT), rejected(20)):
         tally.add(one)
     assert tally.below(3) is None
-    assert tally.below(4) == SetAsideCount(1, 3, 3, "TASK_PUT 1", "reason 3")
-    assert tally.below(10) == SetAsideCount(4, 3, 9, "VALUE_CONVERTER 2, TASK_PUT 2", "reason 3")
-    assert tally.below(10**9) == SetAsideCount(5, 3, 20, "VALUE_CONVERTER 3, TASK_PUT 2", "reason 3")
+    assert tally.below(4) == SetAsideCount(1, 3, 3, {"TASK_PUT": 1}, "reason 3")
+    assert tally.below(10) == SetAsideCount(4, 3, 9, {"VALUE_CONVERTER": 2, "TASK_PUT": 2}, "reason 3")
+    assert tally.below(10**9) == SetAsideCount(5, 3, 20, {"VALUE_CONVERTER": 3, "TASK_PUT": 2}, "reason 3")
 
 
 @given(st.dictionaries(st.integers(0, 50), st.sampled_from(Stage)), st.integers(0, 60))

@@ -17,6 +17,7 @@ from parquet_sink.errors import KafkaFailed, OffsetsLost, RegistryFailed, Storag
 from parquet_sink.files import naming
 from parquet_sink.files.accumulator import Accumulator, FinishedFile
 from parquet_sink.files.claims import PartitionClaim
+from parquet_sink.model.lost import LossCause, LostOffsets
 from parquet_sink.model.ranges import PlannedRange, Tries
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline import task as module
@@ -65,6 +66,18 @@ def test_a_gap_between_records_is_no_gap_in_what_is_accepted(run: Run) -> None:
     assert (outcome.accepted_until, outcome.failure) == (200, None)
     assert target.offsets == [100, 105, 106, 150]
     assert (outcome.receipts[0].first_offset, outcome.receipts[0].last_offset) == (100, 150)
+    assert (outcome.read, outcome.gaps) == (4, 96)
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_what_the_reader_passed_over_is_told(run: Run, monkeypatch: pytest.MonkeyPatch, ahead: bool) -> None:
+    """Offsets that Kafka no longer had are losses of the range, and no gaps."""
+    monkeypatch.setattr(FakeReader, "lost", [LostOffsets(100, 130, LossCause.RETENTION)])
+    span = replace(SPAN, read_ahead=ahead)
+    outcome = run(Target(), (span, [block(span, 130, good(60))]))["orders", 0]
+    assert outcome.accepted_until == 200
+    assert outcome.lost == ((100, 130, "retention"),)
+    assert (outcome.read, outcome.gaps) == (60, 10)
 
 
 def test_files_split_at_a_gap_have_true_offsets(run: Run) -> None:

@@ -12,7 +12,14 @@ import pytest
 from parquet_sink.errors import AnotherInstance, failure_named
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.kafka.group.committed import Committed, RangePlan, commit_metadata
-from parquet_sink.model.events import ConnectorFailed, ConnectorStarting, ConnectorStopped, ConnectorStopping, Event
+from parquet_sink.model.events import (
+    ConnectorFailed,
+    ConnectorRestarting,
+    ConnectorStarting,
+    ConnectorStopped,
+    ConnectorStopping,
+    Event,
+)
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.progress import Accepted, PartitionProgress
 from parquet_sink.runtime import connector as module
@@ -172,6 +179,19 @@ def test_a_connector_s_life_is_events(tmp_path: Path, launched: list[Query], clo
         (ConnectorStopped, "orders"),
     ]
     assert [event.at_s for event in events][:2] == [0.0, 5.0]
+
+
+def test_a_restart_is_an_event(tmp_path: Path, launched: list[Query], clock: Clock) -> None:
+    """It says why the query ended, and when it is started again."""
+    events: list[Event] = []
+    connector = Connector(settings(tmp_path / "tmp"), tmp_path / "run", emit=events.append)
+    connector.start(SPARK)
+    launched[0].fail()
+    connector.poll(SPARK)
+    connector.close()
+    (restart,) = [one for one in events if isinstance(one, ConnectorRestarting)]
+    assert (restart.connector, restart.wait_s) == ("orders", PAUSE_S)
+    assert restart.reason
 
 
 def test_a_failure_is_an_event(tmp_path: Path, launched: list[Query], clock: Clock) -> None:

@@ -153,7 +153,7 @@ def test_records_that_are_set_aside_are_counted(state: SqliteStore) -> None:
     """In the heading and in the summary, also where no file was sent."""
     terminal = Terminal()
     events = view(terminal)
-    aside = RecordsSetAside("orders", NOW_S, "orders", 0, 1_500, 5, 9, "VALUE_CONVERTER 1,500", "no JSON")
+    aside = RecordsSetAside("orders", NOW_S, "orders", 0, 1_500, 5, 9, {"VALUE_CONVERTER": 1_500}, "no JSON")
     state.append_events([aside, replace(aside, first=10, last=20)])
     events.poll([connector(state)])
     events.close([connector(state)])

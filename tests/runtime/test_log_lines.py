@@ -79,14 +79,14 @@ def test_a_file_that_is_passed_over_has_a_line(lines: LogLines, caplog: pytest.L
 def test_what_is_set_aside_is_one_line_for_each_range(lines: LogLines, caplog: pytest.LogCaptureFixture) -> None:
     """Whether or not each record has a line: passing over records is never silent."""
     lines.on_event(
-        RecordsSetAside("sink", 1.0, "orders", 3, 1_200, 5, 9_000, "VALUE_CONVERTER 1,200", "no", "parked in /p")
+        RecordsSetAside("sink", 1.0, "orders", 3, 1_200, 5, 9_000, {"SHAPE": 1, "BIG": 1_199}, "no", "parked in /p")
     )
     (record,) = caplog.records
     assert (record.levelname, record.message) == (
         "WARNING",
         (
             "connector sink: set aside 1,200 records of topic orders, topic-partition 3, offsets 5 to 9000 "
-            "(VALUE_CONVERTER 1,200), parked in /p; the first one: no"
+            "(BIG 1,199, SHAPE 1), parked in /p; the first one: no"
         ),
     )
 

@@ -12,7 +12,7 @@ from parquet_sink.errors import ConnectorError, UploadExhausted, UploadPostponed
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.naming import attempt_name, file_name
 from parquet_sink.files.rotation import Reason
-from parquet_sink.model.attempts import Attempt
+from parquet_sink.model.attempts import Attempt, AttemptCount
 from parquet_sink.model.ranges import Again, Tries
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.targets.delivery import Deliverer, failure_receipt
@@ -76,10 +76,26 @@ def test_an_accepted_file_has_a_receipt_and_is_gone(tmp_path: Path) -> None:
         oldest_ms=1234,
         digest="d1",
         tried=(Attempt(99_000, 0.0, "unknown", 503, "x" * 300), Attempt(99_000, 0.0, "accepted", 200)),
+        answers=(AttemptCount("unknown", 503, 1), AttemptCount("accepted", 200, 1)),
     )
     assert receipt.accepted
     assert receipt.bytes_per_row == 0.7
     assert not Path(file.path).exists()
+
+
+def test_answers_are_counted_of_this_task_alone(tmp_path: Path) -> None:
+    """Each attempt is counted once, however many there are, and none that an earlier task made."""
+    policy = RetrySettings(max_retries=99, retry_interval_ms=0)
+    waits = Deliverer("sink", Target(*[Outcome(Verdict.RETRIABLE, "busy", "", 429)] * 40), policy, sleep=lambda s: None)
+    earlier = Tries(7, 1.0, log=(Attempt(1, 0.5, "unknown", 503),))
+    receipt = waits.deliver(finished(tmp_path), earlier)
+    assert receipt.attempts == 48
+    assert receipt.answers == (AttemptCount("retriable", 429, 40), AttemptCount("accepted", 200, 1))
+    file = finished(tmp_path)
+    refuses = deliverer(Target(*[Outcome(Verdict.UNKNOWN, "x", "", None)] * 9))
+    with pytest.raises(UploadExhausted) as caught:
+        refuses.deliver(file)
+    assert refuses.failed(file, caught.value).answers == (AttemptCount("unknown", None, 3),)
 
 
 def test_an_accepted_file_may_be_kept(tmp_path: Path) -> None:

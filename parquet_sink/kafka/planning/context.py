@@ -9,6 +9,8 @@ from parquet_sink.kafka.leader_epochs import LeaderEpochs
 from parquet_sink.kafka.planning.start_offsets import TopicIds
 from parquet_sink.kafka.planning.unavailable import UnavailablePartitions
 from parquet_sink.kafka.settings import PlanningSettings
+from parquet_sink.model.events import OffsetsPassedOver
+from parquet_sink.model.lost import LostOffsets
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.state.store import StateStore
 
@@ -49,3 +51,8 @@ class PlanningContext:
     epochs: LeaderEpochs
     now: Callable[[], float]
     unavailable: UnavailablePartitions
+
+    def on_lost(self, key: PartitionKey, lost: LostOffsets) -> None:
+        """What these offsets of a topic-partition held is gone, and the connector goes on."""
+        gone = OffsetsPassedOver(self.settings.name, self.now(), *key, lost.start, lost.end, lost.cause)
+        self.state.append_events([gone])

@@ -11,6 +11,7 @@ from parquet_sink.kafka.planning.range_plans import RangePlans
 from parquet_sink.kafka.planning.record_ages import RecordAges
 from parquet_sink.kafka.planning.start_offsets import StartOffsets, topics_of
 from parquet_sink.kafka.planning.unavailable import BackgroundProbe
+from parquet_sink.model.lost import LossCause, LostOffsets
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.state.store import STARTED
 
@@ -26,7 +27,8 @@ class Discovery:
 
     def __init__(self, context: PlanningContext, plans: RangePlans, ages: RecordAges) -> None:
         self._context, self._plans, self._ages = context, plans, ages
-        self._resolver = StartOffsets(context.settings, context.cluster, context.group, context.ids, context.epochs)
+        asked = (context.cluster, context.group, context.ids, context.epochs)
+        self._resolver = StartOffsets(context.settings, *asked, context.on_lost)
         self._looked = self._reminded = 0.0
         self._probe = BackgroundProbe(context.cluster, context.now)
         self._late: dict[PartitionKey, str] = {}
@@ -97,7 +99,11 @@ class Discovery:
         for key in keys:
             self._plans.forget(key)
             self._ages.forget(key)
-        return {key[1]: self._context.offsets.remove(key) for key in keys}
+        undelivered = {key[1]: self._context.offsets.remove(key) for key in keys}
+        for key in keys:
+            if left := undelivered[key[1]]:
+                self._context.on_lost(key, LostOffsets(left.start, left.stop, LossCause.DELETED))
+        return undelivered
 
     def _remind(self, there: Collection[str]) -> None:
         """Warns, every ten minutes, of topics that the connector names and that do not exist: it waits for them."""

@@ -26,6 +26,7 @@ from parquet_sink.errors import KafkaFailed
 from parquet_sink.kafka.lost_offsets import offsets_deleted, topic_recreated
 from parquet_sink.kafka.planning.context import PlanningContext
 from parquet_sink.kafka.planning.start_offsets import topics_of
+from parquet_sink.model.lost import LostOffsets
 from parquet_sink.model.partitions import PartitionKey
 
 
@@ -53,10 +54,12 @@ class RecreatedTopics:
         self.restart_at(first, f"{error} Going on at the first record.")
 
     def restart_at(self, starts: Mapping[PartitionKey, int], why: str) -> None:
-        """EndOffsets the query, which then starts again from the group's offsets: these ones. Raises KafkaFailed."""
+        """Ends the query, which then starts again from the group's offsets: these ones. Raises KafkaFailed."""
         for key in starts:
             self._context.epochs.set(key, None)
         self._context.group.reset(starts)
+        for key in starts:
+            self._context.on_lost(key, LostOffsets.recreated(self._context.offsets.starts[key]))
         topics = topics_of(starts)
         for topic, partition in self._context.offsets.starts.keys() | starts.keys():
             if topic in topics:

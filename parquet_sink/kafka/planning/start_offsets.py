@@ -1,7 +1,7 @@
 """Where topic-partitions start, and which topics their offsets belong to: names come back, ids do not."""
 
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
 from parquet_sink.errors import RESET_TOOL, BrokerAway, ConnectorError, OffsetsLost, TopicGone
@@ -9,6 +9,7 @@ from parquet_sink.kafka.group.committed import Committed, RangePlan
 from parquet_sink.kafka.leader_epochs import LeaderEpochs
 from parquet_sink.kafka.lost_offsets import offsets_deleted, topic_recreated
 from parquet_sink.kafka.settings import PlanningSettings
+from parquet_sink.model.lost import LostOffsets
 from parquet_sink.model.partitions import PartitionKey
 
 log = logging.getLogger(__name__)
@@ -69,12 +70,21 @@ def is_another_topic(before: str, now: str) -> bool:
 
 
 class StartOffsets:
-    """Finds where topic-partitions start, by the group's offsets and by what Kafka still has."""
+    """Finds where topic-partitions start, by the group's offsets and by what Kafka still has.
+
+    on_lost: is told what is passed over.
+    """
 
     def __init__(
-        self, settings: PlanningSettings, cluster: Cluster, group: Group, ids: TopicIds, epochs: LeaderEpochs
+        self,
+        settings: PlanningSettings,
+        cluster: Cluster,
+        group: Group,
+        ids: TopicIds,
+        epochs: LeaderEpochs,
+        on_lost: Callable[[PartitionKey, LostOffsets], None] = lambda key, lost: None,
     ) -> None:
-        self._name, self._kafka = settings.name, settings.kafka
+        self._name, self._kafka, self._on_lost = settings.name, settings.kafka, on_lost
         self._cluster, self._group, self._ids, self._epochs = cluster, group, ids, epochs
 
     def resolve(
@@ -100,13 +110,15 @@ class StartOffsets:
             if found is None:
                 starts[key] = self._reset(key, reset, first[key], last[key])
             elif self._of_another(found, key, reappeared):
-                starts[key] = self._lost(topic_recreated(*key, found.offset), first[key])
+                error = topic_recreated(*key, found.offset)
+                starts[key] = self._lost(key, error, LostOffsets.recreated(found.offset), first[key])
             elif first[key] <= found.offset <= self._high(key, found.offset, last[key]):
                 starts[key] = found.offset
                 self._epochs.set(key, found.epoch)
                 plans |= {key: found.plan} if found.plan is not None else {}
             else:
-                starts[key] = self._lost(offsets_deleted(*key, found.offset, first[key], last[key]), first[key])
+                error = offsets_deleted(*key, found.offset, first[key], last[key])
+                starts[key] = self._lost(key, error, LostOffsets.before(first[key], found.offset), first[key])
         return starts, plans
 
     def _of_another(self, found: Committed, key: PartitionKey, reappeared: Collection[PartitionKey]) -> bool:
@@ -126,9 +138,10 @@ class StartOffsets:
             )
         return last if reset == "latest" else first
 
-    def _lost(self, error: OffsetsLost, first: int) -> int:
+    def _lost(self, key: PartitionKey, error: OffsetsLost, lost: LostOffsets, first: int) -> int:
         if self._kafka.lost_offsets == "STOP":
             raise error
+        self._on_lost(key, lost)
         log.warning("connector %s: %s Going on at %d.", self._name, error, first)
         return first
 

@@ -16,7 +16,7 @@ from parquet_sink.kafka.planning.discovery import METADATA_S, named
 from parquet_sink.kafka.planning.group_monitor import CHECK_S, RECOMMIT_S
 from parquet_sink.kafka.planning.planner import PATIENCE_S, Planner
 from parquet_sink.kafka.settings import DeadLetterSettings, FlushSettings
-from parquet_sink.model.events import OffsetCommitted, RangePlanned
+from parquet_sink.model.events import OffsetCommitted, OffsetsPassedOver, RangePlanned
 from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import Again, Known, Tries
 from parquet_sink.state.sqlite.store import SqliteStore
@@ -94,12 +94,19 @@ def test_a_committed_offset_that_kafka_has_no_more_stops(
 
 
 def test_accepted_loss_goes_on_at_the_first_offset(
-    cluster: Cluster, make: Callable[..., Planner], caplog: pytest.LogCaptureFixture
+    cluster: Cluster, make: Callable[..., Planner], state: SqliteStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With CONTINUE the log names the lost offsets, and reading begins with what is left."""
+    """With CONTINUE log and events name the lost offsets, and reading begins with what is left."""
     cluster.logs[KEY], cluster.group[KEY] = (10, 90), 3
     assert make(lost_offsets="CONTINUE").begin() == {KEY: 10}
     assert "offsets 3 to 9" in caplog.text
+    assert losses(state) == [(3, 10, "retention")]
+
+
+def losses(state: SqliteStore) -> list[tuple[int, int, str]]:
+    """What the event log has of offsets that were passed over."""
+    events = state.events_after(0).events
+    return [(one.start, one.end, one.cause) for one in events if isinstance(one, OffsetsPassedOver)]
 
 
 def test_a_broker_that_is_late_is_waited_for(cluster: Cluster, make: Callable[..., Planner], clock: Clock) -> None:
@@ -427,7 +434,7 @@ def test_an_offset_beyond_the_last_stable_one_is_no_loss(cluster: Cluster, make:
     assert planner.tick({KEY: 70}) == []
 
 
-def test_a_topic_made_anew_stops(cluster: Cluster, make: Callable[..., Planner]) -> None:
+def test_a_topic_made_anew_stops(cluster: Cluster, make: Callable[..., Planner], state: SqliteStore) -> None:
     """When a topic-partition suddenly ends below where we stand, the connector stops and says why."""
     cluster.logs[KEY], cluster.group[KEY] = (0, 100), 100
     planner = make()
@@ -436,10 +443,16 @@ def test_a_topic_made_anew_stops(cluster: Cluster, make: Callable[..., Planner])
     with pytest.raises(OffsetsLost, match="deleted and made anew"):
         planner.tick(start)
     assert cluster.group == {KEY: 100}
+    assert losses(state) == []
 
 
-def test_a_topic_made_anew_begins_again_if_loss_is_accepted(cluster: Cluster, make: Callable[..., Planner]) -> None:
-    """With CONTINUE the group is set to the new beginning, and a new start of the query goes on from there."""
+def test_a_topic_made_anew_begins_again_if_loss_is_accepted(
+    cluster: Cluster, make: Callable[..., Planner], state: SqliteStore
+) -> None:
+    """With CONTINUE the group is set to the new beginning, and a new start of the query goes on from there.
+
+    How much the former topic held from there on nobody knows: the event has the offset alone, and comes once.
+    """
     cluster.logs[KEY], cluster.group[KEY] = (0, 100), 100
     planner = make(lost_offsets="CONTINUE")
     start = planner.begin()
@@ -447,6 +460,7 @@ def test_a_topic_made_anew_begins_again_if_loss_is_accepted(cluster: Cluster, ma
     with pytest.raises(KafkaFailed, match="Going on at 0"):
         planner.tick(start)
     assert make(lost_offsets="CONTINUE").begin() == {KEY: 0}
+    assert losses(state) == [(100, 100, "recreated")]
 
 
 def test_how_things_stand_is_told_when_it_changed(

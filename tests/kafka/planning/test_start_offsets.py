@@ -20,6 +20,7 @@ from parquet_sink.kafka.planning.discovery import METADATA_S, MISSING_LOG_S
 from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps
 from parquet_sink.kafka.planning.group_monitor import CHECK_S, RECOMMIT_S
 from parquet_sink.kafka.planning.start_offsets import is_another_topic
+from parquet_sink.model.events import OffsetsPassedOver
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.progress import Accepted
 from parquet_sink.state.sqlite.store import SqliteStore
@@ -310,6 +311,8 @@ def test_what_goes_with_a_topic_is_said(cluster: Cluster, state: SqliteStore, ca
     cluster.delete("orders")
     query.tick()
     assert "all that was seen of it is delivered" in caplog.text
+    lost = [one for one in state.events_after(0).events if isinstance(one, OffsetsPassedOver)]
+    assert [(one.topic, one.start, one.end, one.cause) for one in lost] == [("items", 10, 30, "deleted")]
 
 
 def test_a_topic_that_the_connector_names_is_waited_for(
