@@ -1,4 +1,4 @@
-"""The command line: `run`, `check`, `try`, `parked`, `history`, `replay`, `tune`, `target`, `demo`, `kafka`.
+"""The command line: `run`, `worker`, `check`, `try`, `parked`, `history`, `replay`, `tune`, `target`, `demo`, `kafka`.
 
 Exit status: 0 done, 1 a connector failed, 2 invalid configuration or a missing part. Each command is imported only
 when it is asked for, so that `--help` is quick.
@@ -19,6 +19,7 @@ from parquet_sink.process.streams import lenient_streams
 
 COMMANDS: Final = {
     "run": ("parquet_sink.commands.run", "run connectors: Kafka Connect's standalone form"),
+    "worker": ("parquet_sink.commands.worker", "run connectors that come and go by REST: Kafka Connect's worker"),
     "check": ("parquet_sink.commands.check", "validate connector files; with --connect try broker and target"),
     "try": ("parquet_sink.commands.try_record", "show what becomes of one record, step by step; nothing is sent"),
     "parked": ("parquet_sink.commands.parked.command", "what connectors passed over: list, show, send again, drop"),
@@ -67,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; returns the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
     stop_request = StopRequest()
-    with lenient_streams(), stop_request.handling() if "run" in words[:1] else nullcontext():
+    with lenient_streams(), stop_request.handling() if words[:1] in (["run"], ["worker"]) else nullcontext():
         args = parser_for(words).parse_args(words)
         args.stop_request = stop_request
         return _run(args)

@@ -10,8 +10,13 @@ from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values, read
 from parquet_sink.config.without_effect import suggest, warn_about
 from parquet_sink.connectors.connector_class import find_class
+from parquet_sink.connectors.hosting_keys import (
+    PLUGIN_PATH,
+    STORE_FOLDER,
+    default_store_folder,
+)
 from parquet_sink.connectors.worker import BOOTSTRAP_OPTION, BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP, Worker
-from parquet_sink.connectors.worker_keys import WORKER_KEYS
+from parquet_sink.connectors.worker_keys import WORKER_KEYS, override_policy
 from parquet_sink.convert import configuration
 from parquet_sink.convert.keys import PREFIXES
 from parquet_sink.errors import InvalidConfiguration
@@ -58,7 +63,9 @@ def load_worker(
         isolation_level=values.text("consumer.isolation.level"),
         offset_reset=values.text("consumer.auto.offset.reset"),
         converters=values,
-        override_policy=values.text("connector.client.config.override.policy") or "All",
+        override_policy=override_policy(values.text("connector.client.config.override.policy") or "All") or "All",
+        store_folder=values.text(STORE_FOLDER) or default_store_folder(machine.environ),
+        plugin_path=values.names(PLUGIN_PATH),
         machine=machine,
     )
     return LoadedWorker(worker, tuple(report.problems), tuple(report.warnings))

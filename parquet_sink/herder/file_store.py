@@ -28,7 +28,7 @@ class FileConfigStore:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
-        self._lock = _locked(folder)
+        self._lock: int | None = _locked(folder)
         try:
             self.generation, self._connectors = _read(self._path)
         except BaseException:

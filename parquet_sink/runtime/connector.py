@@ -95,8 +95,13 @@ class Connector:
     @property
     def ended(self) -> bool:
         """Whether nothing of it runs any more, so that it may be closed."""
-        stopping = self._stopper is not None and self._stopper.is_alive() and time.monotonic() < self._stop_by_s
-        return self.status in {Status.DONE, Status.FAILED} and not stopping
+        late = time.monotonic() >= self._stop_by_s
+        return self.status in {Status.DONE, Status.FAILED} and (late or not self._busy_aside())
+
+    def _busy_aside(self) -> bool:
+        """Whether a thread is at work for it."""
+        stopping = self._stopper is not None and self._stopper.is_alive()
+        return stopping or (self._pending is not None and not self._pending.future.done())
 
     @property
     def waits_for(self) -> tuple[str, float] | None:
@@ -359,4 +364,5 @@ class Connector:
 
     def close(self) -> None:
         """Releases the lock and removes the run folder."""
-        self._files.close()
+        self._given_up = True
+        self._files.close(in_use=self._busy_aside())

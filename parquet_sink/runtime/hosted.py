@@ -28,14 +28,15 @@ class Hosted:
     """stored: as the store has it. loaded: its configuration, validated when it was given, or when it is started.
 
     run: what runs, or ran and failed; None while there is nothing. A run is of one configuration: another one takes its
-    place once it has finished its flush and ended. altering: its group's offsets are being changed, so it must not
-    start.
+    place once it has finished its flush and ended. altered_by: who changes its group's offsets now, so that it must
+    not start.
     """
 
     def __init__(self, name: str, stored: StoredConnector, loaded: Loaded) -> None:
         self.name, self.stored, self.loaded = name, stored, loaded
         self.run: Connector | None = None
-        self.deleted = self.altering = False
+        self.deleted = False
+        self.altered_by: object = None
         self._replaced = self._restarting = False
         self._paused = False
 
@@ -57,7 +58,7 @@ class Hosted:
     @property
     def wants_run(self) -> bool:
         """Whether it is to run, and there is nothing yet."""
-        may = not self.deleted and not self.altering and self.target is not TargetState.STOPPED
+        may = not self.deleted and self.altered_by is None and self.target is not TargetState.STOPPED
         return may and self.run is None and self.settings is not None
 
     @property
@@ -96,8 +97,8 @@ class Hosted:
         run = self.run
         if run is None:
             return
-        if run.status is Status.RUNNING:
-            self._restarting = self._restarting and self._replaced
+        if not self._replaced and run.status is not Status.STARTING:
+            self._restarting = False
         if stop_requested_at_s is not None:
             run.request_stop(stop_requested_at_s)
         elif self.deleted or self._replaced or self.target is TargetState.STOPPED or self.settings is None:
@@ -130,7 +131,7 @@ class Hosted:
         """What it does now: STOPPED once nothing of it runs, and FAILED whatever else is wished for."""
         if self.run is None:
             return self._state_of_nothing()
-        if self._restarting:
+        if self._restarting and self.target is not TargetState.STOPPED:
             return State.RESTARTING
         state = _STATES[self.run.status]
         if state is not State.RUNNING:

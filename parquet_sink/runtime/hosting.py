@@ -1,4 +1,4 @@
-"""What happens with a worker's connectors by itself: one after the other they begin, become what they are to be, end."""
+"""What happens with a worker's connectors by itself: one after the other they begin, and become what they are to be."""
 
 import logging
 from collections.abc import Callable
@@ -36,6 +36,11 @@ class Hosting:
         return any(one.counts for one in self._roster.all())
 
     @property
+    def active(self) -> bool:
+        """Whether anything runs."""
+        return any(run.active for run in self._roster.runs)
+
+    @property
     def failed(self) -> bool:
         return any(one.failed for one in self._roster.hosted.values())
 
@@ -71,22 +76,22 @@ class Hosting:
         others = [other.settings for other in self._roster.runs]
         return any(other.name == settings.name or other.kafka.group == settings.kafka.group for other in others)
 
-    def start_next(self, spark: "SparkSession", slots: int, now_s: float) -> Connector | None:
-        """Starts one that is prepared, once the one before has begun, or had its time. The first warms Spark up."""
+    def next_to_start(self, now_s: float) -> Connector | None:
+        """One that is prepared, once the one before has begun, or had its time. now_s: monotonic."""
         if self._starting is not None:
             before, deadline_s = self._starting
             if before.status is Status.RUNNING and not before.has_started() and now_s < deadline_s:
                 return None
-        waiting = (
-            one for one in self._roster.hosted.values() if one.run is not None and one.run.status is Status.STARTING
-        )
-        found = next(waiting, None)
-        if found is None or found.run is None:
-            return None
-        self._starting = found.run, now_s + START_S
-        found.run.start(spark, slots=slots, warm_up=not self._warm, paused=found.paused)
-        self._warm = True
-        return found.run
+        found = next((run for run in self._roster.runs if run.status is Status.STARTING), None)
+        if found is not None:
+            self._starting = found, now_s + START_S
+        return found
+
+    def start(self, connector: Connector, spark: "SparkSession", slots: int) -> None:
+        """The first one warms Spark up for all."""
+        paused = any(one.run is connector and one.paused for one in self._roster.all())
+        warm_up, self._warm = not self._warm, True
+        connector.start(spark, slots=slots, warm_up=warm_up, paused=paused)
 
     def sharers(self) -> int:
         """How many connectors share Spark's slots."""

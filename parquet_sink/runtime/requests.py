@@ -89,8 +89,8 @@ class Requests:
         if one.stored.topics:
             self._roster.keep(one, replace(one.stored, topics=()))
 
-    def begin_alter(self, name: str) -> SinkSettings:
-        """From here to `end_alter` the connector's offsets may be changed: it does not start."""
+    def begin_alter(self, name: str, by: object) -> SinkSettings:
+        """From here to `end_alter` the connector's offsets may be changed: it does not start. by: whoever asks."""
         one = self._roster.named(name)
         if one.state is not State.STOPPED:
             raise WrongState(
@@ -99,19 +99,20 @@ class Requests:
                 "Connectors must be in the STOPPED state before their offsets can be modified. This can be done for "
                 "the specified connector by issuing a 'PUT' request to the '/connectors/" + name + "/stop' endpoint",
             )
-        if one.altering:
+        if one.altered_by is not None:
             raise OffsetsRefused(f"The offsets of connector {name} are being changed by another request; wait for it.")
         if one.settings is None:
             one.loaded = self._roster.reloaded(one)
         if one.settings is None:
             raise OffsetsRefused("\n".join(one.loaded.problems))
-        one.altering = True
+        one.altered_by = by
         return one.settings
 
-    def end_alter(self, name: str) -> None:
+    def end_alter(self, by: object) -> None:
+        """Does nothing when it did not begin."""
         for one in self._roster.all():
-            if one.name == name:
-                one.altering = False
+            if one.altered_by is by:
+                one.altered_by = None
 
     def _accepted(
         self, name: str, config: Mapping[str, str], stored: Mapping[str, str]

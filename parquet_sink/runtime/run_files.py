@@ -71,9 +71,12 @@ class RunFiles:
         for field, value in fields.items():
             self.state.set(field, value)
 
-    def close(self) -> None:
-        """Releases the lock and removes the run folder; the store's file stays."""
-        if self.state is not None:
+    def close(self, *, in_use: bool = False) -> None:
+        """Releases the lock and removes the run folder; the store's file stays.
+
+        in_use: a thread may be using the store, which would not survive its end; that one's end closes it.
+        """
+        if self.state is not None and not in_use:
             self.state.close()
         self._lock.release()
         shutil.rmtree(self._folder, ignore_errors=True)

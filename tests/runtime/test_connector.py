@@ -184,7 +184,7 @@ def test_a_connector_s_life_is_events(tmp_path: Path, launched: list[Query], clo
 def test_a_restart_is_an_event(tmp_path: Path, launched: list[Query], clock: Clock) -> None:
     """It says why the query ended, and when it is started again."""
     events: list[Event] = []
-    connector = Connector(settings(tmp_path / "tmp"), tmp_path / "run", emit=events.append)
+    connector = Connector(settings(tmp_path / "tmp"), tmp_path / "run", emit=events.append, aside=at_once)
     connector.start(SPARK)
     launched[0].fail()
     connector.poll(SPARK)

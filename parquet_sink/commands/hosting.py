@@ -1,0 +1,101 @@
+"""What `run` and `worker` have in common: connectors hosted in this process, and the REST API beside them."""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from parquet_sink.commands.parked.preflight import on_cluster
+from parquet_sink.commands.preflight import inspect
+from parquet_sink.connectors.check import Checked
+from parquet_sink.connectors.loading import Loaded, load
+from parquet_sink.connectors.worker import Worker
+from parquet_sink.connectors.worker_file import LoadedWorker
+from parquet_sink.herder.store import ConfigStore
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.process.signals import StopRequest
+
+if TYPE_CHECKING:
+    from parquet_sink.runtime.events import Listener
+    from parquet_sink.runtime.herder import LocalHerder
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How connectors are hosted. master, spark_conf: Spark's. stays: beyond the last connector, with the REST API."""
+
+    worker: Worker
+    stop_request: StopRequest
+    master: str | None = None
+    spark_conf: Mapping[str, str] = field(default_factory=dict)
+    until_caught_up: bool = False
+    stays: bool = False
+
+    def told_of(self, settings: SinkSettings | None) -> Iterator[str]:
+        """What a connector's folders of one machine are warned of on a cluster."""
+        if settings is not None and not (self.master or "local").startswith("local"):
+            told = on_cluster(settings)
+            yield from [] if told is None else [told]
+
+
+def loader(plan: Plan) -> Callable[[Mapping[str, str], str], Loaded]:
+    """Validates a connector that came by REST as `check` does a file: with what the machine and libraries know of."""
+
+    def load_one(config: Mapping[str, str], name: str) -> Loaded:
+        loaded = load(config, plan.worker, source=f"connector {name}")
+        checked = inspect(Checked(LoadedWorker(plan.worker), (loaded,), ()))
+        (found,) = checked.connectors
+        problems = (*found.problems, *checked.worker.problems, *checked.shared)
+        settings = None if problems else found.settings
+        return replace(found, problems=problems, settings=settings, warnings=(*found.warnings, *plan.told_of(settings)))
+
+    return load_one
+
+
+def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners: Sequence["Listener"]) -> int:
+    """Runs until done or told to stop; the exit status. known: configurations that were validated already.
+
+    Raises SetupError, ConnectorError.
+    """
+    from parquet_sink.runtime.book import Book  # after the files were found right: it takes a second
+    from parquet_sink.runtime.commands import Commands
+    from parquet_sink.runtime.events import EventDispatcher
+    from parquet_sink.runtime.herder import LocalHerder, brokers_of
+    from parquet_sink.runtime.isolated import Isolated
+    from parquet_sink.runtime.roster import Roster
+    from parquet_sink.runtime.worker import Worker as Host
+
+    book, commands = Book(), Commands()
+    roster = Roster(store, loader(plan), book)
+    herder = LocalHerder(roster, commands, brokers_of(plan.worker))
+    hosting = Host(
+        roster,
+        known,
+        master=plan.master,
+        spark_conf=plan.spark_conf,
+        until_caught_up=plan.until_caught_up,
+        stays=plan.stays,
+        observer=EventDispatcher([*listeners, Isolated("the worker's book", lambda: book)]),
+        commands=commands,
+        publish=herder.publish,
+        stop_request=plan.stop_request,
+    )
+    with _served(plan, herder):
+        return hosting.run()
+
+
+@contextmanager
+def _served(plan: Plan, herder: "LocalHerder") -> Iterator[None]:
+    """The REST API within, where there is one."""
+    yield
+
+
+def log_lines() -> "Listener":
+    """A log line for each file, and for each connector that begins or ends."""
+    from parquet_sink.runtime.isolated import Isolated
+    from parquet_sink.runtime.log_lines import LogLines
+
+    return Isolated("log lines", LogLines)
