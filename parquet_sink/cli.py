@@ -1,4 +1,4 @@
-"""The command line: `run`, `worker`, `check`, `try`, `parked`, `history`, `replay`, `tune`, `target`, `demo`, `kafka`.
+"""The command line: the commands, by name, and the exit statuses.
 
 Exit status: 0 done, 1 a connector failed, 2 invalid configuration or a missing part. Each command is imported only
 when it is asked for, so that `--help` is quick.
@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Final, Protocol, cast
 
 from parquet_sink import __version__
+from parquet_sink.commands.completion import SHELLS, ShellCode, complete
 from parquet_sink.errors import InvalidConfiguration, SinkError
 from parquet_sink.process.logs import configure_program
 from parquet_sink.process.signals import StopRequest
@@ -20,6 +21,11 @@ from parquet_sink.process.streams import lenient_streams
 COMMANDS: Final = {
     "run": ("parquet_sink.commands.run", "run connectors: Kafka Connect's standalone form"),
     "worker": ("parquet_sink.commands.worker", "run connectors that come and go by REST: Kafka Connect's worker"),
+    "connectors": (
+        "parquet_sink.commands.connectors.command",
+        "a worker's connectors over its REST API: list, create, change, pause, restart, offsets",
+    ),
+    "status": ("parquet_sink.commands.status.command", "how a worker's connectors stand: lag, age, last upload, error"),
     "check": ("parquet_sink.commands.check", "validate connector files; with --connect try broker and target"),
     "try": ("parquet_sink.commands.try_record", "show what becomes of one record, step by step; nothing is sent"),
     "parked": ("parquet_sink.commands.parked.command", "what connectors passed over: list, show, send again, drop"),
@@ -53,6 +59,12 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
         epilog="Exit status: 0 done, 1 a connector failed, 2 invalid configuration or a missing part.",
     )
     parser.add_argument("--version", action="version", version=f"parquet-sink {__version__}")
+    parser.add_argument(
+        "--completion",
+        action=ShellCode,
+        choices=SHELLS,
+        help='print what lets a shell complete commands, options and names: eval "$(parquet-sink --completion bash)"',
+    )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     wanted = next((word for word in argv if not word.startswith("-")), None)
     for name, (module, summary) in COMMANDS.items():
@@ -67,6 +79,7 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; returns the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
+    complete(parser_for)
     stop_request = StopRequest()
     with lenient_streams(), stop_request.handling() if words[:1] in (["run"], ["worker"]) else nullcontext():
         args = parser_for(words).parse_args(words)

@@ -7,6 +7,7 @@
     ├── NothingSampled           there is nothing to tune by: no records, no history (exit status 2)
     ├── NotVerified              a target did not say what it has (exit status 1)
     ├── HistoryUnusable          the history of uploads cannot be read or written: nothing else is lost (exit status 1)
+    ├── WorkerRefused            a worker did not do what it was asked for over HTTP, or was silent (exit status 1)
     ├── DemoFailed               the demo did not get to its proof (exit status 1)
     └── ConnectorError           the connector stops            (exit status 1)
         ├── InvalidRecord        fix the file or the producer, or skip the offset by resetting the group
@@ -103,6 +104,17 @@ class HistoryUnusable(SinkError):
     def __init__(self, message: str, damaged: bool = False) -> None:
         super().__init__(message, damaged)
         self.message, self.damaged = message, damaged
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class WorkerRefused(SinkError):
+    """A worker said no to a request, or nothing. status: of its answer, None when none came."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message, status)
+        self.message, self.status = message, status
 
     def __str__(self) -> str:
         return self.message

@@ -10,13 +10,16 @@ from parquet_sink.commands.parked.preflight import on_cluster
 from parquet_sink.commands.preflight import inspect
 from parquet_sink.connectors.check import Checked
 from parquet_sink.connectors.loading import Loaded, load
+from parquet_sink.connectors.rest.settings import RestSettings
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.connectors.worker_file import LoadedWorker
 from parquet_sink.herder.store import ConfigStore
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.process.signals import StopRequest
+from parquet_sink.rest import needed
 
 if TYPE_CHECKING:
+    from parquet_sink.rest.listening import Listening
     from parquet_sink.runtime.events import Listener
     from parquet_sink.runtime.herder import LocalHerder
 
@@ -25,14 +28,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Plan:
-    """How connectors are hosted. master, spark_conf: Spark's. stays: beyond the last connector, with the REST API."""
+    """How connectors are hosted. master, spark_conf: Spark's. serves: the REST API, also without connectors."""
 
     worker: Worker
     stop_request: StopRequest
     master: str | None = None
     spark_conf: Mapping[str, str] = field(default_factory=dict)
     until_caught_up: bool = False
-    stays: bool = False
+    serves: bool = False
 
     def told_of(self, settings: SinkSettings | None) -> Iterator[str]:
         """What a connector's folders of one machine are warned of on a cluster."""
@@ -68,8 +71,12 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
     from parquet_sink.runtime.roster import Roster
     from parquet_sink.runtime.worker import Worker as Host
 
+    settings, listening = plan.worker.rest, None
+    if plan.serves:
+        listening = _listening(settings)
+        settings = listening.settings
     book, commands = Book(), Commands()
-    roster = Roster(store, loader(plan), book)
+    roster = Roster(store, loader(plan), book, settings.worker_id)
     herder = LocalHerder(roster, commands, brokers_of(plan.worker))
     hosting = Host(
         roster,
@@ -77,20 +84,40 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
         master=plan.master,
         spark_conf=plan.spark_conf,
         until_caught_up=plan.until_caught_up,
-        stays=plan.stays,
+        stays=plan.serves,
+        track_topics=settings.topic_tracking,
         observer=EventDispatcher([*listeners, Isolated("the worker's book", lambda: book)]),
         commands=commands,
         publish=herder.publish,
         stop_request=plan.stop_request,
     )
-    with _served(plan, herder):
+    if listening is None:
+        return hosting.run()
+    with _served(herder, plan.worker, listening):
         return hosting.run()
 
 
+def _listening(settings: RestSettings) -> "Listening":
+    """Takes the addresses, before anything else is started. Raises SetupError."""
+    needed.require("The REST API")
+    from parquet_sink.rest.listening import open_listeners
+
+    return open_listeners(settings)
+
+
 @contextmanager
-def _served(plan: Plan, herder: "LocalHerder") -> Iterator[None]:
-    """The REST API within, where there is one."""
-    yield
+def _served(herder: "LocalHerder", worker: Worker, listening: "Listening") -> Iterator[None]:
+    """The REST API within. Raises SetupError."""
+    from parquet_sink.rest.app import make_app
+    from parquet_sink.rest.server import RestServer
+
+    app = make_app(herder, worker, listening.settings)
+    server = RestServer(app, listening.settings, listening)
+    server.start()
+    try:
+        yield
+    finally:
+        server.stop()
 
 
 def log_lines() -> "Listener":

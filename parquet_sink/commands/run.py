@@ -42,12 +42,16 @@ def run(args: argparse.Namespace) -> int:
     if wrong:
         raise InvalidConfiguration([*wrong, *checked.problems])
     settings = checked.require()
+    rest = checked.worker.worker.rest
+    if rest.given and args.until_caught_up:
+        log.warning("Warning [listeners]. There is no REST API with --until-caught-up, which ends by itself.")
     plan = Plan(
         checked.worker.worker,
         args.stop_request,
         master=args.master,
         spark_conf=dict(args.conf),
         until_caught_up=args.until_caught_up,
+        serves=rest.given and not args.until_caught_up,
     )
     for told in (text for one in settings for text in plan.told_of(one)):
         log.warning("%s", told)

@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         count = len(store.connectors())
         log.info("%d connector%s in %s", count, "" if count == 1 else "s", worker.store_folder)
-        plan = Plan(worker, args.stop_request, master=args.master, spark_conf=dict(args.conf), stays=True)
+        plan = Plan(worker, args.stop_request, master=args.master, spark_conf=dict(args.conf), serves=True)
         return host(plan, store, {}, [log_lines()])
     finally:
         store.close()

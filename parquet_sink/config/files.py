@@ -3,6 +3,7 @@
 import codecs
 import errno
 import os
+import socket
 import stat
 import tempfile
 from collections.abc import Mapping
@@ -31,6 +32,7 @@ def this_machine() -> Machine:
         is_file=os.path.isfile,
         read_text=lambda path: _read(Path(path)).decode("utf-8-sig"),
         environ=dict(os.environ),
+        host_name=socket.gethostname(),
     )
 
 

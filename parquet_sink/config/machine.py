@@ -29,3 +29,4 @@ class Machine:
     is_file: Callable[[str], bool] = field(default=_no_file, repr=False)
     read_text: Callable[[str], str] = field(default=_no_text, repr=False)
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+    host_name: str = "localhost"

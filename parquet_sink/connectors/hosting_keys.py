@@ -8,6 +8,8 @@ from parquet_sink.config.key import Key, Origin, Type
 HOSTING: Final = "Hosting connectors"
 STORE_FOLDER: Final = "config.storage.folder"
 PLUGIN_PATH: Final = "plugin.path"
+TRACKING: Final = "topic.tracking.enable"
+TRACKING_RESET: Final = "topic.tracking.allow.reset"
 
 HOSTING_KEYS: Final = (
     Key(
@@ -20,6 +22,23 @@ HOSTING_KEYS: Final = (
         default_text="`$STATE_DIRECTORY`, which systemd sets, else `$XDG_STATE_HOME/parquet-sink`, else "
         "`~/.local/state/parquet-sink`",
         origin=Origin.OWN,
+    ),
+    Key(
+        TRACKING,
+        HOSTING,
+        Type.BOOLEAN,
+        "Whether it is kept, and told by REST, of which topics a connector delivered records "
+        "(`/connectors/NAME/topics`).",
+        default=True,
+        origin=Origin.CONNECT,
+    ),
+    Key(
+        TRACKING_RESET,
+        HOSTING,
+        Type.BOOLEAN,
+        "Whether that list may be emptied (`/connectors/NAME/topics/reset`).",
+        default=True,
+        origin=Origin.CONNECT,
     ),
     Key(
         PLUGIN_PATH,

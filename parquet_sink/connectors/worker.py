@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.values import NOTHING, Values
+from parquet_sink.connectors.rest.settings import RestSettings
 from parquet_sink.kafka.client_settings import ClientSetting
 
 BOOTSTRAP_OPTION = "--bootstrap-servers"
@@ -36,3 +37,4 @@ class Worker:
     store_folder: str | None = None
     plugin_path: tuple[str, ...] = ()
     machine: Machine = field(default_factory=Machine)
+    rest: RestSettings = field(default_factory=RestSettings)

@@ -15,6 +15,7 @@ from parquet_sink.connectors.hosting_keys import (
     STORE_FOLDER,
     default_store_folder,
 )
+from parquet_sink.connectors.rest.build import build as build_rest
 from parquet_sink.connectors.worker import BOOTSTRAP_OPTION, BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP, Worker
 from parquet_sink.connectors.worker_keys import WORKER_KEYS, override_policy
 from parquet_sink.convert import configuration
@@ -67,6 +68,7 @@ def load_worker(
         store_folder=values.text(STORE_FOLDER) or default_store_folder(machine.environ),
         plugin_path=values.names(PLUGIN_PATH),
         machine=machine,
+        rest=build_rest(values, machine, report),
     )
     return LoadedWorker(worker, tuple(report.problems), tuple(report.warnings))
 

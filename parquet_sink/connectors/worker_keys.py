@@ -7,6 +7,7 @@ from parquet_sink.config.checks import ABSENT
 from parquet_sink.config.key import Check, Key, NotBuilt, Origin, Type, Value, is_set
 from parquet_sink.config.report import quoted
 from parquet_sink.connectors.hosting_keys import HOSTING_KEYS
+from parquet_sink.connectors.rest.keys import ALL_REST_KEYS
 from parquet_sink.convert.keys import CONVERT, CONVERTER_KEYS
 from parquet_sink.kafka.keys import SERVERS, consumer_keys
 
@@ -17,7 +18,6 @@ WORKER_NOT_BUILT: Final = "Keys that are refused"
 
 _KNOWN_PROVIDERS = ("env", "file", "directory")
 _DISTRIBUTED = "it is a key of Kafka Connect's distributed mode; remove it: several connectors run in one process."
-_REST = "there is no REST API yet; remove it: connectors are given as files to `parquet-sink run`."
 _CLIENT = "it is for Kafka Connect's own clients and never reached a sink's consumer; write consumer.{} for that."
 
 
@@ -142,6 +142,7 @@ WORKER_KEYS: Final[tuple[Key, ...]] = (
         )
         for client, does in (("producer", "writes dead letters"), ("admin", "makes the dead-letter topic"))
     ),
+    *ALL_REST_KEYS,
     _no_effect("offset.storage.file.filename", "offsets are in Kafka, in each connector's consumer group."),
     _no_effect("offset.flush.interval.ms", "offsets are committed after each accepted upload, not on a clock."),
     _no_effect("offset.flush.timeout.ms", "offsets are committed after each accepted upload, not on a clock."),
@@ -149,25 +150,12 @@ WORKER_KEYS: Final[tuple[Key, ...]] = (
     _no_effect("plugin.discovery", "there are no Java plug-ins to load."),
     _no_effect("internal.*", "there are no topics of the worker's own to encode."),
     _no_effect("topic.creation.enable", "it is for source connectors."),
-    _no_effect("topic.tracking.*", "it is for Kafka Connect's REST API."),
     _no_effect("metric.reporters", "there are no Java classes to load."),
     _no_effect("metrics.*", "it is for Kafka Connect's JMX metrics."),
     *(_no_effect(f"{name}.*", _CLIENT.format(f"{name}.*")) for name in ("security", "sasl", "ssl")),
     *(
         _no_effect(name, _CLIENT.format(name))
         for name in ("client.id", "client.dns.lookup", "request.timeout.ms", "retry.backoff.ms", "metadata.max.age.ms")
-    ),
-    *(
-        _refused(name, _REST)
-        for name in (
-            "listeners",
-            "listeners.*",
-            "rest.*",
-            "admin.listeners",
-            "admin.listeners.*",
-            "access.control.*",
-            "response.http.headers.config",
-        )
     ),
     *(
         _refused(name, _DISTRIBUTED)

@@ -17,3 +17,17 @@ class ProxySettings:
     type: ProxyType = "HTTP"
     username: str | None = None
     password: Secret | None = None
+
+
+@dataclass(frozen=True)
+class ClientCredentials:
+    """As whom an access token is asked for, and where (RFC 6749, section 4.4).
+
+    in_body: id and secret go as fields of the form in place of a Basic header.
+    """
+
+    token_url: str
+    client_id: str
+    client_secret: Secret
+    scope: str | None = None
+    in_body: bool = False

@@ -13,12 +13,14 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from parquet_sink import __version__
 from parquet_sink.errors import InvalidConfiguration, NotVerified
+from parquet_sink.net.access_token import TokenFailed
 from parquet_sink.net.client import HttpClient
 from parquet_sink.net.exchange import Answer, Limits, Request, RequestFailed
 from parquet_sink.net.redaction import excerpt
 from parquet_sink.net.tls import tls_context
 from parquet_sink.replay.table_state import NotUnderstood, TableState, state_of
 from parquet_sink.targets.push.answers import of_failure
+from parquet_sink.targets.push.authorization import authorization_of, signed
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.trust import authorities
 from parquet_sink.targets.settings import TargetSettings
@@ -45,9 +47,9 @@ class ReadOuts:
         address = urlsplit(settings.endpoint)
         self._origin = f"{address.scheme}://{address.netloc.rpartition('@')[2]}"
         self._report, self._connect_s = report, settings.connect_timeout_ms / 1000
-        self._secrets = (settings.authorization.reveal(),)
+        self._authorization = authorization_of(settings, environment)
+        self._secrets = self._authorization.secrets
         self._headers = {
-            "Authorization": settings.authorization.reveal(),
             "Accept-Encoding": "identity",
             "User-Agent": f"parquet-sink/{__version__}",
         }
@@ -120,12 +122,20 @@ class ReadOuts:
         return answer
 
     def _answer(self, method: str, path: str, answer_s: float = _ANSWER_S) -> Answer:
-        limits = Limits(answer_s * 2, self._connect_s, answer_s, _MOST_BYTES)
+        def send(header: str, seconds: float) -> Answer:
+            limits = Limits(seconds, self._connect_s, answer_s, _MOST_BYTES)
+            headers = {**self._headers, "Authorization": header}
+            return self._http.send(Request(method, self._origin + path, headers), limits)
+
         try:
-            return self._http.send(Request(method, self._origin + path, self._headers), limits)
+            answer, header = signed(self._authorization, answer_s * 2, send)
+        except TokenFailed as failed:
+            raise NotVerified(f"{self._origin}: what it has could not be asked: {failed.cause}.") from None
         except RequestFailed as error:
             cause = of_failure(error.kind, error.detail, self._secrets).cause
             raise NotVerified(f"{self._origin}: what it has could not be asked: {cause}.") from None
+        self._secrets = (*self._authorization.secrets, header)
+        return answer
 
     def _refused(self, path: str, answer: Answer) -> NotVerified:
         shown = excerpt(answer.body, self._secrets) or "nothing more"

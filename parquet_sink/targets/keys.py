@@ -7,6 +7,7 @@ from parquet_sink.config.key import Check, Key, Origin, Type, Value, ems
 from parquet_sink.targets import table_map
 from parquet_sink.targets.directory import address
 from parquet_sink.targets.push.keys import PUSH_KEYS, TARGET
+from parquet_sink.targets.push.oauth2_keys import OAUTH2_KEYS
 from parquet_sink.targets.push.value_checks import wrong_url
 
 ERRORS: Final = "Errors and retries"
@@ -44,6 +45,7 @@ TARGET_KEYS: Final = (
         check=ENDPOINT,
     ),
     *PUSH_KEYS[:2],
+    *OAUTH2_KEYS,
     Key(
         ems("target.table"),
         TARGET,
@@ -94,7 +96,8 @@ ERROR_KEYS: Final = (
         ERRORS,
         Type.LONG,
         "Milliseconds before the second attempt; the pause doubles with each attempt, up to 5 minutes, varied at "
-        "random. A `Retry-After` of the target is honoured, up to the same bound.",
+        "random. What the target asks for in `Retry-After`, or with a 429 in `x-ratelimit-reset`, is honoured, up to "
+        "the same bound.",
         default=60_000,
         minimum=1_000,
     ),

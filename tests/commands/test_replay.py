@@ -203,7 +203,9 @@ def test_another_target(command: Command, topic: Topic, tmp_path: Path) -> None:
     assert len(list((tmp_path / "new").rglob("*.parquet"))) == 5
     status, _, err = command("--target", "https://elsewhere.example/x")
     assert status == 2
-    assert "Invalid [--target-key]. It is missing; the connector's own key is not sent to another address." in err
+    assert (
+        "Invalid [--target-key]. It is missing; the connector's own credential is not sent to another address." in err
+    )
     status, _, err = command("--target", "http://elsewhere.example/x", "--target-key", "nonsense")
     assert status == 2
     assert "Invalid [--target]" in err

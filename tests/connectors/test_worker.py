@@ -106,22 +106,6 @@ def test_a_key_without_effect_is_said_with_its_reason(key: str, value: str, warn
     ("key", "value", "problem"),
     [
         (
-            "listeners",
-            "HTTP://:8083",
-            (
-                "Its feature is not built yet: there is no REST API yet; remove it: connectors are given as files to "
-                "`parquet-sink run`."
-            ),
-        ),
-        (
-            "rest.port",
-            "8083",
-            (
-                "Its feature is not built yet: there is no REST API yet; remove it: connectors are given as files to "
-                "`parquet-sink run`."
-            ),
-        ),
-        (
             "group.id",
             "connect-cluster",
             (

@@ -35,8 +35,13 @@ def parser_of(command: str) -> argparse.ArgumentParser:
 
 
 def options_of(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
-    """Long options of a parser, but for help."""
-    return {word: action for action in parser._actions for word in action.option_strings if word.startswith("--")}
+    """Long options of a parser, and of those for its actions."""
+    found = {word: action for action in parser._actions for word in action.option_strings if word.startswith("--")}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for one in action.choices.values():
+                found |= options_of(one)
+    return found
 
 
 def section(command: str) -> str:
@@ -90,12 +95,12 @@ def code_lines(text: str) -> list[str]:
 
 
 def command_lines(text: str) -> list[list[str]]:
-    """What follows `parquet-sink` in code blocks, comments left out."""
+    """What follows `parquet-sink` in code blocks, comments and where output goes left out."""
     found = []
     for line in code_lines(text):
         match = re.match(r"(?:[\w./-]*/)?parquet-sink (?!COMMAND)(.*)", line)
         if match is not None and "[" not in match[1] and "=" not in line.split("parquet-sink")[0]:
-            found.append(shlex.split(match[1], comments=True))
+            found.append(shlex.split(match[1].partition(" > ")[0], comments=True))
     return found
 
 

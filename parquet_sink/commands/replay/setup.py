@@ -22,12 +22,14 @@ from parquet_sink.replay.survey import past_of, survey
 from parquet_sink.state.sqlite.store import learned_of
 from parquet_sink.targets.directory import address
 from parquet_sink.targets.directory.settings import DirectorySettings
+from parquet_sink.targets.push.oauth2_keys import OAUTH2_KEYS
 from parquet_sink.targets.push.settings import PushSettings
 
 log = logging.getLogger(__name__)
 
 ENDPOINT: Final = "connect.ems.endpoint"
 KEY: Final = "connect.ems.authorization.key"
+_OF_CLIENTS: Final = tuple(key.name for key in OAUTH2_KEYS)
 
 
 def settings_for(args: argparse.Namespace, target: str | None) -> SinkSettings:
@@ -57,16 +59,16 @@ def _of_options(problem: str) -> str:
 
 
 def _overrides(target: str | None, key: str | None) -> dict[str, str]:
-    """The connector's own key is never sent to another address."""
+    """The connector's own credential is never sent to another address."""
     if target is None:
         return {}
     if address.is_directory(target):
         return {ENDPOINT: target}
     if key is None:
         raise InvalidConfiguration(
-            ["Invalid [--target-key]. It is missing; the connector's own key is not sent to another address."]
+            ["Invalid [--target-key]. It is missing; the connector's own credential is not sent to another address."]
         )
-    return {ENDPOINT: target, KEY: key}
+    return {ENDPOINT: target, **dict.fromkeys(_OF_CLIENTS, ""), KEY: key}
 
 
 def plan_for(settings: SinkSettings, selection: Selection, *, elsewhere: bool) -> ReplayPlan:

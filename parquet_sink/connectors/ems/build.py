@@ -4,8 +4,9 @@ import posixpath
 from typing import cast
 
 from parquet_sink.config.key import ems
-from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values
+from parquet_sink.connectors.ems.build_target import target_settings
+from parquet_sink.connectors.ems.required import absolute, number, text
 from parquet_sink.connectors.error_handling import error_settings
 from parquet_sink.connectors.reading import kafka_settings
 from parquet_sink.connectors.worker import Worker
@@ -15,19 +16,13 @@ from parquet_sink.files.settings import Codec, FileSettings
 from parquet_sink.history import keys as history_keys
 from parquet_sink.history.settings import HistorySettings
 from parquet_sink.kafka.settings import FlushSettings
-from parquet_sink.net.settings import ProxySettings, ProxyType
 from parquet_sink.parked.keys import DIR, MAX_BYTES
 from parquet_sink.parked.settings import ParkedSettings
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.settings import ObfuscationMethod, ObfuscationSettings, ShapeSettings
-from parquet_sink.targets.directory.address import folder_of, is_directory
-from parquet_sink.targets.directory.settings import DirectorySettings
-from parquet_sink.targets.push.settings import PushSettings
-from parquet_sink.targets.push.value_checks import clean_authorization
-from parquet_sink.targets.settings import ErrorPolicy, RetrySettings, TargetSettings
+from parquet_sink.targets.settings import ErrorPolicy, RetrySettings
 from parquet_sink.targets.table_map import MAP_KEY, TableMap, parse
 
-ORDER_COLUMN = "__celonis_order"
 _MEMORY_FOLDER = "parquet-sink"
 
 
@@ -35,16 +30,16 @@ def build(values: Values, worker: Worker) -> SinkSettings:
     """The settings of an EMS connector, from values about which there was no problem."""
     kafka = kafka_settings(values, worker)
     return SinkSettings(
-        name=_text(values, "name"),
+        name=text(values, "name"),
         kafka=kafka,
         flush=FlushSettings(
-            commit_size_bytes=_number(values, "commit.size.bytes"),
-            commit_records=_number(values, "commit.records"),
-            commit_interval_ms=_number(values, "commit.interval.ms"),
+            commit_size_bytes=number(values, "commit.size.bytes"),
+            commit_records=number(values, "commit.records"),
+            commit_interval_ms=number(values, "commit.interval.ms"),
         ),
         shape=_shape(values),
         files=_files(values, worker),
-        target=_target(values, worker),
+        target=target_settings(values, worker),
         tables=_tables(values),
         retry=_retry(values),
         errors=error_settings(values, worker, kafka),
@@ -55,7 +50,7 @@ def build(values: Values, worker: Worker) -> SinkSettings:
         header=build_headers(values, worker.converters, worker.machine),
         registry_patience_ms=values.number("errors.retry.timeout") or 0,
         registry_pause_ms=values.number("errors.retry.delay.max.ms") or 0,
-        stop_timeout_ms=_number(values, "stop.timeout.ms"),
+        stop_timeout_ms=number(values, "stop.timeout.ms"),
     )
 
 
@@ -65,25 +60,13 @@ def _value(values: Values, worker: Worker) -> ConverterSettings:
     return value
 
 
-def _text(values: Values, name: str) -> str:
-    text = values.text(name)
-    assert text is not None, name
-    return text
-
-
-def _number(values: Values, name: str) -> int:
-    number = values.number(ems(name))
-    assert number is not None, name
-    return number
-
-
 def _files(values: Values, worker: Worker) -> FileSettings:
     in_memory = values.flag(ems("inmemfs.enable"))
     row_group = values.number(ems("parquet.row.group.size.bytes"))
     return FileSettings(
         tmp_dir=_tmp_dir(values, worker, in_memory),
-        codec=cast(Codec, _text(values, ems("parquet.compression.codec"))),
-        row_group_size_bytes=None if row_group is None else min(row_group, _number(values, "commit.size.bytes")),
+        codec=cast(Codec, text(values, ems("parquet.compression.codec"))),
+        row_group_size_bytes=None if row_group is None else min(row_group, number(values, "commit.size.bytes")),
         keep_files=values.flag(ems("debug.keep.parquet.files")) and not in_memory,
     )
 
@@ -92,26 +75,21 @@ def _tmp_dir(values: Values, worker: Worker, in_memory: bool) -> str:
     machine = worker.machine
     if in_memory and machine.memory_dir is not None:
         return posixpath.join(machine.memory_dir, _MEMORY_FOLDER)
-    return _absolute(values.text(ems("tmp.dir")) or machine.tmp_dir, worker)
-
-
-def _absolute(path: str, worker: Worker) -> str:
-    """Worker processes of Spark may have another working directory."""
-    return posixpath.normpath(posixpath.join(worker.machine.working_dir, path))
+    return absolute(values.text(ems("tmp.dir")) or machine.tmp_dir, worker)
 
 
 def _retry(values: Values) -> RetrySettings:
     return RetrySettings(
-        error_policy=cast(ErrorPolicy, _text(values, ems("error.policy"))),
-        max_retries=_number(values, "max.retries"),
-        retry_interval_ms=_number(values, "retry.interval"),
-        put_timeout_ms=_number(values, "sink.put.timeout.ms"),
+        error_policy=cast(ErrorPolicy, text(values, ems("error.policy"))),
+        max_retries=number(values, "max.retries"),
+        retry_interval_ms=number(values, "retry.interval"),
+        put_timeout_ms=number(values, "sink.put.timeout.ms"),
     )
 
 
 def _parked(values: Values, worker: Worker) -> ParkedSettings:
     base = values.text(DIR)
-    return ParkedSettings(None if base is None else _absolute(base, worker), values.number(MAX_BYTES) or 0)
+    return ParkedSettings(None if base is None else absolute(base, worker), values.number(MAX_BYTES) or 0)
 
 
 def _history(values: Values) -> HistorySettings:
@@ -123,53 +101,9 @@ def _history(values: Values) -> HistorySettings:
     )
 
 
-def _target(values: Values, worker: Worker) -> TargetSettings:
-    endpoint = _text(values, ems("endpoint"))
-    if is_directory(endpoint):
-        return DirectorySettings(folder_of(endpoint), _text(values, ems("target.table")))
-    return _push(values, worker)
-
-
 def _tables(values: Values) -> TableMap:
     text = values.text(MAP_KEY)
     return TableMap() if text is None else parse(text)
-
-
-def _push(values: Values, worker: Worker) -> PushSettings:
-    authorization, ca_file = values.secret(ems("authorization.key")), values.text(ems("tls.ca.file"))
-    assert authorization is not None
-    primary_keys = values.names(ems("data.primary.key"))
-    return PushSettings(
-        endpoint=_text(values, ems("endpoint")),
-        authorization=Secret(clean_authorization(authorization.reveal())),
-        target_table=_text(values, ems("target.table")),
-        connection_id=values.text(ems("connection.id")),
-        fallback_varchar_length=values.number(ems("data.fallback.varchar.length")),
-        primary_keys=primary_keys,
-        order_column=(values.text(ems("order.field.name")) or ORDER_COLUMN) if primary_keys else None,
-        connect_timeout_ms=_number(values, "http.connect.timeout.ms"),
-        response_timeout_ms=_number(values, "http.response.timeout.ms"),
-        ca_file=None if ca_file is None else _absolute(ca_file, worker),
-        proxy=_proxy(values),
-        pool_max_idle=_number(values, "pool.max.idle"),
-        pool_keepalive_ms=_number(values, "pool.keepalive"),
-        pool_explicit_close=values.flag(ems("pool.explicit.close")),
-    )
-
-
-def _proxy(values: Values) -> ProxySettings | None:
-    host, port = values.text(ems("proxy.host")), values.number(ems("proxy.port"))
-    if host is None or port is None:
-        return None
-    username, password = values.text(ems("proxy.auth.username")), values.secret(ems("proxy.auth.password"))
-    signs_in = values.text(ems("proxy.auth.type")) == "BASIC" and username is not None and password is not None
-    return ProxySettings(
-        host=host,
-        port=port,
-        type=cast(ProxyType, _text(values, ems("proxy.type"))),
-        username=username if signs_in else None,
-        password=password if signs_in else None,
-    )
 
 
 def _shape(values: Values) -> ShapeSettings:

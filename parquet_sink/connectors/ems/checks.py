@@ -1,18 +1,14 @@
 """Checks that look at more than one key of a connector file."""
 
 import posixpath
-from urllib.parse import urlsplit
 
 from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import Values
 from parquet_sink.connectors import error_handling, reading
-from parquet_sink.connectors.ems import parked_checks, shape_checks, tombstone_checks, transform_checks
+from parquet_sink.connectors.ems import parked_checks, shape_checks, target_checks, tombstone_checks, transform_checks
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert import configuration
-from parquet_sink.net.loopback import is_loopback
-from parquet_sink.targets.directory.address import is_directory
-from parquet_sink.targets.push.keys import HTTP_KEYS, PUSH_KEYS
 from parquet_sink.targets.table_map import MAP_KEY, TableMap, parse
 
 
@@ -22,32 +18,15 @@ def check(values: Values, worker: Worker, report: Report) -> None:
     configuration.check(values, worker.converters, worker.source, worker.machine, report)
     error_handling.check(values, worker, report)
     parked_checks.check(values, report)
-    _target(values, report)
+    target_checks.check(values, report)
     _tables(values, report)
     shape_checks.check(values, report)
     tombstone_checks.check(values, worker, report)
     transform_checks.check(values, report)
     _files(values, worker, report)
     _row_group(values, report)
-    _proxy(values, report)
     if "name" not in values.given:
         report.warn("name", "It is missing, so MissingSinkName is taken; name the connector.")
-
-
-def _target(values: Values, report: Report) -> None:
-    """A push API needs a credential; a folder has no use for what HTTP needs."""
-    key = ems("authorization.key")
-    if not is_directory(values.texts.get(ems("endpoint"), "").strip()):  # also when something is wrong with it
-        if key not in values.given:
-            report.problem(
-                key, "It is missing; give AppKey <key> or Bearer <key>, best as ${env:NAME} or ${file:PATH:KEY}."
-            )
-        _http(values, report)
-        return
-    shaping = {ems("data.fallback.varchar.length")} if ems("flattener.jsonblob.chunks") in values.given else set[str]()
-    for one in (*PUSH_KEYS, *HTTP_KEYS):
-        if one.name in values.given - shaping and values.differs(one):
-            report.warn(one.name, f"It has no effect: {ems('endpoint')} is a folder, and nothing is sent over HTTP.")
 
 
 def _tables(values: Values, report: Report) -> None:
@@ -60,19 +39,6 @@ def _tables(values: Values, report: Report) -> None:
             report.problem(MAP_KEY, reason)
     for rule, why in tables.idle(topics) if topics else ():
         report.warn(MAP_KEY, f"{quoted(str(rule))} is for none of the topics: {why}.")
-
-
-def _http(values: Values, report: Report) -> None:
-    endpoint = values.text(ems("endpoint"))
-    if endpoint is None or values.flag(ems("endpoint.allow.http")):
-        return
-    url = urlsplit(endpoint)
-    if url.scheme == "http" and not is_loopback(url):
-        report.problem(
-            ems("endpoint"),
-            f"{values.quoted(ems('endpoint'))} would carry the credential in clear; use https, or permit http with "
-            f"{ems('endpoint.allow.http')}=true.",
-        )
 
 
 def _files(values: Values, worker: Worker, report: Report) -> None:
@@ -103,11 +69,3 @@ def _row_group(values: Values, report: Report) -> None:
             ems("parquet.row.group.size.bytes"),
             f"{row_group} is more than {ems('commit.size.bytes')} and is lowered to {file}.",
         )
-
-
-def _proxy(values: Values, report: Report) -> None:
-    if values.text(ems("proxy.auth.type")) != "BASIC":
-        return
-    for name in ("proxy.auth.username", "proxy.auth.password"):
-        if ems(name) not in values.given:
-            report.warn(ems(name), "It is missing, so nobody signs in at the proxy; set it, or remove the others.")

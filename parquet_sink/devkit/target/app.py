@@ -26,8 +26,9 @@ from parquet_sink.devkit.target import contract
 from parquet_sink.devkit.target.body import UploadBody, boundary_of
 from parquet_sink.devkit.target.contract import BadUpload, UploadParameters
 from parquet_sink.devkit.target.discard import DiscardLog
-from parquet_sink.devkit.target.faults import BadFault, Fault, choose, parse_fault
+from parquet_sink.devkit.target.faults import At, BadFault, Fault, choose, parse_fault
 from parquet_sink.devkit.target.store import Acceptance, FileStore
+from parquet_sink.devkit.target.tokens import Tokens
 
 MAX_ORDER_BYTES: Final = 2_000_000
 MAX_RULES: Final = 100
@@ -77,14 +78,18 @@ class DiscardingReceiver:
 
 
 class Keys:
-    """The accepted values of the Authorization header."""
+    """The accepted values of the Authorization header: fixed ones, and access tokens."""
 
-    def __init__(self, accepted: Sequence[Secret]) -> None:
+    def __init__(self, accepted: Sequence[Secret], tokens: Tokens | None = None) -> None:
         self._accepted = tuple(key.reveal().encode() for key in accepted)
+        self._tokens = tokens
 
     def allow(self, request: Request) -> bool:
         """Whether the request carries one of the keys; takes equally long for every wrong one."""
-        given = request.headers.get("authorization", "").encode("latin-1", "replace")
+        text = request.headers.get("authorization", "")
+        if self._tokens is not None and self._tokens.allow(text):
+            return True
+        given = text.encode("latin-1", "replace")
         return sum(hmac.compare_digest(given, key) for key in self._accepted) > 0
 
 
@@ -92,6 +97,7 @@ class Keys:
 class Desk:
     """The state of a running target: what it accepts, the faults ordered, and how uploads were answered.
 
+    tokens: those that it gives itself, None when it gives none.
     slow_s: what every answer to a good upload waits for, in seconds.
     """
 
@@ -99,10 +105,11 @@ class Desk:
     keys: Keys
     slow_s: float = 0.0
     faults: tuple[Fault, ...] = ()
+    tokens: Tokens | None = None
     by_status: Counter[str] = field(default_factory=Counter)
 
-    def choose_fault(self, target: str, name: str) -> Fault | None:
-        chosen, self.faults = choose(self.faults, target, name, random.random)
+    def choose_fault(self, target: str, name: str, at: At = "upload") -> Fault | None:
+        chosen, self.faults = choose(self.faults, target, name, random.random, at)
         return chosen
 
     @property
@@ -181,13 +188,13 @@ class Uploads:
             acceptance = await self._desk.receiver.receive(body, name, parameters, received_at_ms)
             await asyncio.sleep(self._desk.slow_s)
             good = JSONResponse(contract.answer(acceptance.file, parameters))
-            return good if fault is None else await _misbehave(fault, good)
+            return good if fault is None else await misbehave(fault, good)
         if fault.cut is None:
             await body.drain()
-        return await _misbehave(fault, Response())
+        return await misbehave(fault, Response())
 
 
-async def _misbehave(fault: Fault, good: Response) -> Response:
+async def misbehave(fault: Fault, good: Response) -> Response:
     """The answer that was ordered, in place of the good one."""
     await asyncio.sleep(fault.latency_s)
     if fault.cut:
@@ -195,6 +202,8 @@ async def _misbehave(fault: Fault, good: Response) -> Response:
     response = _ordered_answer(fault) if fault.replaces_answer else good
     if fault.retry_after is not None:
         response.headers["Retry-After"] = fault.retry_after
+    if fault.ratelimit_reset is not None:
+        response.headers["X-RateLimit-Reset"] = fault.ratelimit_reset
     return response
 
 
@@ -239,14 +248,19 @@ def _parse_orders(order: object) -> tuple[Fault, ...]:
     return tuple(parse_fault(one) for one in orders)
 
 
-async def _bounded_json(request: Request) -> Any:
+async def bounded(request: Request) -> bytes:
+    """A small body. Raises BadFault for a large one."""
     data = b""
     async for chunk in request.stream():
         data += chunk
         if len(data) > MAX_ORDER_BYTES:
             raise BadFault(f"at most {MAX_ORDER_BYTES} bytes")
+    return data
+
+
+async def _bounded_json(request: Request) -> Any:
     try:
-        return json.loads(data)
+        return json.loads(await bounded(request))
     except ValueError as reason:
         raise BadFault(f"not JSON: {reason}") from reason
 

@@ -102,6 +102,10 @@ class TargetClient:
         """Withdraw all rules."""
         self._faults("DELETE", None)
 
+    def withdraw_tokens(self) -> int:
+        """No access token given so far is good any more; how many those were."""
+        return int(self._json("DELETE", "/tokens")["withdrawn"])
+
     def reset(self) -> None:
         """Forget all files, tables, rules and counts."""
         self._send("DELETE", "/reset")

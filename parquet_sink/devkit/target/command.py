@@ -14,9 +14,12 @@ from typing import Final
 from parquet_sink.config.secret import Secret
 from parquet_sink.devkit.target.contract import DEFAULT_AUTHORIZATION, Repeats
 from parquet_sink.devkit.target.faults import MAX_LATENCY_S
+from parquet_sink.devkit.target.tokens import TOKEN_PATH, Client
 from parquet_sink.errors import InvalidConfiguration, SetupError, SinkError
 
 DEFAULT_PORT: Final = 8085
+TOKEN_S: Final = 900
+MOST_TOKEN_S: Final = 86_400
 _NEEDED: Final = ("duckdb", "starlette", "uvicorn", "python_multipart")
 
 
@@ -31,6 +34,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Secret,
         metavar="KEY",
         help=f"accepted value of the Authorization header, may be repeated (default '{DEFAULT_AUTHORIZATION}')",
+    )
+    parser.add_argument(
+        "--oauth-client",
+        action="append",
+        type=_client,
+        metavar="ID:SECRET",
+        help=f"a client that POST {TOKEN_PATH} gives access tokens, which uploads are accepted with; may be repeated",
+    )
+    parser.add_argument(
+        "--oauth-scope", metavar="SCOPE", help="the scope that tokens must be asked for (default: any, or none)"
+    )
+    parser.add_argument(
+        "--token-seconds",
+        type=_lifetime,
+        default=TOKEN_S,
+        metavar="SECONDS",
+        help=f"how long a token is good, 1 to {MOST_TOKEN_S} (default {TOKEN_S})",
     )
     parser.add_argument("--discard", action="store_true", help="accept files and throw them away, for benchmarks")
     parser.add_argument(
@@ -70,13 +90,16 @@ def run(args: argparse.Namespace) -> int:
 
     logging.basicConfig(level=logging.INFO if args.access_log else logging.WARNING)
     with _data_dir(args) as data_dir:
-        keys = args.authorization or [Secret(DEFAULT_AUTHORIZATION)]
+        keys = args.authorization or ([] if args.oauth_client else [Secret(DEFAULT_AUTHORIZATION)])
         guarded = not is_loopback(args.host)
         serve(
             TargetSettings(
                 *(args.host, args.port, data_dir, keys, guarded, args.access_log, args.deleted_column),
                 repeats=_repeats(args),
                 slow_s=args.slow,
+                clients=args.oauth_client or (),
+                token_s=args.token_seconds,
+                scope=args.oauth_scope,
             )
         )
     return 0
@@ -115,25 +138,34 @@ def _check(args: argparse.Namespace) -> None:
     problems = []
     if any(not key.reveal().strip() for key in args.authorization or ()):
         problems.append("Invalid [--authorization]. It is empty; give the value that clients send, 'AppKey demo' say.")
-    if args.discard and args.data_dir:
-        problems.append("Invalid [--data-dir]. With --discard nothing is stored; leave one of the two out.")
-    if args.discard and args.deleted_column:
-        problems.append("Invalid [--deleted-column]. With --discard there are no tables; leave one of the two out.")
-    if args.discard and args.forget_names:
-        problems.append("Invalid [--forget-names]. With --discard there are no tables; leave one of the two out.")
+    problems += _beside_discard(args) if args.discard else []
     if args.deleted_column is not None and not args.deleted_column.strip():
         problems.append("Invalid [--deleted-column]. It is empty; name a column, or leave it out.")
-    if not is_loopback(args.host):
-        if not args.allow_remote:
-            problems.append(
-                f"Invalid [--host]. {args.host} can be reached by other machines; use 127.0.0.1, or add --allow-remote."
-            )
-        elif not args.authorization:
-            problems.append(
-                "Invalid [--authorization]. It is required with --allow-remote: the default is known to all."
-            )
+    if args.oauth_scope is not None and not args.oauth_client:
+        problems.append("Invalid [--oauth-scope]. Without --oauth-client there are no tokens; leave it out.")
+    problems += [] if is_loopback(args.host) else _remote(args)
     if problems:
         raise InvalidConfiguration(problems)
+
+
+def _beside_discard(args: argparse.Namespace) -> list[str]:
+    given = {"--data-dir": args.data_dir, "--deleted-column": args.deleted_column, "--forget-names": args.forget_names}
+    why = {"--data-dir": "nothing is stored"}
+    return [
+        f"Invalid [{option}]. With --discard {why.get(option, 'there are no tables')}; leave one of the two out."
+        for option, value in given.items()
+        if value
+    ]
+
+
+def _remote(args: argparse.Namespace) -> list[str]:
+    if not args.allow_remote:
+        return [
+            f"Invalid [--host]. {args.host} can be reached by other machines; use 127.0.0.1, or add --allow-remote."
+        ]
+    if args.authorization or args.oauth_client:
+        return []
+    return ["Invalid [--authorization]. It is required with --allow-remote: the default is known to all."]
 
 
 def _repeats(args: argparse.Namespace) -> Repeats:
@@ -148,6 +180,19 @@ def _seconds(text: str) -> float:
     if not 0 <= seconds <= MAX_LATENCY_S:
         raise argparse.ArgumentTypeError(f"must be a number of seconds from 0 to {MAX_LATENCY_S:g}")
     return seconds
+
+
+def _lifetime(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MOST_TOKEN_S):
+        raise argparse.ArgumentTypeError(f"must be an integer from 1 to {MOST_TOKEN_S}")
+    return int(text)
+
+
+def _client(text: str) -> Client:
+    name, colon, secret = text.partition(":")
+    if not (name and colon and secret):
+        raise argparse.ArgumentTypeError("must be the client's id and its secret with a colon between")
+    return Client(name, Secret(secret))
 
 
 def _port(text: str) -> int:

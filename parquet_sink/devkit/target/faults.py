@@ -8,6 +8,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Literal
 
 Cut = Literal["before", "during", "after"]
+At = Literal["upload", "token"]
+ATS: Final = ("upload", "token")
 CUTS: Final = ("before", "during", "after")
 MAX_LATENCY_S: Final = 3_600.0
 MAX_BODY_CHARACTERS: Final = 1_000_000
@@ -22,22 +24,25 @@ class BadFault(ValueError):
 class Fault:
     """One rule.
 
-    status, body, location, retry_after shape the answer that is given instead of storing the file (`store` true: after
-    storing it). latency_s delays the answer. cut closes the connection without an answer before storing or after it,
-    or half way through the answer of a stored file. next: how many uploads more; rate: the share of uploads
-    (0 < rate <= 1); neither: all. match: a part of the target's or the file's name.
+    status, body, location, retry_after, ratelimit_reset shape the answer that is given instead of storing the file
+    (`store` true: after storing it). latency_s delays the answer. cut closes the connection without an answer before
+    storing or after it, or half way through the answer of a stored file. next: how many uploads more; rate: the share
+    of uploads (0 < rate <= 1); neither: all. match: a part of the target's or the file's name. at: whether it befalls
+    uploads or requests for access tokens.
     """
 
     status: int | None = None
     body: str | None = None
     location: str | None = None
     retry_after: str | None = None
+    ratelimit_reset: str | None = None
     store: bool = False
     latency_s: float = 0.0
     cut: Cut | None = None
     next: int | None = None
     rate: float | None = None
     match: str = ""
+    at: At = "upload"
     fired: int = 0
 
     @property
@@ -65,14 +70,14 @@ _DEFAULTS: Final = {f.name: f.default for f in fields(Fault)}
 
 
 def choose(
-    rules: Sequence[Fault], target: str, file_name: str, draw: Callable[[], float]
+    rules: Sequence[Fault], target: str, file_name: str, draw: Callable[[], float], at: At = "upload"
 ) -> tuple[Fault | None, tuple[Fault, ...]]:
     """The fault for one upload, None for a good answer, and the rules as they stand after it.
 
     draw: a chance in [0, 1), asked once for each matching rule that has a rate.
     """
     for index, rule in enumerate(rules):
-        if _fires(rule, target, file_name, draw):
+        if rule.at == at and _fires(rule, target, file_name, draw):
             left = None if rule.next is None else rule.next - 1
             spent = replace(rule, next=left, fired=rule.fired + 1)
             return rule, (*rules[:index], spent, *rules[index + 1 :])
@@ -138,10 +143,13 @@ def _header(key: str, value: object) -> str:
     return text
 
 
-def _cut(key: str, value: object) -> str:
-    if value not in CUTS:
-        raise BadFault(f"{key}: must be one of {', '.join(CUTS)}, not {value!r}")
-    return str(value)
+def _one_of(choices: Sequence[str]) -> Callable[[str, object], str]:
+    def check(key: str, value: object) -> str:
+        if value not in choices:
+            raise BadFault(f"{key}: must be one of {', '.join(choices)}, not {value!r}")
+        return str(value)
+
+    return check
 
 
 def _boolean(key: str, value: object) -> bool:
@@ -155,9 +163,11 @@ _CHECKS: Final[Mapping[str, Callable[[str, object], Any]]] = {
     "body": _text(MAX_BODY_CHARACTERS),
     "location": _header,
     "retry_after": _header,
+    "ratelimit_reset": _header,
     "store": _boolean,
     "latency_s": _number(0.0, MAX_LATENCY_S),
-    "cut": _cut,
+    "cut": _one_of(CUTS),
+    "at": _one_of(ATS),
     "next": _integer(1, 1_000_000),
     "rate": _number(0.0, 1.0),
     "match": _text(1_000),

@@ -15,6 +15,7 @@ from typing import Final, Self
 
 from parquet_sink.devkit.target.client import TargetClient
 from parquet_sink.devkit.target.contract import DEFAULT_AUTHORIZATION, UPLOAD_PATH, Repeats
+from parquet_sink.devkit.target.tokens import TOKEN_PATH
 from parquet_sink.errors import SetupError
 from parquet_sink.process.tether import Tether
 
@@ -31,7 +32,8 @@ class TargetProcess:
     """`parquet-sink target` on loopback. As a context manager it starts the target, and stops it at the end.
 
     data_dir: None for a temporary folder, which outlives `kill()` and `restart()` and goes with the context.
-    discard, deleted_column, repeats, slow_s: see the options. ready_s: how long a start may take, in seconds.
+    discard, deleted_column, repeats, slow_s, oauth_client, token_s: see the options. ready_s: how long a start may
+    take, in seconds.
     `log` is the file with the target's own words.
     """
 
@@ -44,6 +46,8 @@ class TargetProcess:
         deleted_column: str | None = None,
         repeats: Repeats = "recognise",
         slow_s: float = 0.0,
+        oauth_client: str | None = None,
+        token_s: int = 900,
         port: int = 0,
         ready_s: float = 60.0,
     ) -> None:
@@ -51,6 +55,7 @@ class TargetProcess:
         self._data_dir = data_dir or Path(self._temporary.name) / "data"
         self._authorization, self._discard, self._port, self._ready_s = authorization, discard, port, ready_s
         self._deleted_column, self._repeats, self._slow_s = deleted_column, repeats, slow_s
+        self._oauth_client, self._token_s = oauth_client, token_s
         self._process: subprocess.Popen[str] | None = None
         self._tether: Tether | None = None
         self.log = Path(self._temporary.name) / "target.log"
@@ -82,6 +87,11 @@ class TargetProcess:
     def endpoint(self, pool: str = "demo") -> str:
         """The upload address for `connect.ems.endpoint`."""
         return self.url + UPLOAD_PATH.format(pool=pool)
+
+    @property
+    def token_url(self) -> str:
+        """Where a target with a client gives access tokens."""
+        return self.url + TOKEN_PATH
 
     def start(self) -> None:
         """Start and wait until the target takes connections. Raises SetupError with what the target said."""
@@ -117,13 +127,16 @@ class TargetProcess:
 
     def _command(self) -> list[str]:
         where = ["--discard"] if self._discard else ["--data-dir", str(self._data_dir)]
-        key = f"--authorization={self._authorization}"
+        alone = self._oauth_client is not None and self._authorization == DEFAULT_AUTHORIZATION
+        key = [] if alone else [f"--authorization={self._authorization}"]
         if self._deleted_column is not None:
             where.append(f"--deleted-column={self._deleted_column}")
         where += _REPEATS[self._repeats]
         if self._slow_s:
             where.append(f"--slow={self._slow_s}")
-        return [sys.executable, "-m", "parquet_sink.devkit.target", "--port", str(self._port), key, *where]
+        if self._oauth_client is not None:
+            where += [f"--oauth-client={self._oauth_client}", f"--token-seconds={self._token_s}"]
+        return [sys.executable, "-m", "parquet_sink.devkit.target", "--port", str(self._port), *key, *where]
 
     def _first_line(self, process: subprocess.Popen[str]) -> str:
         assert process.stdout is not None

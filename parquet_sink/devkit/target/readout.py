@@ -86,6 +86,7 @@ class Books:
                 "waiting_upserts": totals.upserts.get("waiting", 0),
                 "failed_upserts": totals.upserts.get("failed", 0),
                 "by_status": dict(sorted(self._desk.by_status.items())),
+                "tokens_by_status": dict(sorted(self._desk.tokens.asked.items())) if self._desk.tokens else {},
             }
         )
 

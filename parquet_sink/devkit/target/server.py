@@ -22,6 +22,8 @@ from parquet_sink.devkit.target.discard import DiscardLog
 from parquet_sink.devkit.target.readout import Books, Warehouse
 from parquet_sink.devkit.target.store import FileStore
 from parquet_sink.devkit.target.tables import Tables
+from parquet_sink.devkit.target.token_route import token_routes
+from parquet_sink.devkit.target.tokens import Client, Tokens
 from parquet_sink.devkit.target.upsert import Upserter
 from parquet_sink.errors import SetupError
 
@@ -35,6 +37,7 @@ class TargetSettings:
     """How a target runs. `data_dir` None: files are discarded. `guard_all`: read-outs and faults need a key as well.
 
     `deleted_column`: see `Tables`. `repeats`: what becomes of a file that comes again. `slow_s`: see `Desk`.
+    `clients`: who may ask for access tokens; none: there are none. `token_s`, `scope`: see `Tokens`.
     """
 
     host: str
@@ -46,6 +49,9 @@ class TargetSettings:
     deleted_column: str | None = None
     repeats: Repeats = "recognise"
     slow_s: float = 0.0
+    clients: Sequence[Client] = ()
+    token_s: int = 900
+    scope: str | None = None
 
 
 class CuttableProtocol(H11Protocol):
@@ -81,12 +87,13 @@ def serve(settings: TargetSettings) -> None:
 
 @contextmanager
 def _application(settings: TargetSettings) -> Iterator[Starlette]:
-    keys = Keys(settings.authorization)
+    tokens = Tokens(settings.clients, settings.token_s, settings.scope) if settings.clients else None
+    keys = Keys(settings.authorization, tokens)
     guard = keys if settings.guard_all else None
     if settings.data_dir is None:
         log = DiscardLog(settings.repeats)
-        desk = Desk(DiscardingReceiver(log), keys, settings.slow_s)
-        yield build(desk, Books(desk, log).routes(guard), guard)
+        desk = Desk(DiscardingReceiver(log), keys, settings.slow_s, tokens=tokens)
+        yield build(desk, [*Books(desk, log).routes(guard), *token_routes(desk, guard)], guard)
         return
     with _locked(settings.data_dir):
         store = FileStore(settings.data_dir, settings.repeats)
@@ -94,8 +101,9 @@ def _application(settings: TargetSettings) -> Iterator[Starlette]:
         upserter = Upserter(store, tables)
         upserter.start()
         try:
-            desk = Desk(StoringReceiver(store, upserter.notify), keys, settings.slow_s)
-            yield build(desk, Warehouse(desk, store, tables, upserter).routes(guard), guard)
+            desk = Desk(StoringReceiver(store, upserter.notify), keys, settings.slow_s, tokens=tokens)
+            read_outs = Warehouse(desk, store, tables, upserter).routes(guard)
+            yield build(desk, [*read_outs, *token_routes(desk, guard)], guard)
         finally:
             upserter.stop()
             tables.close()

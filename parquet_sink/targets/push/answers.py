@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Sequence
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
+from parquet_sink.net.asked_wait import asked_wait
 from parquet_sink.net.exchange import Answer, FailureKind
 from parquet_sink.net.redaction import excerpt, printable, redact
 from parquet_sink.targets.outcome import Outcome, Verdict
@@ -61,13 +60,13 @@ _WAIT_CURE: Final = "The target is overloaded or in trouble: see its own log; th
 
 
 def of_answer(answer: Answer, secrets: Sequence[str] = (), now: float = 0.0) -> Outcome:
-    """What an answer means. secrets: hidden in what is quoted of it. now: epoch seconds, for `Retry-After`."""
+    """What an answer means. secrets: hidden in what is quoted of it. now: epoch seconds, for waits that are asked."""
     if 200 <= answer.status < 300:
         return _of_success(answer, secrets)
     verdict = verdict_of_status(answer.status)
     text = _failure_text(answer.body, secrets)
     cause = f"the target answered {answer.status}" + (f": {text}" if text else " without a text")
-    wait = parse_retry_after(answer.headers.get("retry-after"), now)
+    wait = asked_wait(answer.status, answer.headers, now)
     cure, of_file = _cure(answer.status, verdict), answer.status in _OF_FILE
     return Outcome(verdict, cause, cure, answer.status, wait, of_file=of_file)
 
@@ -86,18 +85,6 @@ def verdict_of_status(status: int) -> Verdict:
     if 300 <= status < 500 or status in _REFUSED_5XX:
         return Verdict.REFUSED
     return Verdict.UNKNOWN
-
-
-def parse_retry_after(text: str | None, now: float) -> float | None:
-    """Seconds that `Retry-After` asks for, given as seconds or as an HTTP date; None for junk. Never negative."""
-    text = (text or "").strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:9])
-    try:
-        date = parsedate_to_datetime(text)
-        return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now)
-    except (TypeError, ValueError, IndexError, OverflowError):
-        return None
 
 
 def _of_success(answer: Answer, secrets: Sequence[str]) -> Outcome:

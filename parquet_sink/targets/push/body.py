@@ -7,10 +7,11 @@ a cut body can never pass for a whole one, and no proxy has to collect chunks or
 import os
 import uuid
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, Protocol
 
 from parquet_sink.errors import StorageFailed
 from parquet_sink.files.storage import storage_trouble
+from parquet_sink.net.exchange import Body
 
 PIECE_BYTES: Final = 256 * 1024
 
@@ -55,6 +56,12 @@ class MultipartFile:
                 left -= len(piece)
                 yield piece
         yield self._tail
+
+
+class Form(Body, Protocol):
+    """A body that says of what type it is."""
+
+    content_type: str
 
 
 class EmptyForm:

@@ -25,7 +25,7 @@ PUSH_KEYS: Final = (
         Type.PASSWORD,
         'Value of the `Authorization` header: `AppKey <key>` or `Bearer <key>`. Blanks around it and every `"` in it '
         "are removed. Never printed; best given by a config provider, see Secrets.",
-        default_text="required for a push API",
+        default_text="required for a push API, unless access tokens are used",
         check=AUTHORIZATION,
     ),
     Key(

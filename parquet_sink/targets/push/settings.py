@@ -3,15 +3,18 @@
 from dataclasses import dataclass
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.net.settings import ProxySettings
+from parquet_sink.net.settings import ClientCredentials, ProxySettings
 
 
 @dataclass(frozen=True)
 class PushSettings:
-    """Where files are sent, as whom, with which parameters, and over which connections."""
+    """Where files are sent, as whom, with which parameters, and over which connections.
+
+    authorization: the header's value, or what access tokens are asked for with.
+    """
 
     endpoint: str
-    authorization: Secret
+    authorization: Secret | ClientCredentials
     target_table: str
     connection_id: str | None = None
     fallback_varchar_length: int | None = None

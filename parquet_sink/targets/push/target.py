@@ -11,15 +11,19 @@ from typing import Final
 from urllib.parse import urlencode
 
 from parquet_sink import __version__
+from parquet_sink.config.secret import Secret
 from parquet_sink.files.accumulator import FinishedFile
+from parquet_sink.net.access_token import TokenFailed
 from parquet_sink.net.client import HttpClient
-from parquet_sink.net.exchange import Body, Limits, Request, RequestFailed
+from parquet_sink.net.exchange import Answer, Limits, Request, RequestFailed
 from parquet_sink.net.tls import tls_context
 from parquet_sink.targets.outcome import Outcome, ProbeResult
 from parquet_sink.targets.push.answers import of_answer, of_failure
-from parquet_sink.targets.push.body import EmptyForm, MultipartFile
+from parquet_sink.targets.push.authorization import authorization_of, proxy_secrets, signed
+from parquet_sink.targets.push.body import EmptyForm, Form, MultipartFile
 from parquet_sink.targets.push.probe import judge
 from parquet_sink.targets.push.settings import PushSettings
+from parquet_sink.targets.push.token_answers import of_token_failure, with_token_cure
 from parquet_sink.targets.push.trust import authorities
 
 MOST_ANSWER_BYTES: Final = 64 * 1024
@@ -41,7 +45,8 @@ class PushTarget:
         self._settings, self._now = settings, now
         self._version = client_version
         self._headers = _headers(settings, client_version)
-        self._secrets = _secrets(settings)
+        self._authorization = authorization_of(settings, environment)
+        self._secrets = (*self._authorization.secrets, *proxy_secrets(settings.proxy))
         self._http = HttpClient(
             tls_context(authorities(settings.ca_file, environment)),
             settings.proxy,
@@ -55,33 +60,43 @@ class PushTarget:
         return self._settings.endpoint
 
     def push(self, file: FinishedFile, seconds_left: float) -> Outcome:
-        """One attempt, within `seconds_left`. Raises StorageFailed when the file cannot be read; nothing else."""
-        body = MultipartFile(file.path, file.name, file.size_bytes)
-        return self._attempt(body, body.content_type, seconds_left, file.table)
+        """One attempt, within `seconds_left`. Raises StorageFailed when the file cannot be read; nothing else.
+
+        Where the target does not take an access token the attempt goes on with a new one.
+        """
+        return self._attempt(lambda: MultipartFile(file.path, file.name, file.size_bytes), seconds_left, file.table)
 
     def probe(self, seconds_left: float) -> ProbeResult:
         """Sends a form without a file: its refusal shows that name, TLS, path and key are right, and stores nothing."""
-        body = EmptyForm()
-        return judge(self._attempt(body, body.content_type, seconds_left))
+        return judge(self._attempt(EmptyForm, seconds_left))
 
     def close(self) -> None:
         """Closes idle connections."""
         self._http.close()
 
-    def _attempt(self, body: Body, content_type: str, seconds_left: float, table: str | None = None) -> Outcome:
-        limits = Limits(
-            total_seconds=seconds_left,
+    def _attempt(self, make_body: Callable[[], Form], seconds_left: float, table: str | None = None) -> Outcome:
+        def send(header: str, seconds: float) -> Answer:
+            body = make_body()
+            headers = {**self._headers, "Authorization": header, "Content-Type": body.content_type}
+            request = Request("POST", push_url(self._settings, self._version, table), headers, body)
+            return self._http.send(request, self._limits(seconds))
+
+        try:
+            answer, header = signed(self._authorization, seconds_left, send)
+        except TokenFailed as failed:
+            return of_token_failure(failed)
+        except RequestFailed as error:
+            return of_failure(error.kind, error.detail, self._secrets)
+        outcome = of_answer(answer, (*self._secrets, header), self._now())
+        return outcome if isinstance(self._settings.authorization, Secret) else with_token_cure(outcome)
+
+    def _limits(self, seconds: float) -> Limits:
+        return Limits(
+            total_seconds=seconds,
             connect_seconds=self._settings.connect_timeout_ms / 1000,
             answer_seconds=self._settings.response_timeout_ms / 1000,
             answer_bytes=MOST_ANSWER_BYTES,
         )
-        try:
-            headers = {**self._headers, "Content-Type": content_type}
-            url = push_url(self._settings, self._version, table)
-            answer = self._http.send(Request("POST", url, headers, body), limits)
-        except RequestFailed as error:
-            return of_failure(error.kind, error.detail, self._secrets)
-        return of_answer(answer, self._secrets, self._now())
 
 
 def push_url(settings: PushSettings, client_version: str, table: str | None = None) -> str:
@@ -105,7 +120,6 @@ def push_url(settings: PushSettings, client_version: str, table: str | None = No
 
 def _headers(settings: PushSettings, client_version: str) -> dict[str, str]:
     headers = {
-        "Authorization": settings.authorization.reveal(),
         "Accept": "application/json",
         "Accept-Encoding": "identity",
         "User-Agent": f"parquet-sink/{client_version}",
@@ -113,10 +127,3 @@ def _headers(settings: PushSettings, client_version: str) -> dict[str, str]:
     if settings.pool_explicit_close or settings.pool_max_idle <= 0:
         headers["Connection"] = "Close"
     return headers
-
-
-def _secrets(settings: PushSettings) -> tuple[str, ...]:
-    found = [settings.authorization.reveal()]
-    if settings.proxy is not None and settings.proxy.password is not None:
-        found.append(settings.proxy.password.reveal())
-    return tuple(found)

@@ -247,9 +247,12 @@ def test_a_canary_in_every_key_shows_nowhere_but_in_its_own_message() -> None:
     secrets += ["consumer.override.sasl.jaas.config", "consumer.override.ssl.keystore.key", f"{E}proxy.auth.passwrd"]
     loaded = load_file(dict.fromkeys(secrets, CANARY))
     by_provider = load_file({key.name: "${env:SECRET}" for key in EMS_KEYS if not key.is_prefix})
-    good = load_file({**dict.fromkeys(secrets, CANARY), f"{E}authorization.key": f"AppKey {CANARY}"})
+    every = dict.fromkeys(secrets, CANARY)
+    by_key = load_file({**every, f"{E}authorization.key": f"AppKey {CANARY}", f"{E}oauth2.client.secret": None})
+    by_client = load_file({**every, f"{E}oauth2.client.id": "sink", f"{E}authorization.key": None})
     assert loaded.problems
     assert by_provider.problems
-    assert good.settings is not None
-    for one in (loaded, by_provider, good):
+    assert by_key.settings is not None
+    assert by_client.settings is not None
+    for one in (loaded, by_provider, by_key, by_client):
         assert CANARY not in repr(one) + str(one)

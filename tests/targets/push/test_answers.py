@@ -1,8 +1,6 @@
 """What answers of the push API, and their absence, mean."""
 
 import json
-from datetime import UTC, datetime
-from email.utils import format_datetime
 
 import pytest
 from hypothesis import given
@@ -10,10 +8,9 @@ from hypothesis import strategies as st
 
 from parquet_sink.net.exchange import Answer, FailureKind
 from parquet_sink.targets.outcome import Outcome, Verdict
-from parquet_sink.targets.push.answers import of_answer, of_failure, parse_retry_after
+from parquet_sink.targets.push.answers import of_answer, of_failure
 
 GOOD = {"id": "7", "fileName": "f", "bucketId": "b", "flushStatus": "NEW", "clientId": None}
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def answered(status: int, body: object = b"", **more: object) -> Outcome:
@@ -131,34 +128,6 @@ def test_no_answer_breaks_the_classifier(body: bytes, status: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("0", 0),
-        (" 120 ", 120),
-        ("9" * 400, 999_999_999),
-        (format_datetime(NOON.replace(minute=2), usegmt=True), 120),
-        (format_datetime(NOON.replace(hour=11), usegmt=True), 0),
-        ("-5", None),
-        ("1.5", None),
-        ("soon", None),
-        ("", None),
-        (None, None),
-        ("٣", None),
-        ("Thu, 99 Jan 2026 12:00:00 GMT", None),
-    ],
-)
-def test_parse_retry_after(text: str | None, seconds: float | None) -> None:
-    """Seconds and HTTP dates are understood, junk is ignored."""
-    assert parse_retry_after(text, NOON.timestamp()) == seconds
-
-
-@given(st.text())
-def test_junk_in_retry_after_is_harmless(text: str) -> None:
-    """No text raises or gives a negative wait."""
-    assert (parse_retry_after(text, 0.0) or 0) >= 0
-
-
-@pytest.mark.parametrize(
     "status", [300, 307, 400, 401, 403, 404, 405, 407, 409, 410, 411, 413, 415, 422, 431, 501, 505]
 )
 def test_only_some_refusals_are_of_the_file(status: int) -> None:
@@ -172,3 +141,9 @@ def test_only_some_refusals_are_of_the_file(status: int) -> None:
 def test_no_failure_without_an_answer_is_of_the_file(failure: FailureKind) -> None:
     """A target that cannot be reached, or trusted, said nothing of it."""
     assert not of_failure(failure).of_file
+
+
+def test_a_limit_that_is_told_beside_the_status_is_waited_for() -> None:
+    """A 429 with `x-ratelimit-reset` is tried again when that says, another status when the retries say."""
+    assert answered(429, headers={"x-ratelimit-reset": "17"}).retry_after_seconds == 17
+    assert answered(503, headers={"x-ratelimit-reset": "17"}).retry_after_seconds is None

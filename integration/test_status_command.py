@@ -1,0 +1,235 @@
+"""`parquet-sink status`, as it is typed, against a worker on a real socket."""
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from integration.scripted_target import cut
+from integration.scripted_worker import ScriptedWorker
+from parquet_sink.cli import main
+from parquet_sink.herder.values import (
+    ConnectorProgress,
+    ConnectorStatus,
+    LastError,
+    LastUpload,
+    PartitionProgress,
+    State,
+    TaskStatus,
+)
+
+Shown = Callable[..., tuple[int, str, str]]
+WORKER = "10.0.0.7:8083"
+NOW_S = 1_700_000_000.0
+TASKS = (TaskStatus(0, State.RUNNING, WORKER), TaskStatus(1, State.RUNNING, WORKER))
+UPLOAD = LastUpload("orders", 3, 1000, 1999, 1_000, 34_211, NOW_S - 5)
+GOOD = ConnectorProgress(
+    ConnectorStatus("orders", State.RUNNING, WORKER, TASKS),
+    files=12,
+    rows=120_000,
+    size_bytes=4_100_000,
+    set_aside=3,
+    last_upload=UPLOAD,
+    last_error=None,
+    partitions=(
+        PartitionProgress("orders", 0, 0, None, 0.0, away=False),
+        PartitionProgress("orders", 3, 1_200, 12.34, 55.4, away=True),
+    ),
+)
+CAUSE = "The target refuses the key.\nGive another in connect.ems.authorization.key."
+FAILED = ConnectorProgress(
+    ConnectorStatus("audit", State.FAILED, WORKER, (), trace="UploadRefused: no\n\tat x"),
+    0,
+    0,
+    0,
+    0,
+    None,
+    LastError(CAUSE, NOW_S - 7_200),
+    (),
+)
+
+
+@pytest.fixture(autouse=True)
+def _bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of this machine's environment; a clock that stands."""
+    for name in ("URL", "USER", "PASSWORD", "CLIENT_FILE"):
+        monkeypatch.delenv(f"PARQUET_SINK_{name}", raising=False)
+    monkeypatch.setattr("parquet_sink.commands.status.command.time", SimpleNamespace(time=lambda: NOW_S))
+
+
+@pytest.fixture
+def worker() -> Iterator[ScriptedWorker]:
+    """A worker that tells of a connector that runs well."""
+    with ScriptedWorker() as started:
+        started.progress = [as_json(GOOD)]
+        yield started
+
+
+@pytest.fixture
+def shown(worker: ScriptedWorker, capsys: pytest.CaptureFixture[str]) -> Shown:
+    """Runs the command; exit status, standard output and standard error."""
+
+    def shown(*words: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        return main(["status", *words, "--url", worker.url]), *capsys.readouterr()
+
+    return shown
+
+
+def as_json(one: ConnectorProgress) -> dict[str, Any]:
+    """What `/progress` has of it."""
+    found: dict[str, Any] = json.loads(json.dumps(asdict(one)))
+    return found
+
+
+def test_a_connector_that_runs_well(shown: Shown) -> None:
+    """State, what was sent, lag with the age of the oldest record and where that is, and the last upload."""
+    status, out, err = shown()
+    assert (status, err) == (0, "")
+    assert out.splitlines() == [
+        "orders  RUNNING  2 of 2 tasks running, 10.0.0.7:8083",
+        "  sent   12 files, 120,000 rows, 4.1 MB; 3 records set aside",
+        "  lag    1,200 records in 2 topic-partitions; oldest unflushed 12.3 s (orders 3); 1 away",
+        "  last   2023-11-14 22:13:15 UTC (5.0 s ago): orders 3, offsets 1000 to 1999, 1,000 rows, 34.2 kB",
+    ]
+
+
+def test_topic_partitions_have_lines_where_asked_for(shown: Shown) -> None:
+    """--partitions adds lag, age and speed of each."""
+    out = shown("--partitions")[1]
+    assert [line.split() for line in out.splitlines()[-3:]] == [
+        ["TOPIC", "TOPIC-PARTITION", "LAG", "OLDEST", "RECORDS/S"],
+        ["orders", "0", "0", "-", "0"],
+        ["orders", "3", "1,200", "12.3", "s", "55", "away"],
+    ]
+
+
+def test_a_failure_is_told_with_its_cure(shown: Shown, worker: ScriptedWorker) -> None:
+    """The trace's first line, the last error whole, and status 1, whatever else runs well."""
+    worker.progress = [as_json(FAILED), as_json(GOOD)]
+    status, out, _ = shown()
+    assert status == 1
+    assert out.splitlines()[:6] == [
+        "audit  FAILED  0 of 0 tasks running, 10.0.0.7:8083",
+        "  UploadRefused: no",
+        "  sent   0 files, 0 rows, 0 bytes",
+        "  lag    0 records in 0 topic-partitions",
+        "  error  2023-11-14 20:13:20 UTC (2 h ago): The target refuses the key.",
+        "         Give another in connect.ems.authorization.key.",
+    ]
+
+
+def test_a_task_that_failed_is_told(shown: Shown, worker: ScriptedWorker) -> None:
+    """Also where the connector itself runs."""
+    tasks = (TASKS[0], TaskStatus(1, State.FAILED, WORKER, "Boom\nmore"))
+    worker.progress = [as_json(replace(GOOD, status=replace(GOOD.status, tasks=tasks)))]
+    status, out, _ = shown()
+    assert status == 1
+    assert out.splitlines()[:2] == [
+        "orders  RUNNING  1 of 2 tasks running, 10.0.0.7:8083",
+        "  task 1 FAILED: Boom",
+    ]
+
+
+def test_what_is_waited_for_is_told(shown: Shown, worker: ScriptedWorker) -> None:
+    """That is no failure."""
+    worker.progress = [as_json(replace(GOOD, status=replace(GOOD.status, waits_for="the target, next try in 5 s")))]
+    status, out, _ = shown()
+    assert status == 0
+    assert out.splitlines()[1] == "  waits for the target, next try in 5 s"
+
+
+def test_some_connectors_are_chosen(shown: Shown, worker: ScriptedWorker) -> None:
+    """In the order in which they are named; a name that is not there is an error."""
+    worker.progress = [as_json(FAILED), as_json(GOOD)]
+    assert [one["status"]["name"] for one in json.loads(shown("orders", "audit", "--json")[1])] == ["orders", "audit"]
+    assert shown("orders")[0] == 0
+    status, out, err = shown("orders", "nobody")
+    assert (status, out) == (1, "")
+    assert err == f"parquet-sink: Connector nobody not found at {worker.url}.\n"
+
+
+def test_fields_of_a_newer_worker_do_no_harm(shown: Shown, worker: ScriptedWorker) -> None:
+    """They are in the JSON, and else passed over; fields that are missing are an error that says so."""
+    worker.progress = [{**as_json(GOOD), "new": 1}]
+    assert json.loads(shown("--json")[1])[0]["new"] == 1
+    assert shown()[0] == 0
+    worker.progress = [{"status": {"name": "x"}}]
+    status, _, err = shown()
+    assert (status, "it is of another version" in err) == (1, True)
+
+
+def test_a_worker_of_kafka_connect_has_no_progress(shown: Shown, worker: ScriptedWorker) -> None:
+    """The message says what works with it."""
+    worker.progress = None
+    status, _, err = shown()
+    assert (status, "parquet-sink connectors list works with any worker" in err) == (1, True)
+
+
+def test_a_watch_as_json_has_one_document_a_line(worker: ScriptedWorker, tmp_path: Path) -> None:
+    """An answer that does not come is told on standard error, and asked again; Ctrl-C ends it well."""
+    words = [sys.executable, "-m", "parquet_sink", "status", "--watch", "0.05", "--json", "--url", worker.url]
+    with (tmp_path / "err").open("wb") as err, started(words, stdout=subprocess.PIPE, stderr=err) as watch:
+        assert watch.stdout is not None
+        first = json.loads(watch.stdout.readline())
+        worker._script.append(cut(None))
+        deadline = time.monotonic() + 30
+        while b"the connection broke" not in (tmp_path / "err").read_bytes():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        worker.progress = [as_json(FAILED)]
+        while (later := json.loads(watch.stdout.readline())) == first:
+            pass
+        watch.send_signal(signal.SIGINT)
+        assert watch.wait(20) == 0
+    assert (first[0]["status"]["name"], later[0]["status"]["name"]) == ("orders", "audit")
+
+
+def test_a_watch_on_a_terminal_draws_anew(worker: ScriptedWorker) -> None:
+    """The screen shows how things stand now; Ctrl-C ends it well, and gives the screen back."""
+    words = [sys.executable, "-m", "parquet_sink", "status", "--watch", "0.05", "--url", worker.url]
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "LINES": "30"}
+    with started(words, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as watch:
+        os.close(theirs)
+        seen = read_until(ours, b"1,200 records")
+        worker.progress = [as_json(FAILED)]
+        seen += read_until(ours, b"The target refuses the key.")
+        watch.send_signal(signal.SIGINT)
+        seen += read_until(ours, b"\x1b[?1049l")
+        assert watch.wait(20) == 0
+    os.close(ours)
+    assert b"Traceback" not in seen
+    assert b"Ctrl-C ends it" in seen
+
+
+@contextmanager
+def started(words: list[str], **options: Any) -> Iterator["subprocess.Popen[bytes]"]:
+    """A process that ends with the test, however that ends."""
+    with subprocess.Popen(words, **options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def read_until(terminal: int, words: bytes) -> bytes:
+    """What a terminal got, up to some words."""
+    seen, deadline = b"", time.monotonic() + 30
+    while words not in seen:
+        assert time.monotonic() < deadline, seen
+        if select.select([terminal], [], [], 0.1)[0]:
+            seen += os.read(terminal, 1 << 16)
+    return seen

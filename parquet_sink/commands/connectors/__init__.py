@@ -1,0 +1,1 @@
+"""`parquet-sink connectors`: the connectors of a worker, asked about and told what to do over its REST API."""

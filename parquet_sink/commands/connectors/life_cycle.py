@@ -1,0 +1,89 @@
+"""`connectors pause`, `resume`, `stop`, `restart` and `delete`."""
+
+from argparse import Namespace
+from collections.abc import Callable
+from typing import Any, Final
+
+from parquet_sink.commands.connectors.printing import print_json, print_lines, print_trouble
+from parquet_sink.commands.connectors.waiting import Wanted, wait_until, wait_until_gone
+from parquet_sink.commands.worker_api.api import WorkerApi, segment
+from parquet_sink.errors import SetupError, SinkError
+
+_WANTED: Final = {
+    "pause": Wanted.PAUSED,
+    "resume": Wanted.RUNNING,
+    "stop": Wanted.STOPPED,
+    "restart": Wanted.RUNNING,
+}
+_SAID: Final = {
+    "pause": "told to pause",
+    "resume": "told to go on",
+    "stop": "told to stop",
+    "restart": "told to restart",
+}
+Outcome = dict[str, Any]
+
+
+def change(args: Namespace, api: WorkerApi) -> bool:
+    """Tells each connector; whether all was done."""
+    names = sorted(api.get("connectors")) if args.all else args.targets
+
+    def tell(name: str) -> Outcome:
+        status = _tell(args, api, name)
+        if args.wait is not None:
+            status = wait_until(api, name, _WANTED[args.action], args.wait, stale=args.action == "restart")
+        return {"name": name, "action": args.action, **({} if status is None else {"status": status})}
+
+    return each(args, names, tell, _said)
+
+
+def _tell(args: Namespace, api: WorkerApi, name: str) -> Any:
+    """The status, where the worker answers with one."""
+    if args.action != "restart":
+        return api.ask("PUT", ("connectors", name, args.action)).content
+    if args.task is not None:
+        return api.ask("POST", ("connectors", name, "tasks", str(args.task), "restart")).content
+    flags = {"includeTasks": str(args.include_tasks).lower(), "onlyFailed": str(args.only_failed).lower()}
+    return api.ask("POST", ("connectors", name, "restart"), flags).content
+
+
+def _said(done: Outcome) -> str:
+    status = done.get("status")
+    now = "" if status is None else f"; now {status['connector']['state']}, {len(status['tasks'])} tasks"
+    return f"connector {done['name']}: {_SAID[done['action']]}{now}"
+
+
+def delete(args: Namespace, api: WorkerApi) -> bool:
+    """Removes each connector; whether all are removed."""
+
+    def remove(name: str) -> Outcome:
+        api.ask("DELETE", ("connectors", name))
+        if args.wait is not None:
+            wait_until_gone(api, name, args.wait)
+        return {"name": name, "action": "delete"}
+
+    return each(args, args.targets, remove, lambda done: f"connector {done['name']}: deleted; its offsets stay")
+
+
+def each(args: Namespace, names: list[str], do: Callable[[str], Outcome], words: Callable[[Outcome], str]) -> bool:
+    """Does it for each; one's trouble does not keep others from their turn, unless no worker answers at all.
+
+    Raises InvalidConfiguration, before anything is done, for a name that no address can hold.
+    """
+    for name in names:
+        segment(name)
+    done = []
+    for name in dict.fromkeys(names):
+        try:
+            done.append(do(name))
+        except SetupError:
+            raise
+        except SinkError as error:
+            print_trouble(name, error)
+            done.append({"name": name, "action": args.action, "error": str(error)})
+            continue
+        if not args.json:
+            print_lines([words(done[-1])])
+    if args.json:
+        print_json(done)
+    return not any("error" in one for one in done)

@@ -1,0 +1,1 @@
+"""`parquet-sink status`: how the connectors of a worker stand."""

@@ -1,0 +1,196 @@
+"""Asking a worker over HTTP: a question, its answer as JSON, or why there is none in words for an operator."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, Self
+from urllib.parse import quote, urlencode
+
+import urllib3
+
+from parquet_sink import __version__
+from parquet_sink.commands.worker_api.settings import PASSWORD_VARIABLE, USER_VARIABLE, ApiSettings
+from parquet_sink.config.report import printable
+from parquet_sink.config.secret import Secret
+from parquet_sink.errors import InvalidConfiguration, SetupError, WorkerRefused
+from parquet_sink.net.client import HttpClient
+from parquet_sink.net.exchange import Answer, FailureKind, Limits, Request, RequestFailed
+from parquet_sink.net.redaction import excerpt
+from parquet_sink.net.tls import Authorities, OwnCertificate, environment_authorities, tls_context
+
+MOST_ANSWER_BYTES: Final = 64 * 1024 * 1024
+CONNECT_S: Final = 10.0
+REBALANCE_TRIES: Final = 30
+REBALANCE_PAUSE_S: Final = 1.0
+_MOST_MESSAGE: Final = 20_000
+_UNREACHABLE: Final = {
+    FailureKind.CONNECT: "nobody answers there",
+    FailureKind.CONNECT_TIMEOUT: f"no connection within {CONNECT_S:g} s",
+    FailureKind.TLS: "TLS failed",
+}
+
+
+class Sender(Protocol):
+    """What exchanges: `net.client.HttpClient`."""
+
+    def send(self, request: Request, limits: Limits) -> Answer: ...
+    def close(self) -> None: ...
+
+
+class _Json:
+    """A body of JSON."""
+
+    def __init__(self, content: object) -> None:
+        self._data = json.dumps(content, ensure_ascii=False).encode()
+        self.started = False
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def __iter__(self) -> Iterator[bytes]:
+        self.started = True
+        yield self._data
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a worker answered with success. content: the JSON, None for an empty body."""
+
+    status: int
+    content: Any = None
+
+
+class WorkerApi:
+    """One worker. Not for threads to share; `close` it, or use it in a `with`.
+
+    Every method raises SetupError when the worker cannot be reached or does not know us, WorkerRefused when it says no
+    or is silent. What a rebalance of the workers forbids for a moment is asked again, for half a minute.
+    """
+
+    def __init__(self, settings: ApiSettings, sender: Sender, pause: Callable[[float], None] = time.sleep) -> None:
+        self.url = settings.url
+        self._sender, self._pause = sender, pause
+        self._limits = Limits(
+            settings.timeout_s, min(CONNECT_S, settings.timeout_s), settings.timeout_s, MOST_ANSWER_BYTES
+        )
+        self._headers = _headers(settings)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._sender.close()
+
+    def get(self, *path: str, **query: str | Sequence[str]) -> Any:
+        """The JSON at a path, given in segments."""
+        return self.ask("GET", path, query).content
+
+    def ask(
+        self,
+        method: str,
+        path: Sequence[str],
+        query: Mapping[str, str | Sequence[str]] | None = None,
+        content: object = None,
+    ) -> Reply:
+        """One request; content: what is sent as JSON, None for no body."""
+        url = f"{self.url}/{'/'.join(map(segment, path))}"
+        if query:
+            url += "?" + urlencode(query, doseq=True)
+        for again in reversed(range(REBALANCE_TRIES)):
+            answer = self._exchange(method, url, content)
+            if not (again and _rebalancing(answer)):
+                break
+            self._pause(REBALANCE_PAUSE_S)
+        return self._reply(answer)
+
+    def _exchange(self, method: str, url: str, content: object) -> Answer:
+        body = None if content is None else _Json(content)
+        headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
+        try:
+            return self._sender.send(Request(method, url, headers, body), self._limits)
+        except RequestFailed as error:
+            raise self._failed(error) from None
+
+    def _failed(self, error: RequestFailed) -> SetupError | WorkerRefused:
+        detail = f" ({printable(error.detail)})" if error.detail else ""
+        if (why := _UNREACHABLE.get(error.kind)) is not None:
+            return SetupError(
+                f"The worker at {self.url} cannot be reached: {why}{detail}. Check that it runs and has listeners, and "
+                "name its address with --url."
+            )
+        why = "it did not answer in time" if error.kind is FailureKind.NO_ANSWER else "the connection broke"
+        return WorkerRefused(f"The worker at {self.url}: {why}{detail}; it may have done what it was asked for.")
+
+    def _reply(self, answer: Answer) -> Reply:
+        if not answer.complete:
+            what = "is longer than 64 MiB" if answer.too_long else "broke off"
+            raise WorkerRefused(f"The worker at {self.url}: its answer {what}.", answer.status)
+        content = _json(answer.body)
+        if 200 <= answer.status < 300 and content is not _NO_JSON:
+            return Reply(answer.status, content)
+        raise self._refusal(answer, content)
+
+    def _refusal(self, answer: Answer, content: Any) -> SetupError | WorkerRefused:
+        if answer.status == 401:
+            return SetupError(
+                f"The worker at {self.url} wants another user or password: set {USER_VARIABLE} and "
+                f"{PASSWORD_VARIABLE}, or give a --client-file with username and password."
+            )
+        if isinstance(content, dict) and isinstance(content.get("message"), str):
+            return WorkerRefused(_lines(content["message"]), answer.status)
+        said = f": {excerpt(answer.body[:200])}" if answer.body else ""
+        return WorkerRefused(
+            f"What answers at {self.url} is no REST API of Kafka Connect's: status {answer.status}{said}. "
+            "Correct --url.",
+            answer.status,
+        )
+
+
+def open_api(settings: ApiSettings) -> WorkerApi:
+    """A client over real connections. Raises InvalidConfiguration for a certificate that cannot be used."""
+    authorities = (
+        Authorities(settings.ca_file, "tls.ca.file") if settings.ca_file else environment_authorities(os.environ)
+    )
+    own = settings.certificate_file and OwnCertificate(
+        settings.certificate_file, "tls.certificate.file", settings.key_file, settings.key_password
+    )
+    return WorkerApi(settings, HttpClient(tls_context(authorities, own or None)))
+
+
+def segment(text: str) -> str:
+    """A name as a segment of a path. Raises InvalidConfiguration for one that no path can hold."""
+    if text in (".", ".."):
+        raise InvalidConfiguration([f'Invalid name ["{text}"]. No address can hold it; the worker cannot be asked.'])
+    return quote(text, safe="")
+
+
+_NO_JSON: Final = object()
+
+
+def _json(body: bytes) -> Any:
+    """The content, None for an empty body, `_NO_JSON` for what is none."""
+    try:
+        return json.loads(body) if body else None
+    except (ValueError, RecursionError):
+        return _NO_JSON
+
+
+def _headers(settings: ApiSettings) -> dict[str, str]:
+    headers = {"Accept": "application/json", "User-Agent": f"parquet-sink/{__version__}"}
+    if settings.username is None:
+        return headers
+    password = (settings.password or Secret("")).reveal()
+    credential = f"{settings.username}:{password}".encode().decode("latin-1")  # make_headers encodes as Latin-1
+    return {**headers, "Authorization": urllib3.make_headers(basic_auth=credential)["authorization"]}
+
+
+def _rebalancing(answer: Answer) -> bool:
+    """Whether nothing was done because workers are about to share out connectors anew; clients retry on the words."""
+    return answer.status in (409, 500) and b"rebalance" in answer.body
+
+
+def _lines(text: str) -> str:
+    """A worker's message, its lines kept, nothing else of it raw on a terminal."""
+    return "\n".join(printable(line) for line in text[:_MOST_MESSAGE].splitlines())

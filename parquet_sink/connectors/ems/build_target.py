@@ -1,0 +1,77 @@
+"""From checked values to the settings of a target: a push API or a folder."""
+
+from typing import cast
+
+from parquet_sink.config.key import ems
+from parquet_sink.config.secret import Secret
+from parquet_sink.config.values import Values
+from parquet_sink.connectors.ems.required import absolute, number, text
+from parquet_sink.connectors.worker import Worker
+from parquet_sink.net.settings import ClientCredentials, ProxySettings, ProxyType
+from parquet_sink.targets.directory.address import folder_of, is_directory
+from parquet_sink.targets.directory.settings import DirectorySettings
+from parquet_sink.targets.push import oauth2_keys as oauth2
+from parquet_sink.targets.push.settings import PushSettings
+from parquet_sink.targets.push.value_checks import clean_authorization, default_token_url
+from parquet_sink.targets.settings import TargetSettings
+
+ORDER_COLUMN = "__celonis_order"
+
+
+def target_settings(values: Values, worker: Worker) -> TargetSettings:
+    """What the endpoint says: a folder, or a push API."""
+    endpoint = text(values, ems("endpoint"))
+    if is_directory(endpoint):
+        return DirectorySettings(folder_of(endpoint), text(values, ems("target.table")))
+    return _push(values, worker)
+
+
+def _push(values: Values, worker: Worker) -> PushSettings:
+    ca_file = values.text(ems("tls.ca.file"))
+    primary_keys = values.names(ems("data.primary.key"))
+    return PushSettings(
+        endpoint=text(values, ems("endpoint")),
+        authorization=_authorization(values),
+        target_table=text(values, ems("target.table")),
+        connection_id=values.text(ems("connection.id")),
+        fallback_varchar_length=values.number(ems("data.fallback.varchar.length")),
+        primary_keys=primary_keys,
+        order_column=(values.text(ems("order.field.name")) or ORDER_COLUMN) if primary_keys else None,
+        connect_timeout_ms=number(values, "http.connect.timeout.ms"),
+        response_timeout_ms=number(values, "http.response.timeout.ms"),
+        ca_file=None if ca_file is None else absolute(ca_file, worker),
+        proxy=_proxy(values),
+        pool_max_idle=number(values, "pool.max.idle"),
+        pool_keepalive_ms=number(values, "pool.keepalive"),
+        pool_explicit_close=values.flag(ems("pool.explicit.close")),
+    )
+
+
+def _authorization(values: Values) -> Secret | ClientCredentials:
+    client, secret = values.text(oauth2.CLIENT_ID_KEY), values.secret(oauth2.SECRET_KEY)
+    if client is not None and secret is not None:
+        return ClientCredentials(
+            token_url=values.text(oauth2.TOKEN_URL_KEY) or default_token_url(text(values, ems("endpoint"))),
+            client_id=client,
+            client_secret=secret,
+            scope=values.text(oauth2.SCOPE_KEY),
+            in_body=values.text(oauth2.AUTHENTICATION_KEY) == "post",
+        )
+    key = values.secret(ems("authorization.key"))
+    assert key is not None
+    return Secret(clean_authorization(key.reveal()))
+
+
+def _proxy(values: Values) -> ProxySettings | None:
+    host, port = values.text(ems("proxy.host")), values.number(ems("proxy.port"))
+    if host is None or port is None:
+        return None
+    username, password = values.text(ems("proxy.auth.username")), values.secret(ems("proxy.auth.password"))
+    signs_in = values.text(ems("proxy.auth.type")) == "BASIC" and username is not None and password is not None
+    return ProxySettings(
+        host=host,
+        port=port,
+        type=cast(ProxyType, text(values, ems("proxy.type"))),
+        username=username if signs_in else None,
+        password=password if signs_in else None,
+    )

@@ -1,0 +1,1 @@
+"""What the worker file says about its REST API: keys, settings, and what is wrong with them. Pure."""

@@ -1,0 +1,208 @@
+"""Keys of the worker file for its REST API."""
+
+from collections.abc import Callable
+from typing import Final
+
+from parquet_sink.config.checks import PRINTABLE
+from parquet_sink.config.key import Check, Key, Origin, Type, Value
+from parquet_sink.config.report import quoted
+from parquet_sink.connectors.rest import addresses, header_rules
+
+REST: Final = "REST API"
+REST_TLS: Final = "REST API: TLS"
+TLS: Final = "listeners.https."
+ADMIN_TLS: Final = "admin.listeners.https."
+BASIC_AUTH_EXTENSION: Final = "org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension"
+METHODS: Final = ("GET", "POST", "HEAD")
+"""What other origins may send when `access.control.allow.origin` is set and nothing else."""
+
+
+def _each(parse: Callable[[str], object]) -> Callable[[Value], str | None]:
+    def test(value: Value) -> str | None:
+        try:
+            for one in value if isinstance(value, tuple) else (str(value),):
+                parse(one)
+        except ValueError as error:
+            return str(error)
+        return None
+
+    return test
+
+
+def _extension(value: Value) -> str | None:
+    unknown = [name for name in value if name != BASIC_AUTH_EXTENSION] if isinstance(value, tuple) else []
+    if not unknown:
+        return None
+    return f"{quoted(unknown[0])} is a Java class, and none can be loaded; remove it."
+
+
+_ADDRESSES: Final = Check("addresses, http or https", _each(addresses.parse))
+_RULES: Final = Check("rules, see there", _each(header_rules.parse))
+
+
+def _key(name: str, type_: Type, doc: str, *, text: str = "", default: Value = None, own: bool = False) -> Key:
+    origin = Origin.OWN if own else Origin.CONNECT
+    check = PRINTABLE if type_ is Type.STRING else None
+    return Key(name, REST, type_, doc, default=default, default_text=text, check=check, origin=origin)
+
+
+REST_KEYS: Final = (
+    Key(
+        "listeners",
+        REST,
+        Type.LIST,
+        "Addresses that the REST API listens on. A host other than this machine itself (`localhost`, `127.0.0.1`, "
+        "`[::1]`) needs https, and either `rest.basic.auth.file` or `listeners.https.ssl.client.auth=required`; else "
+        "the start is refused. An empty host stands for all of the machine's addresses, port 0 for any free one.",
+        default_text="`http://localhost:8083` for `parquet-sink worker`, none for `run`",
+        check=_ADDRESSES,
+        origin=Origin.CONNECT,
+    ),
+    _key(
+        "rest.advertised.host.name",
+        Type.STRING,
+        "The worker's name towards others: with the port it is `worker_id` in every status. Requests to an address of "
+        "this machine alone may have it as their `Host`, as a proxy in front of the worker sends it.",
+        text="the host of the listener",
+    ),
+    Key(
+        "rest.advertised.port",
+        REST,
+        Type.INT,
+        "The port in `worker_id`.",
+        default_text="the port of the listener",
+        minimum=1,
+        maximum=65535,
+        origin=Origin.CONNECT,
+    ),
+    Key(
+        "rest.advertised.listener",
+        REST,
+        Type.STRING,
+        "Which of the listeners gives host and port of `worker_id`, the first of its kind.",
+        default_text="http, where there is one",
+        choices=("http", "https"),
+        origin=Origin.CONNECT,
+    ),
+    _key(
+        "rest.basic.auth.file",
+        Type.STRING,
+        "File of users and passwords (`user: password` or `user=password`, one a line), as Kafka Connect's "
+        "`PropertyFileLoginModule` reads it. When it is set, every request must sign in by basic authentication.",
+        own=True,
+    ),
+    _key(
+        "rest.health.anonymous",
+        Type.BOOLEAN,
+        "Whether `GET /health` is answered without signing in, for probes that cannot.",
+        default=False,
+        own=True,
+    ),
+    Key(
+        "rest.extension.classes",
+        REST,
+        Type.LIST,
+        f"Only `{BASIC_AUTH_EXTENSION}`: it needs `rest.basic.auth.file`, which says the same without it.",
+        default=(),
+        check=Check("only Kafka Connect's basic authentication", _extension),
+        origin=Origin.CONNECT,
+    ),
+    _key(
+        "access.control.allow.origin",
+        Type.LIST,
+        "Origins whose pages may use the API from a browser (CORS), `https://ops.example.com` say; `*` within one "
+        "stands for anything, and alone for all of them, which then cannot send credentials.",
+        text="only the API's own",
+        default=(),
+    ),
+    _key(
+        "access.control.allow.methods",
+        Type.LIST,
+        "What those origins may send.",
+        default=METHODS,
+        text=f"`{','.join(METHODS)}`",
+    ),
+    Key(
+        "response.http.headers.config",
+        REST,
+        Type.STRING,
+        "Headers that each answer gets: `set X-Frame-Options: DENY, add Cache-Control: no-cache`, also `setDate` and "
+        "`addDate` with milliseconds from now; a rule with a comma stands in double quotes.",
+        check=_RULES,
+        origin=Origin.CONNECT,
+    ),
+    Key(
+        "admin.listeners",
+        REST,
+        Type.LIST,
+        "Addresses for `/admin/loggers` alone, which the other listeners then do not have; a key with nothing behind "
+        "it turns it off. The rules of `listeners` hold here, too.",
+        default_text="those of `listeners`",
+        check=_ADDRESSES,
+        may_be_empty=True,
+        origin=Origin.CONNECT,
+    ),
+)
+
+
+def _tls_keys(prefix: str) -> tuple[Key, ...]:
+    """Java's settings of a server's TLS."""
+
+    def key(name: str, type_: Type, doc: str, *, text: str = "", **more: object) -> Key:
+        full = f"{prefix}ssl.{name}"
+        return Key(full, REST_TLS, type_, doc, default_text=text, origin=Origin.CONNECT, **more)  # type: ignore[arg-type]
+
+    return (
+        key("keystore.location", Type.STRING, "File with the server's certificate, its chain and its key."),
+        key("keystore.password", Type.PASSWORD, "Password of that file; PEM files have none."),
+        key("key.password", Type.PASSWORD, "Password of the key in it."),
+        key("keystore.type", Type.STRING, "Form of the file.", text="as the file is", choices=("PEM",)),
+        key(
+            "keystore.certificate.chain", Type.STRING, "In place of a file: the certificate and its chain in PEM form."
+        ),
+        key("keystore.key", Type.PASSWORD, "In place of a file: the key in PEM form."),
+        key(
+            "client.auth",
+            Type.STRING,
+            "Whether clients must show a certificate that an authority of the truststore signed. `requested` asks for "
+            "one, and takes those that have none.",
+            default="none",
+            choices=("none", "requested", "required"),
+        ),
+        key("truststore.location", Type.STRING, "File with the authorities whose clients are let in."),
+        key("truststore.password", Type.PASSWORD, "Password of that file; PEM files have none."),
+        key("truststore.type", Type.STRING, "Form of the file.", text="as the file is", choices=("PEM",)),
+        key("truststore.certificates", Type.STRING, "In place of a file: the authorities in PEM form."),
+        key(
+            "enabled.protocols",
+            Type.LIST,
+            "Versions of TLS; older ones are refused by name.",
+            default=("TLSv1.2", "TLSv1.3"),
+            text="`TLSv1.2,TLSv1.3`",
+            check=Check("TLSv1.2, TLSv1.3", _protocols),
+        ),
+        key(
+            "cipher.suites",
+            Type.LIST,
+            "Cipher suites of TLS 1.2 by OpenSSL's names, the first is preferred.",
+            text="those that Python takes for safe",
+            default=(),
+        ),
+        Key(
+            f"{prefix}*",
+            REST_TLS,
+            Type.STRING,
+            "Other settings of Java's TLS.",
+            no_effect="there is no Java in the server.",
+            origin=Origin.CONNECT,
+        ),
+    )
+
+
+def _protocols(value: Value) -> str | None:
+    unknown = [name for name in value if name not in ("TLSv1.2", "TLSv1.3")] if isinstance(value, tuple) else []
+    return f"{quoted(unknown[0])} is too old, or no version of TLS; use TLSv1.2 and TLSv1.3." if unknown else None
+
+
+REST_TLS_KEYS: Final = (*_tls_keys(TLS), *_tls_keys(ADMIN_TLS))
+ALL_REST_KEYS: Final = (*REST_KEYS, *REST_TLS_KEYS)

@@ -1,0 +1,122 @@
+"""A configuration judged key by key, as `/config/validate` answers it (ConfigInfos)."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from parquet_sink.config.key import Key, Origin, Type
+from parquet_sink.connectors import loading
+from parquet_sink.connectors.class_keys import keys_of
+from parquet_sink.connectors.connector_class import find_class
+from parquet_sink.connectors.hidden import hide, restore, unknown
+from parquet_sink.connectors.worker import Worker
+from parquet_sink.convert import converters
+from parquet_sink.convert.keys import PREFIXES, find_setting
+from parquet_sink.rest.definitions import CONNECT_LOOKS, Definition, definitions, groups
+from parquet_sink.rest.steps import steps
+
+_PROBLEM: Final = re.compile(r"Invalid \[(.*?)\]\. ", re.DOTALL)
+_OVERRIDES: Final = ("consumer.override.", "producer.override.", "admin.override.")
+_NO_NAME: Final = 'Invalid [name]. Missing required configuration "name" which has no default value.'
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}")
+
+
+def config_infos(config: Mapping[str, str], stored: Mapping[str, str], worker: Worker) -> dict[str, Any]:
+    """ConfigInfos. config: with a connector.class that is there. stored: what `[hidden]` stands for, by key."""
+    problems = judge(config, stored, worker)
+    by_key: dict[str, list[str]] = {}
+    for problem in problems:
+        found = _PROBLEM.match(problem)
+        by_key.setdefault("" if found is None else found[1], []).append(problem)
+    known = shown_keys(config)
+    listed = [_info(one, config, by_key.pop(one.name, [])) for one in known]
+    others = [_other(name, reasons) for name, reasons in by_key.items()]
+    return {
+        "name": config["connector.class"],
+        "error_count": len(problems),
+        "groups": groups(known),
+        "configs": [*others, *listed],
+    }
+
+
+def judge(config: Mapping[str, str], stored: Mapping[str, str], worker: Worker) -> tuple[str, ...]:
+    """All that is wrong with a configuration, each as `Invalid [key]. reason`."""
+    keys = keys_of(config)
+    whole = restore(config, stored, keys)
+    problems = (*unknown(whole, keys), *loading.load(whole, worker, source="the request").problems)
+    return problems if "name" in config else (_NO_NAME, *problems)
+
+
+def shown_keys(config: Mapping[str, str]) -> list[Definition]:
+    """The keys that clients are told of: those of the class that mean something here, and those of its steps."""
+    table = find_class(config["connector.class"].strip()).keys
+    return [one for one in definitions(table) if _concerns(one.key, config)] + steps(config)
+
+
+def plugin_keys(table: Sequence[Key]) -> list[Definition]:
+    """The keys of a class, without a configuration."""
+    return [one for one in definitions(table) if _concerns(one.key, {})]
+
+
+def _concerns(key: Key, config: Mapping[str, str]) -> bool:
+    if key.name in config or key.name in CONNECT_LOOKS:
+        return True
+    if key.no_effect or key.deprecated or key.name.startswith(_OVERRIDES):
+        return False
+    prefix = next((one for one in PREFIXES if key.name.startswith(one)), None)
+    return prefix is None or _of_converter(prefix, key, config)
+
+
+def _of_converter(prefix: str, key: Key, config: Mapping[str, str]) -> bool:
+    """Whether it is a setting of the converter that the configuration itself names."""
+    named = config.get(prefix.removesuffix("."), "").strip()
+    setting = find_setting(key.name.removeprefix(prefix))
+    converter = converters.find(named) if named and "${" not in named else None
+    return converter is not None and setting is not None and converter.kind in setting.kinds and not setting.unused
+
+
+def _info(one: Definition, config: Mapping[str, str], errors: Sequence[str]) -> dict[str, Any]:
+    return {"definition": one.as_json(), "value": _value(one.name, _text(one, config), _choices(one.key), errors)}
+
+
+def _other(name: str, errors: Sequence[str]) -> dict[str, Any]:
+    """What is wrong with a key that has no definition."""
+    return {"definition": None, "value": _value(name, None, [], errors)}
+
+
+def _value(name: str, text: str | None, choices: Sequence[str], errors: Sequence[str]) -> dict[str, Any]:
+    """ConfigValueInfo."""
+    return {
+        "name": name,
+        "value": text,
+        "recommended_values": list(choices),
+        "errors": list(errors),
+        "visible": True,
+    }
+
+
+def _choices(key: Key) -> list[str]:
+    """What clients offer; as in Kafka Connect nothing for its own keys."""
+    if key.origin is Origin.CONNECT and key.name in CONNECT_LOOKS:
+        return []
+    return [choice for choice in key.choices if key.not_built is None or not key.not_built.when(choice)]
+
+
+def _text(one: Definition, config: Mapping[str, str]) -> str | None:
+    """The value as it counts: None where it cannot be read, the default where there is none."""
+    key = one.key
+    if key.name not in config:
+        return one.default
+    text = hide({key.name: config[key.name]}, (key,))[key.name].strip()
+    if "${" in text or key.type in (Type.STRING, Type.PASSWORD):
+        return text
+    return next(_read(key, text), None)
+
+
+def _read(key: Key, text: str) -> Iterator[str]:
+    if key.type is Type.LIST:
+        yield ",".join(part.strip() for part in text.split(",")) if text else ""
+    elif key.type is Type.BOOLEAN:
+        yield from [text.lower()] if text.lower() in ("true", "false") else []
+    elif _NUMBER.fullmatch(text):
+        yield str(int(text))

@@ -1,0 +1,163 @@
+"""From a key of a table to Kafka Connect's definition of it (ConfigKeyInfo). Pure.
+
+What clients show of Kafka Connect's own keys (importance, group, place, width, name) stands here as Kafka Connect 4.1
+has it; of all other keys it is made from their tables.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from parquet_sink.config.docs import meaning_of
+from parquet_sink.config.key import PREFIX, Key, Type, Value
+
+COMMON: Final = "Common"
+ERRORS: Final = "Error Handling"
+_LINK: Final = re.compile(r"\[([^\]]+)\]\([^)]+\)")
+_NO_DEFAULT: Final = "-"
+
+
+@dataclass(frozen=True)
+class Look:
+    """How clients show a key. type: where Kafka Connect's differs from ours. default: likewise."""
+
+    importance: str
+    group: str
+    order: int
+    width: str
+    display_name: str
+    type: str = ""
+    default: str = _NO_DEFAULT
+    required: bool = False
+
+
+CONNECT_LOOKS: Final[Mapping[str, Look]] = {
+    "name": Look("HIGH", COMMON, 1, "MEDIUM", "Connector name", required=True),
+    "connector.class": Look("HIGH", COMMON, 2, "LONG", "Connector class", required=True),
+    "tasks.max": Look("HIGH", COMMON, 4, "SHORT", "Tasks max"),
+    "tasks.max.enforce": Look("LOW", COMMON, 5, "SHORT", "Enforce tasks max"),
+    "key.converter": Look("LOW", COMMON, 6, "SHORT", "Key converter class", type="CLASS"),
+    "value.converter": Look("LOW", COMMON, 8, "SHORT", "Value converter class", type="CLASS"),
+    "header.converter": Look("LOW", COMMON, 10, "SHORT", "Header converter class", type="CLASS"),
+    "transforms": Look("LOW", "Transforms", 12, "LONG", "Transforms", default=""),
+    "predicates": Look("LOW", "Predicates", 13, "LONG", "Predicates", default=""),
+    "config.action.reload": Look("LOW", COMMON, 14, "MEDIUM", "Reload Action", default="restart"),
+    "errors.retry.timeout": Look("MEDIUM", ERRORS, 1, "MEDIUM", "Retry Timeout for Errors"),
+    "errors.retry.delay.max.ms": Look("MEDIUM", ERRORS, 2, "MEDIUM", "Maximum Delay Between Retries for Errors"),
+    "errors.tolerance": Look("MEDIUM", ERRORS, 3, "SHORT", "Error Tolerance"),
+    "errors.log.enable": Look("MEDIUM", ERRORS, 4, "SHORT", "Log Errors"),
+    "errors.log.include.messages": Look("MEDIUM", ERRORS, 5, "SHORT", "Log Error Details"),
+    "topics": Look("HIGH", COMMON, 4, "LONG", "Topics", default=""),
+    "topics.regex": Look("HIGH", COMMON, 4, "LONG", "Topics regex", default=""),
+    "errors.deadletterqueue.topic.name": Look(
+        "MEDIUM", ERRORS, 6, "MEDIUM", "Dead Letter Queue Topic Name", default=""
+    ),
+    "errors.deadletterqueue.topic.replication.factor": Look(
+        "MEDIUM", ERRORS, 7, "MEDIUM", "Dead Letter Queue Topic Replication Factor", type="SHORT"
+    ),
+    "errors.deadletterqueue.context.headers.enable": Look(
+        "MEDIUM", ERRORS, 8, "MEDIUM", "Enable Error Context Headers"
+    ),
+}
+"""In the order in which Kafka Connect lists them."""
+
+_TYPES: Final[Mapping[Type, str]] = {
+    Type.STRING: "STRING",
+    Type.BOOLEAN: "BOOLEAN",
+    Type.INT: "INT",
+    Type.LONG: "LONG",
+    Type.LIST: "LIST",
+    Type.PASSWORD: "PASSWORD",
+}
+_WIDTHS: Final[Mapping[Type, str]] = {
+    Type.STRING: "MEDIUM",
+    Type.BOOLEAN: "SHORT",
+    Type.INT: "SHORT",
+    Type.LONG: "SHORT",
+    Type.LIST: "LONG",
+    Type.PASSWORD: "MEDIUM",
+}
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A key as clients see it."""
+
+    key: Key
+    look: Look
+    dependents: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.key.name
+
+    @property
+    def default(self) -> str | None:
+        """As text; None when there is none."""
+        if self.look.default != _NO_DEFAULT:
+            return self.look.default
+        return None if self.look.required else text_of(self.key.default)
+
+    def as_json(self) -> dict[str, Any]:
+        """ConfigKeyInfo; its place in the group under the names of 4.1 and of 4.2."""
+        look = self.look
+        return {
+            "name": self.name,
+            "type": look.type or _TYPES[self.key.type],
+            "required": look.required,
+            "default_value": self.default,
+            "importance": look.importance,
+            "documentation": _plain(meaning_of(self.key)),
+            "group": look.group,
+            "order_in_group": look.order,
+            "width": look.width,
+            "display_name": look.display_name,
+            "dependents": list(self.dependents),
+            "order": look.order,
+        }
+
+
+def definitions(table: Sequence[Key], looks: Mapping[str, Look] = CONNECT_LOOKS) -> list[Definition]:
+    """Of all keys but those that stand for a prefix: Kafka Connect's own first, in its order, then the table's."""
+    keys = {key.name: key for key in table if not key.is_prefix}
+    dependents: dict[str, list[str]] = {}
+    for key in keys.values():
+        if key.needs:
+            dependents.setdefault(key.needs, []).append(key.name)
+    found = {name: looks[name] for name in looks if name in keys}
+    places: dict[str, int] = {}
+    for name, key in keys.items():
+        if name not in found:
+            places[key.group] = places.get(key.group, 0) + 1
+            found[name] = look_of(key, key.group, places[key.group])
+    return [Definition(keys[name], look, tuple(dependents.get(name, ()))) for name, look in found.items()]
+
+
+def look_of(key: Key, group: str, order: int, *, shown: str = "") -> Look:
+    """How a key that Kafka Connect does not know is shown. shown: its name without what stands before it."""
+    weight = "HIGH" if key.required else "LOW" if key.no_effect or key.deprecated else "MEDIUM"
+    return Look(weight, group, order, _WIDTHS[key.type], _title(shown or key.name), required=key.required)
+
+
+def groups(found: Iterable[Definition]) -> list[str]:
+    """Titles of groups, in the order of their first keys."""
+    return list(dict.fromkeys(one.look.group for one in found))
+
+
+def text_of(value: Value) -> str | None:
+    """A default as Kafka Connect writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return None if value is None else str(value)
+
+
+def _title(name: str) -> str:
+    words = name.removeprefix(PREFIX).replace(".", " ").replace("_", " ")
+    return words[:1].upper() + words[1:]
+
+
+def _plain(markdown: str) -> str:
+    return _LINK.sub(r"\1", markdown).replace("`", "").replace("**", "")

@@ -1,0 +1,84 @@
+"""Connector files with an OAuth 2.0 client in place of a key."""
+
+import pytest
+
+from parquet_sink.config.handover import dump_with_secrets, load_with_secrets
+from parquet_sink.config.secret import Secret, digest
+from parquet_sink.net.settings import ClientCredentials
+from tests.connectors.ems.connector_files import CANARY, E, load_file, settings_of
+
+O = f"{E}oauth2."  # noqa: E741 - beside E
+CLIENT: dict[str, str | None] = {f"{E}authorization.key": None, f"{O}client.id": "sink", f"{O}client.secret": "s3cret"}
+
+
+def test_id_and_secret_are_enough() -> None:
+    """Tokens are asked for at the host of the endpoint, where the EMS gives them."""
+    settings = settings_of(CLIENT)
+    url = "https://team.realm.celonis.cloud/oauth2/token"
+    assert settings.target.authorization == ClientCredentials(url, "sink", Secret("s3cret"))  # type: ignore[union-attr]
+
+
+def test_every_key_arrives() -> None:
+    """A token endpoint elsewhere, a scope, and the secret in the form."""
+    more = {"token.url": "https://auth:8443/t?tenant=1", "scope": "a.b:push c", "client.authentication": "POST"}
+    settings = settings_of({**CLIENT, **{f"{O}{name}": text for name, text in more.items()}})
+    expected = ClientCredentials("https://auth:8443/t?tenant=1", "sink", Secret("s3cret"), "a.b:push c", in_body=True)
+    assert settings.target.authorization == expected  # type: ignore[union-attr]
+
+
+def test_settings_cross_to_workers_whole_and_show_no_secret() -> None:
+    """They are handed over by value, and are part of what tells connectors apart."""
+    settings = settings_of({**CLIENT, f"{O}client.secret": "${env:SECRET}"})
+    assert load_with_secrets(dump_with_secrets(settings)) == settings
+    assert CANARY not in repr(settings)
+    assert digest(settings) != digest(settings_of(CLIENT))
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        (
+            {f"{O}client.secret": None},
+            f"Invalid [{O}client.secret]. It is missing beside {O}client.id; give the client",
+        ),
+        ({f"{O}client.id": " "}, f"Invalid [{O}client.id]. It is missing beside {O}client.secret; name the client."),
+        ({f"{E}authorization.key": "AppKey k"}, f"Invalid [{E}authorization.key]. Both it and {O}client.id are set"),
+        (
+            {f"{E}authorization.key": "AppKey k", f"{O}client.id": None},
+            f"Invalid [{E}authorization.key]. Both it and {O}client.secret are set",
+        ),
+        ({f"{O}client.id": None, f"{O}client.secret": None}, f"Invalid [{E}authorization.key]. It is missing; give"),
+        ({f"{O}token.url": "http://auth/t"}, f'Invalid [{O}token.url]. "http://auth/t" would carry the credential in'),
+        ({f"{O}token.url": "auth/t"}, f'Invalid [{O}token.url]. "auth/t" is no valid URL; write it as https://<team>'),
+        ({f"{O}token.url": "https://h:x/"}, f"Invalid [{O}token.url]. It is no valid URL; write it as"),
+        ({f"{O}token.url": "https://<<team>>/"}, f"Invalid [{O}token.url]. It still holds template text"),
+        ({f"{O}token.url": f"https://u:{CANARY}@h/t"}, f"Invalid [{O}token.url]. It holds a user or password; remove"),
+        ({f"{O}token.url": "https://h/t#x"}, f'Invalid [{O}token.url]. "https://h/t#x" has a fragment'),
+        ({f"{O}client.id": "grün"}, f'Invalid [{O}client.id]. "grün" holds characters that no client id has; write'),
+        ({f"{O}scope": 'a"b'}, f'Invalid [{O}scope]. "a"b" is no list of scopes; write their names'),
+        ({f"{O}client.authentication": "jwt"}, f'Invalid [{O}client.authentication]. "jwt" is not one of basic, post'),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_cure(changes: dict[str, str | None], problem: str) -> None:
+    """One problem, of the key that is to be changed; no secret in it."""
+    loaded = load_file({**CLIENT, **changes})
+    assert len(loaded.problems) == 1
+    assert loaded.problems[0].startswith(problem)
+    assert CANARY not in loaded.problems[0]
+
+
+def test_tokens_may_be_asked_for_in_clear_where_that_is_permitted() -> None:
+    """On this machine, or with the key that permits it for the endpoint."""
+    assert load_file({**CLIENT, f"{O}token.url": "http://127.0.0.1:8085/oauth2/token"}).problems == ()
+    assert load_file({**CLIENT, f"{O}token.url": "http://auth/t", f"{E}endpoint.allow.http": "true"}).problems == ()
+
+
+def test_keys_of_tokens_without_a_client_are_warned_about() -> None:
+    """Beside a fixed key they change nothing, and with a folder none of them does."""
+    loaded = load_file({f"{O}scope": "a"})
+    assert loaded.warnings == (f"Warning [{O}scope]. It has no effect unless {O}client.id is set.",)
+    warned = load_file({**CLIENT, f"{E}endpoint": "directory:/data"}).warnings
+    assert [text.partition(" It has no effect: ")[0] for text in warned] == [
+        f"Warning [{O}client.id].",
+        f"Warning [{O}client.secret].",
+    ]

@@ -1,0 +1,29 @@
+"""One server for the tests of a module; each test has connectors of its own."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.rest.fake_herder import FakeHerder
+from tests.rest.serving import Client, serving
+
+
+@pytest.fixture(scope="module")
+def _served() -> Iterator[tuple[FakeHerder, Client]]:
+    herder = FakeHerder()
+    with serving(herder) as client:
+        yield herder, client
+
+
+@pytest.fixture
+def herder(_served: tuple[FakeHerder, Client]) -> FakeHerder:
+    """As it is at the start."""
+    found = _served[0]
+    found.__init__()  # type: ignore[misc]
+    return found
+
+
+@pytest.fixture
+def api(_served: tuple[FakeHerder, Client], herder: FakeHerder) -> Client:
+    """A client of the server."""
+    return _served[1]
