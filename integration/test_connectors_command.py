@@ -17,9 +17,11 @@ from parquet_sink.cli import main
 from parquet_sink.commands.connectors import waiting
 from parquet_sink.commands.worker_api import api as worker_api
 from parquet_sink.devkit.ports import free_port
+from tests.rest.fake_herder import FakeHerder
+from tests.rest.serving import GOOD, serving
 
 Connectors = Callable[..., tuple[int, str, str]]
-ODD = "a/b %2F?#& é" + "x" * 280
+ODD = "a/b %2F?#& é"
 
 
 @pytest.fixture(autouse=True)
@@ -112,12 +114,13 @@ def test_topics_that_are_not_tracked_are_left_out(run: Connectors, worker: Scrip
 
 
 def test_names_of_all_sorts_arrive_as_they_are(run: Connectors, worker: ScriptedWorker) -> None:
-    """Slashes, percent signs, blanks, letters beyond ASCII and 300 characters are one segment of the path."""
-    worker.add(ODD)
-    assert run("pause", ODD)[0] == 0
-    assert worker.connectors[ODD].state == "PAUSED"
+    """Slashes, percent signs, blanks, letters beyond ASCII and great length are one segment of the path."""
+    name = ODD + "x" * 300
+    worker.add(name)
+    assert run("pause", name)[0] == 0
+    assert worker.connectors[name].state == "PAUSED"
     assert worker.connectors["orders"].state == "RUNNING"
-    assert run("delete", ODD)[0] == 0
+    assert run("delete", name)[0] == 0
     assert set(worker.connectors) == {"orders", "audit"}
 
 
@@ -147,6 +150,16 @@ def test_a_connector_may_be_created_stopped(run: Connectors, worker: ScriptedWor
     status, out, _ = run("create", file(), "--initial-state", "stopped", "--wait")
     assert (status, out) == (0, "connector new: created; now STOPPED, 0 tasks\n")
     assert json.loads(worker.requests[0].body)["initial_state"] == "STOPPED"
+
+
+def test_a_file_may_say_its_first_state(run: Connectors, worker: ScriptedWorker, tmp_path: Path) -> None:
+    """As the body of a request to Kafka Connect does; the option wins."""
+    path = tmp_path / "x.json"
+    path.write_text('{"name": "x", "config": {"topics": "t"}, "initial_state": "paused"}')
+    assert run("create", str(path))[0] == 0
+    assert worker.connectors.pop("x").state == "PAUSED"
+    assert run("create", str(path), "--initial-state", "running")[0] == 0
+    assert worker.connectors["x"].state == "RUNNING"
 
 
 def test_nothing_is_created_when_one_file_is_wrong(
@@ -503,6 +516,40 @@ def test_a_password_never_travels_in_clear(monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.setenv("PARQUET_SINK_USER", "ada")
     assert main(["connectors", "list", "--url", "http://sink.example:8083"]) == 2
     assert "would carry the password over the network in clear; use https" in capsys.readouterr().err
+
+
+def test_our_own_rest_api_is_understood(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each action does over our server what it does over a scripted one."""
+    herder = FakeHerder()
+    file = tmp_path / "x.json"
+    file.write_text(json.dumps({"name": ODD, "config": GOOD, "initial_state": "stopped"}))
+    with serving(herder) as server:
+
+        def does(*words: str) -> int:
+            return main([*words, "--url", f"http://127.0.0.1:{server.port}"])
+
+        assert does("connectors", "validate", str(file)) == 0
+        assert does("connectors", "create", str(file), "--wait") == 0
+        assert does("connectors", "create", str(file)) == 1
+        herder.kept[ODD].offsets = {("orders", 0): 10}
+        assert does("connectors", "offsets", ODD, "--to", "orders:0:5") == 0
+        assert herder.kept[ODD].offsets == {("orders", 0): 5}
+        assert does("connectors", "resume", ODD, "--wait") == 0
+        assert does("connectors", "update", ODD, "--set", "connect.ems.commit.records=77", "--wait") == 0
+        assert herder.kept[ODD].config["connect.ems.commit.records"] == "77"
+        assert does("connectors", "update", str(file), "--wait") == 0
+        assert herder.kept[ODD].config["connect.ems.commit.records"] == "1000"
+        assert does("connectors", "restart", ODD, "--include-tasks", "--wait") == 0
+        assert does("connectors", "restart", ODD, "--task", "9") == 1
+        assert does("connectors", "pause", "--all", "--wait") == 0
+        capsys.readouterr()
+        assert does("connectors", "show", ODD) == 0
+        assert does("connectors", "list") == 0
+        assert does("status", ODD, "--partitions") == 0
+        said = capsys.readouterr().out
+        assert (said.count("PAUSED"), "secret-key" in said) == (5, False)
+        assert does("connectors", "delete", ODD, "--wait") == 0
+    assert herder.kept == {}
 
 
 def complete(line: str, worker: ScriptedWorker, folder: Path) -> list[str]:

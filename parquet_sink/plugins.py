@@ -21,6 +21,7 @@ CONNECTORS: Final = "parquet_sink.connectors"
 TRANSFORMS: Final = "parquet_sink.transforms"
 PREDICATES: Final = "parquet_sink.predicates"
 CONVERTERS: Final = "parquet_sink.converters"
+CONFIG_PROVIDERS: Final = "parquet_sink.config_providers"
 _CONNECT: Final = "org.apache.kafka.connect.transforms"
 _TRANSFORM: Final = "parquet_sink.transform"
 
@@ -67,6 +68,7 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
         for name in ("HasHeaderKey", "RecordIsTombstone", "TopicNameMatches")
     },
     CONVERTERS: {},
+    CONFIG_PROVIDERS: {},
 }
 """By group and name, where the object is. Connectors are what pyproject.toml declares, too; so a checkout works without
 installing.

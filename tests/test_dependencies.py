@@ -19,6 +19,8 @@ WITH_TARGET = "parquet_sink.devkit."
 """What runs with the extra `target` only."""
 WITH_SQL = "parquet_sink.transform.sql."
 """What runs with the extra `sql` only."""
+WITH_WORKER = ("parquet_sink.rest.", "parquet_sink.metrics.")
+"""What runs with the extra `worker` only."""
 WITH_PLOT = "parquet_sink.tune.plot"
 """What runs with the extra `plot` only."""
 BROUGHT = {"py4j"}
@@ -80,6 +82,8 @@ def test_what_is_imported_is_declared(module: str) -> None:
         allowed |= declared(PYPROJECT["optional-dependencies"]["target"])
     if module.startswith(WITH_SQL):
         allowed |= declared(PYPROJECT["optional-dependencies"]["sql"])
+    if module.startswith(WITH_WORKER):
+        allowed |= declared(PYPROJECT["optional-dependencies"]["worker"])
     if module.startswith(WITH_PLOT):
         allowed |= declared(PYPROJECT["optional-dependencies"]["plot"])
     assert foreign(module) - allowed == set()
@@ -87,6 +91,6 @@ def test_what_is_imported_is_declared(module: str) -> None:
 
 def test_what_is_declared_is_imported() -> None:
     """No dependency is installed for nothing."""
-    extras = (WITH_TARGET, WITH_SQL, WITH_PLOT)
+    extras = (WITH_TARGET, WITH_SQL, WITH_PLOT, *WITH_WORKER)
     core = {one for module in MODULES if not module.startswith(extras) for one in foreign(module)}
     assert {normalized(one) for one in PYPROJECT["dependencies"]} - core == PROGRAMS

@@ -50,7 +50,10 @@ CONFIG_SHELL = frozenset({"parquet_sink.config.files"})
 """What reads files, and looks at the machine."""
 CONNECTORS_SHELL = frozenset(
     f"parquet_sink.connectors.{name}"
-    for name in ("check", "class_keys", "connector_class", "documentation", "loading", "worker_file")
+    for name in (
+        *("check", "class_keys", "config_providers", "connector_class", "documentation", "loading", "provider_class"),
+        "worker_file",
+    )
 )
 """What reads files, and looks for connector classes in installed packages; all else there is pure."""
 
@@ -217,7 +220,7 @@ def test_configuration_knows_nothing_of_what_it_configures() -> None:
 
 ROOMS = (
     *("model", "process", "config", "plugins", "net", "convert", "transform", "shape", "files", "parked", "targets"),
-    *("state", "history", "kafka", "pipeline", "connectors", "herder", "spark", "replay", "runtime"),
+    *("state", "history", "kafka", "pipeline", "connectors", "herder", "metrics", "spark", "replay", "runtime"),
     *("rest", "tune", "commands", "devkit"),
 )
 """Packages, and one module, in the order in which they may know each other: each imports only those before it, so there

@@ -19,6 +19,7 @@ from parquet_sink.process.signals import StopRequest
 from parquet_sink.rest import needed
 
 if TYPE_CHECKING:
+    from parquet_sink.metrics.exposition import Metrics
     from parquet_sink.rest.listening import Listening
     from parquet_sink.runtime.events import Listener
     from parquet_sink.runtime.herder import LocalHerder
@@ -71,13 +72,18 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
     from parquet_sink.runtime.roster import Roster
     from parquet_sink.runtime.worker import Worker as Host
 
-    settings, listening = plan.worker.rest, None
-    if plan.serves:
-        listening = _listening(settings)
-        settings = listening.settings
+    listening = _listening(plan.worker.rest) if plan.serves else None
+    settings = plan.worker.rest if listening is None else listening.settings
     book, commands = Book(), Commands()
     roster = Roster(store, loader(plan), book, settings.worker_id)
     herder = LocalHerder(roster, commands, brokers_of(plan.worker))
+    told = [*listeners, Isolated("the worker's book", lambda: book)]
+    metrics = None
+    if listening is not None:
+        from parquet_sink.metrics.exposition import Metrics
+
+        metrics = Metrics(herder.progress)
+        told.append(Isolated("the metrics", lambda: metrics))
     hosting = Host(
         roster,
         known,
@@ -86,14 +92,14 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
         until_caught_up=plan.until_caught_up,
         stays=plan.serves,
         track_topics=settings.topic_tracking,
-        observer=EventDispatcher([*listeners, Isolated("the worker's book", lambda: book)]),
+        observer=EventDispatcher(told),
         commands=commands,
         publish=herder.publish,
         stop_request=plan.stop_request,
     )
-    if listening is None:
+    if listening is None or metrics is None:
         return hosting.run()
-    with _served(herder, plan.worker, listening):
+    with _served(herder, plan.worker, listening, metrics):
         return hosting.run()
 
 
@@ -106,12 +112,12 @@ def _listening(settings: RestSettings) -> "Listening":
 
 
 @contextmanager
-def _served(herder: "LocalHerder", worker: Worker, listening: "Listening") -> Iterator[None]:
+def _served(herder: "LocalHerder", worker: Worker, listening: "Listening", metrics: "Metrics") -> Iterator[None]:
     """The REST API within. Raises SetupError."""
     from parquet_sink.rest.app import make_app
     from parquet_sink.rest.server import RestServer
 
-    app = make_app(herder, worker, listening.settings)
+    app = make_app(herder, worker, listening.settings, metrics.exposition)
     server = RestServer(app, listening.settings, listening)
     server.start()
     try:

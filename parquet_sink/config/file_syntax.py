@@ -7,10 +7,11 @@ absent.
 import json
 from typing import Any, Final
 
-from parquet_sink.config.properties import LINE_END, Parsed, bad_file, parse_properties, set_twice
-from parquet_sink.config.report import printable
+from parquet_sink.config.properties import LINE_END, RUNNING, Parsed, bad_file, parse_properties, set_twice
+from parquet_sink.config.report import printable, quoted
 from parquet_sink.errors import InvalidConfiguration
 
+STATES: Final = (RUNNING, "PAUSED", "STOPPED")
 _IGNORED_BESIDE_CONFIG: Final = ("tasks", "type")
 
 
@@ -66,8 +67,11 @@ def _connect_form(top: dict[str, Any], warnings: list[str], source: str) -> Pars
         problems.append("Invalid [name]. It stands beside config and is no text; write it in quotes.")
     elif name is not None and config.setdefault("name", name) != name:
         problems.append('Invalid [name]. It is given twice, beside "config" and inside, and differs; remove one.')
-    if str(state := top.pop("initial_state", "RUNNING")).upper() != "RUNNING":
-        problems.append(f"Invalid [initial_state]. {printable(str(state))} is not built yet: leave the file away.")
+    state = str(top.pop("initial_state", RUNNING))
+    if state.upper() not in STATES:
+        problems.append(
+            f"Invalid [initial_state]. {quoted(state)} is not one of {', '.join(STATES)}; write one of them."
+        )
     warnings += [
         f'Warning [{printable(key)}]. It stands beside "config" and has no effect; move it inside.'
         for key in top
@@ -75,7 +79,7 @@ def _connect_form(top: dict[str, Any], warnings: list[str], source: str) -> Pars
     ]
     if problems:
         raise InvalidConfiguration(problems)
-    return Parsed(config, tuple(warnings))
+    return Parsed(config, tuple(warnings), state.upper())
 
 
 def _settle(pairs: _Pairs, warnings: list[str]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from parquet_sink.config.edit import with_numbers
 from parquet_sink.config.file_syntax import decode, parse_file
 from parquet_sink.config.machine import Machine
-from parquet_sink.config.properties import Parsed
+from parquet_sink.config.properties import RUNNING, Parsed
 from parquet_sink.config.report import printable
 from parquet_sink.errors import InvalidConfiguration
 
@@ -37,7 +37,19 @@ def this_machine() -> Machine:
 
 
 def read_configuration(path: str) -> Parsed:
-    """The keys of a connector or worker file. Raises InvalidConfiguration naming the file and the cause."""
+    """The keys of a connector or worker file. Raises InvalidConfiguration naming the file and the cause.
+
+    A connector that is to be paused or stopped at first needs a worker that can be told to resume it.
+    """
+    parsed = read_new_connector(path)
+    if parsed.initial_state != RUNNING:
+        problem = f"Invalid [initial_state]. {parsed.initial_state} is for a worker: give the file to parquet-sink "
+        raise InvalidConfiguration([f"{problem}connectors create, or remove it."])
+    return parsed
+
+
+def read_new_connector(path: str) -> Parsed:
+    """As `read_configuration`, of a connector whose first state the reader honours."""
     return parse_file(_read_named(path), path)
 
 

@@ -6,6 +6,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from parquet_sink.config.provider import Provider
+
 
 def _no_file(path: str) -> bool:
     return False
@@ -20,7 +22,8 @@ class Machine:
     """Folders, files and environment of the process that runs the connectors.
 
     memory_dir: a writable memory-backed folder, None where there is none. read_text: the file's text as UTF-8, raises
-    OSError or UnicodeDecodeError. environ is kept out of the repr: it holds secrets.
+    OSError or UnicodeDecodeError. environ is kept out of the repr: it holds secrets. providers: config providers by
+    name; None: Kafka's own three.
     """
 
     tmp_dir: str = "/tmp"
@@ -29,4 +32,5 @@ class Machine:
     is_file: Callable[[str], bool] = field(default=_no_file, repr=False)
     read_text: Callable[[str], str] = field(default=_no_text, repr=False)
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+    providers: Mapping[str, Provider] | None = field(default=None, repr=False)
     host_name: str = "localhost"

@@ -21,12 +21,19 @@ _HEX = re.compile(r"[0-9A-Fa-f]{4}")
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
+RUNNING: Final = "RUNNING"
+
+
 @dataclass(frozen=True)
 class Parsed:
-    """Texts by key in the order of the file; out of the repr, since they may be secrets."""
+    """Texts by key in the order of the file; out of the repr, since they may be secrets.
+
+    initial_state: what a worker is to do with a new connector at first, RUNNING, PAUSED or STOPPED.
+    """
 
     properties: Mapping[str, str] = field(repr=False)
     warnings: tuple[str, ...] = ()
+    initial_state: str = RUNNING
 
 
 def bad_file(source: str, line: int, reason: str) -> InvalidConfiguration:

@@ -1,22 +1,26 @@
-"""Kafka's config providers: `${env:NAME}`, `${file:PATH:KEY}` and `${directory:PATH:FILE}` in any value.
+"""Placeholders of config providers in any value: `${env:NAME}`, `${file:PATH:KEY}`, `${directory:PATH:FILE}`, others.
 
-They work without being declared. A value that a provider gave is never shown: messages name the placeholder.
+Which providers there are the machine says; without a word of it Kafka's own three. A value that a provider gave is
+never shown: messages name the placeholder.
 """
 
 import re
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from parquet_sink.config.built_in_providers import BUILT_IN, built_in
 from parquet_sink.config.machine import Machine
-from parquet_sink.config.properties import parse_properties
+from parquet_sink.config.provider import Answer, NotGiven, Provider
 from parquet_sink.config.report import Report, printable
-from parquet_sink.errors import InvalidConfiguration
 
 _PLACEHOLDER = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
 _SLIP = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _NOT_OURS = ("transforms.", "predicates.")
 """Keys in whose values `${name}` is a group of a regular expression."""
-KNOWN = ("env", "file", "directory")
+
+_Question = tuple[str, str]
+"""Name of a provider, and path."""
 
 
 @dataclass(frozen=True)
@@ -34,20 +38,25 @@ class Resolved:
 
 
 def resolve(properties: Mapping[str, str], machine: Machine, report: Report) -> Resolved:
-    """Replace every placeholder once (what a provider gives is not searched again)."""
+    """Replace every placeholder once (what a provider gives is not searched again).
+
+    A provider is asked once for all that is wanted of a path, so that values of one file belong together.
+    """
     values: dict[str, str] = {}
     provided, failed = set(), set()
+    slips = {name: slip for name, text in properties.items() if (slip := _slip(name, text, machine)) is not None}
+    answers = _answers((text for name, text in properties.items() if name not in slips), machine)
     for name, text in properties.items():
-        if (slip := _slip(name, text, machine)) is not None:
+        if name in slips:
             failed.add(name)
-            report.problem(name, slip)
+            report.problem(name, slips[name])
             continue
         if _PLACEHOLDER.search(text) is None:
             values[name] = text
             continue
         provided.add(name)
         try:
-            values[name] = _PLACEHOLDER.sub(lambda found: _ask(found, machine), text)
+            values[name] = _PLACEHOLDER.sub(lambda found: _value(found, answers), text)
         except LookupError as error:
             failed.add(name)
             report.problem(name, str(error.args[0]))
@@ -67,49 +76,35 @@ def _slip(name: str, text: str, machine: Machine) -> str | None:
     return None
 
 
-def _ask(found: re.Match[str], machine: Machine) -> str:
+def _answers(texts: Iterable[str], machine: Machine) -> Mapping[_Question, Mapping[str, Answer]]:
+    """What the providers say to all placeholders."""
+    wanted: defaultdict[_Question, dict[str, None]] = defaultdict(dict)
+    for text in texts:
+        for found in _PLACEHOLDER.finditer(text):
+            wanted[found[1], found[2] or ""][found[3]] = None
+    providers = built_in(machine) if machine.providers is None else machine.providers
+    return {(name, path): _asked(name, path, list(keys), providers) for (name, path), keys in wanted.items()}
+
+
+def _asked(name: str, path: str, keys: list[str], providers: Mapping[str, Provider]) -> Mapping[str, Answer]:
+    if name in providers:
+        return providers[name].ask(path, keys)
+    known = ", ".join(providers)
+    if name in BUILT_IN:
+        reason = (
+            f" names the config provider {name}, which config.providers of the worker file leaves out; add it there."
+        )
+    else:
+        reason = (
+            f" names the unknown config provider {printable(name)}; known are {known}. Write one of them, or name "
+            "yours in config.providers of the worker file."
+        )
+    return dict.fromkeys(keys, NotGiven(reason))
+
+
+def _value(found: re.Match[str], answers: Mapping[_Question, Mapping[str, Answer]]) -> str:
     """The value of one placeholder. Raises LookupError with a reason that names the placeholder alone."""
-    provider, path, name = found.group(1), found.group(2) or "", found.group(3)
-    placeholder = printable(found.group(0))
-    if provider == "env":
-        return _from_environment(placeholder, name, machine)
-    if provider == "file":
-        return _from_file(placeholder, path, name, machine)
-    if provider == "directory":
-        return _from_directory(placeholder, path, name, machine)
-    raise LookupError(f"{placeholder} names the unknown config provider {provider}; use env, file or directory.")
-
-
-def _from_environment(placeholder: str, name: str, machine: Machine) -> str:
-    if name not in machine.environ:
-        raise LookupError(f"{placeholder}: the environment variable {name} is not set; set it before the start.")
-    return machine.environ[name]
-
-
-def _from_file(placeholder: str, path: str, name: str, machine: Machine) -> str:
-    if not path:
-        raise LookupError(f"{placeholder} names no key; write ${{file:PATH:KEY}}.")
-    text = _read(placeholder, path, machine)
-    try:
-        values = parse_properties(text, path).properties
-    except InvalidConfiguration as error:
-        raise LookupError(f"{placeholder}: {path} is not in properties form. {error}") from None
-    if name not in values:
-        raise LookupError(f"{placeholder}: the file {path} has no key {name}; correct the path or the key.")
-    return values[name]
-
-
-def _from_directory(placeholder: str, path: str, name: str, machine: Machine) -> str:
-    if not path or "/" in name or name in ("", ".", ".."):
-        raise LookupError(f"{placeholder} names no file of a folder; write ${{directory:PATH:FILE}}.")
-    return _read(placeholder, f"{path}/{name}", machine).rstrip("\r\n")
-
-
-def _read(placeholder: str, path: str, machine: Machine) -> str:
-    try:
-        return machine.read_text(path)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise LookupError(f"{placeholder}: the file {path} cannot be read ({reason}); correct it.") from None
-    except ValueError:
-        raise LookupError(f"{placeholder}: the file {path} is not UTF-8 text; correct it.") from None
+    answer = answers[found[1], found[2] or ""][found[3]]
+    if isinstance(answer, NotGiven):
+        raise LookupError(f"{printable(found[0])}{answer.text}")
+    return answer

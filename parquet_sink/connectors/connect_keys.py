@@ -101,7 +101,7 @@ CONNECT_KEYS: Final = (
         "config.action.reload",
         Type.STRING,
         "Restart when a config provider says that a secret changed.",
-        no_effect="providers are asked once, at the start.",
+        no_effect="providers are asked when a connector starts; restart it when a secret changed.",
     ),
     _key(
         "tasks.max.enforce",

@@ -1,7 +1,7 @@
 """The worker file, validated: what all connectors of one process share."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from parquet_sink.config.key import find
 from parquet_sink.config.machine import Machine
@@ -9,6 +9,7 @@ from parquet_sink.config.providers import Resolved, resolve
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values, read
 from parquet_sink.config.without_effect import suggest, warn_about
+from parquet_sink.connectors.config_providers import PREFIX, with_providers
 from parquet_sink.connectors.connector_class import find_class
 from parquet_sink.connectors.hosting_keys import (
     PLUGIN_PATH,
@@ -49,7 +50,8 @@ def load_worker(
     """
     machine = machine or Machine()
     report = Report()
-    resolved = resolve(properties, machine, report)
+    machine = with_providers(properties, machine, report)
+    resolved = _resolved(properties, machine, report)
     values = read(WORKER_KEYS, resolved, report)
     warn_about(WORKER_KEYS, values, properties, _unknown, report, **configuration.remarks(values))
     _refuse_prefixes(values, report)
@@ -71,6 +73,13 @@ def load_worker(
         rest=build_rest(values, machine, report),
     )
     return LoadedWorker(worker, tuple(report.problems), tuple(report.warnings))
+
+
+def _resolved(properties: Mapping[str, str], machine: Machine, report: Report) -> Resolved:
+    """Placeholders in what is said of providers were filled when those were made."""
+    own = {name: text for name, text in properties.items() if name.startswith(PREFIX)}
+    rest = resolve({name: text for name, text in properties.items() if name not in own}, machine, report)
+    return replace(rest, values={**rest.values, **own}, shown=dict(properties))
 
 
 def _unknown(name: str) -> str:

@@ -16,7 +16,6 @@ WORKER_READING: Final = "Reading from Kafka, for all connectors"
 WORKER_NO_EFFECT: Final = "Keys without effect"
 WORKER_NOT_BUILT: Final = "Keys that are refused"
 
-_KNOWN_PROVIDERS = ("env", "file", "directory")
 _DISTRIBUTED = "it is a key of Kafka Connect's distributed mode; remove it: several connectors run in one process."
 _CLIENT = "it is for Kafka Connect's own clients and never reached a sink's consumer; write consumer.{} for that."
 
@@ -38,13 +37,6 @@ def _policy(value: Value) -> str | None:
     if override_policy(str(value)) is not None:
         return None
     return f"{quoted(str(value))} is not one of All, None, Principal; write one of them."
-
-
-def _providers(value: Value) -> str | None:
-    unknown = [name for name in value if name not in _KNOWN_PROVIDERS] if isinstance(value, tuple) else []
-    if not unknown:
-        return None
-    return f"{', '.join(unknown)} is not a provider known here; use {', '.join(_KNOWN_PROVIDERS)}."
 
 
 def _group_id(value: Value) -> str | None:
@@ -102,16 +94,20 @@ WORKER_KEYS: Final[tuple[Key, ...]] = (
         "config.providers",
         WORKER,
         Type.LIST,
-        "The providers `env`, `file` and `directory` are there without being named.",
-        default=(),
-        check=Check("env, file, directory", _providers),
+        "Names of config providers, for placeholders such as `${vault:PATH:KEY}` in all files: `env`, `file` and "
+        "`directory`, or any name that has a class. Only those that are listed are there then. See "
+        "[config-providers.md](config-providers.md).",
+        default_text="env, file, directory",
         origin=Origin.CONNECT,
     ),
     Key(
         "config.providers.*",
         WORKER,
         Type.STRING,
-        "Accepted: the providers are built in, whatever class is named.",
+        "`config.providers.NAME.class` is the provider's class: Kafka's `FileConfigProvider`, "
+        "`DirectoryConfigProvider` or `EnvVarConfigProvider`, or one of your own. "
+        "`config.providers.NAME.param.*` are its settings: `allowed.paths` of files and folders, "
+        "`allowlist.pattern` of the environment.",
         origin=Origin.CONNECT,
     ),
     Key(

@@ -88,7 +88,7 @@ class RecordsSetAside(PartitionEvent):
 class RangeFlushed(PartitionEvent):
     """All of a range [start, end) is accepted, or has no row. records, rows, size_bytes: sums over its files.
 
-    gaps: offsets of it at which Kafka had no record.
+    read: records that Kafka had. gaps: offsets at which it had none.
     """
 
     start: int
@@ -97,6 +97,7 @@ class RangeFlushed(PartitionEvent):
     records: int
     rows: int
     size_bytes: int
+    read: int = 0
     gaps: int = 0
 
 

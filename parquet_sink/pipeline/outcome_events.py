@@ -46,7 +46,7 @@ def events_of(connector: str, outcome: RangeOutcome) -> Iterator[Event]:
     else:
         records, rows = sum(one.records for one in accepted), sum(one.rows for one in accepted)
         size_bytes = sum(one.size_bytes for one in accepted)
-        yield RangeFlushed(*about, len(accepted), records, rows, size_bytes, outcome.gaps)
+        yield RangeFlushed(*about, len(accepted), records, rows, size_bytes, outcome.read, outcome.gaps)
 
 
 def _of_file(connector: str, receipt: Receipt, ended_at_s: float) -> Event:

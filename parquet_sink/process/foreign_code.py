@@ -20,7 +20,12 @@ def told(error: Exception) -> str:
     if isinstance(error, WrongAnswer):
         return f"{kind}: {error}"
     log.debug("%s: %s", kind, error)
-    return f"{kind}{_where(error)} (PARQUET_SINK_LOG_LEVEL=DEBUG shows its text, which may quote a record)"
+    return f"{place(error)} (PARQUET_SINK_LOG_LEVEL=DEBUG shows its text, which may quote a record)"
+
+
+def place(error: Exception) -> str:
+    """What kind of error, and the line of the user's code; its text is nowhere."""
+    return f"{type(error).__name__}{_where(error)}"
 
 
 def _where(error: Exception) -> str:

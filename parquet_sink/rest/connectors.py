@@ -168,7 +168,8 @@ class Connectors:
 def _config(name: str, given: dict[str, Any]) -> dict[str, str]:
     """The configuration with its name. Raises RestError."""
     texts = bodies.texts_of(given, "the configuration")
-    _same_name(name, texts.get("name") or name)
+    own = texts.get("name")
+    _same_name(name, name if own is None else own)
     null = [key for key, text in texts.items() if text is None and key != "name"]
     problems = [_NULL.format(key) for key in null] + ([] if name.strip() else [_NO_NAME])
     if problems:

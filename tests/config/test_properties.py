@@ -183,8 +183,8 @@ def test_flat_json_and_connects_form_say_the_same(values: dict[str, str | int | 
             'Invalid [name]. It is given twice, beside "config" and inside, and differs; remove one.',
         ),
         (
-            '{"name": 1.5, "config": {}, "initial_state": "PAUSED"}',
-            "Invalid [initial_state]. PAUSED is not built yet: leave the file away.",
+            '{"config": {}, "initial_state": "GONE"}',
+            'Invalid [initial_state]. "GONE" is not one of RUNNING, PAUSED, STOPPED; write one of them.',
         ),
     ],
 )

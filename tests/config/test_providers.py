@@ -1,8 +1,15 @@
 """Kafka's config providers: placeholders are filled, and what filled them never shows."""
 
+import posixpath
+import re
+from collections.abc import Collection
+from dataclasses import replace
+
 import pytest
 
+from parquet_sink.config.built_in_providers import DirectoryProvider, EnvironmentProvider, FileProvider
 from parquet_sink.config.machine import Machine
+from parquet_sink.config.provider import Answer, NotGiven
 from parquet_sink.config.providers import Resolved, resolve
 from parquet_sink.config.report import Report
 
@@ -62,7 +69,10 @@ def test_placeholders_are_filled_once(text: str, expected: str) -> None:
         ("${directory:/s:binary}", "${directory:/s:binary}: the file /s/binary is not UTF-8 text; correct it."),
         (
             "${vault:a:b}",
-            "${vault:a:b} names the unknown config provider vault; use env, file or directory.",
+            (
+                "${vault:a:b} names the unknown config provider vault; known are env, file, directory. Write one of "
+                "them, or name yours in config.providers of the worker file."
+            ),
         ),
         (
             "${file:/s/bad:x}",
@@ -95,3 +105,78 @@ def test_a_group_of_a_regular_expression_is_no_slip() -> None:
     report = Report()
     resolve({"transforms.route.replacement": "${TOPIC}"}, MACHINE, report)
     assert report.problems == []
+
+
+class Counting:
+    """A provider that remembers what it was asked; `no` is not there."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, list[str]]] = []
+
+    def ask(self, path: str, keys: Collection[str]) -> dict[str, Answer]:
+        self.asked.append((path, list(keys)))
+        return {key: NotGiven(": it is not there.") if key == "no" else f"{path}-{key}" for key in keys}
+
+
+def test_a_provider_is_asked_once_for_all_that_is_wanted_of_a_path() -> None:
+    """So what is read of one place belongs together; one value that is missing fails its own key alone."""
+    vault, report = Counting(), Report()
+    properties = {"a": "${v:p:x} and ${v:p:y}", "b": "${v:p:x}", "c": "${v:q:x}", "d": "${v:p:no}", "e": "${v:z}"}
+    resolved = resolve(properties, replace(MACHINE, providers={"v": vault}), report)
+    assert resolved.values == {"a": "p-x and p-y", "b": "p-x", "c": "q-x", "e": "-z"}
+    assert resolved.provided == set(properties)
+    assert report.problems == ["Invalid [d]. ${v:p:no}: it is not there."]
+    assert vault.asked == [("p", ["x", "y", "no"]), ("q", ["x"]), ("", ["z"])]
+
+
+def test_of_a_list_only_those_in_it_are_there() -> None:
+    """An operator can close the environment, or files, to connectors that come by REST."""
+    report = Report()
+    resolve({"k": "${env:TOKEN}"}, replace(MACHINE, providers={"v": Counting()}), report)
+    (problem,) = report.problems
+    assert problem == (
+        "Invalid [k]. ${env:TOKEN} names the config provider env, which config.providers of the worker file leaves "
+        "out; add it there."
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed", "fine"),
+    [
+        ("/s/p.properties", ["/s"], True),
+        ("/s/p.properties", ["/s/"], True),
+        ("/s/p.properties", ["/x", "/s/p.properties"], True),
+        ("/s/p.properties", ["/"], True),
+        ("/s/p.properties", ["/s/p.prop"], False),
+        ("/s/p.properties", ["/s/../t"], False),
+        ("/t/../s/p.properties", ["/t"], False),
+        ("../s/p.properties", ["/work"], False),
+        ("/s/p.properties", [], False),
+    ],
+)
+def test_files_must_be_within_what_is_allowed(path: str, allowed: list[str], fine: bool) -> None:
+    """By their paths as they are meant, not as they are written."""
+    machine = replace(MACHINE, working_dir="/work", read_text=lambda asked: _read(posixpath.normpath(asked)))
+    answer = FileProvider("f", machine, allowed).ask(path, ["key"])["key"]
+    if fine:
+        assert answer == CANARY
+    else:
+        assert isinstance(answer, NotGiven)
+        assert answer.text.startswith(f": {path} is not below config.providers.f.param.allowed.paths of the worker fil")
+
+
+def test_a_file_of_a_folder_must_be_within_what_is_allowed() -> None:
+    """As for a properties file."""
+    allowed = DirectoryProvider("d", MACHINE, ["/s"])
+    assert allowed.ask("/s", ["key"]) == {"key": CANARY}
+    answer = DirectoryProvider("d", MACHINE, ["/t"]).ask("/s", ["key"])["key"]
+    assert isinstance(answer, NotGiven)
+
+
+def test_variables_must_match_what_is_allowed() -> None:
+    """The whole of their names."""
+    provider = EnvironmentProvider("e", MACHINE, re.compile("TOK"))
+    answer = provider.ask("", ["TOKEN"])["TOKEN"]
+    assert isinstance(answer, NotGiven)
+    assert "is not among config.providers.e.param.allowlist.pattern" in answer.text
+    assert EnvironmentProvider("e", MACHINE, re.compile("TOK.*")).ask("", ["TOKEN"]) == {"TOKEN": CANARY}

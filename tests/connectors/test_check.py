@@ -109,6 +109,14 @@ def test_an_unreadable_worker_file_does_not_hide_the_connectors_problems(folder:
     assert any(problem.startswith("Invalid [topics]") for problem in checked.problems)
 
 
+def test_a_first_state_is_for_a_worker(folder: Path) -> None:
+    """Without a worker nobody could resume the connector; what starts at once may say so."""
+    text = '{"config": {"name": "a"}, "initial_state": "%s"}'
+    with pytest.raises(InvalidConfiguration, match=r"Invalid \[initial_state\]. PAUSED is for a worker"):
+        read_configuration(_write(folder, "a.json", text % "paused"))
+    assert read_configuration(_write(folder, "b.json", text % "running")).properties == {"name": "a"}
+
+
 def test_a_file_of_unreasonable_size_is_refused(folder: Path) -> None:
     """A configuration is small; reading is bounded."""
     path = _write(folder, "big", "#" * (1024 * 1024 + 1))

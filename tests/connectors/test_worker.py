@@ -136,7 +136,6 @@ def test_a_key_without_effect_is_said_with_its_reason(key: str, value: str, warn
             "serializable",
             '"serializable" is not one of read_committed, read_uncommitted; write one of them.',
         ),
-        ("config.providers", "env,vault", "vault is not a provider known here; use env, file, directory."),
         (
             "bootstrap.servers",
             "k1",

@@ -40,14 +40,16 @@ def test_a_whole_range_is_its_files_and_their_sums() -> None:
     assert list(events_of("sink", outcome)) == [
         FileAccepted("sink", 0.5, "orders", 3, receipt(0)),
         FileAccepted("sink", 10.5, "orders", 3, receipt(10)),
-        RangeFlushed("sink", 99.0, "orders", 3, 0, 100, files=2, records=20, rows=40, size_bytes=2_000, gaps=80),
+        RangeFlushed(
+            "sink", 99.0, "orders", 3, 0, 100, files=2, records=20, rows=40, size_bytes=2_000, read=20, gaps=80
+        ),
     ]
 
 
 def test_a_range_without_a_row_is_flushed_all_the_same() -> None:
     """Tombstones make no file, and the range is done."""
     outcome = RangeOutcome(PLANNED, 100, (), None, Known(), ended_at_s=99.0, read=95)
-    assert list(events_of("sink", outcome)) == [RangeFlushed("sink", 99.0, "orders", 3, 0, 100, 0, 0, 0, 0, 5)]
+    assert list(events_of("sink", outcome)) == [RangeFlushed("sink", 99.0, "orders", 3, 0, 100, 0, 0, 0, 0, 95, 5)]
 
 
 def test_what_was_set_aside_is_told_before_the_range() -> None:
@@ -69,7 +71,10 @@ def test_a_file_that_was_passed_over_is_told_when_its_records_are_kept() -> None
     first, second, flushed = events_of("sink", kept)
     assert first == FilePassedOver("sink", 0.5, "orders", 3, refused)
     assert event_from_json(first.to_json()) == first
-    assert (type(second), flushed) == (FileAccepted, RangeFlushed("sink", 99.0, "orders", 3, 0, 100, 1, 10, 20, 1_000))
+    assert (type(second), flushed) == (
+        FileAccepted,
+        RangeFlushed("sink", 99.0, "orders", 3, 0, 100, 1, 10, 20, 1_000, 100),
+    )
     lost = RangeOutcome(PLANNED, 0, (refused, receipt(10)), REFUSED, Known(), ended_at_s=99.0)
     assert [type(one) for one in events_of("sink", lost)] == [FileAccepted, RangeFailed]
 

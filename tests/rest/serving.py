@@ -14,6 +14,7 @@ from parquet_sink.connectors.rest.addresses import Address
 from parquet_sink.connectors.rest.settings import RestSettings
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.rest.app import make_app
+from parquet_sink.rest.listening import open_listeners
 from parquet_sink.rest.server import RestServer
 from tests.rest.fake_herder import FakeHerder
 
@@ -57,6 +58,9 @@ class Got:
 class Client:
     """Asks a server; each question has a connection of its own."""
 
+    ports: tuple[int, ...] = ()
+    admin_ports: tuple[int, ...] = ()
+
     def __init__(self, port: int, tls: SSLContext | None = None) -> None:
         self.port, self._tls = port, tls
 
@@ -93,9 +97,13 @@ def serving(
     settings = settings or RestSettings(listeners=LOOPBACK)
     worker = Worker(machine=Machine(is_file=lambda path: Path(path).is_file()))
     app = make_app(herder, worker, settings, lambda: (b"x 1\n", "text/plain; version=0.0.4; charset=utf-8"))
-    server = RestServer(app, settings)
+    listening = open_listeners(settings)
+    server = RestServer(app, settings, listening)
     server.start()
     try:
-        yield Client(server.addresses[0].port, tls)
+        client = Client(listening.settings.listeners[0].port, tls)
+        client.ports = tuple(one.port for one in listening.settings.listeners)
+        client.admin_ports = tuple(one.port for one in listening.settings.admin or ())
+        yield client
     finally:
         server.stop()

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from parquet_sink.commands.connectors.life_cycle import Outcome, each
-from parquet_sink.commands.connectors.printing import print_json, print_lines, print_trouble
+from parquet_sink.commands.connectors.printing import print_json, print_lines, print_trouble, status_text
 from parquet_sink.commands.connectors.waiting import Wanted, wait_until
 from parquet_sink.commands.worker_api.api import WorkerApi
-from parquet_sink.config.files import read_configuration
+from parquet_sink.config.files import read_new_connector
 from parquet_sink.config.report import printable, quoted
 from parquet_sink.connectors.connector_class import DEFAULT_CLASS
 from parquet_sink.errors import InvalidConfiguration, WorkerRefused
 
 _CLASS: Final = "connector.class"
-_WANTED: Final = {None: Wanted.RUNNING, "running": Wanted.RUNNING, "paused": Wanted.PAUSED, "stopped": Wanted.STOPPED}
 _HEADING: Final = "Connector configuration is invalid and contains the following "
 _ENDING: Final = "You can also find the above list of errors at the endpoint"
 
@@ -28,19 +27,20 @@ class ConnectorFile:
     path: str
     name: str
     config: Mapping[str, str]
+    initial_state: str
 
 
 def create(args: Namespace, api: WorkerApi) -> bool:
     """A new connector of each file; whether all are there."""
     files = {one.name: one for one in _read(args.targets)}
-    state = args.initial_state
 
     def post(name: str) -> Outcome:
+        state = Wanted((args.initial_state or files[name].initial_state).upper())
         content: dict[str, object] = {"name": name, "config": files[name].config}
-        if state is not None:
-            content["initial_state"] = state.upper()
+        if state is not Wanted.RUNNING:  # workers before 3.7 do not know the field
+            content["initial_state"] = str(state)
         made = _send(api, "POST", ("connectors",), content)
-        return {"name": name, "action": "create", "connector": made, **_waited(args, api, name, _WANTED[state])}
+        return {"name": name, "action": "create", "connector": made, **_waited(args, api, name, state)}
 
     return each(args, list(files), post, lambda done: _said(done, "created"))
 
@@ -95,9 +95,7 @@ def _state_now(api: WorkerApi, name: str) -> Wanted:
 
 
 def _said(done: Outcome, what: str) -> str:
-    status = done.get("status")
-    now = "" if status is None else f"; now {status['connector']['state']}, {len(status['tasks'])} tasks"
-    return f"connector {done['name']}: {what}{now}"
+    return f"connector {done['name']}: {what}{status_text(done.get('status'))}"
 
 
 def _send(api: WorkerApi, method: str, path: tuple[str, ...], content: object) -> Any:
@@ -142,9 +140,14 @@ def _problem_lines(answer: Mapping[str, Any]) -> Iterable[str]:
     for config in answer["configs"]:
         value = config["value"]
         if value["errors"]:
-            yield from (f"  {value['name']}: {error}" for error in value["errors"])
+            yield from (f"  {_with_name(error, value['name'])}" for error in value["errors"])
             if value["recommended_values"]:
                 yield f"    it may be {', '.join(map(str, value['recommended_values']))}"
+
+
+def _with_name(error: str, name: str) -> str:
+    """A problem that names its key, as parquet-sink's do, or with the key in front."""
+    return error if f"[{name}]" in error else f"{name}: {error}"
 
 
 def _read(paths: Iterable[str]) -> list[ConnectorFile]:
@@ -168,7 +171,7 @@ def _read(paths: Iterable[str]) -> list[ConnectorFile]:
 
 
 def _read_one(path: str) -> ConnectorFile:
-    parsed = read_configuration(path)
+    parsed = read_new_connector(path)
     for warning in parsed.warnings:
         print(f"{warning} (in {printable(path)})", file=sys.stderr)
     name = parsed.properties.get("name", "")
@@ -176,4 +179,4 @@ def _read_one(path: str) -> ConnectorFile:
         raise InvalidConfiguration(
             [f"Invalid [name]. It is missing; give the connector a name. (in {printable(path)})"]
         )
-    return ConnectorFile(path, name, {_CLASS: DEFAULT_CLASS, **parsed.properties})
+    return ConnectorFile(path, name, {_CLASS: DEFAULT_CLASS, **parsed.properties}, parsed.initial_state)

@@ -4,7 +4,7 @@ from argparse import Namespace
 from collections.abc import Callable
 from typing import Any, Final
 
-from parquet_sink.commands.connectors.printing import print_json, print_lines, print_trouble
+from parquet_sink.commands.connectors.printing import print_json, print_lines, print_trouble, status_text
 from parquet_sink.commands.connectors.waiting import Wanted, wait_until, wait_until_gone
 from parquet_sink.commands.worker_api.api import WorkerApi, segment
 from parquet_sink.errors import SetupError, SinkError
@@ -48,9 +48,7 @@ def _tell(args: Namespace, api: WorkerApi, name: str) -> Any:
 
 
 def _said(done: Outcome) -> str:
-    status = done.get("status")
-    now = "" if status is None else f"; now {status['connector']['state']}, {len(status['tasks'])} tasks"
-    return f"connector {done['name']}: {_SAID[done['action']]}{now}"
+    return f"connector {done['name']}: {_SAID[done['action']]}{status_text(done.get('status'))}"
 
 
 def delete(args: Namespace, api: WorkerApi) -> bool:

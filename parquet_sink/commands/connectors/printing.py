@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from parquet_sink.config.report import printable
 from parquet_sink.errors import SinkError
@@ -23,6 +24,14 @@ def columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """Rows of texts as lines with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def status_text(status: Mapping[str, Any] | None) -> str:
+    """What a connector does now, to be put behind what was done; empty when nobody asked."""
+    if status is None:
+        return ""
+    count = len(status["tasks"])
+    return f"; now {status['connector']['state']}, {count} task{'' if count == 1 else 's'}"
 
 
 def print_trouble(name: str, error: SinkError) -> None:

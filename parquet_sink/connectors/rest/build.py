@@ -127,8 +127,11 @@ def _users(values: Values, machine: Machine, report: Report) -> tuple[tuple[str,
     except (InvalidConfiguration, ValueError):
         report.problem(_USERS, f"{shown} cannot be understood; write user: password, one a line.")
         return ()
-    if not found or not all(name and password for name, password in found.items()):
-        report.problem(_USERS, f"{shown} has no user, or one without a password; write user: password, one a line.")
+    if not found or not all(name and ":" not in name and password for name, password in found.items()):
+        report.problem(
+            _USERS,
+            f"{shown} has no user, or one without a password, or with a colon; write user: password, one a line.",
+        )
         return ()
     return tuple((name, Secret(password)) for name, password in found.items())
 

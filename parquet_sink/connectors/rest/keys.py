@@ -40,10 +40,12 @@ _ADDRESSES: Final = Check("addresses, http or https", _each(addresses.parse))
 _RULES: Final = Check("rules, see there", _each(header_rules.parse))
 
 
-def _key(name: str, type_: Type, doc: str, *, text: str = "", default: Value = None, own: bool = False) -> Key:
+def _key(
+    name: str, type_: Type, doc: str, *, text: str = "", default: Value = None, needs: str = "", own: bool = False
+) -> Key:
     origin = Origin.OWN if own else Origin.CONNECT
     check = PRINTABLE if type_ is Type.STRING else None
-    return Key(name, REST, type_, doc, default=default, default_text=text, check=check, origin=origin)
+    return Key(name, REST, type_, doc, default=default, default_text=text, check=check, needs=needs, origin=origin)
 
 
 REST_KEYS: Final = (
@@ -96,6 +98,7 @@ REST_KEYS: Final = (
         Type.BOOLEAN,
         "Whether `GET /health` is answered without signing in, for probes that cannot.",
         default=False,
+        needs="rest.basic.auth.file",
         own=True,
     ),
     Key(
@@ -120,6 +123,7 @@ REST_KEYS: Final = (
         Type.LIST,
         "What those origins may send.",
         default=METHODS,
+        needs="access.control.allow.origin",
         text=f"`{','.join(METHODS)}`",
     ),
     Key(

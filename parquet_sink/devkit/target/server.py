@@ -26,6 +26,7 @@ from parquet_sink.devkit.target.token_route import token_routes
 from parquet_sink.devkit.target.tokens import Client, Tokens
 from parquet_sink.devkit.target.upsert import Upserter
 from parquet_sink.errors import SetupError
+from parquet_sink.net.listening import listen
 
 GRACE_S: Final = 3
 KEEP_ALIVE_S: Final = 300
@@ -127,17 +128,11 @@ def _locked(data_dir: Path) -> Iterator[None]:
 
 @contextmanager
 def _bound(host: str, port: int) -> Iterator[socket.socket]:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Only with the protocol named does asyncio set TCP_NODELAY on what it accepts; else an answer may wait 40 ms.
-    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((host, port))
-            listener.listen(2048)
-        except OSError as reason:
-            raise SetupError(
-                f"--host {host} --port {port}: {reason.strerror}. Name a free port, or 0 for any."
-            ) from reason
+    try:
+        listener = listen(host, port)
+    except OSError as reason:
+        raise SetupError(f"--host {host} --port {port}: {reason.strerror}. Name a free port, or 0 for any.") from reason
+    with listener:
         yield listener
 
 

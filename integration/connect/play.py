@@ -1,0 +1,130 @@
+"""Plays the script to one side: sends each request as it stands, and notes what came back."""
+
+import http.client
+import json
+import time
+import urllib.request
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from integration.connect.steps import (
+    Ask,
+    Produce,
+    Side,
+    Step,
+    UntilCommitted,
+    UntilFailed,
+    UntilState,
+    UntilTopics,
+    Wait,
+)
+from integration.harness import committed
+from parquet_sink.devkit.broker import Broker
+
+WAIT_S: Final = 60.0
+ANSWER_S: Final = 100.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back. headers: names in lower case. body: the JSON, or a text, or None for nothing."""
+
+    title: str
+    request: str
+    status: int
+    headers: Mapping[str, str]
+    body: Any
+
+
+def until_ready(url: str, alive: Callable[[], bool], said: Callable[[], str], seconds: float) -> None:
+    """Waits until a worker is healthy. Fails with the end of what it said when it is not in time, or ended."""
+    deadline = time.monotonic() + seconds
+    while True:
+        with suppress(OSError), urllib.request.urlopen(f"{url}/health", timeout=15) as answer:
+            if answer.status == 200:
+                return
+        assert alive(), said()[-3_000:]
+        assert time.monotonic() < deadline, said()[-3_000:]
+        time.sleep(0.1)
+
+
+def play(
+    steps: Iterable[Step], side: Side, broker: Broker, note: Callable[[str], None] = lambda text: None
+) -> list[Answer]:
+    """The answer to each request, in order. Fails when something that is waited for does not come."""
+    answers = []
+    for step in steps:
+        if isinstance(step, Ask):
+            answers.append(send(side, step))
+            note(f"{step.title}: {answers[-1].status}")
+        elif isinstance(step, Produce):
+            broker.produce(step.topic, ((None, value) for value in step.values), step.partition)
+        else:
+            _wait(side, broker, step)
+    return answers
+
+
+def send(side: Side, ask: Ask) -> Answer:
+    """One exchange over a connection of its own. The path is sent as it is written."""
+    parts = urlsplit(side.url)
+    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=ANSWER_S)
+    try:
+        headers = dict(ask.headers)
+        if ask.body is not None or ask.method in ("POST", "PUT", "PATCH"):
+            headers["content-length"] = str(len(ask.body or b""))
+        connection.putrequest(ask.method, ask.path, skip_accept_encoding=True)
+        for name, value in headers.items():
+            connection.putheader(name, value)
+        connection.endheaders(ask.body)
+        response = connection.getresponse()
+        data = response.read()
+        named = {name.lower(): value for name, value in response.getheaders()}
+        return Answer(ask.title, f"{ask.method} {ask.path}", response.status, named, _content(data))
+    finally:
+        connection.close()
+
+
+def _content(data: bytes) -> Any:
+    if not data:
+        return None
+    try:
+        return json.loads(data)
+    except ValueError:
+        return data.decode("utf-8", "replace")
+
+
+def _wait(side: Side, broker: Broker, wait: Wait) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not _came(side, broker, wait):
+        assert time.monotonic() < deadline, f"{side.name}: {wait} did not come within {WAIT_S} s: {_status(side, wait)}"
+        time.sleep(0.05)
+
+
+def _came(side: Side, broker: Broker, wait: Wait) -> bool:
+    if isinstance(wait, UntilCommitted):
+        found = committed(broker, f"connect-{wait.connector}", "judged", max(wait.offsets) + 1)
+        return all(found[partition][0] == offset for partition, offset in wait.offsets.items())
+    if isinstance(wait, UntilTopics):
+        topics = _get(side, f"/connectors/{wait.connector}/topics").body[wait.connector]["topics"]
+        return set(topics) == set(wait.topics)
+    answer = _status(side, wait)
+    if isinstance(wait, UntilState) and wait.state is None:
+        return answer.status == 404
+    if answer.status != 200:
+        return False
+    tasks = answer.body["tasks"]
+    if isinstance(wait, UntilFailed):
+        return any(task["state"] == "FAILED" for task in tasks)
+    right = [task for task in tasks if task["state"] == wait.state]
+    return answer.body["connector"]["state"] == wait.state and len(right) == len(tasks) == wait.tasks
+
+
+def _status(side: Side, wait: Wait) -> Answer:
+    return _get(side, f"/connectors/{wait.connector}/status")
+
+
+def _get(side: Side, path: str) -> Answer:
+    return send(side, Ask("", "GET", path, headers={"accept": "application/json"}))

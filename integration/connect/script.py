@@ -1,0 +1,395 @@
+"""The script: good requests, wrong ones, in every state; then the calls of kcctl and Kafka UI, as these send them.
+
+It is the same for both sides but for the connector class and its keys.
+"""
+
+import json
+from typing import Any, Final
+from urllib.parse import quote
+
+from integration.connect.steps import (
+    Produce,
+    Script,
+    Side,
+    UntilCommitted,
+    UntilFailed,
+    UntilState,
+    UntilTopics,
+)
+
+TOPIC: Final = "judged"
+OTHER_TOPIC: Final = "judged.other"
+TOPICS: Final = {TOPIC: 2, OTHER_TOPIC: 1}
+"""With their numbers of topic-partitions."""
+ODD: Final = "odd name/with %2F & ü"
+LONG: Final = "long" * 75
+GOOD: Final = tuple(json.dumps({"n": n}).encode() for n in range(10))
+_ALTERED: Final = {"partition": {"kafka_topic": TOPIC, "kafka_partition": 0}, "offset": {"kafka_offset": 3}}
+
+
+def script(side: Side) -> Script:
+    """All of it, for one side."""
+    made = Script()
+    for part in (_worker, _plugins, _validation, _creation, _reading, _configurations, _topics, _life_cycle):
+        part(made, side)
+    for part in (_tasks, _failures, _offsets, _loggers, _odd, _wrong, _kcctl, _kafka_ui, _deletion):
+        part(made, side)
+    return made
+
+
+def _worker(made: Script, side: Side) -> None:
+    made.ask("worker", "GET /")
+    made.ask("worker, by a browser", "GET /", accept="text/html,*/*;q=0.8")
+    made.ask("worker, HEAD", "HEAD /")
+    made.ask("health", "GET /health")
+    made.ask("no connectors", "GET /connectors")
+    made.ask("no connectors, slash at the end", "GET /connectors/")
+    made.ask("no connectors, with info", "GET /connectors?expand=info")
+    made.ask("a path that is none", "GET /nonsense")
+    made.ask("a path that is none, below a connector", "GET /connectors/main/nonsense")
+    made.ask("options of connectors", "OPTIONS /connectors")
+    made.ask("a method that is none here", "DELETE /connectors")
+    made.ask("a method that is none at the root", "POST /", {})
+
+
+def _plugins(made: Script, side: Side) -> None:
+    made.ask("plugins", "GET /connector-plugins")
+    made.ask("plugins, slash at the end", "GET /connector-plugins/")
+    made.ask("plugins of all kinds", "GET /connector-plugins?connectorsOnly=false")
+    made.ask("plugins, with a word for a flag", "GET /connector-plugins?connectorsOnly=maybe")
+    made.ask("keys of the plugin", f"GET /connector-plugins/{side.plugin}/config")
+    made.ask("keys of the plugin by full name", f"GET /connector-plugins/{side.connector_class}/config")
+    made.ask("keys of a converter", "GET /connector-plugins/org.apache.kafka.connect.json.JsonConverter/config")
+    made.ask(
+        "keys of a transform", "GET /connector-plugins/org.apache.kafka.connect.transforms.HoistField$Value/config"
+    )
+    made.ask("keys of a predicate", "GET /connector-plugins/HasHeaderKey/config")
+    made.ask("keys of no plugin", "GET /connector-plugins/NoSuchThing/config")
+    made.ask("a plugin without a question", f"GET /connector-plugins/{side.plugin}")
+
+
+def _validation(made: Script, side: Side) -> None:
+    path = f"PUT /connector-plugins/{side.plugin}/config/validate"
+    made.ask("validate", path, side.config(name="main"))
+    made.ask("validate, by full name", path.replace(side.plugin, side.connector_class), side.config(name="main"))
+    made.ask("validate without topics", path, side.config(None, name="main"))
+    made.ask("validate with topics and a pattern", path, side.config(name="main", topics_regex="a.*"))
+    made.ask("validate a number that is none", path, side.config(name="main", tasks_max="many"))
+    made.ask("validate a number below the least", path, side.config(name="main", tasks_max="0"))
+    made.ask("validate numbers and flags of JSON", path, side.config(name="main", tasks_max=2, errors_log_enable=True))
+    made.ask("validate a choice that is none", path, side.config(name="main", errors_tolerance="some"))
+    made.ask("validate without a name", path, side.config())
+    made.ask("validate an empty name", path, side.config(name=""))
+    made.ask("validate an unknown key", path, side.config(name="main", no_such_key="x"))
+    made.ask("validate a converter that is none", path, side.config(name="main", value_converter="no.such.Converter"))
+    hoist = {"transforms": "hoist", "transforms_hoist_type": "org.apache.kafka.connect.transforms.HoistField$Value"}
+    made.ask("validate a transform", path, side.config(name="main", **hoist, transforms_hoist_field="x"))
+    made.ask("validate a transform without its key", path, side.config(name="main", **hoist))
+    made.ask("validate a transform without a type", path, side.config(name="main", transforms="a"))
+    made.ask("validate a transform that is none", path, side.config(name="main", transforms="a", transforms_a_type="X"))
+    made.ask("validate without a class", path, {"name": "main", "topics": TOPIC})
+    made.ask("validate another class", path, {**side.config(name="main"), "connector.class": "Other"})
+    made.ask("validate a class that is none", "PUT /connector-plugins/NoSuchThing/config/validate", side.config())
+    made.ask("validate nothing", path)
+    made.ask("validate a list", path, [])
+    made.ask("validate torn JSON", path, b'{"name": ')
+
+
+def _creation(made: Script, side: Side) -> None:
+    made.ask("create without topics", "POST /connectors", {"name": "main", "config": side.config(None)})
+    made.ask("create with two errors more", "POST /connectors", {"name": "main", "config": _wrong_config(side)})
+    made.ask("create without a class", "POST /connectors", {"name": "main", "config": {"topics": TOPIC}})
+    made.ask("create with a class that is none", "POST /connectors", _named({"connector.class": "x.Y", "topics": "t"}))
+    made.ask("create without a configuration", "POST /connectors", {"name": "main"})
+    made.ask("create with a null configuration", "POST /connectors", {"name": "main", "config": None})
+    made.ask("create without a name", "POST /connectors", {"config": side.config()})
+    made.ask("create with an empty name", "POST /connectors", {"name": "", "config": side.config()})
+    made.ask("create with a blank name", "POST /connectors", {"name": "  ", "config": side.config()})
+    made.ask(
+        "create with a name that moves a cursor", "POST /connectors", {"name": "a\u0007b", "config": side.config()}
+    )
+    made.ask("create with two names", "POST /connectors", {"name": "main", "config": side.config(name="other")})
+    made.ask("create with an unknown field", "POST /connectors", {**_named(side.config()), "colour": "red"})
+    made.ask("create with a state that is none", "POST /connectors", {**_named(side.config()), "initial_state": "GONE"})
+    made.ask("create with torn JSON", "POST /connectors", b'{"name": "main", "config": {')
+    made.ask("create with a list", "POST /connectors", [1, 2])
+    made.ask("create with a text", "POST /connectors", "main")
+    made.ask("create with a nested value", "POST /connectors", _named({**side.config(), "a": {"b": 1}}))
+    made.ask("create with an empty body", "POST /connectors", b"")
+    made.ask("create as plain text", "POST /connectors", _named(side.config()), content_type="text/plain")
+    made.ask("create for a reader of XML", "POST /connectors", {"name": "", "config": {}}, accept="application/xml")
+    made.ask("create", "POST /connectors", _named(side.config(name="main")))
+    made.add(UntilState("main", "RUNNING"))
+    made.ask("create again", "POST /connectors", _named(side.config(name="main")))
+    paused = {"name": "paused", "config": side.config(), "initial_state": "paused"}
+    made.ask("create paused", "POST /connectors", paused)
+    made.add(UntilState("paused", "PAUSED"))
+    stopped = {"name": "stopped", "config": side.config(tasks_max=2), "initial_state": "STOPPED"}
+    made.ask("create stopped", "POST /connectors", stopped)
+    made.add(UntilState("stopped", "STOPPED", 0))
+
+
+def _named(config: dict[str, Any], name: str = "main") -> dict[str, Any]:
+    return {"name": name, "config": config}
+
+
+def _wrong_config(side: Side) -> dict[str, Any]:
+    return side.config(tasks_max="many", errors_tolerance="some")
+
+
+def _reading(made: Script, side: Side) -> None:
+    for name in ("main", "paused", "stopped", "nobody"):
+        made.ask(f"{name}", f"GET /connectors/{name}")
+        made.ask(f"{name}, configuration", f"GET /connectors/{name}/config")
+        made.ask(f"{name}, status", f"GET /connectors/{name}/status")
+        made.ask(f"{name}, tasks", f"GET /connectors/{name}/tasks")
+    made.ask("list", "GET /connectors")
+    made.ask("list, with status", "GET /connectors?expand=status")
+    made.ask("list, with both", "GET /connectors?expand=status&expand=info")
+    made.ask("list, with what is none", "GET /connectors?expand=colour")
+    made.ask("list, with what is none and status", "GET /connectors?expand=colour&expand=status")
+    made.ask("slash behind a connector", "GET /connectors/main/")
+    made.ask("slash behind a status", "GET /connectors/main/status/")
+    made.ask("doubled slash", "GET /connectors//main")
+
+
+def _configurations(made: Script, side: Side) -> None:
+    made.ask("put", "PUT /connectors/main/config", side.config(errors_log_enable="true"))
+    made.add(UntilState("main", "RUNNING"))
+    made.ask("configuration after put", "GET /connectors/main/config")
+    made.ask("put an invalid one", "PUT /connectors/main/config", side.config(None))
+    made.ask("configuration after an invalid put", "GET /connectors/main/config")
+    made.ask("put another's name", "PUT /connectors/main/config", side.config(name="other"))
+    made.ask("put nothing", "PUT /connectors/main/config")
+    made.ask("put null", "PUT /connectors/main/config", b"null")
+    made.ask("put torn JSON", "PUT /connectors/main/config", b"{")
+    made.ask("put a new one", "PUT /connectors/second/config", side.config())
+    made.add(UntilState("second", "RUNNING"))
+    made.ask(
+        "patch", "PATCH /connectors/main/config", {"errors.log.enable": None, "errors.log.include.messages": "true"}
+    )
+    made.add(UntilState("main", "RUNNING"))
+    made.ask("configuration after patch", "GET /connectors/main/config")
+    made.ask("patch what makes it invalid", "PATCH /connectors/main/config", {"topics": None})
+    made.ask("patch with a number", "PATCH /connectors/main/config", {"errors.retry.timeout": 0})
+    made.add(UntilState("main", "RUNNING"))
+    made.ask("patch nobody", "PATCH /connectors/nobody/config", {"a": "b"})
+    made.ask("patch with a list", "PATCH /connectors/main/config", [])
+    made.ask("patch with nothing", "PATCH /connectors/main/config")
+
+
+def _topics(made: Script, side: Side) -> None:
+    made.ask("topics before a record", "GET /connectors/main/topics")
+    made.add(Produce(TOPIC, GOOD), UntilCommitted("main", {0: 10}), UntilTopics("main", frozenset({TOPIC})))
+    made.ask("topics after records", "GET /connectors/main/topics")
+    made.ask("topics are forgotten", "PUT /connectors/main/topics/reset")
+    made.add(UntilTopics("main", frozenset()))
+    made.ask("topics after that", "GET /connectors/main/topics")
+    made.ask("topics of nobody", "GET /connectors/nobody/topics")
+    made.ask("topics of nobody are forgotten", "PUT /connectors/nobody/topics/reset")
+
+
+def _life_cycle(made: Script, side: Side) -> None:
+    for name in ("main", "nobody"):
+        settled = name == "main"
+        for action, state, tasks in (("pause", "PAUSED", 1), ("stop", "STOPPED", 0), ("resume", "RUNNING", 1)):
+            made.ask(f"{action} {name}", f"PUT /connectors/{name}/{action}")
+            if settled:
+                made.add(UntilState(name, state, tasks))
+                made.ask(f"status after {action}", f"GET /connectors/{name}/status")
+                made.ask(f"tasks after {action}", f"GET /connectors/{name}/tasks")
+                made.ask(f"{action} {name} once more", f"PUT /connectors/{name}/{action}")
+                made.add(UntilState(name, state, tasks))
+        made.ask(f"restart {name}", f"POST /connectors/{name}/restart")
+        made.add(*([UntilState(name, "RUNNING")] if settled else []))
+        made.ask(f"restart {name} with tasks", f"POST /connectors/{name}/restart?includeTasks=true")
+        made.add(*([UntilState(name, "RUNNING")] if settled else []))
+    made.ask("restart what failed where nothing did", "POST /connectors/main/restart?includeTasks=true&onlyFailed=true")
+    made.add(UntilState("main", "RUNNING"))
+    made.ask("restart with a word for a flag", "POST /connectors/main/restart?includeTasks=perhaps")
+    made.add(UntilState("main", "RUNNING"))
+    made.ask("restart one that is paused", "POST /connectors/paused/restart?includeTasks=true")
+    made.add(UntilState("paused", "PAUSED"))
+    made.ask("restart one that is stopped", "POST /connectors/stopped/restart?includeTasks=true")
+    made.add(UntilState("stopped", "STOPPED", 0))
+    made.ask("pause with GET", "GET /connectors/main/pause")
+    made.ask("restart with PUT", "PUT /connectors/main/restart")
+
+
+def _tasks(made: Script, side: Side) -> None:
+    made.ask("status of a task", "GET /connectors/main/tasks/0/status")
+    made.ask("status of a task that is none", "GET /connectors/main/tasks/9/status")
+    made.ask("status of a task that is no number", "GET /connectors/main/tasks/x/status")
+    made.ask("status of nobody's task", "GET /connectors/nobody/tasks/0/status")
+    made.ask("restart a task", "POST /connectors/main/tasks/0/restart")
+    made.add(UntilState("main", "RUNNING"))
+    made.ask("restart a task that is none", "POST /connectors/main/tasks/9/restart")
+    made.ask("restart a task that is no number", "POST /connectors/main/tasks/x/restart")
+    made.ask("restart nobody's task", "POST /connectors/nobody/tasks/0/restart")
+    made.ask("put tasks from outside", "POST /connectors/main/tasks", [])
+
+
+def _failures(made: Script, side: Side) -> None:
+    made.add(Produce(OTHER_TOPIC, (b"no json",)))
+    made.ask("create one that will fail", "POST /connectors", _named(side.config(OTHER_TOPIC), "failing"))
+    made.add(UntilFailed("failing"))
+    made.ask("status of one that failed", "GET /connectors/failing/status")
+    made.ask("status of a task that failed", "GET /connectors/failing/tasks/0/status")
+    made.ask("pause one that failed", "PUT /connectors/failing/pause")
+    made.ask("resume one that failed", "PUT /connectors/failing/resume")
+    made.ask("restart what failed", "POST /connectors/failing/restart?includeTasks=true&onlyFailed=true")
+    made.add(UntilFailed("failing"))
+    made.ask("stop one that failed", "PUT /connectors/failing/stop")
+    made.add(UntilState("failing", "STOPPED", 0))
+    made.ask("delete one that failed", "DELETE /connectors/failing")
+    made.add(UntilState("failing", None))
+
+
+def _offsets(made: Script, side: Side) -> None:
+    path = "/connectors/main/offsets"
+    made.ask("offsets", f"GET {path}")
+    made.ask("offsets of one without any", "GET /connectors/stopped/offsets")
+    made.ask("offsets of nobody", "GET /connectors/nobody/offsets")
+    made.ask("alter offsets while running", f"PATCH {path}", {"offsets": [_ALTERED]})
+    made.ask("reset offsets while running", f"DELETE {path}")
+    made.ask("stop for offsets", "PUT /connectors/main/stop")
+    made.add(UntilState("main", "STOPPED", 0))
+    made.ask("alter offsets", f"PATCH {path}", {"offsets": [_ALTERED]})
+    made.ask("offsets after that", f"GET {path}")
+    texts = {"partition": {"kafka_topic": TOPIC, "kafka_partition": "0"}, "offset": {"kafka_offset": "5"}}
+    made.ask("alter offsets by texts", f"PATCH {path}", {"offsets": [texts]})
+    made.ask("offsets after texts", f"GET {path}")
+    for title, partition, offset in (
+        ("of no topic", {"kafka_topic": "nowhere", "kafka_partition": 0}, {"kafka_offset": 1}),
+        ("of no topic-partition", {"kafka_topic": TOPIC, "kafka_partition": 99}, {"kafka_offset": 1}),
+        ("below nothing", {"kafka_topic": TOPIC, "kafka_partition": 0}, {"kafka_offset": -1}),
+        ("with a word", {"kafka_topic": TOPIC, "kafka_partition": 0}, {"kafka_offset": "many"}),
+        ("without a topic", {"kafka_partition": 0}, {"kafka_offset": 1}),
+        ("without an offset", {"kafka_topic": TOPIC, "kafka_partition": 0}, {}),
+        ("with a null for a topic-partition", None, {"kafka_offset": 1}),
+        ("with another key", {"kafka_topic": TOPIC, "kafka_partition": 0, "colour": 1}, {"kafka_offset": 1}),
+    ):
+        entry = {"partition": partition, "offset": offset}
+        made.ask(f"alter offsets {title}", f"PATCH {path}", {"offsets": [entry]})
+    made.ask("alter no offsets", f"PATCH {path}", {"offsets": []})
+    made.ask("alter offsets without a list", f"PATCH {path}", {})
+    made.ask("alter offsets with a null", f"PATCH {path}", {"offsets": None})
+    made.ask("alter offsets with an empty body", f"PATCH {path}")
+    made.ask("alter offsets of nobody", "PATCH /connectors/nobody/offsets", {"offsets": [_ALTERED]})
+    made.ask("remove one offset", f"PATCH {path}", {"offsets": [{**_ALTERED, "offset": None}]})
+    made.ask("offsets after a removal", f"GET {path}")
+    made.ask("reset offsets", f"DELETE {path}")
+    made.ask("reset offsets once more", f"DELETE {path}")
+    made.ask("offsets after a reset", f"GET {path}")
+    made.ask("reset offsets of nobody", "DELETE /connectors/nobody/offsets")
+    made.ask("resume after offsets", "PUT /connectors/main/resume")
+    made.add(UntilState("main", "RUNNING"), UntilCommitted("main", {0: 10}))
+
+
+def _loggers(made: Script, side: Side) -> None:
+    made.ask("loggers", "GET /admin/loggers")
+    made.ask("logger of the root", "GET /admin/loggers/root")
+    made.ask("logger that is none", "GET /admin/loggers/no.such.logger")
+    made.ask("set a level", "PUT /admin/loggers/judged", {"level": "debug"})
+    made.ask("logger after that", "GET /admin/loggers/judged")
+    made.ask("set a level for the cluster", "PUT /admin/loggers/judged?scope=cluster", {"level": "INFO"})
+    made.ask("set a level with a scope that is none", "PUT /admin/loggers/judged?scope=galaxy", {"level": "INFO"})
+    made.ask("set a level that is none", "PUT /admin/loggers/judged", {"level": "LOUD"})
+    made.ask("set no level", "PUT /admin/loggers/judged", {})
+    made.ask("set a level by a list", "PUT /admin/loggers/judged", ["INFO"])
+
+
+def _odd(made: Script, side: Side) -> None:
+    path = f"/connectors/{quote(ODD, safe='')}"
+    made.ask("create an odd name", "POST /connectors", _named(side.config(), ODD))
+    made.ask("status of an odd name", f"GET {path}/status")
+    made.ask("pause an odd name", f"PUT {path}/pause")
+    made.ask("delete an odd name", f"DELETE {path}")
+    made.ask("create a name of 300 characters", "POST /connectors", {**_named(side.config(), LONG)})
+    made.ask("delete a name of 300 characters", f"DELETE /connectors/{LONG}")
+    made.ask("a name that goes up", "GET /connectors/%2E%2E/status")
+    made.ask("a name that goes up in clear", "GET /connectors/../connectors")
+    made.ask("a name with a semicolon", "GET /connectors/a;b=c/status")
+    made.ask("a name with a null byte", "GET /connectors/a%00b/status")
+    made.ask("a name that is no UTF-8", "GET /connectors/a%FFb/status")
+
+
+def _wrong(made: Script, side: Side) -> None:
+    made.ask("a body that is no UTF-8", "POST /connectors", b'{"name": "\xff", "config": {}}')
+    made.ask("a body with a mark", "POST /connectors", b'\xef\xbb\xbf{"name": "", "config": {}}')
+    made.ask("a body with twice the same", "POST /connectors", b'{"name": "a", "name": "", "config": {}}')
+    made.ask("a body nested deeply", "POST /connectors", b"[" * 5_000)
+    made.ask("a body that says XML", "PUT /connectors/main/config", b"<a/>", content_type="application/xml")
+    made.ask("a charset", "PUT /connectors/nobody/config", {}, content_type="application/json; charset=utf-8")
+
+
+def _kcctl(made: Script, side: Side) -> None:
+    """As `kcctl` 1.0 sends them: `info`, `get`, `describe`, `apply`, `patch`, `pause` and so on."""
+    who = "kcctl"
+    config = json.dumps(side.config(name="kc")).encode()
+    made.ask("kcctl info", "GET /", client=who)
+    made.ask("kcctl get plugins", "GET /connector-plugins?connectorsOnly=false", client=who)
+    made.ask("kcctl describe plugin", f"GET /connector-plugins/{side.plugin}/config", client=who)
+    made.ask("kcctl apply, is it there", "GET /connectors/", client=who)
+    validate = f"PUT /connector-plugins/{side.plugin}/config/validate"
+    made.ask("kcctl apply, dry run", validate, config, client=who)
+    made.ask("kcctl apply", "PUT /connectors/kc/config", config, client=who)
+    made.add(UntilState("kc", "RUNNING"))
+    made.ask("kcctl get connectors", "GET /connectors?expand=info&expand=status", client=who)
+    made.ask("kcctl describe connector", "GET /connectors/kc", client=who)
+    made.ask("kcctl describe connector, status", "GET /connectors/kc/status", client=who)
+    made.ask("kcctl describe connector, topics", "GET /connectors/kc/topics", client=who)
+    made.ask("kcctl describe connector, offsets", "GET /connectors/kc/offsets", client=who)
+    made.ask("kcctl describe connector, tasks", "GET /connectors/kc/tasks-config", client=who)
+    made.ask("kcctl patch, what is there", "GET /connectors/kc/config", client=who)
+    made.ask("kcctl restart", "POST /connectors/kc/restart?includeTasks=true&onlyFailed=false", client=who)
+    made.add(UntilState("kc", "RUNNING"))
+    made.ask("kcctl restart task", "POST /connectors/kc/tasks/0/restart", client=who)
+    made.add(UntilState("kc", "RUNNING"))
+    made.ask("kcctl stop", "PUT /connectors/kc/stop", client=who)
+    made.add(UntilState("kc", "STOPPED", 0))
+    made.ask("kcctl delete offsets", "DELETE /connectors/kc/offsets", client=who)
+    made.ask("kcctl get loggers", "GET /admin/loggers/", client=who)
+    level = {"level": "INFO"}
+    made.ask("kcctl patch loglevel", "PUT /admin/loggers/judged?scope=cluster", level, client=who)
+    made.ask("kcctl describe nobody", "GET /connectors/nobody", client=who)
+    made.ask("kcctl delete", "DELETE /connectors/kc", client=who)
+    made.add(UntilState("kc", None))
+
+
+def _kafka_ui(made: Script, side: Side) -> None:
+    """As Kafka UI sends them, for its list, a connector's page, and a form."""
+    who = "Kafka UI"
+    made.ask("Kafka UI, list", "GET /connectors", client=who)
+    made.ask("Kafka UI, connector", "GET /connectors/main", client=who)
+    made.ask("Kafka UI, configuration", "GET /connectors/main/config", client=who)
+    made.ask("Kafka UI, status", "GET /connectors/main/status", client=who)
+    made.ask("Kafka UI, tasks", "GET /connectors/main/tasks", client=who)
+    made.ask("Kafka UI, status of a task", "GET /connectors/main/tasks/0/status", client=who)
+    made.ask("Kafka UI, topics", "GET /connectors/main/topics", client=who)
+    made.ask("Kafka UI, plugins", "GET /connector-plugins", client=who)
+    validate = f"PUT /connector-plugins/{side.plugin}/config/validate"
+    made.ask("Kafka UI, form", validate, side.config(name="ui", tasks_max=1), client=who)
+    made.ask("Kafka UI, create", "POST /connectors", _named(side.config(tasks_max=1), "ui"), client=who)
+    made.add(UntilState("ui", "RUNNING"))
+    restart = "POST /connectors/ui/restart?includeTasks=false&onlyFailed=false"
+    made.ask("Kafka UI, restart", restart, client=who)
+    made.add(UntilState("ui", "RUNNING"))
+    made.ask("Kafka UI, delete", "DELETE /connectors/ui", client=who)
+    made.add(UntilState("ui", None))
+
+
+def _deletion(made: Script, side: Side) -> None:
+    made.ask("delete nobody", "DELETE /connectors/nobody")
+    made.ask("delete", "DELETE /connectors/main")
+    made.add(UntilState("main", None))
+    made.ask("status after deletion", "GET /connectors/main/status")
+    made.ask("topics after deletion", "GET /connectors/main/topics")
+    made.ask("delete once more", "DELETE /connectors/main")
+    made.ask("create it again", "POST /connectors", {**_named(side.config()), "initial_state": "STOPPED"})
+    made.add(UntilState("main", "STOPPED", 0))
+    made.ask("its offsets are still there", "GET /connectors/main/offsets")
+    for name in ("main", "paused", "stopped", "second"):
+        made.ask(f"delete {name} in the end", f"DELETE /connectors/{name}")
+        made.add(UntilState(name, None))
+    made.ask("nothing is left", "GET /connectors?expand=info&expand=status")

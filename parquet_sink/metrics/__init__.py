@@ -1,0 +1,1 @@
+"""What happens and how things stand, as figures for Prometheus and as traces."""

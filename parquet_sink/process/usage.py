@@ -1,0 +1,85 @@
+"""How much memory this process and all below it take, and how much they may take. Linux: it is read from /proc."""
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+PROC: Final = Path("/proc")
+CGROUP: Final = Path("/sys/fs/cgroup")
+UNLIMITED: Final = 1 << 60
+"""What is above this is how a control group says that there is no limit."""
+
+
+def memory_by_kind(root: int | None = None, proc: Path = PROC) -> dict[str, int]:
+    """Bytes of the process `root` and its descendants: `program`, `java`, `python` and `other`; {} where unknown.
+
+    Memory that n processes share counts 1/n for each (PSS), so that the sum is what the machine has less. root: None
+    for this process.
+    """
+    found: dict[str, int] = defaultdict(int)
+    first = os.getpid() if root is None else root
+    for pid in _tree(first, proc):
+        size_bytes = _pss_bytes(pid, proc)
+        if size_bytes:
+            found["program" if pid == first else _kind(pid, proc)] += size_bytes
+    return dict(found)
+
+
+def memory_limit_bytes(proc: Path = PROC, cgroup: Path = CGROUP) -> int | None:
+    """What the control group allows, in both of its versions, else the machine's memory; None where unknown."""
+    total = next(
+        (int(line.split()[1]) * 1024 for line in _lines(proc / "meminfo") if line.startswith("MemTotal")), None
+    )
+    limits = [
+        int(text)
+        for name in ("memory.max", "memory/memory.limit_in_bytes")
+        if (text := _text(cgroup / name).strip()).isdigit() and int(text) < UNLIMITED
+    ]
+    return min([*limits, *([] if total is None else [total])], default=None)
+
+
+def _tree(root: int, proc: Path) -> Iterator[int]:
+    children: Mapping[int, list[int]] = _children(proc)
+    waiting = [root]
+    while waiting:
+        pid = waiting.pop()
+        yield pid
+        waiting += children.get(pid, [])
+
+
+def _children(proc: Path) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = defaultdict(list)
+    try:
+        pids = [int(name) for name in os.listdir(proc) if name.isdigit()]
+    except OSError:
+        return {}
+    for pid in pids:
+        fields = _text(proc / str(pid) / "stat").rpartition(")")[2].split()
+        if len(fields) > 1:
+            found[int(fields[1])].append(pid)
+    return dict(found)
+
+
+def _kind(pid: int, proc: Path) -> str:
+    name = _text(proc / str(pid) / "comm").strip()
+    return "java" if name == "java" else "python" if name.startswith("python") else "other"
+
+
+def _pss_bytes(pid: int, proc: Path) -> int:
+    """0 when the process is gone, or not ours to look at."""
+    lines = _lines(proc / str(pid) / "smaps_rollup")
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")), 0)
+
+
+def _lines(path: Path) -> list[str]:
+    return _text(path).splitlines()
+
+
+def _text(path: Path) -> str:
+    """Empty when there is no such file, or its process is gone."""
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,189 @@
+"""What a client can draw out has an end: bodies, heads, connections, answers that nobody takes, requests at once."""
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from threading import Event
+
+import pytest
+
+from parquet_sink.rest import app, protocol, routes
+from tests.rest.fake_herder import FakeHerder, Kept
+from tests.rest.serving import GOOD, Client, serving
+
+SOON_S = 0.3
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+    """A server that waits for nobody."""
+    for module, name in ((protocol, "HEAD_S"), (protocol, "LINGER_S"), (protocol, "WRITE_S"), (routes, "BODY_S")):
+        monkeypatch.setattr(module, name, SOON_S)
+    monkeypatch.setattr(protocol, "MOST_CONNECTIONS", 5)
+    herder = FakeHerder()
+    herder.kept = {f"c{number}": Kept({**GOOD, "name": f"c{number}", "big": "x" * 100_000}) for number in range(50)}
+    with serving(herder) as client:
+        yield client
+
+
+def _connect(client: Client) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", client.port), timeout=10)
+
+
+def _all(connection: socket.socket) -> bytes:
+    """What comes until the server ends the connection."""
+    found = b""
+    try:
+        while part := connection.recv(65536):
+            found += part
+    except ConnectionError:
+        pass
+    return found
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /connectors HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nHost: localhost\r\nX: "])
+def test_a_client_that_never_ends_its_head_is_cut_off(hasty: Client, sent: bytes) -> None:
+    """Also one that sends a byte now and then, and one that sends nothing at all."""
+    with closing(_connect(hasty)) as connection:
+        connection.sendall(sent)
+        connection.settimeout(0.05)
+        ended = False
+        for _ in range(100):
+            try:
+                ended = connection.recv(1) == b""
+            except TimeoutError:
+                if sent:
+                    connection.sendall(b"y")
+            except ConnectionError:
+                ended = True
+            if ended:
+                break
+        assert ended
+
+
+def test_a_head_behind_an_answered_request_has_an_end_too(hasty: Client) -> None:
+    """The second request of a connection is as bounded as the first."""
+    with closing(_connect(hasty)) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\nGET /connectors HT")
+        assert b"HTTP/1.1 200 OK" in _all(connection)
+
+
+def test_a_body_that_drips_is_given_up(hasty: Client) -> None:
+    """408, and the connection ends."""
+    with closing(_connect(hasty)) as connection:
+        head = b"PUT /connectors/c/config HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        connection.sendall(head + b'Content-Length: 100\r\n\r\n{"a')
+        answer = _all(connection)
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["error_code"] == 408
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_that_is_too_large_is_refused(hasty: Client, chunked: bool) -> None:
+    """413 by what is announced, or as soon as too much has come; the client gets to read it."""
+    with closing(hasty.connection()) as connection:
+        headers = {"Content-Type": "application/json"}
+        body: bytes | Iterator[bytes] = b"x" * (2 * 1024 * 1024)
+        if chunked:
+            body = iter([b"x" * 100_000] * 20)
+        connection.request("POST", "/connectors", body, headers, encode_chunked=chunked)
+        answer = connection.getresponse()
+        assert (answer.status, "larger than 1048576 bytes" in answer.read().decode()) == (413, True)
+
+
+def test_a_body_that_nobody_reads_does_not_go_on_for_ever(hasty: Client) -> None:
+    """The answer is given, the rest is let in for a moment, then the connection ends."""
+    with closing(_connect(hasty)) as connection:
+        connection.sendall(
+            b"PUT /connectors/c1/pause HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
+        ended = False
+        for _ in range(200):
+            try:
+                connection.sendall(b"1\r\nx\r\n")
+            except ConnectionError:
+                ended = True
+                break
+            time.sleep(0.02)
+        assert ended
+
+
+def test_headers_that_are_too_large_are_refused(hasty: Client) -> None:
+    """431, in the form of all errors."""
+    with closing(_connect(hasty)) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 70_000)
+        answer = _all(connection)
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 431 ")
+
+
+def test_what_is_no_http_is_refused(hasty: Client) -> None:
+    """400, in the form of all errors."""
+    with closing(_connect(hasty)) as connection:
+        connection.sendall(b"\x16\x03\x01 hello\r\n\r\n")
+        answer = _all(connection)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["error_code"] == 400
+
+
+def test_a_client_that_does_not_take_its_answer_is_cut_off(hasty: Client) -> None:
+    """Its connection ends; others are answered all the while."""
+    with closing(socket.socket()) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(10)
+        connection.connect(("127.0.0.1", hasty.port))
+        connection.sendall(b"GET /connectors?expand=info HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        time.sleep(4 * SOON_S)
+        assert hasty.get("/health").status == 200
+        assert len(_all(connection)) < 5_000_000
+
+
+def test_connections_above_the_limit_end_at_once(hasty: Client) -> None:
+    """Those that are there stay."""
+    first = [_connect(hasty) for _ in range(5)]
+    try:
+        with closing(_connect(hasty)) as another:
+            assert _all(another) == b""
+        first[0].sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert b"200 OK" in _all(first[0])
+    finally:
+        for one in first:
+            one.close()
+
+
+def test_requests_above_the_limit_are_told_to_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """503 with Retry-After; those in progress end well."""
+    monkeypatch.setattr(app, "MOST_AT_ONCE", 2)
+    herder, go, here = FakeHerder(), Event(), Event()
+
+    def wait() -> None:
+        here.set()
+        go.wait(10)
+
+    herder.kept["c"] = Kept(dict(GOOD))
+    herder.waits = wait
+    with serving(herder) as client, ThreadPoolExecutor(2) as pool:
+        slow = [pool.submit(client.ask, "PUT", "/connectors/c/pause") for _ in range(2)]
+        assert here.wait(10)
+        while (busy := client.get("/connectors")).status != 503:
+            pass
+        go.set()
+        assert (busy.error[1], busy.headers["Retry-After"]) == ("Too many requests at once; send this one again.", "1")
+        assert [one.result(10).status for one in slow] == [202, 202]
+
+
+def test_slow_commands_leave_reads_and_health_free() -> None:
+    """However many commands wait for the worker."""
+    herder, go = FakeHerder(), Event()
+    herder.kept["c"] = Kept(dict(GOOD))
+    herder.waits = lambda: go.wait(10) and None
+    with serving(herder) as client, ThreadPoolExecutor(80) as pool:
+        slow = [pool.submit(client.ask, "PUT", "/connectors/c/pause") for _ in range(80)]
+        try:
+            assert client.get("/health").status == 200
+            assert client.get("/connectors").json == ["c"]
+        finally:
+            go.set()
+        assert {one.result(10).status for one in slow} == {202}

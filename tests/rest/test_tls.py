@@ -1,0 +1,109 @@
+"""TLS of the server: its certificate, those of its clients, and what is said of files that cannot be used."""
+
+import http.client
+import ssl
+from pathlib import Path
+
+import pytest
+
+from parquet_sink.config.secret import Secret
+from parquet_sink.connectors.rest.addresses import Address
+from parquet_sink.connectors.rest.settings import Pem, RestSettings, TlsSettings
+from parquet_sink.errors import SetupError
+from parquet_sink.rest.tls import server_context
+from tests.rest.certificates import Made, make
+from tests.rest.fake_herder import FakeHerder
+from tests.rest.serving import serving
+
+KEY = "listeners.https.ssl.keystore.location"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """Certificates for all tests here."""
+    return make(tmp_path_factory.mktemp("certificates"))
+
+
+def _settings(tls: TlsSettings) -> RestSettings:
+    return RestSettings(listeners=(Address("https", "localhost", 0),), tls=tls)
+
+
+def _identity(made: Made) -> Pem:
+    return Pem(KEY, file=str(made.server))
+
+
+def _refused(tls: TlsSettings, own: ssl.SSLContext) -> None:
+    with serving(FakeHerder(), _settings(tls), own) as client, pytest.raises((ssl.SSLError, ConnectionError)):
+        client.get("/")
+
+
+def test_the_api_is_served_over_tls(made: Made) -> None:
+    """Addresses that it tells of begin with https; a client without TLS gets nothing."""
+    with serving(FakeHerder(), _settings(TlsSettings(_identity(made))), made.trusting()) as client:
+        got = client.ask("POST", "/connectors", {"name": "c", "config": {"connector.class": "EmsSink", "topics": "t"}})
+        assert (got.status, got.headers["Location"]) == (201, f"https://localhost:{client.port}/connectors/c")
+        plain = http.client.HTTPConnection("127.0.0.1", client.port, timeout=5)
+        plain.request("GET", "/")
+        with pytest.raises((http.client.HTTPException, ConnectionError)):
+            plain.getresponse()
+        plain.close()
+
+
+def test_a_certificate_and_its_key_may_be_texts(made: Made) -> None:
+    """They leave no file behind."""
+    text = Pem("listeners.https.ssl.keystore.certificate.chain", text=Secret(made.server.read_text()))
+    with serving(FakeHerder(), _settings(TlsSettings(text)), made.trusting()) as client:
+        assert client.get("/").status == 200
+
+
+def test_clients_without_a_certificate_of_the_authority_are_cut_off(made: Made) -> None:
+    """One that the authority signed is let in; another's, or none, is not."""
+    tls = TlsSettings(_identity(made), authorities=Pem("a", file=str(made.authority)), client_auth="required")
+    with serving(FakeHerder(), _settings(tls), made.trusting(made.client)) as client:
+        assert client.get("/").status == 200
+    for own in (None, made.stranger):
+        _refused(tls, made.trusting(own))
+
+
+def test_a_requested_certificate_may_be_absent(made: Made) -> None:
+    """But a stranger's is refused all the same."""
+    tls = TlsSettings(_identity(made), authorities=Pem("a", file=str(made.authority)), client_auth="requested")
+    with serving(FakeHerder(), _settings(tls), made.trusting()) as client:
+        assert client.get("/").status == 200
+    _refused(tls, made.trusting(made.stranger))
+
+
+def test_versions_of_tls_are_those_that_are_named(made: Made) -> None:
+    """None before 1.2; one alone when it is named alone."""
+    both = server_context(TlsSettings(_identity(made)))
+    assert (both.minimum_version, both.maximum_version) == (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
+    new = server_context(TlsSettings(_identity(made), protocols=("TLSv1.3",)))
+    assert (new.minimum_version, new.maximum_version) == (ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_3)
+    old = server_context(
+        TlsSettings(_identity(made), protocols=("TLSv1.2",), ciphers=("ECDHE-ECDSA-AES128-GCM-SHA256",))
+    )
+    assert old.maximum_version == ssl.TLSVersion.TLSv1_2
+    assert "ECDHE-ECDSA-AES128-GCM-SHA256" in [one["name"] for one in old.get_ciphers()]
+
+
+def test_a_key_may_have_a_password(tmp_path: Path) -> None:
+    """Without it, or with a wrong one, the key is said to be unusable; nobody is asked on the terminal."""
+    locked = make(tmp_path, password="secret-1")
+    identity = _identity(locked)
+    server_context(TlsSettings(identity, Secret("secret-1")))
+    for password in (None, Secret("wrong")):
+        with pytest.raises(SetupError, match="or its password is wrong") as raised:
+            server_context(TlsSettings(identity, password))
+        assert str(raised.value).startswith(f"Invalid [{KEY}]. ")
+
+
+def test_files_that_cannot_be_used_are_named(made: Made, tmp_path: Path) -> None:
+    """With the key of the worker file."""
+    broken = tmp_path / "broken.pem"
+    broken.write_text("-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n")
+    with pytest.raises(SetupError, match=r"broken.pem cannot be used: it does not hold a certificate"):
+        server_context(TlsSettings(Pem(KEY, file=str(broken))))
+    with pytest.raises(SetupError, match=r"Invalid \[trust\]. .*broken.pem cannot be used"):
+        server_context(TlsSettings(_identity(made), authorities=Pem("trust", file=str(broken))))
+    with pytest.raises(SetupError, match=r"Invalid \[listeners.https.ssl.cipher.suites\]. OpenSSL knows none"):
+        server_context(TlsSettings(_identity(made), ciphers=("NOTHING",)))
