@@ -5,18 +5,23 @@ when it is asked for, so that `--help` is quick.
 """
 
 import argparse
+import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from importlib import import_module
 from typing import Final, Protocol, cast
 
 from parquet_sink import __version__
 from parquet_sink.commands.completion import SHELLS, ShellCode, complete
 from parquet_sink.errors import InvalidConfiguration, SinkError
-from parquet_sink.process.logs import configure_program
+from parquet_sink.process.log_format import JSON, json_line
+from parquet_sink.process.logs import configure_program, log_format
 from parquet_sink.process.signals import StopRequest
 from parquet_sink.process.streams import lenient_streams
+
+log = logging.getLogger(__name__)
 
 COMMANDS: Final = {
     "run": ("parquet_sink.commands.run", "run connectors: Kafka Connect's standalone form"),
@@ -88,15 +93,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
+    tell: Callable[[str], None] = partial(print, file=sys.stderr)
     try:
-        configure_program()
+        args.log_format = log_format(getattr(args, "log_format", None))
+        configure_program(args.log_format)
+        if args.log_format == JSON:
+            tell, args.stop_request.line_of = partial(log.error, "%s"), partial(json_line, "WARNING")
         return int(args.run(args))
     except InvalidConfiguration as error:
         for problem in error.problems:
-            print(problem, file=sys.stderr)
+            tell(problem)
         return error.exit_status
     except SinkError as error:
-        print(f"parquet-sink: {error}", file=sys.stderr)
+        tell(f"parquet-sink: {error}")
         return error.exit_status
     except KeyboardInterrupt:
         return 130

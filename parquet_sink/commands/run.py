@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, TextIO
 from parquet_sink.commands.file_options import add_files, explain_keys
 from parquet_sink.commands.hosting import Plan, host, log_lines
 from parquet_sink.commands.hosting_options import add_hosting
+from parquet_sink.commands.log_options import add_log_format
 from parquet_sink.commands.preflight import inspect
 from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.herder.store import MemoryConfigStore, StoredConnector
+from parquet_sink.process.log_format import JSON
 from parquet_sink.spark import options
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="deliver what is in Kafka now, whatever the thresholds say, then end",
     )
     parser.add_argument("--no-live", action="store_true", help="log lines even on a terminal")
+    add_log_format(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     )
     for told in (text for one in settings for text in plan.told_of(one)):
         log.warning("%s", told)
-    live = not args.no_live and draws(sys.stderr)
+    live = not args.no_live and args.log_format != JSON and draws(sys.stderr)
     known = {one.require().name: one for one in checked.connectors}
     store = MemoryConfigStore({name: StoredConnector(one.properties) for name, one in known.items()})
     return host(plan, store, known, [_live_view() if live else log_lines()])

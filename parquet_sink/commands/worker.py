@@ -6,6 +6,7 @@ from pathlib import Path
 
 from parquet_sink.commands.hosting import Plan, host, log_lines
 from parquet_sink.commands.hosting_options import add_hosting
+from parquet_sink.commands.log_options import add_log_format
 from parquet_sink.config.files import this_machine
 from parquet_sink.connectors.check import read_worker
 from parquet_sink.errors import InvalidConfiguration
@@ -37,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Kafka's address; wins over PARQUET_SINK_BOOTSTRAP_SERVERS and the worker file",
     )
     add_hosting(parser)
+    add_log_format(parser)
 
 
 def run(args: argparse.Namespace) -> int:
