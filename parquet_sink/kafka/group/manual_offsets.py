@@ -39,7 +39,7 @@ def alter(kafka: KafkaSettings, offsets: Mapping[PartitionKey, int | None]) -> N
         for chunk in chunks(kafka.group, [TopicPartition(*key, offset) for key, offset in wanted.items()]):
             error = group.commit(chunk)
             if error is not None:
-                raise group.failure("offsets cannot be committed", error)
+                raise group.uncommitted(error, {one.topic for one in chunk})
 
 
 def _judged(kafka: KafkaSettings, offsets: Mapping[PartitionKey, int | None]) -> dict[PartitionKey, int]:
