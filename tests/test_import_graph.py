@@ -288,7 +288,7 @@ def test_every_import_of_the_package_exists() -> None:
 HEAVY = (
     *("pyarrow.parquet", "requests", "orjson", "rich", "duckdb", "pandas", "starlette", "tenacity"),
     *("urllib3", "confluent_kafka.schema_registry", "httpx2", "fastavro", "google.protobuf", "grpc_tools"),
-    *("defusedxml", "parquet_sink.convert", "parquet_sink.shape"),
+    *("defusedxml", "cryptography", "parquet_sink.convert", "parquet_sink.shape"),
 )
 """Modules, or packages with all that is in them. NumPy is not among them: PyArrow itself loads it."""
 PARENTS = frozenset({"parquet_sink.convert", "parquet_sink.convert.registry", "parquet_sink.shape"})

@@ -1,5 +1,6 @@
 """Tries the dead-letter topic, for `parquet-sink check --connect`: nothing is made, nothing is written."""
 
+from parquet_sink.commands.probe_rights import lacking_to_write
 from parquet_sink.errors import InvalidConfiguration, KafkaFailed
 from parquet_sink.kafka.dead_letter_topic import DeadLetterTopic
 from parquet_sink.kafka.settings import DeadLetterSettings
@@ -11,7 +12,8 @@ def look(settings: DeadLetterSettings) -> tuple[bool, str]:
         topic = DeadLetterTopic(settings)
         problem = topic.problem()
         if problem is None and topic.exists():
-            return True, "it is there"
+            problem = lacking_to_write(settings)
+            return problem is None, problem or "it is there"
     except (InvalidConfiguration, KafkaFailed) as error:
         return False, str(error)
     factor = settings.replication_factor

@@ -1,16 +1,18 @@
 """Tries brokers, topics and consumer group for `parquet-sink check --connect`: nothing is read or committed."""
 
-import logging
 import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer
 
 from parquet_sink.commands.finding import Finding
-from parquet_sink.errors import RESET_TOOL, InvalidConfiguration, KafkaFailed
+from parquet_sink.commands.probe_rights import of_reading
+from parquet_sink.errors import RESET_TOOL, BrokerAway, InvalidConfiguration, KafkaFailed
 from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.client.java_names import NO_EFFECT
+from parquet_sink.kafka.cluster.brokers import Brokers
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.group.committed import Committed
 from parquet_sink.kafka.group.offsets import GroupOffsets
@@ -21,13 +23,9 @@ from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.targets.outcome import Health
 
 CONNECT_S: Final = 5.0
-TIMEOUT_S: Final = 10.0
 TIMEOUT_KEY: Final = "default.api.timeout.ms"
 MOST_NAMED: Final = 8
 """Topic-partitions that a line names one by one."""
-SILENT: Final = logging.getLogger(f"{__name__}.silent")
-"""For a client whose words end up in a finding."""
-SILENT.disabled = True
 
 
 def probe_kafka(kafka: KafkaSettings, tables: SinkSettings | None = None) -> Iterator[Finding]:
@@ -36,56 +34,31 @@ def probe_kafka(kafka: KafkaSettings, tables: SinkSettings | None = None) -> Ite
     tables: tells the table of each topic.
     """
     try:
-        consumer, client_errors = _consumer(kafka)
+        client_options.build(Consumer, client_options.reader_options(kafka)).close()  # fetch settings are its alone
+        brokers = Brokers(kafka)
     except InvalidConfiguration as error:
         yield from (Finding(Health.FAILED, "client settings", problem) for problem in error.problems)
         return
-    if ignored := sorted((client_options.NO_EFFECT & kafka.client.keys()) - {TIMEOUT_KEY}):
+    if ignored := sorted((NO_EFFECT & kafka.client.keys()) - {TIMEOUT_KEY}):
         yield Finding(Health.WARNING, "client settings", f"{', '.join(ignored)}: without effect here")
-    try:
-        brokers = _brokers(consumer, client_errors, kafka)
-    finally:
-        consumer.close()
-    yield brokers
-    if brokers.health is Health.OK:
+    found = _brokers(brokers, str(kafka.client["bootstrap.servers"]))
+    yield found
+    if found.health is Health.OK:
         yield from _topics_and_group(kafka, tables)
 
 
-def _consumer(kafka: KafkaSettings) -> tuple[Consumer, list[str]]:
-    """A consumer that is no member of the group, and what it says went wrong. Raises InvalidConfiguration."""
-    client_errors: list[str] = []
-
-    def make(settings: dict[str, Any]) -> Consumer:
-        return Consumer(
-            {**settings, "error_cb": lambda error: client_errors.append(_timeless(error.str())), "logger": SILENT}
-        )
-
-    client_options.build(
-        Consumer, client_options.reader_options(kafka)
-    ).close()  # fetch settings are the reader's alone
-    return client_options.build(make, client_options.group_options(kafka)), client_errors
-
-
-def _brokers(consumer: Consumer, client_errors: list[str], kafka: KafkaSettings) -> Finding:
-    """Whether a broker answers; if not, what each address says to a plain connection, and what the client said."""
-    servers = str(kafka.client["bootstrap.servers"])
+def _brokers(brokers: Brokers, servers: str) -> Finding:
+    """Whether a broker answers; if not, why, and what each address says to a plain connection."""
     item = f"brokers {servers}"
     try:
-        found = consumer.list_topics(timeout=min(TIMEOUT_S, client_options.seconds(kafka, TIMEOUT_KEY, TIMEOUT_S)))
-    except KafkaException as error:
-        consumer.poll(0)  # hands over what the client said meanwhile
-        words = [error.args[0].str(), *sorted(set(client_errors)), *map(_connect, servers.split(","))]
+        count, cluster = brokers.count_and_cluster()
+    except BrokerAway as error:
         return Finding(
-            Health.FAILED,
-            item,
-            f"{'; '.join(words)}. Check bootstrap.servers, security.protocol and the credentials.",
+            Health.FAILED, item, f"{error} Plain connections: {'; '.join(map(_connect, servers.split(',')))}."
         )
-    return Finding(Health.OK, item, f"{len(found.brokers)} in cluster {found.cluster_id}")
-
-
-def _timeless(text: str) -> str:
-    """What the client says, without the time that it took: it says so at each attempt."""
-    return text.partition(" (after ")[0]
+    except KafkaFailed as error:
+        return Finding(Health.FAILED, item, str(error))
+    return Finding(Health.OK, item, f"{count} in cluster {cluster}")
 
 
 def _connect(server: str) -> str:
@@ -110,6 +83,7 @@ def _topics_and_group(kafka: KafkaSettings, tables: SinkSettings | None) -> Iter
         yield Finding(Health.FAILED, "topics", str(error))
         return
     yield from of_topics(kafka, keys, firsts, lasts)
+    yield from of_reading(kafka, sorted({topic for topic, _ in keys}))
     if tables is not None and tables.tables.rules:
         yield from (of_table(tables, topic) for topic in sorted({topic for topic, _ in keys}))
     group = GroupOffsets(kafka, Instance.new())

@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from parquet_sink.devkit import kafka_tools
-from parquet_sink.devkit.broker_files import LOGGING, cluster_id, server_properties
+from parquet_sink.devkit.broker_files import LOGGING, Listener, cluster_id, server_properties
 from parquet_sink.devkit.jars import Report, fetch, print_progress
 from parquet_sink.devkit.ports import HOST, accepts_connections, free_port, refuse_used_port
 from parquet_sink.errors import KafkaFailed, SetupError
@@ -44,6 +44,7 @@ class Broker:
 
     port: None takes a free one, which `restart()` keeps. data_dir: None takes a temporary folder, removed by `close()`;
     a folder that is named is kept and can be started from again. properties: Kafka's own server properties, above ours.
+    listeners: further ones beside PLAINTEXT, by name, with their security protocols; each has a port of its own.
     retention_check_ms: how often Kafka looks for segments to delete.
     """
 
@@ -53,6 +54,7 @@ class Broker:
         port: int | None = None,
         data_dir: Path | None = None,
         properties: Mapping[str, str] | None = None,
+        listeners: Mapping[str, str] | None = None,
         auto_create_topics: bool = False,
         retention_check_ms: int = 300_000,
         report: Report = print_progress,
@@ -62,6 +64,7 @@ class Broker:
         if self._temporary:
             self._remove_folder = weakref.finalize(self, shutil.rmtree, self.data_dir, ignore_errors=True)
         self._port = port
+        self._listeners = [Listener(name, protocol, free_port()) for name, protocol in (listeners or {}).items()]
         self._properties = {
             "auto.create.topics.enable": str(auto_create_topics).lower(),
             "log.retention.check.interval.ms": str(retention_check_ms),
@@ -78,6 +81,10 @@ class Broker:
     def bootstrap_servers(self) -> str:
         """The address for clients, `host:port`; known once started."""
         return f"{HOST}:{self._port}"
+
+    def address(self, listener: str) -> str:
+        """Likewise of a further listener."""
+        return next(f"{HOST}:{one.port}" for one in self._listeners if one.name == listener)
 
     @property
     def log_path(self) -> Path:
@@ -232,7 +239,7 @@ class Broker:
         try:
             (self.data_dir / "data").mkdir(parents=True, exist_ok=True)
             (self.data_dir / "server.properties").write_text(
-                server_properties(self.data_dir / "data", port, free_port(), self._properties)
+                server_properties(self.data_dir / "data", port, free_port(), self._properties, self._listeners)
             )
             self._log_start = self.log_path.stat().st_size if self.log_path.exists() else 0
             command = self._java_with_logging("server", LOGGING)

@@ -2,7 +2,8 @@
 
 import base64
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -24,13 +25,27 @@ appender.file.strategy.max = 2
 """
 
 
-def server_properties(folder: Path, port: int, controller_port: int, own: Mapping[str, str]) -> str:
+@dataclass(frozen=True)
+class Listener:
+    """A further address of the broker. protocol: Kafka's `security.protocol`. port: of loopback."""
+
+    name: str
+    protocol: str
+    port: int
+
+
+def server_properties(
+    folder: Path, port: int, controller_port: int, own: Mapping[str, str], listeners: Sequence[Listener] = ()
+) -> str:
     """The content of `server.properties`: one node, small, quick to answer; `own` goes above it."""
+    also = "".join(f",{one.name}://{HOST}:{one.port}" for one in listeners)
+    protocols = "".join(f",{one.name}:{one.protocol}" for one in listeners)
     properties = {
         "process.roles": "broker,controller",
         "node.id": "1",
         "controller.quorum.voters": f"1@{HOST}:{controller_port}",
-        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
+        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}{also}",
+        "listener.security.protocol.map": f"PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT{protocols}",
         "controller.listener.names": "CONTROLLER",
         "inter.broker.listener.name": "PLAINTEXT",
         "log.dirs": str(folder),

@@ -23,7 +23,9 @@ _NOT_PASSED_ON = (
     "value.deserializer",
 )
 _SHARED = ("bootstrap.servers", "client.dns.lookup", "broker.address.family")
-_SIGNING_IN = ("security.", "sasl.", "ssl.", "enable.ssl.", "enable.sasl.")
+_SIGNING_IN = ("security.", "sasl.", "ssl.", "https.", "enable.ssl.", "enable.sasl.")
+_MAY_BE_BLANK = ("ssl.endpoint.identification.algorithm",)
+"""Blank, it switches the check of host names off."""
 _PRINCIPAL = ("security.protocol", "sasl.jaas.config", "sasl.mechanism")
 
 
@@ -33,9 +35,9 @@ def is_secret_name(name: str) -> bool:
 
 
 def under(prefix: str, values: Mapping[str, str]) -> dict[str, ClientSetting]:
-    """Settings of the keys with that prefix, trimmed, the prefix removed; blank ones are absent."""
+    """Settings of the keys with that prefix, trimmed, the prefix removed; blank ones that say nothing are absent."""
     found = {name[len(prefix) :]: text.strip() for name, text in values.items() if name.startswith(prefix)}
-    return {name: _marked(name, text) for name, text in found.items() if name and text}
+    return {name: _marked(name, text) for name, text in found.items() if name and (text or name in _MAY_BE_BLANK)}
 
 
 def _marked(name: str, text: str) -> ClientSetting:

@@ -8,6 +8,7 @@ from confluent_kafka.admin import ConfigResource, NewTopic  # type: ignore[attr-
 from parquet_sink.errors import KafkaFailed, KafkaRefused
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.client.rights import Right, to_create
 from parquet_sink.kafka.cluster.requests import AdminRequests
 from parquet_sink.kafka.cluster.topics import described
 from parquet_sink.kafka.dead_letter_names import NAME_KEY, REPLICATION_KEY
@@ -22,7 +23,8 @@ class DeadLetterTopic(AdminRequests):
     """One connector's dead-letter topic, asked for by an admin client of its own."""
 
     def __init__(self, settings: DeadLetterSettings, client_log: ClientLog | None = None) -> None:
-        super().__init__(KafkaSettings(group=f"dead-letters-{settings.topic}", client=settings.admin), client_log)
+        admin = KafkaSettings(group=f"dead-letters-{settings.topic}", client=settings.admin)
+        super().__init__(admin, client_log, prefix="admin.")
         self._settings = settings
 
     def ensure(self) -> None:
@@ -56,7 +58,7 @@ class DeadLetterTopic(AdminRequests):
         except KafkaException as error:
             if error.args[0].code() in client_errors.UNKNOWN:
                 return False
-            raise self._refusal(error.args[0], "cannot be looked up", "describe") from None
+            raise self._refusal(error.args[0], "cannot be looked up", self._to_see) from None
         return True
 
     def _is_compacted(self) -> bool:
@@ -81,9 +83,13 @@ class DeadLetterTopic(AdminRequests):
             self._answer(asked[name])
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                raise self._refusal(error.args[0], "cannot be made", "create") from None
+                raise self._refusal(error.args[0], "cannot be made", to_create(name)) from None
 
-    def _refusal(self, error: KafkaError, what: str, right: str) -> KafkaFailed:
+    @property
+    def _to_see(self) -> Right:
+        return Right("Describe", "topic", (self._settings.topic,), included="Write")
+
+    def _refusal(self, error: KafkaError, what: str, right: Right) -> KafkaFailed:
         topic = f"Dead-letter topic {self._settings.topic} {what} on {self._servers}"
         if error.code() == KafkaError.INVALID_REPLICATION_FACTOR:
             said = error.str().rstrip(".")
@@ -93,10 +99,9 @@ class DeadLetterTopic(AdminRequests):
             )
         if error.code() in _NO_RIGHT:
             return KafkaRefused(
-                f"{topic}: the brokers refuse. Give the user of [admin.override.*] the right (ACL) to {right} it, or "
-                f"make the topic, or correct [{NAME_KEY}]."
+                f"{topic}: the brokers refuse. {right.cure('the user of [admin.override.*]')}, or make the topic, or "
+                f"correct [{NAME_KEY}]."
             )
         if error.code() in {KafkaError.TOPIC_EXCEPTION, KafkaError.POLICY_VIOLATION, KafkaError.INVALID_PARTITIONS}:
             return KafkaRefused(f"{topic}: {error.str().rstrip('.')}. Make the topic, or correct [{NAME_KEY}].")
-        why, cure = self._client_log.cause()
-        return client_errors.failure(error, topic, asked=self._servers, why=why, away=cure or "Nothing is lost")
+        return client_errors.failure(error, topic, asked=self._servers, cause=self._cause())

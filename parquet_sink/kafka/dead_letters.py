@@ -14,7 +14,9 @@ from confluent_kafka import KafkaError, KafkaException, Message
 
 from parquet_sink.errors import BrokerAway, KafkaFailed, KafkaRefused
 from parquet_sink.kafka.client import errors as client_errors
+from parquet_sink.kafka.client.causes import UNKNOWN, Cause
 from parquet_sink.kafka.client.producer_options import MEMORY, delivery_s
+from parquet_sink.kafka.client.rights import REFUSED, to_write
 from parquet_sink.kafka.dead_letter_headers import HeaderWriter, headers_size
 from parquet_sink.kafka.dead_letter_topic import DeadLetterTopic
 from parquet_sink.kafka.producer_cache import CachedProducer, ProducerCache, producers
@@ -34,7 +36,6 @@ _CURES: Final[Mapping[int, str]] = {
     KafkaError.MSG_SIZE_TOO_LARGE: "It is too large, with its headers: raise the topic's max.message.bytes",
     KafkaError.INVALID_RECORD: "Set the topic's cleanup.policy to delete: compacted ones take no record without a key",
     KafkaError.INVALID_TIMESTAMP: "Raise the topic's message.timestamp.before.max.ms, or .after.max.ms",
-    KafkaError.TOPIC_AUTHORIZATION_FAILED: "Give the user of [producer.override.*] the right (ACL) to write to it",
 }
 """What the brokers refuse, and would refuse again."""
 GRACE_S: Final = 10.0
@@ -154,11 +155,13 @@ class DeadLetters:
         what = (
             f"Dead-letter topic {self._settings.topic}, for topic {topic}, topic-partition {partition}, offset {offset}"
         )
-        if cure := _CURES.get(error.code()):
+        right = to_write(self._settings.topic)
+        lacks = right.cure("the user of [producer.override.*]") if error.code() in REFUSED else None
+        if cure := lacks or _CURES.get(error.code()):
             return KafkaRefused(f"{what}: {error.str().rstrip('.')}. {cure}, then start again. {_NOTHING_COMMITTED}.")
         if error.code() in client_errors.UNKNOWN:
             return KafkaFailed(f"{what}: the topic is not there any more; it is made anew. {_NOTHING_COMMITTED}.")
-        return client_errors.failure(error, what, why=self._why, away=_NOTHING_COMMITTED)
+        return client_errors.failure(error, what, cause=self._cause, away=_NOTHING_COMMITTED)
 
     def _larger_than_memory(self, rejected: Rejected) -> KafkaRefused:
         return KafkaRefused(
@@ -169,10 +172,11 @@ class DeadLetters:
 
     def _away(self) -> BrokerAway:
         return BrokerAway(
-            f"Dead-letter topic {self._settings.topic}: no acknowledgement within {self._limit_s:.0f} s. {self._why}"
+            f"Dead-letter topic {self._settings.topic}: no acknowledgement within {self._limit_s:.0f} s. "
+            f"{self._cause.words}"
         )
 
     @property
-    def _why(self) -> str:
+    def _cause(self) -> Cause:
         """Why brokers cannot be reached, if the client says so."""
-        return "" if self._taken is None else self._taken.client_log.cause()[0]
+        return UNKNOWN if self._taken is None else self._taken.client_log.cause()

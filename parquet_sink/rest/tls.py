@@ -45,27 +45,41 @@ def _trust(context: ssl.SSLContext, settings: TlsSettings) -> None:
     context.verify_mode = _AUTH[settings.client_auth]
     if settings.authorities is None:
         return
-    with _file(settings.authorities) as path:
-        try:
-            context.load_verify_locations(path)
-        except (OSError, ValueError) as error:
-            raise _unusable(settings.authorities, error, "certificates") from error
+    try:
+        if settings.authorities.text is not None:
+            context.load_verify_locations(cadata=settings.authorities.text.reveal())
+        else:
+            context.load_verify_locations(settings.authorities.file)
+    except (OSError, ValueError) as error:
+        raise _unusable(settings.authorities, error, "certificates") from error
 
 
 @contextmanager
 def _file(source: Pem) -> Iterator[str]:
-    """Where OpenSSL reads it: text only from a file, which is ours alone and gone at once."""
+    """Where OpenSSL reads it: text only from a file, which is in memory where the system has such, and ours alone."""
     if source.file is not None:
         yield source.file
         return
     assert source.text is not None
-    number, path = tempfile.mkstemp(prefix="parquet-sink-", suffix=".pem")
-    try:
-        with os.fdopen(number, "w") as file:
-            file.write(source.text.reveal())
+    with _private_file() as (number, path):
+        os.write(number, source.text.reveal().encode())
         yield path
+
+
+@contextmanager
+def _private_file() -> Iterator[tuple[int, str]]:
+    in_memory = hasattr(os, "memfd_create")
+    if in_memory:
+        number = os.memfd_create("parquet-sink")
+        path = f"/proc/self/fd/{number}"
+    else:
+        number, path = tempfile.mkstemp(prefix="parquet-sink-", suffix=".pem")
+    try:
+        yield number, path
     finally:
-        os.unlink(path)
+        os.close(number)
+        if not in_memory:
+            os.unlink(path)
 
 
 def _unusable(source: Pem, error: Exception, holds: str, *, locked: bool = False) -> SetupError:

@@ -1,6 +1,7 @@
 """TLS of the server: its certificate, those of its clients, and what is said of files that cannot be used."""
 
 import http.client
+import socket
 import ssl
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.connectors.rest.addresses import Address
 from parquet_sink.connectors.rest.settings import Pem, RestSettings, TlsSettings
 from parquet_sink.errors import SetupError
+from parquet_sink.rest import handshakes, protocol
 from parquet_sink.rest.tls import server_context
 from tests.rest.certificates import Made, make
 from tests.rest.fake_herder import FakeHerder
@@ -50,7 +52,7 @@ def test_the_api_is_served_over_tls(made: Made) -> None:
 
 
 def test_a_certificate_and_its_key_may_be_texts(made: Made) -> None:
-    """They leave no file behind."""
+    """Both are given to OpenSSL without a file on disk."""
     text = Pem("listeners.https.ssl.keystore.certificate.chain", text=Secret(made.server.read_text()))
     with serving(FakeHerder(), _settings(TlsSettings(text)), made.trusting()) as client:
         assert client.get("/").status == 200
@@ -107,3 +109,25 @@ def test_files_that_cannot_be_used_are_named(made: Made, tmp_path: Path) -> None
         server_context(TlsSettings(_identity(made), authorities=Pem("trust", file=str(broken))))
     with pytest.raises(SetupError, match=r"Invalid \[listeners.https.ssl.cipher.suites\]. OpenSSL knows none"):
         server_context(TlsSettings(_identity(made), ciphers=("NOTHING",)))
+
+
+def test_handshakes_have_an_end_and_a_bound(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who connects and says nothing is cut off, and those above the limit at once; others are served meanwhile."""
+    monkeypatch.setattr(handshakes, "HANDSHAKE_S", 0.3)
+    monkeypatch.setattr(protocol, "MOST_CONNECTIONS", 3)
+    with serving(FakeHerder(), _settings(TlsSettings(_identity(made))), made.trusting()) as client:
+        silent = [socket.create_connection(("127.0.0.1", client.port), timeout=10) for _ in range(3)]
+        with socket.create_connection(("127.0.0.1", client.port), timeout=10) as another:
+            assert _ends(another)
+        assert [_ends(one) for one in silent] == [True] * 3
+        for one in silent:
+            one.close()
+        assert client.get("/health").status == 200
+
+
+def _ends(connection: socket.socket) -> bool:
+    """Whether the server ends it, without a word."""
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True

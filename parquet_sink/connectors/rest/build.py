@@ -10,6 +10,7 @@ from parquet_sink.config.properties import parse_properties
 from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values
+from parquet_sink.connectors.hosting_keys import TRACKING, TRACKING_RESET
 from parquet_sink.connectors.rest import addresses, header_rules
 from parquet_sink.connectors.rest.addresses import Address, Scheme
 from parquet_sink.connectors.rest.keys import ADMIN_TLS, TLS
@@ -52,18 +53,14 @@ def build(values: Values, machine: Machine, report: Report) -> RestSettings:
         advertised_scheme=cast(Scheme | None, values.text("rest.advertised.listener")),
         cross_origin=_cross_origin(values),
         headers=() if rules is None else header_rules.parse(rules),
-        topic_tracking=_tracking("topic.tracking.enable", values),
-        topic_reset=_tracking("topic.tracking.allow.reset", values),
+        topic_tracking=values.flag(TRACKING),
+        topic_reset=values.flag(TRACKING_RESET),
         host_name=machine.host_name,
     )
 
 
 def _addresses(values: Values, key: str) -> tuple[Address, ...]:
     return tuple(map(addresses.parse, values.names(key)))
-
-
-def _tracking(name: str, values: Values) -> bool:
-    return values.flag(name) if values.knows(name) else True
 
 
 def _cross_origin(values: Values) -> CrossOrigin:

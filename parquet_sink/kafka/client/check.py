@@ -6,7 +6,7 @@ Nothing connects: a client connects as soon as it is made, so these clients are 
 import difflib
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
@@ -14,33 +14,28 @@ from confluent_kafka import Consumer, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.client.java_names import NO_EFFECT, RENAMED
+from parquet_sink.kafka.client.security import sasl, tls
+from parquet_sink.kafka.client.security.translation import Client, Problem
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.net import pem
-
-Problem = tuple[str, str]
-"""Name of a setting as the operator wrote it, without `consumer.`, and what is wrong with it; "" is no single one."""
 
 OUR_NUMBERS: Final = ("default.api.timeout.ms",)
 """Settings that we read ourselves, in milliseconds."""
 AUTHORITIES: Final = {"ssl.truststore.location": "PEM", "ssl.ca.location": ""}
-READABLE: Final = {
-    "ssl.keystore.location": "PKCS12",
-    "ssl.certificate.location": "",
-    "ssl.key.location": "",
-    "ssl.crl.location": "",
-}
-"""Settings that name a file, with the type of store for which they are handed on."""
+READABLE: Final = ("ssl.certificate.location", "ssl.key.location", "ssl.crl.location")
+"""Settings that name a file: authorities with the type of store for which they are handed on as they are."""
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-MECHANISMS: Final = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"
 KNOWN: Final = (
-    *client_options.NO_EFFECT, *client_options.RENAMED, *OUR_NUMBERS, *AUTHORITIES, *READABLE,
-    "allow.auto.create.topics", "check.crcs", "client.dns.lookup", "client.id", "client.rack", "fetch.max.bytes",
-    "fetch.min.bytes", "max.partition.fetch.bytes", "metadata.max.age.ms", "queued.max.messages.kbytes",
-    "queued.min.messages", "reconnect.backoff.max.ms", "reconnect.backoff.ms", "retry.backoff.ms",
-    "sasl.jaas.config", "sasl.mechanism", "security.protocol", "ssl.truststore.type", "ssl.truststore.certificates",
-    "ssl.keystore.type", "ssl.keystore.password", "ssl.keystore.key", "ssl.keystore.certificate.chain",
+    *NO_EFFECT, *RENAMED, *OUR_NUMBERS, *AUTHORITIES, *READABLE, *tls.HANDLED, *sasl.HANDLED,
+    "allow.auto.create.topics", "check.crcs", "client.dns.lookup", "client.id", "client.rack",
+    "connections.max.idle.ms", "fetch.max.bytes", "fetch.min.bytes", "max.partition.fetch.bytes", "metadata.max.age.ms",
+    "queued.max.messages.kbytes", "queued.min.messages", "reconnect.backoff.max.ms", "reconnect.backoff.ms",
+    "retry.backoff.ms", "sasl.kerberos.keytab", "sasl.kerberos.principal", "sasl.kerberos.service.name",
+    "sasl.mechanism", "security.protocol", "ssl.cipher.suites", "ssl.truststore.type", "ssl.truststore.certificates",
+    "ssl.truststore.password", "ssl.keystore.location", "ssl.keystore.type", "ssl.keystore.password",
+    "ssl.keystore.key", "ssl.keystore.certificate.chain",
 )  # fmt: skip
 """Names to suggest where a misspelt one stands."""
 _JAVA_NAMES: Final = {
@@ -48,10 +43,9 @@ _JAVA_NAMES: Final = {
     "ssl.ca.pem": "ssl.truststore.certificates",
     "ssl.key.pem": "ssl.keystore.key",
     "ssl.certificate.pem": "ssl.keystore.certificate.chain",
-    **{theirs: java for java, theirs in client_options.RENAMED.items() if theirs},
+    **{theirs: java for java, theirs in RENAMED.items()},
 }
 _NAMED: Final = re.compile(r"\b(?:ssl|sasl|security)\.[a-z]+(?:\.[a-z]+)*")
-_PREFIX: Final = re.compile(r"Invalid \[consumer\.([^\]]*)\]\. ")
 SILENT: Final = logging.getLogger(f"{__name__}.silent")
 SILENT.disabled = True
 
@@ -61,28 +55,16 @@ def problems(kafka: KafkaSettings) -> list[Problem]:
     return problems_one_by_one(kafka.client) or _together(kafka)
 
 
-def problems_one_by_one(client: Mapping[str, str | Secret]) -> list[Problem]:
-    """What the client would refuse of single settings, whatever the others are."""
-    return [*_untranslatable(client), *_files(client), *_single(client)]
+def problems_one_by_one(client: Client) -> list[Problem]:
+    """What the client would refuse of single settings, and of stores and logins, whatever the others are."""
+    return [*client_options.translation(client).problems, *_files(client), *_single(client)]
 
 
-def _untranslatable(client: Mapping[str, str | Secret]) -> Iterator[Problem]:
-    """Stores in Java's own form, and a login without a user."""
-    try:
-        client_options.translate(client)
-    except InvalidConfiguration as error:
-        found = [(named[1], text[named.end() :]) for text in error.problems if (named := _PREFIX.match(text))]
-        names = {name for name, _ in found}
-        yield from (
-            (n, why) for n, why in found if n != "ssl.keystore.password" or "ssl.keystore.location" not in names
-        )
-
-
-def _files(client: Mapping[str, str | Secret]) -> Iterator[Problem]:
+def _files(client: Client) -> Iterator[Problem]:
     for name, place in client.items():
         if isinstance(place, Secret) or (name not in AUTHORITIES and name not in READABLE):
             continue
-        kind = AUTHORITIES.get(name, READABLE.get(name))
+        kind = AUTHORITIES.get(name)
         if kind and str(client.get(f"{name.rpartition('.')[0]}.type", "JKS")).upper() != kind:
             continue
         if name == "ssl.ca.location" and place == "probe":
@@ -93,22 +75,15 @@ def _files(client: Mapping[str, str | Secret]) -> Iterator[Problem]:
             yield name, f"{place} cannot be used: {reason}. Name {what}."
 
 
-def _single(client: Mapping[str, str | Secret]) -> Iterator[Problem]:
+def _single(client: Client) -> Iterator[Problem]:
     """Settings that the client does not know, or whose value it does not take, whatever the others are."""
     for name, value in client.items():
         if name in OUR_NUMBERS and not str(value).isdecimal():
             yield name, f"{value} is not a whole number of milliseconds; write digits only."
-        theirs = client_options.RENAMED.get(name, name)
-        if (
-            name in client_options.NO_EFFECT
-            or name == "bootstrap.servers"
-            or name.startswith(("ssl.truststore.", "ssl.key"))
-        ):
-            continue
-        if name == "sasl.jaas.config" or not theirs:
+        if name in NO_EFFECT or name == "bootstrap.servers" or tls.is_handled(name) or name in sasl.HANDLED:
             continue
         text = value.reveal() if isinstance(value, Secret) else value
-        refusal = _refusal({theirs: text})
+        refusal = _refusal({RENAMED.get(name, name): text})
         if refusal is not None and not refusal.startswith("Failed to create"):
             yield name, _in_words(name, value, refusal)
 
@@ -143,26 +118,34 @@ def _together(kafka: KafkaSettings) -> list[Problem]:
     return []
 
 
-def of_all(client: Mapping[str, str | Secret], refusal: str) -> Problem:
+def of_all(client: Client, refusal: str) -> Problem:
     """The client's words without OpenSSL's, under the setting that they are about."""
     if "SASL mechanism" in refusal:
-        given = client.get("sasl.mechanism")
-        what = f"{given} is no mechanism that is built in" if given else "It is missing, and its default is GSSAPI"
-        return "sasl.mechanism", f"{what}; write {MECHANISMS}."
+        return (
+            sasl.MECHANISM,
+            f"{client.get(sasl.MECHANISM)} is no mechanism that is built in; write {sasl.MECHANISMS}.",
+        )
     if "sasl.username" in refusal:
-        mechanism = client.get("sasl.mechanism")
-        return "sasl.jaas.config", f"It is missing, but sasl.mechanism={mechanism} needs its username and password."
+        mechanism = client.get(sasl.MECHANISM)
+        return sasl.JAAS, f"It is missing, but sasl.mechanism={mechanism} needs its username and password."
     said = refusal.removeprefix("Failed to create consumer: ").partition(": error:")[0].strip()
+    if "key values mismatch" in refusal or said.startswith("Private key check failed"):
+        return _own(client), "Its private key belongs to another certificate; give both of the same."
+    if said.startswith(("ssl.key.pem failed", "ssl.key.location failed")):
+        return _own(client), "Its private key is none, or ssl.key.password is missing or wrong; correct them."
     found = _NAMED.search(said)
     theirs = found[0] if found else ""
-    name = _JAVA_NAMES.get(theirs, theirs)
-    if theirs == "ssl.keystore.location":
-        place = client.get(name)
-        return name, f"{place} cannot be opened as a PKCS#12 store with consumer.ssl.keystore.password; correct them."
+    name = _own(client) if theirs == "ssl.certificate.pem" else _JAVA_NAMES.get(theirs, theirs)
     return name, f"The Kafka client says: {said}. Correct it."
 
 
-def _refusal(settings: Mapping[str, object]) -> str | None:
+def _own(client: Client) -> str:
+    """The setting that names our own key."""
+    names = (f"{tls.KEYS}location", f"{tls.KEYS}key", "ssl.key.location")
+    return next((name for name in names if name in client), names[0])
+
+
+def _refusal(settings: dict[str, Any]) -> str | None:
     """What the client says when a consumer is made from these, in vain."""
     try:
         Consumer({"group.id": "verify", **settings, "logger": SILENT}).close()

@@ -11,6 +11,7 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.kafka.client import check
 from parquet_sink.kafka.client.options import admin_options
 from parquet_sink.kafka.client.producer_options import MEMORY, NO_EFFECT, RENAMED, producer_options
+from parquet_sink.kafka.client.security.translation import Problem
 from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings
 
 _NUMBERS: Final = (MEMORY, "delivery.timeout.ms", "default.api.timeout.ms")
@@ -28,7 +29,7 @@ def problems(settings: DeadLetterSettings) -> list[DeadLetterProblem]:
     return found
 
 
-def _of(given: Mapping[str, str | Secret]) -> Iterator[check.Problem]:
+def _of(given: Mapping[str, str | Secret]) -> Iterator[Problem]:
     """Settings one by one."""
     wrong = [name for name in _NUMBERS if name in given and not str(given[name]).isdecimal()]
     yield from ((name, f"{given[name]} is not a whole number; write digits only.") for name in wrong)
@@ -38,7 +39,7 @@ def _of(given: Mapping[str, str | Secret]) -> Iterator[check.Problem]:
     yield from ((java.get(name, name), reason) for name, reason in check.problems_one_by_one(renamed))
 
 
-def _together(client: str, settings: DeadLetterSettings) -> Iterator[check.Problem]:
+def _together(client: str, settings: DeadLetterSettings) -> Iterator[Problem]:
     """What is wrong only when settings meet."""
     producer, admin = (
         {name: value for name, value in given.items() if name != "bootstrap.servers"}

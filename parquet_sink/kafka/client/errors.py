@@ -1,11 +1,14 @@
 """What an error of the Kafka client or of a broker means: it passes, it will not, or nobody can say."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
 from confluent_kafka import KafkaError
 
 from parquet_sink.errors import BrokerAway, KafkaFailed, KafkaRefused
+from parquet_sink.kafka.client.causes import UNKNOWN as UNKNOWN_CAUSE
+from parquet_sink.kafka.client.causes import Cause
+from parquet_sink.kafka.client.rights import Right, missing
 
 MEMBERS_ONLY: Final = frozenset(
     {
@@ -118,16 +121,32 @@ class Error(Protocol):
 
 
 def failure(
-    error: Error, what: str, *, asked: str = "the broker", why: str = "", away: str = "Nothing is lost"
+    error: Error,
+    what: str,
+    *,
+    asked: str = "the broker",
+    cause: Cause = UNKNOWN_CAUSE,
+    away: str = "Nothing is lost",
+    needs: Iterable[Right] = (),
 ) -> KafkaFailed:
-    """The failure of a request. what: was tried, without a full stop. asked: who answered.
+    """The failure of a request. what: was tried, without a full stop. asked: who answered. needs: rights for it.
 
-    BrokerAway if it passes: `why` says more than the error does, if known, and `away` ends the message. KafkaRefused if
-    it does not pass, KafkaFailed if nobody can say: that is tried again some times.
+    BrokerAway if it passes: `cause` says more than the error does, if known, and `away` ends the message where there is
+    no cure. KafkaRefused if it does not pass, also because nobody lets us in; KafkaFailed if nobody can say: that is
+    tried again some times.
     """
     code, said = error.code(), error.str().rstrip(".")
+    if code in PASSING and cause.lasting:
+        return not_let_in(f"{what}: {asked}", cause)
     if code in PASSING:
-        return BrokerAway(f"{what}: no answer from {asked}. {why or said}. {away}.")
+        return BrokerAway(f"{what}: no answer from {asked}. {cause.words or said}. {cause.cure or away}.")
+    if right := missing(code, needs):
+        return KafkaRefused(f"{what}: {asked} refuses. {said}. {right.cure()}.")
     if cure := REFUSALS.get(code):
         return KafkaRefused(f"{what}: {asked} refuses. {said}. {cure}.")
     return KafkaFailed(f"{what}: {asked} failed. {said} (code {code}). Look in the brokers' logs.")
+
+
+def not_let_in(asked: str, cause: Cause) -> KafkaRefused:
+    """Somebody answers, and refuses us."""
+    return KafkaRefused(f"{asked} does not let us in. {cause.words}. {cause.cure}.")

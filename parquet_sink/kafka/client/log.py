@@ -8,10 +8,11 @@ import logging
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from confluent_kafka import KafkaError
+
+from parquet_sink.kafka.client.causes import UNKNOWN, Cause, ClientProblem, explain, explain_token
 
 log = logging.getLogger(__name__)
 
@@ -26,35 +27,6 @@ MOST_NAMED: Final = 3
 _THREAD: Final = re.compile(r"^\[thrd:[^\]]*\]: ")
 _TIMES: Final = re.compile(r" \(after \d+ms.*", re.DOTALL)
 _ADDRESS: Final = re.compile(r"^(?:\w+://)?(?P<address>[^/\s]+:\d+)/\S+: (?P<words>.+)$", re.DOTALL)
-_REFUSED: Final = re.compile(r"Connect to ipv\d#(\S+) failed: (.+)", re.DOTALL)
-_NO_NAME: Final = re.compile(r"Failed to resolve '[^']*': (.+)", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class ClientProblem:
-    """Why one address cannot be used, and what to do about it."""
-
-    words: str
-    cure: str
-
-
-def explain(words: str) -> ClientProblem:
-    """What the client's words about an address mean for an operator."""
-    if found := _REFUSED.fullmatch(words):
-        return ClientProblem(f"{found[2].lower()} ({found[1]})", "Check [bootstrap.servers], and that the broker runs")
-    if found := _NO_NAME.fullmatch(words):
-        return ClientProblem(f"the name is unknown ({found[1]})", "Check the names in [bootstrap.servers]")
-    if "SASL" in words or "uthenticat" in words:
-        return ClientProblem(
-            f"authentication failed: {words}", "Check security.protocol, sasl.mechanism and the credentials"
-        )
-    if "SSL" in words or "ertificate" in words:
-        return ClientProblem(f"TLS failed: {words}", "Check security.protocol and the ssl.* settings")
-    if words.startswith(("Disconnected", "Receive failed", "ApiVersionRequest failed")):
-        return ClientProblem(
-            f"it does not answer as a Kafka broker: {words}", "Check [bootstrap.servers] and security.protocol"
-        )
-    return ClientProblem(words, "Check [bootstrap.servers] and the broker")
 
 
 class ClientLog:
@@ -64,6 +36,12 @@ class ClientLog:
         self._group, self._clock = group, clock
         self._logged_at_s: dict[str, float] = {}
         self._problems: dict[str, tuple[float, ClientProblem]] = {}
+        self._why_unverified: Callable[[str], str | None] = lambda address: None
+        self._looked: dict[str, tuple[float, str | None]] = {}
+
+    def look_with(self, why_unverified: Callable[[str], str | None]) -> None:
+        """Has certificates that the client does not accept looked at by address, when somebody asks for the cause."""
+        self._why_unverified = why_unverified
 
     def log(self, level: int, text: str, *parts: object) -> None:
         """A line of a client; the parts are a code for what it is about, the client's name, and its words."""
@@ -77,26 +55,43 @@ class ClientLog:
         self._notice(_plain(error.str()))
         log.debug("group %s: Kafka client: %s", self._group, error.str())
 
-    def cause(self) -> tuple[str, str]:
-        """Why brokers cannot be reached, by address, and the cure; "" and "" without a problem lately."""
+    def cause(self) -> Cause:
+        """Why brokers cannot be reached, and the cure; it lasts when every problem of late does."""
         since = self._clock() - RECENT_S
-        recent = {address: found for address, (at, found) in list(self._problems.items()) if at >= since}
-        words = [f"{address}: {found.words}" for address, found in sorted(recent.items())]
+        recent = {address: found for address, (at, found) in sorted(self._problems.items()) if at >= since}
+        if not recent:
+            return UNKNOWN
+        words = [f"{address}: {self._looked_at(address, found)}" for address, found in recent.items()]
         more = f"; and {len(words) - MOST_NAMED} more" if len(words) > MOST_NAMED else ""
-        cures = dict.fromkeys(found.cure for _, found in sorted(recent.items()))
-        return "; ".join(words[:MOST_NAMED]) + more, ". ".join(cures)
+        cures = dict.fromkeys(found.cure for found in recent.values())
+        lasting = all(found.lasting for found in recent.values())
+        return Cause("; ".join(words[:MOST_NAMED]) + more, ". ".join(cures), lasting)
+
+    def _looked_at(self, address: str, found: ClientProblem) -> str:
+        """The words, with the reason that the client does not tell."""
+        if not found.unverified:
+            return found.words
+        at, why = self._looked.get(address, (-RECENT_S, None))
+        if at < self._clock() - RECENT_S:
+            why = self._why_unverified(address)
+            self._looked[address] = (self._clock(), why)
+        return f"{found.words}: {why}" if why else found.words
 
     def clear(self) -> None:
         """Forgets all problems: a broker answered."""
         self._problems.clear()
 
     def _notice(self, words: str) -> None:
-        found = _ADDRESS.match(words)
-        if found is None:
+        if token := explain_token(words):
+            address, problem = token
+        elif found := _ADDRESS.match(words):
+            address, problem = found["address"], explain(found["words"])
+        else:
             return
         if len(self._problems) >= MOST_LINES:
             self._problems.clear()
-        self._problems[found["address"]] = (self._clock(), explain(found["words"]))
+            self._looked.clear()
+        self._problems[address] = (self._clock(), problem)
 
     def _is_new(self, words: str) -> bool:
         now = self._clock()

@@ -1,116 +1,47 @@
 """Client options: Kafka's Java names, which operators write, to librdkafka's, which we run on."""
 
 import json
-import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
-from parquet_sink.config.secret import Secret
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.kafka.client.doorstep import why_unverified
+from parquet_sink.kafka.client.java_names import NO_EFFECT, RENAMED
 from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.client.security import sasl, tls
+from parquet_sink.kafka.client.security.translation import Client, Translation, plain
 from parquet_sink.kafka.settings import KafkaSettings
 
 END_OF_PARTITION: Final = KafkaError._PARTITION_EOF  # noqa: SLF001 - the client's public names for its own events
 OUT_OF_RANGE: Final = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})  # noqa: SLF001
 
-RENAMED: Final[Mapping[str, str]] = {
-    "fetch.max.wait.ms": "fetch.wait.max.ms",
-    "request.timeout.ms": "socket.timeout.ms",
-    "send.buffer.bytes": "socket.send.buffer.bytes",
-    "receive.buffer.bytes": "socket.receive.buffer.bytes",
-    "ssl.endpoint.identification.algorithm": "ssl.endpoint.identification.algorithm",
-    "ssl.key.password": "ssl.key.password",
-    "connections.max.idle.ms": "connections.max.idle.ms",
-    "sasl.login.callback.handler.class": "",
-}
-"""Where the two differ by name only; "" means it has no counterpart and no effect."""
-
-NO_EFFECT: Final = frozenset(
-    {
-        "max.poll.records",
-        "max.poll.interval.ms",
-        "partition.assignment.strategy",
-        "key.deserializer",
-        "value.deserializer",
-        "enable.auto.commit",
-        "group.id",
-        "group.instance.id",
-        "session.timeout.ms",
-        "heartbeat.interval.ms",
-        "exclude.internal.topics",
-        "default.api.timeout.ms",
-        "isolation.level",
-        "auto.offset.reset",
-        "interceptor.classes",
-        "metric.reporters",
-    }
-)
-"""Java consumer settings that this program sets itself, or that have no meaning without group membership."""
-
 T = TypeVar("T")
 
 
-JAAS: Final = re.compile(r'(username|password)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;]+))')
+def translation(client: Client) -> Translation:
+    """Settings of librdkafka for Java's, secrets revealed, and what is wrong with them. Stores are read for it."""
+    found = Translation()
+    for name in client:
+        value = plain(client, name)
+        if name not in NO_EFFECT and not tls.is_handled(name) and name not in sasl.HANDLED and value is not None:
+            found.settings[RENAMED.get(name, name)] = value
+    tls.translate(client, found)
+    sasl.translate(client, found)
+    return found
 
 
-def translate(client: Mapping[str, str | Secret]) -> dict[str, str]:
-    """Settings of librdkafka for Java's, secrets revealed: for the client's constructor and nowhere else.
+def translate(client: Client, prefix: str = "consumer.") -> dict[str, str]:
+    """Likewise: for the client's constructor and nowhere else. prefix: of the settings, for messages.
 
-    Raises InvalidConfiguration for Java key stores, which librdkafka cannot read.
+    Raises InvalidConfiguration with all that is wrong.
     """
-    out: dict[str, str] = {}
-    problems: list[str] = []
-    for key, value in client.items():
-        plain = value.reveal() if isinstance(value, Secret) else value
-        if key in NO_EFFECT:
-            continue
-        if key == "sasl.jaas.config":
-            out.update(_jaas(plain, problems))
-        elif key.startswith(("ssl.truststore.", "ssl.keystore.")):
-            _store(key, plain, client, out, problems)
-        elif name := RENAMED.get(key, key):
-            out[name] = plain
-    if problems:
-        raise InvalidConfiguration(problems)
-    return out
-
-
-def _jaas(text: str, problems: list[str]) -> dict[str, str]:
-    """User and password of a PlainLoginModule or ScramLoginModule line."""
-    found = {m[1]: (re.sub(r"\\(.)", r"\1", m[2]) if m[2] is not None else m[3]) for m in JAAS.finditer(text)}
-    if {"username", "password"} - found.keys():
-        problems.append(
-            "Invalid [consumer.sasl.jaas.config]. No username and password in it; "
-            "login modules for PLAIN and SCRAM are understood"
-        )
-        return {}
-    return {"sasl.username": found["username"], "sasl.password": found["password"]}
-
-
-def _store(key: str, plain: str, client: Mapping[str, str | Secret], out: dict[str, str], problems: list[str]) -> None:
-    """PEM and PKCS#12 stores have counterparts; JKS has none."""
-    side = "truststore" if key.startswith("ssl.truststore.") else "keystore"
-    kind = str(client.get(f"ssl.{side}.type", "JKS")).upper()
-    what = key.removeprefix(f"ssl.{side}.")
-    if what == "type":
-        return
-    names = {
-        ("truststore", "location", "PEM"): "ssl.ca.location",
-        ("truststore", "certificates", "PEM"): "ssl.ca.pem",
-        ("keystore", "location", "PKCS12"): "ssl.keystore.location",
-        ("keystore", "password", "PKCS12"): "ssl.keystore.password",
-        ("keystore", "key", "PEM"): "ssl.key.pem",
-        ("keystore", "certificate.chain", "PEM"): "ssl.certificate.pem",
-    }
-    if name := names.get((side, what, kind)):
-        out[name] = plain
-    elif (side, what) != ("truststore", "password"):
-        problems.append(
-            f"Invalid [consumer.{key}]. A {side} of type {kind} cannot be read; give PEM "
-            f"(ssl.{side}.type=PEM) or, for key stores, PKCS12"
-        )
+    found = translation(client)
+    if found.problems:
+        raise InvalidConfiguration([f"Invalid [{prefix}{name}]. {reason}" for name, reason in found.problems])
+    return found.settings
 
 
 def reader_options(kafka: KafkaSettings) -> dict[str, Any]:
@@ -143,14 +74,15 @@ def group_options(kafka: KafkaSettings) -> dict[str, Any]:
     return {**_common(kafka), "enable.auto.commit": False, "group.id": kafka.group}
 
 
-def admin_options(kafka: KafkaSettings) -> dict[str, Any]:
-    """Settings of the admin client that asks for topics and watermarks."""
+def admin_options(kafka: KafkaSettings, prefix: str = "consumer.") -> dict[str, Any]:
+    """Settings of an admin client. prefix: of the settings, for messages."""
     consumer_only = ("fetch.", "queued.", "check.crcs", "max.partition.fetch.bytes", "auto.", "message.max")
-    return {k: v for k, v in _common(kafka).items() if not k.startswith(consumer_only)}
+    return {k: v for k, v in _common(kafka, prefix).items() if not k.startswith(consumer_only)}
 
 
-def _common(kafka: KafkaSettings) -> dict[str, Any]:
-    return {"client.id": f"parquet-sink-{kafka.group}", "log.connection.close": "false", **translate(kafka.client)}
+def _common(kafka: KafkaSettings, prefix: str = "consumer.") -> dict[str, Any]:
+    ours = {"client.id": f"parquet-sink-{kafka.group}", "log.connection.close": "false"}
+    return {**ours, **translate(kafka.client, prefix)}
 
 
 def seconds(kafka: KafkaSettings, name: str, default_s: float) -> float:
@@ -175,6 +107,7 @@ def build(
     keys: where an operator sets them, for the message.
     """
     client_log = client_log or ClientLog(str(settings.get("group.id", "")))
+    client_log.look_with(partial(why_unverified, options=settings))
     try:
         return make({**settings, "logger": client_log, "error_cb": client_log.error})
     except KafkaException as error:

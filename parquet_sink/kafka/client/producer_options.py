@@ -10,7 +10,8 @@ NO_EFFECT: Final = frozenset(
     {
         *("key.serializer", "value.serializer", "max.block.ms", "partitioner.class", "partitioner.ignore.keys"),
         *("partitioner.adaptive.partitioning.enable", "partitioner.availability.timeout.ms", "metadata.max.idle.ms"),
-        *("enable.metrics.push", "transaction.timeout.ms", "metadata.recovery.strategy"),
+        *("transaction.timeout.ms", "transaction.two.phase.commit.enable", "metadata.recovery.strategy"),
+        *("compression.gzip.level", "compression.zstd.level"),
     }
 )
 """Settings of Java's producer that have no counterpart, or no meaning here."""
@@ -40,7 +41,7 @@ def producer_options(settings: DeadLetterSettings) -> dict[str, Any]:
         _MEMORY_KB: str(_LARGEST_QUEUE_KB),
         "delivery.timeout.ms": str(int(DELIVERY_S * 1000)),
         "partitioner": "murmur2_random",
-        **translate(client),
+        **translate(client, "producer."),
         "enable.idempotence": True,
         "acks": "all",
     }

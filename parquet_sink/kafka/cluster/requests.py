@@ -12,7 +12,10 @@ from confluent_kafka.admin import AdminClient
 from parquet_sink.errors import KafkaFailed, TopicGone
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.client.causes import Cause
+from parquet_sink.kafka.client.doorstep import speaks_tls
 from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.client.rights import to_see
 from parquet_sink.kafka.settings import KafkaSettings
 
 TIMEOUT_S: Final = 10.0
@@ -32,7 +35,8 @@ T = TypeVar("T")
 class AdminRequests:
     """One admin client.
 
-    client_log: takes what it logs. on_wait: called with the cause, once a request, when no broker answers soon.
+    client_log: takes what it logs. on_wait: called with the cause, once a request, when no broker answers soon. prefix:
+    of its settings, for messages.
     """
 
     def __init__(
@@ -40,12 +44,13 @@ class AdminRequests:
         kafka: KafkaSettings,
         client_log: ClientLog | None = None,
         on_wait: Callable[[str], None] = lambda why: None,
+        prefix: str = "consumer.",
     ) -> None:
         self._kafka, self._on_wait = kafka, on_wait
         self._client_log = client_log or ClientLog(kafka.group)
         self._servers = str(kafka.client.get("bootstrap.servers", ""))
-        options = client_options.admin_options(kafka)
-        self._admin: AdminClient = client_options.build(AdminClient, options, self._client_log)
+        options = client_options.admin_options(kafka, prefix)
+        self._admin: AdminClient = client_options.build(AdminClient, options, self._client_log, f"{prefix}override.*")
         self._timeout_s = min(TIMEOUT_S, client_options.seconds(kafka, "default.api.timeout.ms", TIMEOUT_S))
 
     def poll(self) -> None:
@@ -53,7 +58,10 @@ class AdminRequests:
         self._admin.poll(0)
 
     def _answer(self, future: "Future[T]", *, report_wait: bool = True) -> T:
-        """What a request gets. Takes what the client logs meanwhile; calls `on_wait` when it takes long."""
+        """What a request gets. Takes what the client logs meanwhile; calls `on_wait` when it takes long.
+
+        Raises KafkaRefused when all who answer refuse us: the client itself would try again until the time is over.
+        """
         asked, reported = time.monotonic(), not report_wait
         while not future.done():
             self.poll()
@@ -62,17 +70,34 @@ class AdminRequests:
             waited = time.monotonic() - asked
             if waited >= self._timeout_s + GRACE_S:
                 raise KafkaException(SILENT)
-            why, cure = self._client_log.cause()
-            if not reported and waited >= (SOON_S if why else LATE_S):
+            cause = self._client_log.cause()
+            if cause.lasting and waited >= LATE_S:
+                raise client_errors.not_let_in(self._servers, cause)
+            if not reported and waited >= (SOON_S if cause.words else LATE_S):
                 reported = True
-                self._on_wait(f"No answer from {self._servers} yet. {why or NOTHING_SAID}. {cure or CHECK}.")
+                words, cure = cause.words or NOTHING_SAID, cause.cure or CHECK
+                self._on_wait(f"No answer from {self._servers} yet. {words}. {cure}.")
         found = future.result()
         self._client_log.clear()
         return found
 
-    def _failed(self, error: Any, what: str) -> KafkaFailed:
+    def _failed(self, error: Any, what: str, topic: str | None = None) -> KafkaFailed:
+        """topic: which the request was about, if it was about one."""
         code = error.code()
         if code in client_errors.UNKNOWN:
             return TopicGone(f"{what} does not exist on {self._servers}. Create the topic, or correct [topics].")
-        why, cure = self._client_log.cause()
-        return client_errors.failure(error, what, asked=self._servers, why=why, away=cure or CHECK)
+        needs = () if topic is None else (to_see(topic),)
+        cause = self._cause()
+        return client_errors.failure(error, what, asked=self._servers, cause=cause, away=CHECK, needs=needs)
+
+    def _cause(self) -> Cause:
+        """Why brokers do not answer. Of a listener that wants TLS the client says nothing, so it is looked at."""
+        cause = self._client_log.cause()
+        protocol = str(self._kafka.client.get("security.protocol", "PLAINTEXT")).upper()
+        if cause.words or not protocol.endswith("PLAINTEXT"):
+            return cause
+        found = next((server for server in self._servers.split(",") if speaks_tls(server)), None)
+        if found is None:
+            return cause
+        words = f"{found} speaks TLS, and security.protocol={protocol} does not"
+        return Cause(words, f"Set it to {protocol.replace('PLAINTEXT', 'SSL')}", lasting=True)

@@ -102,7 +102,7 @@ class Topics(AdminRequests):
                 entry = self._answer(future).get("cleanup.policy")
             except KafkaException as error:
                 if error.args[0].code() not in client_errors.REFUSALS:
-                    raise self._failed(error.args[0], f"Topic {resource.name}") from None
+                    raise self._failed(error.args[0], f"Topic {resource.name}", resource.name) from None
                 continue
             if entry is not None:
                 found[resource.name] = "compact" in str(entry.value)
@@ -118,7 +118,7 @@ class Topics(AdminRequests):
                 return None
             if code in client_errors.REFUSALS:
                 return ""
-            raise self._failed(error.args[0], f"Topic {topic}") from None
+            raise self._failed(error.args[0], f"Topic {topic}", topic) from None
         return "" if found == NO_ID else found.translate(_URL_SAFE)
 
     def _described(self, topics: Sequence[str]) -> "dict[str, Future[TopicDescription]]":
@@ -142,7 +142,7 @@ class Topics(AdminRequests):
         except KafkaException as error:
             if allow_missing and error.args[0].code() in client_errors.UNKNOWN:
                 return []
-            raise self._failed(error.args[0], f"Topic {topic}") from None
+            raise self._failed(error.args[0], f"Topic {topic}", topic) from None
 
     def _all_topics(self) -> "dict[str, TopicMetadata]":
         try:

@@ -96,7 +96,7 @@ class Watermarks(AdminRequests):
             if isinstance(found, tuple):
                 out[key] = found
                 continue
-            failed = self._failed(found, f"Topic {tp.topic}, topic-partition {tp.partition}")
+            failed = self._failed(found, f"Topic {tp.topic}, topic-partition {tp.partition}", tp.topic)
             if found.code() not in client_errors.PASSING:
                 raise failed
             self._reasons[key] = found.str()

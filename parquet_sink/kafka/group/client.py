@@ -1,6 +1,6 @@
 """Requests to the group's coordinator, each within a bounded time: what is committed, and commits."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -10,6 +10,7 @@ from parquet_sink.errors import AnotherInstance, BrokerAway, ConnectorError
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.client.rights import Right, to_commit, to_read, to_see, to_see_group
 from parquet_sink.kafka.client.timeouts import TimeLimited
 from parquet_sink.kafka.group.committed import Committed
 from parquet_sink.kafka.settings import KafkaSettings
@@ -35,10 +36,10 @@ class GroupClient:
         try:
             found = self._consumer.committed([TopicPartition(t, p) for t, p in keys], timeout=TIMEOUT_S)
         except KafkaException as error:
-            raise self.failure("its offsets cannot be read", error.args[0]) from None
+            raise self._unread(error.args[0], {topic for topic, _ in keys}) from None
         bad = next((tp for tp in found if tp.error), None)
         if bad is not None and bad.error is not None:
-            raise self.failure("its offsets cannot be read", bad.error)
+            raise self._unread(bad.error, {bad.topic})
         return {
             (tp.topic, tp.partition): Committed(tp.offset, tp.metadata or "", tp.leader_epoch)
             for tp in found
@@ -56,8 +57,16 @@ class GroupClient:
             return KafkaError(KafkaError._TIMED_OUT)  # noqa: SLF001 - the client's public name
         return next((tp.error for tp in done or () if tp.error), None)
 
-    def failure(self, what: str, error: KafkaError) -> ConnectorError:
-        """The error that says what could not be done with the group, and why."""
+    def _unread(self, error: KafkaError, topics: Collection[str]) -> ConnectorError:
+        needs = (to_see_group(self._group), *map(to_see, sorted(topics)))
+        return self._failure("its offsets cannot be read", error, needs)
+
+    def uncommitted(self, error: KafkaError, topics: Collection[str]) -> ConnectorError:
+        """The error that says why offsets of these topics could not be committed."""
+        needs = (to_commit(self._group), to_read(*sorted(topics)))
+        return self._failure("offsets cannot be committed", error, needs)
+
+    def _failure(self, what: str, error: KafkaError, needs: Sequence[Right]) -> ConnectorError:
         if error.code() in client_errors.MEMBERS_ONLY:
             return AnotherInstance(
                 f"Group {self._group}: {what}, because the group has active members: the connector still runs in Kafka "
@@ -65,8 +74,8 @@ class GroupClient:
             )
         if error.code() in client_errors.UNKNOWN:
             return BrokerAway(f"Group {self._group}: {what}. A topic is being made or deleted.")
-        why, cure = self._client_log.cause()
-        return client_errors.failure(error, f"Group {self._group}: {what}", why=why, away=cure or "Nothing is lost")
+        cause = self._client_log.cause()
+        return client_errors.failure(error, f"Group {self._group}: {what}", cause=cause, needs=needs)
 
     def poll(self) -> None:
         """Takes what the client logs; there are no records for one that is assigned to nothing."""

@@ -185,7 +185,7 @@ class GroupOffsets:
             for half in split(chunk):
                 self._send_chunk(half)
         elif error is not None:
-            raise self._client.failure("offsets cannot be committed", error)
+            raise self._client.uncommitted(error, {tp.topic for tp in chunk})
         else:
             self._ours.update({(tp.topic, tp.partition): tp.offset for tp in chunk})
 

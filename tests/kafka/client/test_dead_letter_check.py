@@ -7,7 +7,7 @@ from parquet_sink.kafka.client.dead_letter_check import problems
 from parquet_sink.kafka.client.producer_options import producer_options
 from parquet_sink.kafka.settings import DeadLetterSettings
 
-JAAS = Secret('module username="u" password="canary";')
+JAAS = Secret('x.PlainLoginModule required username="u" password="canary";')
 SERVERS = {"bootstrap.servers": "localhost:9092"}
 
 
@@ -51,7 +51,7 @@ def test_right_settings_have_no_problem() -> None:
         ({"delivery.timeout.ms": "2m"}, "delivery.timeout.ms", "2m is not a whole number"),
         ({"security.protocol": "TLS"}, "security.protocol", "TLS is no protocol"),
         ({"max.in.flight.requests.per.connection": "10"}, "", "in.flight"),
-        ({"ssl.truststore.location": "/x.jks"}, "ssl.truststore.location", "type JKS cannot be read"),
+        ({"ssl.truststore.location": "/no/x.jks"}, "ssl.truststore.location", "/no/x.jks cannot be used: no such file"),
     ],
 )
 def test_a_wrong_setting_is_told(producer: dict[str, str | Secret], name: str, words: str) -> None:

@@ -9,7 +9,8 @@ from confluent_kafka import Consumer, KafkaError
 
 from parquet_sink.kafka.client import log as client_log
 from parquet_sink.kafka.client import options as client_options
-from parquet_sink.kafka.client.log import RECENT_S, SAME_LINE_S, ClientLog, explain
+from parquet_sink.kafka.client.causes import Cause, explain
+from parquet_sink.kafka.client.log import RECENT_S, SAME_LINE_S, ClientLog
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.kafka.settings import KafkaSettings
@@ -83,7 +84,13 @@ def test_what_is_remembered_is_bounded(clock: Clock, monkeypatch: pytest.MonkeyP
             "the name is unknown (Name or service not known)",
             "Check the names",
         ),
-        ("SSL handshake failed: certificate verify failed", "TLS failed: SSL handshake failed: ", "ssl.* settings"),
+        (
+            "SSL handshake failed: certificate verify failed",
+            "TLS failed: the broker's certificate is not",
+            "truststore",
+        ),
+        ("Receive failed: x tlsv13 alert: SSL alert number 116", "TLS failed: the broker wants a cert", "ssl.keystore"),
+        ("SSL handshake failed: SSL alert number 45", "TLS failed: our certificate has expired", "ssl.keystore.*"),
         ("error:0A00010B:SSL routines::wrong version number", "TLS failed: ", "security.protocol"),
         ("SASL authentication error: Authentication failed", "authentication failed: SASL ", "credentials"),
         ("Disconnected: connection reset by peer", "it does not answer as a Kafka broker: ", "security.protocol"),
@@ -101,13 +108,13 @@ def test_a_cause_is_told_with_its_cure(words: str, expected: str, cure: str) -> 
 def test_problems_are_named_by_address(clock: Clock) -> None:
     """Each address has its last trouble; addresses with the same cure share it."""
     one = ClientLog("g", clock)
-    assert one.cause() == ("", "")
+    assert one.cause() == Cause()
     say(one, REFUSED)
     say(one, "[thrd:c]: ssl://c:9093/2: Failed to resolve 'c:9093': no such name (after 3ms in state CONNECT)")
     one.error(
         KafkaError(KafkaError._TRANSPORT, "d:1/3: Connect to ipv6#[::1]:1 failed: Connection refused (after 0ms in x)")
     )
-    why, cure = one.cause()
+    why, cure = one.cause().words, one.cause().cure
     assert why == (
         "b:9092: connection refused (10.0.0.1:9092); c:9093: the name is unknown (no such name); "
         "d:1: connection refused ([::1]:1)"
@@ -120,10 +127,10 @@ def test_problems_pass(clock: Clock) -> None:
     one = ClientLog("g", clock)
     say(one, REFUSED)
     one.clear()
-    assert one.cause() == ("", "")
+    assert one.cause() == Cause()
     say(one, REFUSED)
     clock.seconds += RECENT_S + 1
-    assert one.cause() == ("", "")
+    assert one.cause() == Cause()
 
 
 def test_many_addresses_are_counted() -> None:
@@ -131,7 +138,7 @@ def test_many_addresses_are_counted() -> None:
     one = ClientLog("g")
     for number in range(9):
         say(one, f"b{number}:9092/bootstrap: Failed to resolve 'b': no")
-    assert one.cause()[0].endswith("; and 6 more")
+    assert one.cause().words.endswith("; and 6 more")
 
 
 def test_a_real_client_says_why_when_it_is_polled(caplog: pytest.LogCaptureFixture) -> None:
@@ -140,11 +147,11 @@ def test_a_real_client_says_why_when_it_is_polled(caplog: pytest.LogCaptureFixtu
     cluster = KafkaCluster(kafka(address), one)
     group = GroupOffsets(kafka(address), Instance.new(), client_log=one)
     deadline = time.monotonic() + 20
-    while not one.cause()[0] and time.monotonic() < deadline:
+    while not one.cause().words and time.monotonic() < deadline:
         cluster.poll()
         group.poll()
     group.close()
-    why, cure = one.cause()
+    why, cure = one.cause().words, one.cause().cure
     assert why == f"{address}: connection refused ({address})"
     assert "that the broker runs" in cure
     assert f"{address}/bootstrap: Connect to ipv4#{address} failed" in caplog.text
@@ -165,3 +172,65 @@ def test_a_client_made_for_a_moment_says_by_its_group() -> None:
     consumer = client_options.build(Consumer, client_options.group_options(kafka(closed_port())))
     assert consumer.poll(0) is None
     consumer.close()
+
+
+def saying(*lines: str) -> ClientLog:
+    """What a log knows after these lines about addresses."""
+    one = ClientLog("g")
+    for number, words in enumerate(lines):
+        say(one, f"[thrd:x]: ssl://b{number}:9093/bootstrap: {words} (after 1ms in state SSL_HANDSHAKE)")
+    return one
+
+
+@pytest.mark.parametrize(
+    ("lines", "lasting"),
+    [
+        (("SASL authentication error: Authentication failed",), True),
+        (("SASL PLAIN mechanism handshake failed: Broker: Unsupported SASL mechanism",), True),
+        (("SSL handshake failed: error:0A000086:SSL routines::certificate verify failed",), True),
+        (("Receive failed: error:0A00045C: certificate required: SSL alert number 116",), True),
+        (("SASL authentication error: SaslAuthenticateRequest failed: Local: Broker transport failure",), False),
+        (("Failed to initialize SASL authentication: there is no token available",), False),
+        (("Disconnected: verify that security.protocol is right, broker might require SASL authentication",), False),
+        (("SASL authentication error: no", "Connect to ipv4#1.2.3.4:1 failed: Connection refused"), False),
+        (("SASL authentication error: no", "SSL handshake failed: certificate verify failed"), True),
+        ((), False),
+    ],
+)
+def test_what_waiting_does_not_cure_is_told_apart(lines: tuple[str, ...], lasting: bool) -> None:
+    """Everybody who answers must refuse us; one that is away, or broke off, may come back and let us in."""
+    assert saying(*lines).cause().lasting is lasting
+
+
+def test_a_certificate_that_is_not_accepted_is_looked_at(clock: Clock) -> None:
+    """The client gives no reason; it is looked for when somebody asks, once in a while, at that address alone."""
+    one, asked = ClientLog("g", clock), []
+    one.look_with(lambda address: asked.append(address) or "certificate has expired")
+    say(one, "[thrd:x]: ssl://b:9093/1: SSL handshake failed: certificate verify failed: broker (after 1ms in x)")
+    say(one, "[thrd:x]: ssl://c:9093/2: Disconnected (after 1ms in x)")
+    assert asked == []
+    for _ in range(3):
+        assert (
+            "b:9093: TLS failed: the broker's certificate is not accepted: certificate has expired" in one.cause().words
+        )
+    assert asked == ["b:9093"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "lasting"),
+    [
+        ('{"error":"invalid_client"} (401)', 'answered 401: {"error":"invalid_client"}', True),
+        (f"a\n\x1b[31m{'x' * 999} (400)", "answered 400: a [31mxxx", True),
+        ("busy (503)", "answered 503: busy", False),
+        ("slower (429)", "answered 429: slower", False),
+        ("Failed to connect to h (-1)", "Failed to connect to h", False),
+    ],
+)
+def test_a_token_that_is_not_given_is_told(line: str, words: str, lasting: bool) -> None:
+    """By the address of its endpoint, with what that said, on one bounded line; its trouble passes, its no lasts."""
+    one = ClientLog("g")
+    say(one, f'[thrd:background]: Failed to retrieve OIDC token from "https://h/token": {line}')
+    one.error(KafkaError(KafkaError._AUTHENTICATION, "Failed to acquire SASL OAUTHBEARER token: x"))
+    cause = one.cause()
+    assert cause.words.startswith(f"https://h/token: no token for OAUTHBEARER: {words}")
+    assert (cause.lasting, len(cause.words) < 400, cause.words.isprintable()) == (lasting, True, True)

@@ -9,6 +9,7 @@ from confluent_kafka.admin import AdminClient
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.client.java_names import NO_EFFECT
 from parquet_sink.kafka.client.options import admin_options, fingerprint, group_options, reader_options, translate
 from parquet_sink.kafka.settings import KafkaSettings
 
@@ -45,10 +46,10 @@ def kafka(**client: str | Secret) -> KafkaSettings:
     )
 
 
-def problems(client: dict[str, str | Secret]) -> tuple[str, ...]:
+def problems(client: dict[str, str | Secret], prefix: str = "consumer.") -> tuple[str, ...]:
     """What translating them says."""
     with pytest.raises(InvalidConfiguration) as found:
-        translate(client)
+        translate(client, prefix)
     return found.value.problems
 
 
@@ -74,91 +75,27 @@ def test_names_that_are_equal_pass() -> None:
     assert translate(given) == given
 
 
-@pytest.mark.parametrize("name", sorted(client_options.NO_EFFECT))
+@pytest.mark.parametrize("name", sorted(NO_EFFECT))
 def test_what_membership_alone_needs_is_left_out(name: str) -> None:
     """Settings of group membership, polling and deserialisers have no effect here and never reach the client."""
     assert translate({name: "1"}) == {}
 
 
-def test_a_login_callback_has_no_counterpart() -> None:
-    """A Java class for logging in cannot be loaded and is left out."""
-    assert translate({"sasl.login.callback.handler.class": "com.example.Login"}) == {}
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        'org.apache.kafka.common.security.plain.PlainLoginModule required username="me" password="s3cr;t";',
-        'org.apache.kafka.common.security.scram.ScramLoginModule required\n  password = "s3cr;t"\n  username=me;',
-    ],
-)
-def test_a_jaas_line_becomes_user_and_password(line: str) -> None:
-    """The usual login modules are understood, quoted or not, in any order."""
-    assert translate({"sasl.jaas.config": Secret(line)}) == {"sasl.username": "me", "sasl.password": "s3cr;t"}
-
-
-def test_escapes_in_a_jaas_line_are_taken_off() -> None:
-    """A quotation mark or a backslash in a password is written with a backslash before it, which is not part of it."""
-    line = r'x.PlainLoginModule required username="me" password="a\"b\\c";'
-    assert translate({"sasl.jaas.config": Secret(line)})["sasl.password"] == 'a"b\\c'
-
-
-def test_a_jaas_line_without_a_password_is_refused() -> None:
-    """A login module of another kind is told by key, without its text."""
-    (problem,) = problems({"sasl.jaas.config": Secret('x.OAuthBearerLoginModule required secret="hidden";')})
-    assert problem.startswith("Invalid [consumer.sasl.jaas.config].")
-    assert "hidden" not in problem
-
-
-def test_pem_and_pkcs12_stores_have_counterparts() -> None:
-    """PEM files and texts, and PKCS#12 key stores, are what librdkafka reads as well."""
-    assert translate({"ssl.truststore.type": "PEM", "ssl.truststore.location": "/ca.pem"}) == {
-        "ssl.ca.location": "/ca.pem"
-    }
-    assert translate({"ssl.truststore.type": "pem", "ssl.truststore.certificates": "---"}) == {"ssl.ca.pem": "---"}
-    key_store = {"ssl.keystore.type": "PKCS12", "ssl.keystore.location": "/k.p12", "ssl.keystore.password": Secret("p")}
-    assert translate(key_store) == {"ssl.keystore.location": "/k.p12", "ssl.keystore.password": "p"}
-    pem = {"ssl.keystore.type": "PEM", "ssl.keystore.key": Secret("k"), "ssl.keystore.certificate.chain": "c"}
-    assert translate({**pem, "ssl.key.password": Secret("p")}) == {
-        "ssl.key.pem": "k",
-        "ssl.certificate.pem": "c",
-        "ssl.key.password": "p",
-    }
-
-
-@pytest.mark.parametrize(
-    ("client", "words"),
-    [
-        ({"ssl.truststore.location": "/t.jks"}, ("ssl.truststore.location", "truststore of type JKS", "PEM")),
-        ({"ssl.keystore.location": "/k.jks"}, ("ssl.keystore.location", "keystore of type JKS", "PKCS12")),
-        (
-            {"ssl.truststore.type": "PKCS12", "ssl.truststore.location": "/t.p12"},
-            ("ssl.truststore.location", "PKCS12", "ssl.truststore.type=PEM"),
-        ),
-    ],
-)
-def test_java_stores_are_refused_by_name(client: dict[str, str | Secret], words: tuple[str, ...]) -> None:
-    """A store that only Java reads is an error with the key, the kind and the cure."""
-    (problem,) = problems(client)
-    assert problem.startswith("Invalid [consumer.ssl.")
-    assert all(word in problem for word in words)
-
-
 def test_all_problems_are_told_at_once() -> None:
-    """Two stores and a login module make three messages."""
+    """Two stores and a login module make three messages, each under its own name."""
     given: dict[str, str | Secret] = {
-        "ssl.truststore.location": "/t",
-        "ssl.keystore.location": "/k",
-        "sasl.jaas.config": Secret(""),
+        "ssl.truststore.location": "/no/t.jks",
+        "ssl.keystore.location": "/no/k.jks",
+        "ssl.keystore.password": Secret("hidden"),
+        "sasl.jaas.config": Secret("hidden"),
     }
-    assert len(problems(given)) == 3
-
-
-def test_the_password_of_a_trust_store_is_no_problem_of_its_own() -> None:
-    """The store itself is named once; its password is not a second message."""
-    given: dict[str, str | Secret] = {"ssl.truststore.location": "/t", "ssl.truststore.password": Secret("hidden")}
-    (problem,) = problems(given)
-    assert "hidden" not in problem
+    found = problems(given, "producer.")
+    assert [text.partition("]")[0] for text in found] == [
+        "Invalid [producer.ssl.truststore.location",
+        "Invalid [producer.ssl.keystore.location",
+        "Invalid [producer.sasl.jaas.config",
+    ]
+    assert "hidden" not in "".join(found)
 
 
 def test_the_reader_never_commits_and_never_resets() -> None:

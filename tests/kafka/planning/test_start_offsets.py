@@ -33,7 +33,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     """A cluster with one topic of 10 records."""
     made = Cluster()
     made.make("orders", 10)
-    monkeypatch.setattr(client_options, "build", lambda kind, settings, client_log=None: made)
+    monkeypatch.setattr(client_options, "build", lambda kind, settings, *more: made)
     monkeypatch.setattr(FirstTimestamps, "read", lambda self, starts, now_ms: {})
     return made
 
@@ -633,7 +633,7 @@ def test_whatever_happens_to_a_topic_its_records_arrive(
     cluster, clock = Cluster(), Clock(1_000_000.0)
     cluster.make("orders", 0)
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr(client_options, "build", lambda kind, settings, client_log=None: cluster)
+        patch.setattr(client_options, "build", lambda kind, settings, *more: cluster)
         patch.setattr(FirstTimestamps, "read", lambda self, starts, now_ms: {})
         with closing(SqliteStore(Path(folder) / "state.db")) as state:
             query = Query(cluster, state, clock, lost_offsets=policy, offset_reset=reset, **more)

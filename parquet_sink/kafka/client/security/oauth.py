@@ -1,0 +1,127 @@
+"""Java's settings of OAUTHBEARER with client credentials: librdkafka itself asks the token endpoint, and asks again."""
+
+import os
+import ssl
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import quote_plus, urlsplit
+
+from parquet_sink.kafka.client.security import jaas, pem_text, stores
+from parquet_sink.kafka.client.security.stores import StoreUnusable
+from parquet_sink.kafka.client.security.translation import Client, Translation, plain
+from parquet_sink.net.tls import environment_authorities
+
+MECHANISM: Final = "OAUTHBEARER"
+MODULE: Final = "OAuthBearerLoginModule"
+JAAS: Final = "sasl.jaas.config"
+LOGIN_CALLBACK: Final = "sasl.login.callback.handler.class"
+RETRIEVER: Final = "sasl.oauthbearer.jwt.retriever.class"
+URL: Final = "sasl.oauthbearer.token.endpoint.url"
+SCOPE: Final = "sasl.oauthbearer.scope"
+ENCODE: Final = "sasl.oauthbearer.header.urlencode"
+CLIENT_ID: Final = "sasl.oauthbearer.client.credentials.client.id"
+CLIENT_SECRET: Final = "sasl.oauthbearer.client.credentials.client.secret"  # the name of a setting
+HANDLED: Final = frozenset({RETRIEVER, URL, SCOPE, ENCODE, CLIENT_ID, CLIENT_SECRET})
+_OWN_ID: Final = "sasl.oauthbearer.client.id"
+_OWN_SECRET: Final = "sasl.oauthbearer.client.secret"  # the name of a setting
+_OTHER_WAYS: Final = (
+    *("sasl.oauthbearer.config", "sasl.oauthbearer.grant.type", "sasl.oauthbearer.metadata.authentication.type"),
+    "enable.sasl.oauthbearer.unsecure.jwt",
+)
+"""librdkafka's own settings of other ways to a token; who writes them knows what they want."""
+_HANDLERS: Final = ("OAuthBearerLoginCallbackHandler",)
+_RETRIEVERS: Final = ("DefaultJwtRetriever", "ClientCredentialsJwtRetriever")
+_EXTENSION: Final = "extension_"
+_JAVA_SAFE: Final = "*-._"
+"""What Java's URLEncoder leaves as it is, beside letters and digits."""
+
+
+def translate(client: Client, module: jaas.LoginModule | None, to: Translation) -> None:
+    """Adds librdkafka's settings, and what is wrong. module: of `sasl.jaas.config`, None where there is none."""
+    options = module.options if module is not None else {}
+    if module is not None and module.short != MODULE:
+        to.problem(JAAS, f"{MECHANISM} needs {MODULE}; {module.name} is another login module.")
+        return
+    _classes(client, to)
+    url = plain(client, URL)
+    if url is None and any(plain(client, name) for name in _OTHER_WAYS):
+        return
+    if url is None:
+        to.problem(URL, f"It is missing; {MECHANISM} gets its tokens there: write https://HOST/PATH.")
+    elif urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+        to.problem(
+            URL, f"{url} is no address of a token endpoint; write https://HOST/PATH. A token is read from no file."
+        )
+    else:
+        to.settings |= {"sasl.oauthbearer.method": "oidc", URL: url}
+        _authorities(url, client, options, to)
+    if not any(plain(client, name) for name in _OTHER_WAYS):
+        _credentials(client, options, to)
+    if scope := plain(client, SCOPE) or options.get("scope"):
+        to.settings[SCOPE] = scope
+    _extensions(options, to)
+
+
+def _credentials(client: Client, options: Mapping[str, str], to: Translation) -> None:
+    """Id and secret by Java's names, librdkafka's, or the login module's options; encoded first if so asked."""
+    client_id = plain(client, CLIENT_ID) or plain(client, _OWN_ID) or options.get("clientId")
+    secret = plain(client, CLIENT_SECRET) or plain(client, _OWN_SECRET) or options.get("clientSecret")
+    for value, name, option in ((client_id, CLIENT_ID, "clientId"), (secret, CLIENT_SECRET, "clientSecret")):
+        if not value:
+            to.problem(name, f"It is missing; set it, or {option} in {JAAS}.")
+    if client_id and secret:
+        if (plain(client, ENCODE) or "").lower() == "true":
+            client_id, secret = quote_plus(client_id, safe=_JAVA_SAFE), quote_plus(secret, safe=_JAVA_SAFE)
+        to.settings |= {_OWN_ID: client_id, _OWN_SECRET: secret}
+
+
+def _classes(client: Client, to: Translation) -> None:
+    """Kafka's own classes do what librdkafka does; others cannot be loaded."""
+    for name, known in ((LOGIN_CALLBACK, _HANDLERS), (RETRIEVER, _RETRIEVERS)):
+        given = plain(client, name)
+        if given is not None and given.rpartition(".")[2] not in known:
+            built_in = " or ".join(known)
+            to.problem(name, f"A Java class cannot be loaded here, and {given} is not {built_in}; remove it.")
+
+
+def _extensions(options: Mapping[str, str], to: Translation) -> None:
+    """What goes to the brokers beside the token, as Confluent's cloud asks for."""
+    found = [f"{name.removeprefix(_EXTENSION)}={text}" for name, text in options.items() if name.startswith(_EXTENSION)]
+    if found:
+        to.settings["sasl.oauthbearer.extensions"] = ",".join(found)
+
+
+def _authorities(url: str, client: Client, options: Mapping[str, str], to: Translation) -> None:
+    """Whom to trust at the token endpoint: by the login module, as in Java, else the environment, else the system.
+
+    The system's must be named: the HTTP library within the client looks for them where one Linux has them.
+    """
+    own = [name for name in ("https.ca.location", "https.ca.pem") if plain(client, name)]
+    if own or urlsplit(url).scheme != "https":
+        return
+    try:
+        text = _trusted(options)
+    except StoreUnusable as error:
+        to.problem(JAAS, f"Its option ssl.truststore.{error.setting}: {error.reason}")
+        return
+    if text is not None:
+        to.settings["https.ca.pem"] = text
+    elif place := _of_system():
+        to.settings["https.ca.location"] = place
+
+
+def _trusted(options: Mapping[str, str]) -> str | None:
+    """The certificates that the login module's options name."""
+    path, kind = options.get("ssl.truststore.location"), options.get("ssl.truststore.type", "JKS").upper()
+    if text := options.get("ssl.truststore.certificates"):
+        return "".join(pem_text.certificates(text)) or None
+    if path is None:
+        return None
+    if kind == "PEM":
+        return stores.pem_certificates(path)
+    return stores.trusted(path, options.get("ssl.truststore.password"))
+
+
+def _of_system() -> str | None:
+    named, paths = environment_authorities(os.environ), ssl.get_default_verify_paths()
+    return named.place if named is not None else paths.cafile or paths.capath
