@@ -5,21 +5,28 @@ when it is asked for, so that `--help` is quick.
 """
 
 import argparse
+import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from importlib import import_module
 from typing import Final, Protocol, cast
 
 from parquet_sink import __version__
 from parquet_sink.commands.completion import SHELLS, ShellCode, complete
 from parquet_sink.errors import InvalidConfiguration, SinkError
-from parquet_sink.process.logs import configure_program
+from parquet_sink.process import core_dumps
+from parquet_sink.process.log_format import JSON, json_line
+from parquet_sink.process.logs import configure_program, log_format
 from parquet_sink.process.signals import StopRequest
 from parquet_sink.process.streams import lenient_streams
 
+log = logging.getLogger(__name__)
+
 COMMANDS: Final = {
     "run": ("parquet_sink.commands.run", "run connectors: Kafka Connect's standalone form"),
+    "worker": ("parquet_sink.commands.worker", "run connectors that come and go by REST: Kafka Connect's worker"),
     "connectors": (
         "parquet_sink.commands.connectors.command",
         "a worker's connectors over its REST API: list, create, change, pause, restart, offsets",
@@ -78,24 +85,29 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; returns the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
+    core_dumps.forbid()
     complete(parser_for)
     stop_request = StopRequest()
-    with lenient_streams(), stop_request.handling() if "run" in words[:1] else nullcontext():
+    with lenient_streams(), stop_request.handling() if words[:1] in (["run"], ["worker"]) else nullcontext():
         args = parser_for(words).parse_args(words)
         args.stop_request = stop_request
         return _run(args)
 
 
 def _run(args: argparse.Namespace) -> int:
+    tell: Callable[[str], None] = partial(print, file=sys.stderr)
     try:
-        configure_program()
+        args.log_format = log_format(getattr(args, "log_format", None))
+        configure_program(args.log_format)
+        if args.log_format == JSON:
+            tell, args.stop_request.line_of = partial(log.error, "%s"), partial(json_line, "WARNING")
         return int(args.run(args))
     except InvalidConfiguration as error:
         for problem in error.problems:
-            print(problem, file=sys.stderr)
+            tell(problem)
         return error.exit_status
     except SinkError as error:
-        print(f"parquet-sink: {error}", file=sys.stderr)
+        tell(f"parquet-sink: {error}")
         return error.exit_status
     except KeyboardInterrupt:
         return 130

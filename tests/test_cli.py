@@ -1,7 +1,9 @@
 """The command line: help, version, exit statuses, and where words go."""
 
 import argparse
+import json
 import logging
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -126,6 +128,25 @@ def test_a_log_level_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch, capsy
     monkeypatch.setenv("PARQUET_SINK_LOG_LEVEL", "loud")
     assert cli.main(["check", str(ORDERS)]) == 2
     assert "Invalid [PARQUET_SINK_LOG_LEVEL]. 'loud'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("how", ["option", "variable"])
+def test_errors_are_json_where_lines_are(how: str, tmp_path: Path) -> None:
+    """A collector can read all that comes on standard error, also why nothing began; by default it is for people."""
+    wrong = tmp_path / "wrong.properties"
+    wrong.write_text("name=orders\n")
+    option = ["--log-format", "json"] if how == "option" else []
+    variable = {} if how == "option" else {"PARQUET_SINK_LOG_FORMAT": "json"}
+    command = [sys.executable, "-m", "parquet_sink", "run", str(wrong)]
+    done = subprocess.run(
+        [*command, *option], capture_output=True, text=True, timeout=60, check=False, env={**os.environ, **variable}
+    )
+    assert done.returncode == 2
+    found = [json.loads(line) for line in done.stderr.splitlines()]
+    errors = [one["message"] for one in found if one["level"] == "ERROR"]
+    assert any("[topics]" in error for error in errors)
+    plain = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert plain.stderr.splitlines()[-len(errors) :] == errors
 
 
 def test_help_is_quick_to_load() -> None:

@@ -1,8 +1,8 @@
 """Log lines of all processes end in one place: the program that was started.
 
 Spark's JVM and Python's worker processes write to their standard error, which is a pipe to the program. Lines that our
-code logs in a worker carry their level behind a mark, so that the program can log them as its own. What else comes,
-errors and traces of Spark and of Python, is for DEBUG: what it means is told by us, in words.
+code logs in a worker carry their level, logger and connector behind a mark, so that the program can log them as its
+own. What else comes, errors and traces of Spark and of Python, is for DEBUG: what it means is told by us, in words.
 """
 
 import logging
@@ -13,16 +13,19 @@ from contextlib import suppress
 from typing import IO, Final
 
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.process.log_format import FORMATS, JSON, TEXT, JsonLines, TextLines, about, connector_of
 from parquet_sink.process.signals import restore_sigterm
 
 MARK: Final = "\x1e"
-"""ASCII record separator: level and message of a worker's log record stand behind one each."""
+"""ASCII record separator: level, logger, connector and message of a worker's log record stand behind one each."""
+_PARTS: Final = 4
 LINE_END: Final = "\x1d"
 """Stands for the ends of lines within one message of a worker."""
 SPARK: Final = "spark: "
 """Before each line that is not ours."""
 VARIABLE: Final = "PARQUET_SINK_RELAY"
 LEVEL_VARIABLE: Final = "PARQUET_SINK_LOG_LEVEL"
+FORMAT_VARIABLE: Final = "PARQUET_SINK_LOG_FORMAT"
 LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 CHATTY: Final = ("urllib3", "pyspark")
 """Libraries that tell each request; what goes wrong there is told by us."""
@@ -48,10 +51,23 @@ def level() -> str:
     return asked.upper()
 
 
-def configure_program() -> None:
-    """Log lines of the program go to standard error, with time and level."""
+def log_format(asked: str | None = None) -> str:
+    """What was asked for by an option, else by the environment, else text. Raises InvalidConfiguration."""
+    found = asked or os.environ.get(FORMAT_VARIABLE) or TEXT
+    if found.lower() not in FORMATS:
+        raise InvalidConfiguration(
+            [f"Invalid [{FORMAT_VARIABLE}]. {found!r} is no format of log lines; use one of {', '.join(FORMATS)}"]
+        )
+    return found.lower()
+
+
+def configure_program(written_as: str = TEXT) -> None:
+    """Log lines of the program go to standard error, as text with time and level, or each as a JSON object."""
     logging.raiseExceptions = False  # a line that cannot be written is no event: standard error may be gone or full
-    logging.basicConfig(level=level(), format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(level=level())
+    for handler in logging.getLogger().handlers:
+        if type(handler) is logging.StreamHandler:
+            handler.setFormatter(JsonLines() if written_as == JSON else TextLines())
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_not_of_py4j)
     _quieten()
@@ -86,15 +102,15 @@ class _Marked(logging.StreamHandler):  # type: ignore[type-arg]
 
     def __init__(self) -> None:
         super().__init__()
-        self.setFormatter(logging.Formatter(f"{MARK}%(levelname)s{MARK}%(message)s"))
+        self.setFormatter(logging.Formatter("%(message)s"))
 
     def format(self, record: logging.LogRecord) -> str:
         """On one line, so that none is without its mark; with the connector, where the message does not name it."""
-        text = super().format(record).replace("\n", LINE_END)
-        if not self.connector or f"connector {self.connector}" in text:
-            return text
-        _, level, message = text.split(MARK, 2)
-        return f"{MARK}{level}{MARK}connector {self.connector}: {message}"
+        message = super().format(record)
+        if self.connector and f"connector {self.connector}" not in message:
+            message = f"connector {self.connector}: {message}"
+        parts = (record.levelname, record.name, connector_of(record) or self.connector, message)
+        return "".join(MARK + part.replace(MARK, " ").replace("\n", LINE_END) for part in parts)
 
 
 def relay(stream: IO[bytes], last: deque[str] | None = None) -> threading.Thread:
@@ -115,9 +131,17 @@ def _relay(stream: IO[bytes], last: deque[str] | None) -> None:
 
 
 def _log(line: str) -> None:
-    if line.startswith(MARK) and line.count(MARK) >= 2:
-        _, name, message = line.split(MARK, 2)
-        for part in message.split(LINE_END):
-            log.log(logging.getLevelNamesMapping().get(name, logging.INFO), "%s", part)
+    if line.startswith(MARK) and line.count(MARK) == _PARTS:
+        _, level, logger, connector, message = line.split(MARK)
+        number = logging.getLevelNamesMapping().get(level, logging.INFO)
+        said = about(connector=connector.replace(LINE_END, "\n")) if connector else None
+        for part in _messages(message):
+            logging.getLogger(logger).log(number, "%s", part, extra=said)
     elif line and not line.startswith(NOISE):
         spark_log.debug("%s%s", SPARK, line.removeprefix(SPARK))
+
+
+def _messages(message: str) -> list[str]:
+    """Of several lines: a record for each as text, so that each has its time; as JSON one for all of them."""
+    whole = any(isinstance(handler.formatter, JsonLines) for handler in logging.getLogger().handlers)
+    return ["\n".join(message.split(LINE_END))] if whole else message.split(LINE_END)

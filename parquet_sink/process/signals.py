@@ -20,7 +20,10 @@ _AT_ONCE: Final = "ending at once; unfinished files are sent again at the next s
 
 
 class StopRequest:
-    """Whether the program was asked to stop. `notice`: written to standard error when it was, after "stopping"."""
+    """Whether the program was asked to stop. `notice`: written to standard error when it was, after "stopping".
+
+    line_of: makes a line of what is told.
+    """
 
     def __init__(
         self, clock: Callable[[], float] = time.monotonic, end_at_once: Callable[[int], object] = os._exit
@@ -28,6 +31,7 @@ class StopRequest:
         self._clock, self._end_at_once = clock, end_at_once
         self.requested_at_s: float | None = None
         self.notice = ""
+        self.line_of: Callable[[str], str] = lambda words: f"parquet-sink: {words}"
 
     def __bool__(self) -> bool:
         return self.requested_at_s is not None
@@ -48,17 +52,17 @@ class StopRequest:
         now = self._clock()
         if self.requested_at_s is None:
             self.requested_at_s = now
-            _write(f"stopping{self.notice}")
+            _write(self.line_of(f"stopping{self.notice}"))
         elif now - self.requested_at_s >= SAME_REQUEST_S:
-            _write(f"second signal, {_AT_ONCE}")
+            _write(self.line_of(f"second signal, {_AT_ONCE}"))
             self._end_at_once(128 + number)
 
 
-def _write(words: str) -> None:
+def _write(line: str) -> None:
     """On standard error, if it takes them: a pipe that nobody reads would hold the handler for ever."""
     with suppress(OSError, ValueError):
         if select.select([], [2], [], 0)[1]:
-            os.write(2, f"parquet-sink: {words}\n".encode())
+            os.write(2, f"{line}\n".encode())
 
 
 def ignore_stops() -> None:

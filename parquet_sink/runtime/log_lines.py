@@ -16,6 +16,8 @@ from parquet_sink.model.events import (
     RecordsSetAside,
 )
 from parquet_sink.model.receipts import Receipt
+from parquet_sink.process.log_format import about
+from parquet_sink.runtime.event_fields import fields_of
 from parquet_sink.runtime.status import Status, status_after
 
 log = logging.getLogger(__name__)
@@ -32,19 +34,15 @@ class LogLines:
 
     def on_event(self, event: Event) -> None:
         if isinstance(event, FileAccepted):
-            log.info("%s", describe_file(event.receipt))
+            self._say(logging.INFO, event, describe_file(event.receipt))
         elif isinstance(event, EventsDropped):
-            log.warning(
-                "connector %s: %d events were dropped before they were read, so log lines of files are missing. "
-                "No record is.",
-                *(event.connector, event.count),
-            )
+            self._say(logging.WARNING, event, describe_dropped(event))
         elif isinstance(event, FilePassedOver):
-            log.warning("%s", describe_passed_over(event.receipt))
+            self._say(logging.WARNING, event, describe_passed_over(event.receipt))
         elif isinstance(event, RecordsSetAside):
-            log.warning("%s", describe_set_aside(event))
+            self._say(logging.WARNING, event, describe_set_aside(event))
         elif isinstance(event, RangePlanned | RangeFlushed | RangePostponed | OffsetCommitted):
-            log.debug("%s", event)
+            self._say(logging.DEBUG, event, str(event))
         else:
             self._on_status(event)
 
@@ -59,7 +57,20 @@ class LogLines:
         after = status_after(event, before)
         if after is not None and after is not before:
             self._status[event.connector] = after
-            log.info("connector %s: %s", event.connector, STATUS_LINES.get(after, after))
+            self._say(logging.INFO, event, f"connector {event.connector}: {STATUS_LINES.get(after, after)}")
+
+    def _say(self, level: int, event: Event, words: str) -> None:
+        """In words, and where lines are JSON with what the event says."""
+        if log.isEnabledFor(level):
+            log.log(level, "%s", words, extra=about(**fields_of(event)))
+
+
+def describe_dropped(event: EventsDropped) -> str:
+    """That log lines are missing."""
+    return (
+        f"connector {event.connector}: {event.count:,} events were dropped before they were read, so log lines of "
+        "files are missing. No record is."
+    )
 
 
 def describe_passed_over(receipt: Receipt) -> str:

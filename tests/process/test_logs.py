@@ -1,13 +1,16 @@
 """What is told of libraries, and what is not."""
 
 import io
+import json
 import logging
 import sys
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.process import logs
+from parquet_sink.process.log_format import connector_of
 
 
 @pytest.fixture(autouse=True)
@@ -83,4 +86,61 @@ def test_lines_of_a_worker_name_the_connector(message: str, monkeypatch: pytest.
     logs.configure_worker("items")
     logs.configure_worker("orders")
     logging.getLogger("parquet_sink.convert").warning("%s", message)
-    assert written.getvalue() == "\x1eWARNING\x1econnector orders: registry https://r: no answer\n"
+    words = "connector orders: registry https://r: no answer"
+    assert written.getvalue() == f"\x1eWARNING\x1eparquet_sink.convert\x1eorders\x1e{words}\n"
+
+
+def test_a_worker_s_line_is_logged_as_it_was_there(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By the same logger, at the same level, and with the connector, whatever its name holds."""
+    written = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", written)
+    monkeypatch.setenv(logs.VARIABLE, "1")
+    monkeypatch.setattr(logs._Marked, "connector", "")
+    logs.configure_worker("a \x1e b\nc")
+    logging.getLogger("parquet_sink.convert").error("no %s", "answer")
+    logging.getLogger().handlers[:] = [h for h in logging.getLogger().handlers if type(h).__name__ != "_Marked"]
+    caplog.clear()
+    logs.relay(io.BytesIO(written.getvalue().encode())).join(10)
+    assert {(one.name, one.levelname, connector_of(one)) for one in caplog.records} == {
+        ("parquet_sink.convert", "ERROR", "a   b\nc")
+    }
+
+
+@pytest.mark.parametrize("written_as", ["text", "json"])
+def test_lines_of_the_program(written_as: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As text each line of a worker's message has its time and level; as JSON they are one object."""
+    written = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", written)
+    monkeypatch.setenv(logs.LEVEL_VARIABLE, "INFO")
+    logging.getLogger().handlers[:] = []
+    logs.configure_program(written_as)
+    logging.getLogger("parquet_sink").info("connector %s: %s", "o r", "running")
+    logs._log("\x1eWARNING\x1eparquet_sink.x\x1eo r\x1econnector o r: one\x1dtwo")
+    lines = written.getvalue().splitlines()
+    if written_as == "text":
+        assert [line.split(" ", 2)[2] for line in lines] == [
+            "INFO connector o r: running", "WARNING connector o r: one", "WARNING two",
+        ]  # fmt: skip
+        return
+    found = [json.loads(line) for line in lines]
+    assert [(one["level"], one["connector"], one["message"], one["logger"]) for one in found] == [
+        ("INFO", "o r", "connector o r: running", "parquet_sink"),
+        ("WARNING", "o r", "connector o r: one\ntwo", "parquet_sink.x"),
+    ]
+
+
+def test_a_format_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the variable's name; the option wins over it."""
+    monkeypatch.setenv(logs.FORMAT_VARIABLE, "yaml")
+    with pytest.raises(InvalidConfiguration) as caught:
+        logs.log_format()
+    assert caught.value.problems == (
+        "Invalid [PARQUET_SINK_LOG_FORMAT]. 'yaml' is no format of log lines; use one of text, json",
+    )
+    assert logs.log_format("json") == "json"
+    monkeypatch.setenv(logs.FORMAT_VARIABLE, "JSON")
+    assert logs.log_format() == "json"
+    monkeypatch.setenv(logs.FORMAT_VARIABLE, "")
+    assert logs.log_format() == "text"
