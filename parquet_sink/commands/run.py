@@ -9,6 +9,7 @@ from parquet_sink.commands.file_options import add_files, explain_keys
 from parquet_sink.commands.log_options import add_log_format
 from parquet_sink.commands.parked.preflight import on_cluster
 from parquet_sink.commands.preflight import inspect
+from parquet_sink.commands.telemetry import trace_listeners
 from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.process.log_format import JSON
@@ -66,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         master=args.master,
         spark_conf=dict(args.conf),
         until_caught_up=args.until_caught_up,
-        observer=EventDispatcher([_live_view() if live else _log_lines()]),
+        observer=EventDispatcher([_live_view() if live else _log_lines(), *trace_listeners()]),
         stop_request=args.stop_request,
     )
     return worker.run()
