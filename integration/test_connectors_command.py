@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -444,6 +445,23 @@ def test_success_without_json_is_no_success(page: object, capsys: pytest.Capture
     assert "is no REST API" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("page", [b'["orders"]', b'{"orders": 1}', b"7"])
+def test_json_of_another_shape_does_no_harm(page: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever JSON another server gives: the status is 0 or 1, and no traceback."""
+    with ScriptedWorker(*[answer(200, page)] * 20) as other:
+        for words in (["list"], ["show", "x"], ["offsets", "x"], ["pause", "--all"], ["stop", "x", "--wait", "0.1"]):
+            assert main(["connectors", *words, "--url", other.url]) in (0, 1)
+        assert main(["status", "--url", other.url]) == 1
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_json_that_is_not_understood_is_said_to_be(capsys: pytest.CaptureFixture[str]) -> None:
+    """A list where Kafka Connect has an object by name."""
+    with ScriptedWorker(answer(200, b'["orders"]')) as other:
+        assert main(["connectors", "list", "--url", other.url]) == 1
+    assert "is no REST API of Kafka Connect's, or of another version: its JSON is not" in capsys.readouterr().err
+
+
 def test_an_answer_that_never_comes_ends_in_time(capsys: pytest.CaptureFixture[str]) -> None:
     """--timeout bounds the wait, and the message says that it may have been done."""
     with ScriptedWorker(lambda connection: connection.server.closing.wait(20)) as silent:  # type: ignore[arg-type, return-value]
@@ -509,6 +527,26 @@ def test_a_worker_must_prove_who_it_is(name: str, tmp_path: Path, capsys: pytest
     with ScriptedWorker(tls=certificates.server_context(folder, name)) as worker:
         assert main(["connectors", "list", "--url", worker.url, "--client-file", str(path)]) == 2
     assert "TLS failed (" in capsys.readouterr().err
+
+
+def test_a_worker_may_want_our_certificate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With that of the client file it answers; without one, or with a file that is none, the cause is told."""
+    folder = certificates.make(tmp_path)
+    context = certificates.server_context(folder, "good")
+    context.load_verify_locations(folder / "ca.pem")
+    context.verify_mode = ssl.CERT_REQUIRED
+    path = tmp_path / "client.properties"
+    trusting = f"tls.ca.file={folder}/ca.pem\n"
+    with ScriptedWorker(tls=context) as worker:
+        words = ["connectors", "list", "--url", worker.url, "--client-file", str(path)]
+        path.write_text(f"{trusting}tls.certificate.file={folder}/good.crt\ntls.key.file={folder}/good.key\n")
+        assert main(words) == 0
+        path.write_text(trusting)
+        assert main(words) != 0
+        assert "certificate required" in capsys.readouterr().err
+        path.write_text(f"{trusting}tls.certificate.file={folder}/ca.srl\n")
+        assert main(words) == 2
+        assert "Invalid [tls.certificate.file]" in capsys.readouterr().err
 
 
 def test_a_password_never_travels_in_clear(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

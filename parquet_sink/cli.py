@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 
 COMMANDS: Final = {
     "run": ("parquet_sink.commands.run", "run connectors: Kafka Connect's standalone form"),
+    "worker": ("parquet_sink.commands.worker", "run connectors that come and go by REST: Kafka Connect's worker"),
     "connectors": (
         "parquet_sink.commands.connectors.command",
         "a worker's connectors over its REST API: list, create, change, pause, restart, offsets",
@@ -85,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     complete(parser_for)
     stop_request = StopRequest()
-    with lenient_streams(), stop_request.handling() if "run" in words[:1] else nullcontext():
+    with lenient_streams(), stop_request.handling() if words[:1] in (["run"], ["worker"]) else nullcontext():
         args = parser_for(words).parse_args(words)
         args.stop_request = stop_request
         return _run(args)

@@ -6,12 +6,13 @@ import sys
 from typing import TYPE_CHECKING, TextIO
 
 from parquet_sink.commands.file_options import add_files, explain_keys
+from parquet_sink.commands.hosting import Plan, host, log_lines
+from parquet_sink.commands.hosting_options import add_hosting
 from parquet_sink.commands.log_options import add_log_format
-from parquet_sink.commands.parked.preflight import on_cluster
 from parquet_sink.commands.preflight import inspect
-from parquet_sink.commands.telemetry import trace_listeners
 from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.herder.store import MemoryConfigStore, StoredConnector
 from parquet_sink.process.log_format import JSON
 from parquet_sink.spark import options
 
@@ -25,22 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The files, and how to run them."""
     add_files(parser)
     explain_keys(parser)
-    parser.add_argument(
-        "--master",
-        help="Spark master: local[N,ATTEMPTS] (default local[4,4]), spark://…, k8s://…, yarn",
-    )
+    add_hosting(parser)
     parser.add_argument(
         "--until-caught-up",
         action="store_true",
         help="deliver what is in Kafka now, whatever the thresholds say, then end",
-    )
-    parser.add_argument(
-        "--conf",
-        action="append",
-        default=[],
-        type=_setting,
-        metavar="KEY=VALUE",
-        help="a Spark setting, may be repeated, for example spark.driver.memory=1g",
     )
     parser.add_argument("--no-live", action="store_true", help="log lines even on a terminal")
     add_log_format(parser)
@@ -55,29 +45,23 @@ def run(args: argparse.Namespace) -> int:
     if wrong:
         raise InvalidConfiguration([*wrong, *checked.problems])
     settings = checked.require()
-    if not (args.master or "local").startswith("local"):
-        for told in filter(None, map(on_cluster, settings)):
-            log.warning("%s", told)
-    from parquet_sink.runtime.events import EventDispatcher  # after the files were found right: it takes a second
-    from parquet_sink.runtime.worker import Worker
-
-    live = not args.no_live and args.log_format != JSON and draws(sys.stderr)
-    worker = Worker(
-        settings,
+    rest = checked.worker.worker.rest
+    if rest.given and args.until_caught_up:
+        log.warning("Warning [listeners]. There is no REST API with --until-caught-up, which ends by itself.")
+    plan = Plan(
+        checked.worker.worker,
+        args.stop_request,
         master=args.master,
         spark_conf=dict(args.conf),
         until_caught_up=args.until_caught_up,
-        observer=EventDispatcher([_live_view() if live else _log_lines(), *trace_listeners()]),
-        stop_request=args.stop_request,
+        serves=rest.given and not args.until_caught_up,
     )
-    return worker.run()
-
-
-def _log_lines() -> "Listener":
-    from parquet_sink.runtime.isolated import Isolated
-    from parquet_sink.runtime.log_lines import LogLines
-
-    return Isolated("log lines", LogLines)
+    for told in (text for one in settings for text in plan.told_of(one)):
+        log.warning("%s", told)
+    live = not args.no_live and args.log_format != JSON and draws(sys.stderr)
+    known = {one.require().name: one for one in checked.connectors}
+    store = MemoryConfigStore({name: StoredConnector(one.properties) for name, one in known.items()})
+    return host(plan, store, known, [_live_view() if live else log_lines()])
 
 
 def _live_view() -> "Listener":
@@ -101,10 +85,3 @@ def draws(stream: TextIO) -> bool:
     except (LookupError, TypeError, UnicodeEncodeError):
         return False
     return stream.isatty()
-
-
-def _setting(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals or not key.startswith("spark."):
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form spark.KEY=VALUE")
-    return key, value

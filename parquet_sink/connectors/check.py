@@ -1,18 +1,21 @@
 """All files of one process, read and validated together; what `run` starts from and `check` prints."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
 from parquet_sink.config.files import read_configuration, this_machine
 from parquet_sink.config.machine import Machine
+from parquet_sink.config.report import quoted
+from parquet_sink.connectors.hosting_keys import PLUGIN_PATH
 from parquet_sink.connectors.loading import Loaded, check_unique, load
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.connectors.worker_file import LoadedWorker, load_worker
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.pipeline.description import described
 from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.process.plugin_path import add_plugin_path
 
 NO_OVERRIDES: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -60,12 +63,13 @@ def check_files(
     each connector file.
     """
     machine = machine or this_machine()
-    worker = _worker(worker_path, bootstrap_servers, machine)
+    worker = read_worker(worker_path, bootstrap_servers=bootstrap_servers, machine=machine)
     connectors = tuple(_connector(path, worker.worker, overrides) for path in paths)
     return Checked(worker, connectors, check_unique(connectors))
 
 
-def _worker(path: str | None, bootstrap_servers: str | None, machine: Machine) -> LoadedWorker:
+def read_worker(path: str | None, *, bootstrap_servers: str | None, machine: Machine) -> LoadedWorker:
+    """Read and validate a worker file; None: defaults. Its plug-ins can be found from here on. Raises nothing."""
     if path is None:
         return load_worker({}, source="no worker file", bootstrap_option=bootstrap_servers, machine=machine)
     try:
@@ -73,7 +77,11 @@ def _worker(path: str | None, bootstrap_servers: str | None, machine: Machine) -
     except InvalidConfiguration as error:
         return LoadedWorker(Worker(source=path, machine=machine), error.problems)
     loaded = load_worker(parsed.properties, source=path, bootstrap_option=bootstrap_servers, machine=machine)
-    return LoadedWorker(loaded.worker, loaded.problems, parsed.warnings + loaded.warnings)
+    missing = [
+        f"Warning [{PLUGIN_PATH}]. {quoted(folder)} is no folder, so nothing is found there; correct it."
+        for folder in add_plugin_path(loaded.worker.plugin_path)
+    ]
+    return replace(loaded, warnings=(*parsed.warnings, *loaded.warnings, *missing))
 
 
 def _connector(path: str, worker: Worker, overrides: Mapping[str, str]) -> Loaded:
@@ -82,7 +90,7 @@ def _connector(path: str, worker: Worker, overrides: Mapping[str, str]) -> Loade
     except InvalidConfiguration as error:
         return Loaded(None, error.problems, (), path)
     loaded = load({**parsed.properties, **overrides}, worker, source=path)
-    return Loaded(loaded.settings, loaded.problems, parsed.warnings + loaded.warnings, path)
+    return replace(loaded, warnings=parsed.warnings + loaded.warnings)
 
 
 def format_report(checked: Checked) -> str:

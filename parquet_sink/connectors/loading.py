@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from parquet_sink.config.key import find
@@ -24,12 +24,16 @@ _CLASS: Final = "connector.class"
 
 @dataclass(frozen=True)
 class Loaded:
-    """settings is None exactly when there are problems. Each problem reads `Invalid [key]. reason`."""
+    """settings is None exactly when there are problems. Each problem reads `Invalid [key]. reason`.
+
+    properties: as they were given, placeholders unresolved.
+    """
 
     settings: SinkSettings | None
     problems: tuple[str, ...]
     warnings: tuple[str, ...]
     source: str
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def require(self) -> SinkSettings:
         """The settings. Raises InvalidConfiguration with every problem, each naming the file."""
@@ -47,7 +51,7 @@ def load(properties: Mapping[str, str], worker: Worker, *, source: str) -> Loade
     resolved = resolve(properties, worker.machine, report)
     found = _connector_class(resolved, report)
     settings = None if found is None else _settings(found, properties, resolved, worker, report)
-    return Loaded(settings, tuple(report.problems), tuple(report.warnings), source)
+    return Loaded(settings, tuple(report.problems), tuple(report.warnings), source, properties)
 
 
 def _connector_class(resolved: Resolved, report: Report) -> ConnectorClass | None:

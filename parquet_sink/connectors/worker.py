@@ -20,7 +20,8 @@ class Worker:
     bootstrap_origin: what named the servers, for messages. consumer, producer, admin: Java's names without the prefix
     (`consumer.`).
     converters: the file's values, of which connectors that name no converter take `value.converter*`, and likewise
-    `key.converter*`.
+    `key.converter*`. store_folder: where connectors made by REST are kept; None: nobody knows. plugin_path: folders
+    with Python packages.
     """
 
     source: str = "no worker file"
@@ -33,5 +34,7 @@ class Worker:
     offset_reset: str | None = None
     converters: Values = NOTHING
     override_policy: str = "All"
+    store_folder: str | None = None
+    plugin_path: tuple[str, ...] = ()
     machine: Machine = field(default_factory=Machine)
     rest: RestSettings = field(default_factory=RestSettings)

@@ -11,9 +11,14 @@ from parquet_sink.config.values import Values, read
 from parquet_sink.config.without_effect import suggest, warn_about
 from parquet_sink.connectors.config_providers import PREFIX, with_providers
 from parquet_sink.connectors.connector_class import find_class
+from parquet_sink.connectors.hosting_keys import (
+    PLUGIN_PATH,
+    STORE_FOLDER,
+    default_store_folder,
+)
 from parquet_sink.connectors.rest.build import build as build_rest
 from parquet_sink.connectors.worker import BOOTSTRAP_OPTION, BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP, Worker
-from parquet_sink.connectors.worker_keys import WORKER_KEYS
+from parquet_sink.connectors.worker_keys import WORKER_KEYS, override_policy
 from parquet_sink.convert import configuration
 from parquet_sink.convert.keys import PREFIXES
 from parquet_sink.errors import InvalidConfiguration
@@ -61,7 +66,9 @@ def load_worker(
         isolation_level=values.text("consumer.isolation.level"),
         offset_reset=values.text("consumer.auto.offset.reset"),
         converters=values,
-        override_policy=values.text("connector.client.config.override.policy") or "All",
+        override_policy=override_policy(values.text("connector.client.config.override.policy") or "All") or "All",
+        store_folder=values.text(STORE_FOLDER) or default_store_folder(machine.environ),
+        plugin_path=values.names(PLUGIN_PATH),
         machine=machine,
         rest=build_rest(values, machine, report),
     )

@@ -5,6 +5,8 @@ from typing import Final
 
 from parquet_sink.config.checks import ABSENT
 from parquet_sink.config.key import Check, Key, NotBuilt, Origin, Type, Value, is_set
+from parquet_sink.config.report import quoted
+from parquet_sink.connectors.hosting_keys import HOSTING_KEYS
 from parquet_sink.connectors.rest.keys import ALL_REST_KEYS
 from parquet_sink.convert.keys import CONVERT, CONVERTER_KEYS
 from parquet_sink.kafka.keys import SERVERS, consumer_keys
@@ -16,6 +18,25 @@ WORKER_NOT_BUILT: Final = "Keys that are refused"
 
 _DISTRIBUTED = "it is a key of Kafka Connect's distributed mode; remove it: several connectors run in one process."
 _CLIENT = "it is for Kafka Connect's own clients and never reached a sink's consumer; write consumer.{} for that."
+
+
+_POLICIES = {
+    name.lower(): short
+    for short in ("All", "None", "Principal")
+    for base in (short, f"{short}ConnectorClientConfigOverridePolicy")
+    for name in (base, f"org.apache.kafka.connect.connector.policy.{base}")
+}
+
+
+def override_policy(text: str) -> str | None:
+    """The policy of a name, or of the class that Kafka has for it; None for any other."""
+    return _POLICIES.get(text.lower())
+
+
+def _policy(value: Value) -> str | None:
+    if override_policy(str(value)) is not None:
+        return None
+    return f"{quoted(str(value))} is not one of All, None, Principal; write one of them."
 
 
 def _group_id(value: Value) -> str | None:
@@ -58,14 +79,15 @@ WORKER_KEYS: Final[tuple[Key, ...]] = (
         origin=Origin.CONNECT,
     ),
     *(_default_converter(key) for key in CONVERTER_KEYS),
+    *HOSTING_KEYS,
     Key(
         "connector.client.config.override.policy",
         WORKER,
         Type.STRING,
         "Which `consumer.override.*` keys connectors may set: all of them, none, or the three that name who signs in "
-        "(`security.protocol`, `sasl.mechanism`, `sasl.jaas.config`).",
+        "(`security.protocol`, `sasl.mechanism`, `sasl.jaas.config`). Names of Kafka's classes are understood.",
         default="All",
-        choices=("All", "None", "Principal"),
+        check=Check("`All`, `None`, `Principal`", _policy),
         origin=Origin.CONNECT,
     ),
     Key(
@@ -121,11 +143,9 @@ WORKER_KEYS: Final[tuple[Key, ...]] = (
     _no_effect("offset.flush.interval.ms", "offsets are committed after each accepted upload, not on a clock."),
     _no_effect("offset.flush.timeout.ms", "offsets are committed after each accepted upload, not on a clock."),
     _no_effect("task.shutdown.graceful.timeout.ms", "a stop waits for the flush in progress; a second signal ends it."),
-    _no_effect("plugin.path", "there are no Java plug-ins to load."),
     _no_effect("plugin.discovery", "there are no Java plug-ins to load."),
     _no_effect("internal.*", "there are no topics of the worker's own to encode."),
     _no_effect("topic.creation.enable", "it is for source connectors."),
-    _no_effect("topic.tracking.*", "it is for Kafka Connect's REST API."),
     _no_effect("metric.reporters", "there are no Java classes to load."),
     _no_effect("metrics.*", "it is for Kafka Connect's JMX metrics."),
     *(_no_effect(f"{name}.*", _CLIENT.format(f"{name}.*")) for name in ("security", "sasl", "ssl")),

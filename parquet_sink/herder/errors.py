@@ -57,5 +57,9 @@ class TimedOut(HerderError):
     """The worker did not get to it in time; it may still do it."""
 
 
+class StoreFailed(HerderError):
+    """What was asked for cannot be kept, so it was not done; the message names place and cure."""
+
+
 class ShuttingDown(HerderError):
     """The worker ends; nothing was changed."""

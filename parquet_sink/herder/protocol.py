@@ -1,7 +1,8 @@
 """The protocol between those who ask (REST API, metrics) and the worker that runs connectors.
 
 Every method may be called from any thread, waits until the worker's loop has done it or `TIMEOUT_S` is over (TimedOut),
-and either did all of it or nothing. Raises HerderError: which, each method says; TimedOut and ShuttingDown any of them.
+and either did all of it or nothing. Raises HerderError: which, each method says; TimedOut and ShuttingDown any of them,
+StoreFailed what changes something.
 Reads answer from what the loop published last, so that they wait for nothing.
 """
 

@@ -107,6 +107,7 @@ class RangePostponed(PartitionEvent):
 
     attempts: made so far at the first file that is not accepted, or at transforming, within `elapsed_s` seconds.
     trying: which of the two. answers: to the attempts at that file that were made this time.
+    reason: what came of the last one, where that is known.
     """
 
     start: int
@@ -117,6 +118,7 @@ class RangePostponed(PartitionEvent):
     wait_s: float
     trying: Trying = Trying.UPLOAD
     answers: tuple[AttemptCount, ...] = ()
+    reason: str = ""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,8 @@ def events_of(connector: str, outcome: RangeOutcome) -> Iterator[Event]:
         again, tries = outcome.again, outcome.again.tries
         answers = () if outcome.waiting is None else outcome.waiting.answers
         sofar = (outcome.accepted_until, tries.attempts, tries.elapsed_s, again.wait_s)
-        yield RangePostponed(*about, *sofar, tries.trying, answers)
+        reason = tries.log[-1].cause if tries.log else ""
+        yield RangePostponed(*about, *sofar, tries.trying, answers, reason)
     else:
         records, rows = sum(one.records for one in accepted), sum(one.rows for one in accepted)
         size_bytes = sum(one.size_bytes for one in accepted)

@@ -10,6 +10,7 @@ from parquet_sink.herder.errors import (
     InvalidConnector,
     OffsetsRefused,
     ShuttingDown,
+    StoreFailed,
     TimedOut,
     UnknownConnector,
     UnknownTask,
@@ -35,6 +36,7 @@ _STATUS: Final[Mapping[type[HerderError], int]] = {
     TimedOut: 500,
     ShuttingDown: 503,
     OffsetsRefused: 500,
+    StoreFailed: 500,
 }
 _MESSAGES: Final[Mapping[type[HerderError], str]] = {TimedOut: TIMED_OUT, ShuttingDown: SHUTTING_DOWN}
 

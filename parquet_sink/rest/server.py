@@ -4,7 +4,7 @@ import asyncio
 import logging
 import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import Event, Thread
 from typing import Final
@@ -15,7 +15,10 @@ from starlette.types import ASGIApp
 from parquet_sink.connectors.rest.addresses import Address
 from parquet_sink.connectors.rest.settings import RestSettings, TlsSettings
 from parquet_sink.errors import SetupError
+from parquet_sink.net.listening import BACKLOG
+from parquet_sink.rest import protocol
 from parquet_sink.rest.app import make_admin_app
+from parquet_sink.rest.handshakes import Handshakes
 from parquet_sink.rest.listening import Listening, open_listeners
 from parquet_sink.rest.protocol import IDLE_S, MOST_HEAD_BYTES, BoundedProtocol
 from parquet_sink.rest.tls import server_context
@@ -51,7 +54,7 @@ class RestServer:
         logging.getLogger("uvicorn").setLevel(logging.ERROR)
         self._thread = Thread(target=self._run, name="rest", daemon=True)
         self._thread.start()
-        if not all(server.up.wait(START_S) and server.started for server in self._servers):
+        if not all(server.up.wait(START_S) for server in self._servers):
             self.stop()
             raise SetupError("The REST API did not start; the log has the cause.")
         for one in (*self.addresses, *(listening.settings.admin or ())):
@@ -81,12 +84,10 @@ class RestServer:
         for outcome in await asyncio.gather(*serving, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 log.error("REST API: a listener ended: %s", outcome)
-        for server in self._servers:
-            server.up.set()
 
 
 class _Server(uvicorn.Server):
-    """One uvicorn: its sockets share whether there is TLS. up: set once it is up, or never will be."""
+    """One uvicorn: its sockets share whether there is TLS. up: set once connections are taken."""
 
     def __init__(self, app: ASGIApp, sockets: Sequence[socket.socket], context: ssl.SSLContext | None) -> None:
         config = uvicorn.Config(
@@ -102,17 +103,26 @@ class _Server(uvicorn.Server):
             timeout_keep_alive=int(IDLE_S),
             timeout_graceful_shutdown=GRACE_S,
             h11_max_incomplete_event_size=MOST_HEAD_BYTES,
-            ssl_context_factory=None if context is None else lambda config, default: context,
         )
         super().__init__(config)
         self.sockets, self.up = list(sockets), Event()
+        self._context = context
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ending = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
-        await super().startup(sockets)
+        await super().startup([])
+        make = self._factory()
+        for one in sockets or []:
+            self.servers.append(await self._loop.create_server(make, sock=one, backlog=BACKLOG))
         self.up.set()
+
+    def _factory(self) -> Callable[[], asyncio.BaseProtocol]:
+        def plain() -> asyncio.Protocol:
+            return BoundedProtocol(self.config, self.server_state, self.lifespan.state)
+
+        return plain if self._context is None else Handshakes(self._context, plain, protocol.MOST_CONNECTIONS)
 
     async def main_loop(self) -> None:
         """Wakes once in a second, for the header `Date`, where uvicorn's own wakes ten times."""

@@ -1,5 +1,7 @@
 """One connector's life: prepare, start, supervise, stop.
 
+Nothing here waits: what may take long is done aside, and followed up at a later poll.
+
 A query that fails for a reason waiting may cure (a lost worker, no answer from a broker in the middle of a range) is
 started again from the group's offsets, a bounded number of times without progress; every other reason ends the
 connector. So does whatever else goes wrong with it: the others of the process go on.
@@ -8,9 +10,11 @@ connector. So does whatever else goes wrong with it: the others of the process g
 import logging
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from threading import Thread
-from typing import Final
+from typing import Any, Final
 
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
@@ -28,6 +32,7 @@ from parquet_sink.model.events import (
 from parquet_sink.model.failure import Failure
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.runtime import group_commit
+from parquet_sink.runtime.aside import Aside, Pending, at_once, in_thread
 from parquet_sink.runtime.clock_steps import ClockSteps
 from parquet_sink.runtime.restarts import PAUSE_S, RestartPolicy
 from parquet_sink.runtime.run_files import RunFiles
@@ -35,7 +40,7 @@ from parquet_sink.runtime.status import Status
 from parquet_sink.spark.causes import failure_of
 from parquet_sink.spark.query import start_query
 from parquet_sink.state.sqlite.store import SqliteStore
-from parquet_sink.state.store import DRAINED, SLOTS, STARTED, STOP, WARM_UP
+from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STARTED, STOP, WARM_UP
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +49,10 @@ END_S: Final = 15.0
 
 
 class Connector:
-    """Owns the files and the streaming query of one connector. emit: takes its events, and raises nothing."""
+    """Owns the files and the streaming query of one connector. emit: takes its events, and raises nothing.
+
+    launch: starts queries, which takes a second or more and one thread that knows the Spark session. aside: asks Kafka.
+    """
 
     def __init__(
         self,
@@ -53,17 +61,24 @@ class Connector:
         *,
         until_caught_up: bool = False,
         emit: Callable[[Event], None] = lambda event: None,
+        launch: Aside = at_once,
+        aside: Aside = in_thread,
     ) -> None:
+        self._launch_aside, self._aside = launch, aside
         self.settings, self.folder = settings, folder
         self.status = Status.STARTING
         self.failure: Failure | None = None
         self._until_caught_up, self._emit = until_caught_up, emit
         self._files = RunFiles(settings, folder)
         self._query: StreamingQuery | None = None
-        self._slots = 1
+        self._launching: Future[StreamingQuery] | None = None
+        self._pending: Pending[Any] | None = None
+        self._slots, self._paused = 1, False
         self._clock = ClockSteps(time.time(), time.monotonic())
         self._restarts = RestartPolicy(settings.registry_patience_ms, settings.registry_pause_ms)
         self._restart_at_s: float | None = None
+        self._restart_why = ""
+        self._given_up = False
         self._stop_by_s = 0.0
         self._stopper: Thread | None = None
 
@@ -77,6 +92,24 @@ class Connector:
         """Whether there is something to supervise."""
         return self.status in {Status.RUNNING, Status.STOPPING}
 
+    @property
+    def ended(self) -> bool:
+        """Whether nothing of it runs any more, so that it may be closed."""
+        late = time.monotonic() >= self._stop_by_s
+        return self.status in {Status.DONE, Status.FAILED} and (late or not self._busy_aside())
+
+    def _busy_aside(self) -> bool:
+        """Whether a thread is at work for it."""
+        stopping = self._stopper is not None and self._stopper.is_alive()
+        return stopping or (self._pending is not None and not self._pending.future.done())
+
+    @property
+    def waits_for(self) -> tuple[str, float] | None:
+        """Why its query is started again, and in how many seconds; None when that is not so."""
+        if self._restart_at_s is None or self.status is not Status.RUNNING:
+            return None
+        return self._restart_why, max(self._restart_at_s - time.monotonic(), 0.0)
+
     def has_started(self) -> bool:
         """Whether it knows where its topic-partitions start: its processes are there, and the broker answered."""
         return self.state is not None and self.state.get(STARTED)
@@ -89,47 +122,92 @@ class Connector:
         except ConnectorError as error:
             self._fail(error.failure())
 
-    def start(self, spark: SparkSession, *, slots: int = 1, warm_up: bool = False) -> None:
+    def start(self, spark: SparkSession, *, slots: int = 1, warm_up: bool = False, paused: bool = False) -> None:
         """Starts the query; prepares what is not prepared yet. What goes wrong is noted, not raised.
 
-        slots: Spark tasks that it may run at once. warm_up: begin with a micro-batch that loads everything.
+        slots: Spark tasks that it may run at once. warm_up: begin with a micro-batch that loads everything. paused:
+        begin as after `pause`.
         """
         if self._files.handoff is None:
             self.prepare()
         if self.status is not Status.STARTING or self.state is None:
             return
-        self._slots = slots
-        self.state.set(SLOTS, slots)
+        self.share(slots)
+        self.pause(paused)
         self.state.set(WARM_UP, warm_up)
         self.status = Status.RUNNING
         self._launch(spark)
+
+    def share(self, slots: int) -> None:
+        """Changes how many Spark tasks it may run at once, from its next micro-batch on."""
+        self._slots = slots
+        if self.state is not None:
+            self.state.set(SLOTS, slots)
+
+    def pause(self, paused: bool) -> None:
+        """While paused the flush in progress is finished and nothing more is admitted; its processes stay."""
+        self._paused = paused
+        if self.state is not None:
+            self.state.set(PAUSE, paused)
 
     def _launch(self, spark: SparkSession) -> None:
         """Starts the query with a new checkpoint. An exception on the way is as a query that failed."""
         self._query = None
         self._clock = ClockSteps(time.time(), time.monotonic())
         try:
-            self._files.restore(self._slots)
-            self._query = self._start_query(spark)
-        except (ConnectionError, Py4JNetworkError):  # Java is gone, and with it all connectors
-            raise
-        except Exception as error:  # whatever it is, the other connectors go on
-            log.debug("connector %s", self.settings.name, exc_info=True)
-            self._on_query_end(failure_of(error, self.settings.files.tmp_dir))
+            self._files.restore({SLOTS: self._slots, PAUSE: self._paused, STARTED: True})
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other connectors go on
+            self._not_launched(error)
+            return
+        self._launching = self._launch_aside(partial(self._launched, spark))
+        self._poll_launch()
+
+    def _launched(self, spark: SparkSession) -> StreamingQuery:
+        """In the thread that starts queries; one that nobody waits for any more is ended."""
+        query = self._start_query(spark)
+        if self._given_up:
+            query.stop()
+        return query
 
     def _start_query(self, spark: SparkSession) -> StreamingQuery:
         return start_query(spark, self.settings, self.folder, until_caught_up=self._until_caught_up)
+
+    def _poll_launch(self) -> None:
+        if self._launching is None or not self._launching.done():
+            return
+        launched, self._launching = self._launching, None
+        try:
+            self._query = launched.result()
+        except (ConnectionError, Py4JNetworkError):  # Java is gone, and with it all connectors
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other connectors go on
+            self._not_launched(error)
+
+    def _not_launched(self, error: Exception) -> None:
+        log.debug("connector %s", self.settings.name, exc_info=error)
+        self._on_query_end(failure_of(error, self.settings.files.tmp_dir))
 
     def poll(self, spark: SparkSession) -> None:
         """Notices that the query ended; starts it again where that may help; goes on with a stop."""
         if self.status is Status.STOPPING:
             self._poll_stop()
-        elif self.status is Status.RUNNING and self._restart_at_s is not None:
+        elif self.status is not Status.RUNNING or self._is_pending():
+            return
+        elif self._launching is not None:
+            self._poll_launch()
+        elif self._restart_at_s is not None:
             if time.monotonic() >= self._restart_at_s:
                 self._restart_at_s = None
                 self._launch(spark)
-        elif self.status is Status.RUNNING and self._query is not None:
+        elif self._query is not None:
             self._poll_query(self._query)
+
+    def _is_pending(self) -> bool:
+        """Whether something is done aside; what follows it is done here, once that has ended."""
+        if self._pending is not None and self._pending.future.done():
+            pending, self._pending = self._pending, None
+            pending.follow_up()
+        return self._pending is not None
 
     def _poll_query(self, query: StreamingQuery) -> None:
         if not query.isActive:
@@ -141,28 +219,37 @@ class Connector:
 
     def _begin_anew(self, query: StreamingQuery, why: str) -> None:
         """Ends a query that cannot go on as it is. why: the beginning of a sentence."""
-        log.warning("connector %s: %s the query is started again from the group's offsets.", self.settings.name, why)
-        query.stop()
-        self._schedule_restart(PAUSE_S, why)
+        told = f"{why} the query is started again from the group's offsets."
+        log.warning("connector %s: %s", self.settings.name, told)
+        self._pending = Pending(self._aside(query.stop), lambda done: self._schedule_restart(PAUSE_S, told))
+        self._is_pending()
 
     def _on_query_end(self, failure: Failure | None) -> None:
         """The query ended by itself, or did not start."""
+        self._pending = Pending(self._aside(partial(self._judged, failure)), partial(self._on_judged, failure))
+        self._is_pending()
+
+    def _judged(self, failure: Failure | None) -> float | None:
+        """Commits what was accepted. Seconds until the query is started again; None: it is not."""
         self._commit_accepted()
+        return None if failure is None else self._pause_before_restart(failure)
+
+    def _on_judged(self, failure: Failure | None, pause_s: float | None) -> None:
         if failure is None:
             self._stopped()
-            return
-        pause_s = self._pause_before_restart(failure)
-        if pause_s is None:
+        elif pause_s is None:
             self._fail(failure)
-            return
-        log.warning("connector %s: %s Starting again from the group's offsets.", self.settings.name, failure.message)
-        self._schedule_restart(pause_s, failure.message)
+        else:
+            log.warning(
+                "connector %s: %s Starting again from the group's offsets.", self.settings.name, failure.message
+            )
+            self._schedule_restart(pause_s, failure.message)
 
     def _schedule_restart(self, pause_s: float, why: str) -> None:
         assert self.state is not None
         self._emit(ConnectorRestarting(self.settings.name, time.time(), why, pause_s))
         self.state.clear_for_restart()
-        self._restart_at_s = time.monotonic() + pause_s
+        self._restart_at_s, self._restart_why = time.monotonic() + pause_s, why
 
     def _reason(self, query: StreamingQuery) -> Failure | None:
         """Why a query ended, in our words where there are any; None when nothing failed."""
@@ -197,6 +284,8 @@ class Connector:
     def _poll_stop(self) -> None:
         """Ends the query once nothing is in flight, or in the end; then settles, without waiting for Spark for ever."""
         if self._stopper is None:
+            if self._pending is not None and not self._pending.future.done() and time.monotonic() < self._stop_by_s:
+                return
             if self._in_flight():
                 if time.monotonic() < self._stop_by_s:
                     return
@@ -230,6 +319,12 @@ class Connector:
                 log.warning("connector %s: it did not stop in order: %s", self.settings.name, error)
 
     def _stop_query(self) -> None:
+        """One that is being started is waited for; what cannot be started needs no stop."""
+        if self._launching is not None:
+            try:
+                self._query = self._launching.result(END_S)
+            except Exception as error:  # noqa: BLE001 - see above
+                log.debug("connector %s: its query did not start: %s", self.settings.name, error)
         if self._query is not None and self._query.isActive:
             self._query.stop()
 
@@ -240,6 +335,7 @@ class Connector:
     def _settle(self) -> None:
         """After the query ended on our request: done, unless the operator must act. What is not delivered is logged."""
         assert self.state is not None
+        self._given_up = True
         failure = None if self._query is None or self._restart_at_s is not None else self._reason(self._query)
         if failure is not None and not failure.reaction.passes:
             self._fail(failure)
@@ -254,7 +350,8 @@ class Connector:
         """Something unforeseen went wrong with this connector here, in the program: it fails, the others go on."""
         log.debug("connector %s", self.settings.name, exc_info=error)
         self._fail(failure_of(error, self.settings.files.tmp_dir))
-        self._end_in_thread()
+        self._given_up, self._stop_by_s = True, time.monotonic() + END_S
+        self._stopper = self._end_in_thread()
 
     def _stopped(self) -> None:
         self.status = Status.DONE
@@ -267,4 +364,5 @@ class Connector:
 
     def close(self) -> None:
         """Releases the lock and removes the run folder."""
-        self._files.close()
+        self._given_up = True
+        self._files.close(in_use=self._busy_aside())

@@ -1,7 +1,9 @@
 """What a running connector owns on this machine: its lock, its run folder, and its state store."""
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from parquet_sink.files.cleanup import prepare, remove_leftovers
 from parquet_sink.files.lock import ConnectorLock
@@ -9,7 +11,7 @@ from parquet_sink.history.writer import HistoryWriter
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.spark import handoff
 from parquet_sink.state.sqlite.store import SqliteStore
-from parquet_sink.state.store import SLOTS, STARTED
+from parquet_sink.state.store import Field
 
 
 class RunFiles:
@@ -50,8 +52,11 @@ class RunFiles:
         assert self.handoff is not None
         return [path for path in (*self.handoff.files, self.handoff.state_path) if not path.exists()]
 
-    def restore(self, slots: int) -> None:
-        """Makes what is missing anew, from what this process holds. Raises StorageFailed, OSError."""
+    def restore(self, fields: Mapping[Field[Any], bool | int | None]) -> None:
+        """Makes what is missing anew, from what this process holds. fields: of a new store.
+
+        Raises StorageFailed, OSError.
+        """
         assert self.handoff is not None
         assert self.state is not None
         if not self.missing():
@@ -63,12 +68,15 @@ class RunFiles:
         self._lock.acquire()
         self.state.close()
         self.state = SqliteStore.for_new_run(self.handoff.state_path)
-        self.state.set(SLOTS, slots)
-        self.state.set(STARTED, True)
+        for field, value in fields.items():
+            self.state.set(field, value)
 
-    def close(self) -> None:
-        """Releases the lock and removes the run folder; the store's file stays."""
-        if self.state is not None:
+    def close(self, *, in_use: bool = False) -> None:
+        """Releases the lock and removes the run folder; the store's file stays.
+
+        in_use: a thread may be using the store, which would not survive its end; that one's end closes it.
+        """
+        if self.state is not None and not in_use:
             self.state.close()
         self._lock.release()
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -1,27 +1,33 @@
 """The process that hosts connectors: one Spark session, one streaming query for each connector, one loop.
 
 Signals: the first SIGTERM, SIGINT or SIGHUP finishes the flush in progress, commits and ends with 0; a later one ends
-at once (`process.signals`). What goes wrong with one connector, or with what shows them, ends none of the others.
+at once (`process.signals`). What goes wrong with one connector, or with what shows them, ends none of the others. What
+may take long (starting a query, asking Kafka, ending a query) is done beside the loop, which therefore always answers.
 """
 
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from threading import Thread
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
+from parquet_sink.connectors.loading import Loaded
 from parquet_sink.errors import ConnectorError, SetupError
 from parquet_sink.model.events import Event
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.process.java_home import find_java
 from parquet_sink.process.signals import StopRequest
+from parquet_sink.runtime.aside import Aside, at_once
+from parquet_sink.runtime.commands import Commands
 from parquet_sink.runtime.connector import Connector
-from parquet_sink.runtime.status import Status
+from parquet_sink.runtime.hosting import Hosting
+from parquet_sink.runtime.roster import Roster
 from parquet_sink.spark.causes import message_of
 from parquet_sink.spark.run_folder import RunFolder, run_folder
-from parquet_sink.spark.slots import local_master, share
+from parquet_sink.spark.slots import EXPECTED, LEAST_SLOTS, local_master, share
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,13 +36,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 PROMISE: Final = "; the flush in progress is finished first, for at most {:g} s; a second signal ends it at once"
 JAVA_ENDED: Final = (
     "Spark's Java process ended while connectors ran: it was killed, or ran out of memory. "
     "What was not committed is sent again at the next start."
 )
 POLL_S: Final = 0.25
-START_S: Final = 10.0
 GIVE_UP_S: Final = 5.0
 """How long a start of Spark that is given up may take to notice."""
 
@@ -50,30 +56,46 @@ class Observer(Protocol):
 
 
 class Worker:
-    """Runs connectors until they are done or have failed, or a stop is wished for. wish: None listens by itself."""
+    """Runs the connectors of a roster until they are done or have failed, or a stop is wished for.
+
+    known: configurations of the roster's store that were validated already. stays: it lives on without connectors,
+    since more may come by `commands`. publish: called when something may have changed. stop_request: None listens by
+    itself.
+    """
 
     def __init__(
         self,
-        connectors: Sequence[SinkSettings],
+        roster: Roster,
+        known: Mapping[str, Loaded],
         *,
         master: str | None = None,
         spark_conf: Mapping[str, str] | None = None,
         until_caught_up: bool = False,
+        stays: bool = False,
+        track_topics: bool = True,
         observer: Observer,
+        commands: Commands | None = None,
+        publish: Callable[[], None] = lambda: None,
         stop_request: StopRequest | None = None,
     ) -> None:
-        self._settings, self._master, self._until_caught_up = connectors, master, until_caught_up
-        self._spark_conf, self._observer = spark_conf, observer
+        self._roster, self._known, self._master, self._stays = roster, known, master, stays
+        self._until_caught_up, self._spark_conf, self._observer = until_caught_up, spark_conf, observer
+        self._commands, self._publish = commands or Commands(), publish
         self._stop_request = StopRequest() if stop_request is None else stop_request
-        self._connectors: list[Connector] = []
+        self._hosting = Hosting(roster, self._made, track_topics=track_topics)
+        self._folder: RunFolder | None = None
+        self._made_so_far = 0
         self._session: Session | None = None
+        self._launch: Aside = at_once
+        self._shared: tuple[int, int] | None = None
         self._mend: Callable[[], None] = lambda: None
 
     def run(self) -> int:
-        """0 when all are done, or stopped on a wish; 1 when a connector failed. Raises SetupError, ConnectorError."""
+        """0 when all are done, or stopped on a wish; 1 when a connector failed, unless it stays.
+
+        Raises SetupError, ConnectorError.
+        """
         with self._stop_request.handling():
-            longest_s = max((one.stop_timeout_ms / 1000 for one in self._settings), default=0.0)
-            self._stop_request.notice = PROMISE.format(longest_s)
             try:
                 find_java()
                 with run_folder() as folder:
@@ -82,46 +104,61 @@ class Worker:
                 if self._stop_request:  # whoever signals a whole group ends what was asked for here
                     return 0
                 raise
+            finally:
+                self._commands.close()
+
+    def _made(self, settings: SinkSettings) -> Connector:
+        assert self._folder is not None
+        folder = self._folder.path / str(self._made_so_far)
+        self._made_so_far += 1
+        return Connector(
+            settings,
+            folder,
+            until_caught_up=self._until_caught_up,
+            emit=self._observer.emit,
+            launch=self._launched,
+        )
+
+    def _launched(self, act: Callable[[], T], /) -> "Future[T]":
+        """By what starts queries now: connectors are made before Spark is there."""
+        return self._launch(act)
 
     def _host(self, folder: RunFolder) -> int:
         """Prepares connectors before Spark starts, so that one that runs already fails at once."""
-        for index, settings in enumerate(self._settings):
-            self._connectors.append(
-                Connector(
-                    settings,
-                    folder.path / str(index),
-                    until_caught_up=self._until_caught_up,
-                    emit=self._observer.emit,
-                )
-            )
+        self._folder = folder
         try:
-            for connector in self._connectors:
-                self._alone(connector, connector.prepare)
-            if any(connector.status is Status.STARTING for connector in self._connectors):
+            self._roster.begin(self._known)
+            self._step()
+            self._publish()
+            if self._stays or self._hosting.busy:
                 self._run_on_spark(folder)
         finally:
-            self._observer.close(self._connectors)
-            for connector in self._connectors:
+            self._commands.close()
+            self._publish()
+            self._observer.close(self._roster.runs)
+            for connector in self._roster.runs:
                 connector.close()
-        return int(any(connector.status is Status.FAILED for connector in self._connectors))
+        return int(not self._stays and self._hosting.failed)
 
     def _run_on_spark(self, folder: RunFolder) -> None:
         from parquet_sink.spark.session import Session  # takes a second to import
 
-        master = self._master or local_master(len(self._connectors))
+        connectors = self._hosting.sharers()
+        master = self._master or local_master(max(connectors, EXPECTED) if self._stays else connectors)
         session = self._session = Session(master, folder.path, self._spark_conf)
         try:
             spark = self._started(session)
             if spark is not None:
                 folder.remember()
                 self._mend = folder.mend
-                self._start(spark)
                 self._supervise(spark)
         finally:
             session.close()
 
     def _started(self, session: "Session") -> "SparkSession | None":
         """Spark, or None when a stop was wished for before it was up. In a thread, so that it can be given up."""
+        from parquet_sink.spark.launcher import Launcher
+
         errors: list[Exception] = []
 
         def start() -> None:
@@ -133,60 +170,83 @@ class Worker:
         starter = Thread(target=start, name="spark-start", daemon=True)
         starter.start()
         while starter.is_alive() and not self._stop_request:
-            self._observer.poll(self._connectors)
+            self._step()
+            self._observer.poll(self._roster.runs)
+            self._publish()
+            self._commands.work(0.0, self._publish)
             starter.join(POLL_S)
         if self._stop_request:
             session.java.kill()
             starter.join(GIVE_UP_S)
-            for connector in self._connectors:
-                connector.request_stop()
+            self._hosting.step(self._stop_request.requested_at_s)
             return None
         if errors:
             raise _not_started(session, errors[0]) from errors[0]
+        self._launch = Launcher()
         try:
-            return session.open()
+            return self._launch(session.open).result()
         except Exception as error:
             raise _not_started(session, error) from error
 
-    def _start(self, spark: "SparkSession") -> None:
-        """Starts one after the other; the first one warms Spark up for all.
-
-        Each has START_S to begin before the next: forty at once would keep each other from it.
-        """
-        from parquet_sink.spark.session import slots
-
-        found = share(slots(spark), len(self._connectors))
-        for index, connector in enumerate(c for c in self._connectors if c.status is Status.STARTING):
-            if self._stop_request:
-                return
-            self._alone(connector, partial(connector.start, spark, slots=found, warm_up=index == 0))
-            deadline = time.monotonic() + START_S
-            while connector.status is Status.RUNNING and not connector.has_started() and not self._stop_request:
-                self._poll(spark)
-                if time.monotonic() > deadline:
-                    break
-            self._poll(spark)
-
     def _supervise(self, spark: "SparkSession") -> None:
-        while not self._stop_request and any(connector.active for connector in self._connectors):
-            self._poll(spark)
+        while not self._stop_request and (self._stays or self._hosting.busy):
+            self._round(spark)
+        self._commands.close()
         if self._stop_request and self._session is not None:
             self._session.hush()
-        for connector in self._connectors:
-            self._alone(connector, partial(connector.request_stop, self._stop_request.requested_at_s))
-        while any(connector.active for connector in self._connectors):
-            self._poll(spark)
+        stop_at_s = self._stop_request.requested_at_s or time.monotonic()
+        self._hosting.step(stop_at_s)
+        while self._hosting.active:
+            self._round(spark, stop_at_s)
 
-    def _poll(self, spark: "SparkSession") -> None:
-        """Polls all connectors once, and pauses."""
+    def _round(self, spark: "SparkSession", stop_at_s: float | None = None) -> None:
+        """Looks after all connectors once, then does what is asked for, or pauses."""
         if self._java_gone(0.0):
             raise ConnectorError(JAVA_ENDED)
         with suppress(OSError):  # whoever needs the folder reports it
             self._mend()
-        for connector in self._connectors:
+        self._step(stop_at_s)
+        if stop_at_s is None:
+            self._start_next(spark)
+        for connector in self._roster.runs:
             self._alone(connector, partial(connector.poll, spark))
-        self._observer.poll(self._connectors)
-        time.sleep(POLL_S)
+        self._observer.poll(self._roster.runs)
+        self._publish()
+        self._wait()
+
+    def _step(self, stop_at_s: float | None = None) -> None:
+        self._hosting.step(stop_at_s)
+        self._stop_request.notice = PROMISE.format(self._hosting.longest_stop_s())
+
+    def _wait(self) -> None:
+        """Until it is time for the next round, or something was asked for."""
+        if self._stop_request:
+            time.sleep(POLL_S)
+        else:
+            self._commands.work(POLL_S, self._publish)
+
+    def _start_next(self, spark: "SparkSession") -> None:
+        """Slots are shared anew when connectors come or go."""
+        connectors = self._hosting.sharers()
+        if self._shared is None or self._shared[0] != connectors:
+            self._shared = connectors, self._shares(spark, connectors)
+            self._hosting.share(self._shared[1])
+        connector = self._hosting.next_to_start(time.monotonic())
+        if connector is not None:
+            self._alone(connector, partial(self._hosting.start, connector, spark, self._shared[1]))
+
+    def _shares(self, spark: "SparkSession", connectors: int) -> int:
+        """Spark tasks that each connector may run at once."""
+        from parquet_sink.spark.session import slots
+
+        found = slots(spark)
+        if self._stays and connectors > found:
+            log.warning(
+                "%d connectors share %d slots of Spark, so that some wait for others; start the worker again, which "
+                "gives each its own, or with more (--master local[N,4])",
+                *(connectors, found),
+            )
+        return share(found, connectors, LEAST_SLOTS if self._stays and self._master is None else None)
 
     def _alone(self, connector: Connector, act: Callable[[], None]) -> None:
         """What a connector did not foresee ends it alone, unless Java is gone. Raises ConnectorError then."""

@@ -8,11 +8,19 @@ ATTEMPTS: Final = 4
 """Times a task is tried: `local[N]` alone never retries."""
 
 
+EXPECTED: Final = 8
+"""Connectors for which a worker has slots at least: they come and go, and Spark's slots are fixed at its start."""
+
+
 def local_master(connectors: int) -> str:
     """A slot for each connector, and as many more as one alone has: none waits for the uploads of another."""
     return f"local[{LEAST_SLOTS + max(connectors - 1, 0)},{ATTEMPTS}]"
 
 
-def share(slots: int, connectors: int) -> int:
-    """Of so many slots, those that one connector may take at once: one is left for each of the others."""
-    return max(slots - connectors + 1, 1)
+def share(slots: int, connectors: int, most: int | None = None) -> int:
+    """Of so many slots, those that one connector may take at once: one is left for each of the others.
+
+    most: it may take, however few others there are; None: any number.
+    """
+    left = max(slots - connectors + 1, 1)
+    return left if most is None else min(left, most)

@@ -7,7 +7,7 @@ a record: the offsets that count are the consumer group's.
 
 | what | written by | read by |
 |---|---|---|
-| `SLOTS`, `WARM_UP`, `STOP` | program | planner |
+| `SLOTS`, `WARM_UP`, `PAUSE`, `STOP` | program | planner |
 | `STARTED`, `DRAINED` | planner | program |
 | progress | planner | program |
 | accepted | committer | planner, program |
@@ -41,6 +41,8 @@ SLOTS: Final = Field["int | None"]("slots", None)
 """Spark tasks that the connector may run at once; None: not known."""
 WARM_UP: Final = Field[bool]("warm_up", False)
 """Begin with a micro-batch that loads and compiles everything."""
+PAUSE: Final = Field[bool]("pause", False)
+"""Admit nothing more for now: offsets stay signed, and it is seen how topic-partitions stand."""
 STOP: Final = Field[bool]("stop", False)
 """Admit nothing more."""
 STARTED: Final = Field[bool]("started", False)
@@ -48,7 +50,7 @@ STARTED: Final = Field[bool]("started", False)
 DRAINED: Final = Field[bool]("drained", False)
 """After STOP: nothing is in flight any more."""
 
-FIELDS: Final = (SLOTS, WARM_UP, STOP, STARTED, DRAINED)
+FIELDS: Final = (SLOTS, WARM_UP, PAUSE, STOP, STARTED, DRAINED)
 
 
 class RunState(Protocol):

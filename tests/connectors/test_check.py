@@ -75,7 +75,7 @@ def test_problems_of_all_files_are_told_together(folder: Path) -> None:
             "mode; remove it: "
             "several connectors run in one process."
         ),
-        "  Warning [plugin.path]. It has no effect here: there are no Java plug-ins to load.",
+        '  Warning [plugin.path]. "/p" is no folder, so nothing is found there; correct it.',
         f"{good}: OK (connector orders: orders -> table ORDERS)",
         *WAY,
         f"{bad}: 1 problem",

@@ -76,7 +76,7 @@ def test_without_any_server_kafkas_default_is_taken_with_a_warning() -> None:
             "10000",
             "It has no effect here: offsets are committed after each accepted upload, not on a clock.",
         ),
-        ("plugin.path", "/p", "It has no effect here: there are no Java plug-ins to load."),
+        ("plugin.discovery", "x", "It has no effect here: there are no Java plug-ins to load."),
         (
             "task.shutdown.graceful.timeout.ms",
             "5000",
@@ -166,3 +166,43 @@ def test_a_bad_option_is_named_as_the_option() -> None:
 def test_addresses_of_every_form_are_accepted(servers: str) -> None:
     """Names, IPv6 addresses, protocol prefixes and lists."""
     assert _load({"bootstrap.servers": servers}).require().bootstrap_servers == servers
+
+
+@pytest.mark.parametrize(
+    ("text", "policy"),
+    [
+        ("none", "None"),
+        ("PrincipalConnectorClientConfigOverridePolicy", "Principal"),
+        ("org.apache.kafka.connect.connector.policy.AllConnectorClientConfigOverridePolicy", "All"),
+    ],
+)
+def test_override_policies_have_kafkas_names_too(text: str, policy: str) -> None:
+    """Short, or as the class is called."""
+    loaded = load_worker({"connector.client.config.override.policy": text}, source="w")
+    assert (loaded.problems, loaded.worker.override_policy) == ((), policy)
+
+
+def test_an_unknown_override_policy_is_refused() -> None:
+    """With the choices."""
+    loaded = load_worker({"connector.client.config.override.policy": "Some"}, source="w")
+    (problem,) = loaded.problems
+    assert problem.startswith(
+        'Invalid [connector.client.config.override.policy]. "Some" is not one of All, None, Princ'
+    )
+
+
+@pytest.mark.parametrize(
+    ("environment", "folder"),
+    [
+        ({}, None),
+        ({"HOME": "/h"}, "/h/.local/state/parquet-sink"),
+        ({"HOME": "/h", "XDG_STATE_HOME": "/x"}, "/x/parquet-sink"),
+        ({"HOME": "/h", "STATE_DIRECTORY": "/var/lib/one:/var/lib/two"}, "/var/lib/one"),
+    ],
+)
+def test_where_connectors_are_kept(environment: dict[str, str], folder: str | None) -> None:
+    """As systemd says, else where a user's programs keep their state; the key wins."""
+    machine = Machine(environ=environment)
+    assert load_worker({}, source="w", machine=machine).worker.store_folder == folder
+    given = load_worker({"config.storage.folder": "/mine"}, source="w", machine=machine)
+    assert (given.problems, given.worker.store_folder) == ((), "/mine")

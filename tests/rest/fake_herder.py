@@ -163,6 +163,7 @@ class FakeHerder:
 
     def alter_offsets(self, name: str, offsets: Sequence[PartitionOffset]) -> None:
         kept = self._stopped(name)
+        self.asked.append(("alter", *offsets))
         if any(one.topic == "nowhere" for one in offsets):
             raise OffsetsRefused("topic nowhere is not there")
         for one in offsets:

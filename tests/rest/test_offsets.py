@@ -35,6 +35,7 @@ def test_offsets_are_numbers_or_texts_and_null_removes_one(api: Client, herder: 
     got = api.ask("PATCH", PATH, {"offsets": body})
     assert got.json == {"message": "The offsets for this connector have been altered successfully"}
     assert herder.kept["c"].offsets == {("orders", 0): 7, ("orders", 2): 9}
+    assert len(herder.asked[0]) == 1 + 3
 
 
 def test_offsets_are_removed_as_often_as_asked(api: Client, herder: FakeHerder) -> None:

@@ -29,10 +29,14 @@ def test_an_address_in_use_is_told_with_its_key(key: str) -> None:
     """And those that were taken before are given back."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         busy = Address("http", "127.0.0.1", taken.getsockname()[1])
-        listeners = (*LOOPBACK, busy) if key == "listeners" else LOOPBACK
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            first = Address("http", "127.0.0.1", free.getsockname()[1])
+        listeners = (first, busy) if key == "listeners" else (first,)
         settings = RestSettings(listeners=listeners, admin=None if key == "listeners" else (busy,))
         with pytest.raises(SetupError) as raised:
             _server(settings).start()
+        with socket.create_server((first.host, first.port)):
+            pass
     message = f"Invalid [{key}]. {busy} cannot be listened on: Address already in use. Name a free port, or 0 for any"
     assert str(raised.value).startswith(message)
 

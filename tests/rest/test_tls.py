@@ -1,16 +1,23 @@
 """TLS of the server: its certificate, those of its clients, and what is said of files that cannot be used."""
 
 import http.client
+import socket
 import ssl
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.connectors.rest.addresses import Address
-from parquet_sink.connectors.rest.settings import Pem, RestSettings, TlsSettings
+from parquet_sink.connectors.rest.settings import RestSettings, Store, TlsSettings
 from parquet_sink.errors import SetupError
+from parquet_sink.rest import handshakes, protocol
 from parquet_sink.rest.tls import server_context
+from tests.kafka.client.security.java_stores import Pair, jks, key_entry, pair, pkcs12_trust, trusted_entry
 from tests.rest.certificates import Made, make
 from tests.rest.fake_herder import FakeHerder
 from tests.rest.serving import serving
@@ -28,8 +35,8 @@ def _settings(tls: TlsSettings) -> RestSettings:
     return RestSettings(listeners=(Address("https", "localhost", 0),), tls=tls)
 
 
-def _identity(made: Made) -> Pem:
-    return Pem(KEY, file=str(made.server))
+def _identity(made: Made) -> Store:
+    return Store(KEY, file=str(made.server))
 
 
 def _refused(tls: TlsSettings, own: ssl.SSLContext) -> None:
@@ -50,15 +57,15 @@ def test_the_api_is_served_over_tls(made: Made) -> None:
 
 
 def test_a_certificate_and_its_key_may_be_texts(made: Made) -> None:
-    """They leave no file behind."""
-    text = Pem("listeners.https.ssl.keystore.certificate.chain", text=Secret(made.server.read_text()))
+    """Both are given to OpenSSL without a file on disk."""
+    text = Store("listeners.https.ssl.keystore.certificate.chain", text=Secret(made.server.read_text()))
     with serving(FakeHerder(), _settings(TlsSettings(text)), made.trusting()) as client:
         assert client.get("/").status == 200
 
 
 def test_clients_without_a_certificate_of_the_authority_are_cut_off(made: Made) -> None:
     """One that the authority signed is let in; another's, or none, is not."""
-    tls = TlsSettings(_identity(made), authorities=Pem("a", file=str(made.authority)), client_auth="required")
+    tls = TlsSettings(_identity(made), authorities=Store("a", file=str(made.authority)), client_auth="required")
     with serving(FakeHerder(), _settings(tls), made.trusting(made.client)) as client:
         assert client.get("/").status == 200
     for own in (None, made.stranger):
@@ -67,7 +74,7 @@ def test_clients_without_a_certificate_of_the_authority_are_cut_off(made: Made) 
 
 def test_a_requested_certificate_may_be_absent(made: Made) -> None:
     """But a stranger's is refused all the same."""
-    tls = TlsSettings(_identity(made), authorities=Pem("a", file=str(made.authority)), client_auth="requested")
+    tls = TlsSettings(_identity(made), authorities=Store("a", file=str(made.authority)), client_auth="requested")
     with serving(FakeHerder(), _settings(tls), made.trusting()) as client:
         assert client.get("/").status == 200
     _refused(tls, made.trusting(made.stranger))
@@ -102,8 +109,74 @@ def test_files_that_cannot_be_used_are_named(made: Made, tmp_path: Path) -> None
     broken = tmp_path / "broken.pem"
     broken.write_text("-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n")
     with pytest.raises(SetupError, match=r"broken.pem cannot be used: it does not hold a certificate"):
-        server_context(TlsSettings(Pem(KEY, file=str(broken))))
+        server_context(TlsSettings(Store(KEY, file=str(broken))))
     with pytest.raises(SetupError, match=r"Invalid \[trust\]. .*broken.pem cannot be used"):
-        server_context(TlsSettings(_identity(made), authorities=Pem("trust", file=str(broken))))
+        server_context(TlsSettings(_identity(made), authorities=Store("trust", file=str(broken))))
     with pytest.raises(SetupError, match=r"Invalid \[listeners.https.ssl.cipher.suites\]. OpenSSL knows none"):
         server_context(TlsSettings(_identity(made), ciphers=("NOTHING",)))
+
+
+def test_handshakes_have_an_end_and_a_bound(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who connects and says nothing is cut off, and those above the limit at once; others are served meanwhile."""
+    monkeypatch.setattr(handshakes, "HANDSHAKE_S", 0.3)
+    monkeypatch.setattr(protocol, "MOST_CONNECTIONS", 3)
+    with serving(FakeHerder(), _settings(TlsSettings(_identity(made))), made.trusting()) as client:
+        silent = [socket.create_connection(("127.0.0.1", client.port), timeout=10) for _ in range(3)]
+        with socket.create_connection(("127.0.0.1", client.port), timeout=10) as another:
+            assert _ends(another)
+        assert [_ends(one) for one in silent] == [True] * 3
+        for one in silent:
+            one.close()
+        assert client.get("/health").status == 200
+
+
+def _ends(connection: socket.socket) -> bool:
+    """Whether the server ends it, without a word."""
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+@pytest.mark.parametrize("form", ["pkcs12", "jks"])
+def test_stores_of_java_are_used_as_they_are(made: Made, tmp_path: Path, form: str) -> None:
+    """Key and authorities; what is wrong with one is told by the key that says it."""
+    server, authority = _pair(made.server), _pair(made.authority)
+    own, trust = tmp_path / "own", tmp_path / "trust"
+    password, key_password = Secret("secret-store"), Secret("secret-key" if form == "jks" else "secret-store")
+    if form == "jks":
+        own.write_bytes(jks("secret-store", key_entry("me", "secret-key", server)))
+        trust.write_bytes(jks("secret-store", trusted_entry("ca", authority)))
+    else:
+        own.write_bytes(server.pkcs12("secret-store"))
+        trust.write_bytes(pkcs12_trust("secret-store", authority))
+    identity = Store(KEY, file=str(own), password=password)
+    authorities = Store("listeners.https.ssl.truststore.location", file=str(trust), password=password)
+    tls = TlsSettings(identity, key_password, authorities, "required")
+    with serving(FakeHerder(), _settings(tls), made.trusting(made.client)) as client:
+        assert client.get("/").status == 200
+    _refused(tls, made.trusting(made.stranger))
+    for wrong, key in (
+        (replace(tls, identity=replace(identity, password=Secret("no"))), "listeners.https.ssl.keystore.password"),
+        (
+            replace(tls, authorities=replace(authorities, password=Secret("no"))),
+            "listeners.https.ssl.truststore.password",
+        ),
+        (replace(tls, identity=replace(identity, file=str(trust))), "listeners.https.ssl.keystore.location"),
+    ):
+        with pytest.raises(SetupError) as raised:
+            server_context(wrong)
+        assert str(raised.value).startswith(f"Invalid [{key}]. ")
+    if form == "jks":
+        with pytest.raises(SetupError, match=r"Invalid \[listeners.https.ssl.key.password\]. "):
+            server_context(replace(tls, key_password=Secret("no")))
+
+
+def _pair(path: Path) -> Pair:
+    data = path.read_bytes()
+    certificate = x509.load_pem_x509_certificate(data)
+    if b"PRIVATE KEY" not in data:
+        return replace(pair("authority"), certificate=certificate)
+    key = serialization.load_pem_private_key(data, None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    return Pair(certificate, key)

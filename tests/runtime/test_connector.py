@@ -11,7 +11,7 @@ import pytest
 
 from parquet_sink.errors import AnotherInstance, failure_named
 from parquet_sink.files.lock import ConnectorLock
-from parquet_sink.kafka.group.committed import Committed, RangePlan, commit_metadata
+from parquet_sink.kafka.group.committed import RangePlan
 from parquet_sink.model.events import (
     ConnectorFailed,
     ConnectorRestarting,
@@ -20,16 +20,15 @@ from parquet_sink.model.events import (
     ConnectorStopping,
     Event,
 )
-from parquet_sink.model.instance import Instance
 from parquet_sink.model.progress import Accepted, PartitionProgress
-from parquet_sink.runtime import connector as module
-from parquet_sink.runtime import group_commit
+from parquet_sink.runtime.aside import at_once
 from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.restarts import MOST_RESTARTS, PAUSE_S, WINDOW_S, RestartPolicy
 from parquet_sink.runtime.status import Status
 from parquet_sink.spark import handoff
 from parquet_sink.state.store import DRAINED, SLOTS, STARTED
 from tests.factories import Clock, settings
+from tests.runtime.doubles import Group, Query
 
 SPARK: Any = None
 
@@ -41,88 +40,14 @@ def wait_until_stopped(connector: Connector, sleep: Callable[[float], object] = 
         sleep(0.1)
 
 
-class Query:
-    """A streaming query that ends when the test says so."""
-
-    def __init__(self) -> None:
-        self.isActive = True
-        self.error: Exception | None = None
-        self.stopped = False
-
-    def exception(self) -> Exception | None:
-        return self.error
-
-    def stop(self) -> None:
-        self.isActive, self.stopped = False, True
-
-    def fail(self, words: str = "org.apache.spark.SparkException: Job aborted") -> None:
-        self.isActive, self.error = False, RuntimeError(words)
-
-
-class Group:
-    """The group's offsets; what was advanced is kept. `committed`: what stands there, with the ranges in flight."""
-
-    advanced: list[tuple[dict[Any, int], dict[Any, RangePlan]]]
-    committed: dict[tuple[str, int], tuple[int, RangePlan | None]]
-    error: Exception | None
-
-    def __init__(self, kafka: object, instance: Instance) -> None:
-        self.closed, self._instance = False, instance
-
-    def read(self, keys: list[tuple[str, int]]) -> dict[tuple[str, int], Committed]:
-        found = {key: Group.committed[key] for key in keys if key in Group.committed}
-        return {key: Committed(at, commit_metadata(self._instance, plan)) for key, (at, plan) in found.items()}
-
-    def advance(self, offsets: dict[Any, int], plans: dict[Any, RangePlan]) -> None:
-        Group.advanced.append((offsets, plans))
-        if Group.error is not None:
-            raise Group.error
-
-    def close(self) -> None:
-        self.closed = True
-
-
-class AtOnce:
-    """A thread that has run to its end when it was started."""
-
-    def __init__(self, target: Callable[[], None], name: str, daemon: bool) -> None:
-        self.start = target
-
-    def is_alive(self) -> bool:
-        return False
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """The connector's clock."""
-    fake = Clock()
-    monkeypatch.setattr(module, "time", fake)
-    return fake
-
-
-@pytest.fixture
-def launched(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> list[Query]:
-    """Every query that was started."""
-    queries: list[Query] = []
-
-    def started(self: Connector, spark: object) -> Query:
-        queries.append(Query())
-        return queries[-1]
-
-    monkeypatch.setattr(Connector, "_start_query", started)
-    monkeypatch.setattr(group_commit, "GroupOffsets", Group)
-    monkeypatch.setattr(module, "Thread", AtOnce)
-    Group.advanced, Group.committed, Group.error = [], {}, None
-    return queries
-
-
 @pytest.fixture
 def make(tmp_path: Path, launched: list[Query]) -> Iterator[Callable[..., Connector]]:
     """Makes connectors, and closes them at the end."""
     connectors: list[Connector] = []
 
     def made(name: str = "orders") -> Connector:
-        connectors.append(Connector(settings(tmp_path / "tmp", name), tmp_path / f"run{len(connectors)}"))
+        folder = tmp_path / f"run{len(connectors)}"
+        connectors.append(Connector(settings(tmp_path / "tmp", name), folder, aside=at_once))
         return connectors[-1]
 
     yield made
@@ -164,7 +89,7 @@ def test_a_folder_that_is_of_no_use_fails_the_connector(tmp_path: Path, launched
 def test_a_connector_s_life_is_events(tmp_path: Path, launched: list[Query], clock: Clock) -> None:
     """Its beginning, the wish to stop and its end are told, each once, with the time."""
     events: list[Event] = []
-    connector = Connector(settings(tmp_path / "tmp"), tmp_path / "run", emit=events.append)
+    connector = Connector(settings(tmp_path / "tmp"), tmp_path / "run", emit=events.append, aside=at_once)
     connector.start(SPARK)
     clock.sleep(5)
     connector.request_stop()
@@ -182,7 +107,7 @@ def test_a_connector_s_life_is_events(tmp_path: Path, launched: list[Query], clo
 def test_a_restart_is_an_event(tmp_path: Path, launched: list[Query], clock: Clock) -> None:
     """It says why the query ended, and when it is started again."""
     events: list[Event] = []
-    connector = Connector(settings(tmp_path / "tmp"), tmp_path / "run", emit=events.append)
+    connector = Connector(settings(tmp_path / "tmp"), tmp_path / "run", emit=events.append, aside=at_once)
     connector.start(SPARK)
     launched[0].fail()
     connector.poll(SPARK)
@@ -195,7 +120,7 @@ def test_a_restart_is_an_event(tmp_path: Path, launched: list[Query], clock: Clo
 def test_a_failure_is_an_event(tmp_path: Path, launched: list[Query], clock: Clock) -> None:
     """It carries the failure with its reaction, as the connector has it."""
     events: list[Event] = []
-    connector = Connector(settings(tmp_path / "tmp"), tmp_path / "run", emit=events.append)
+    connector = Connector(settings(tmp_path / "tmp"), tmp_path / "run", emit=events.append, aside=at_once)
     connector.start(SPARK)
     assert connector.state is not None
     connector.state.record_failure(failure_named("UploadRefused", "the target answered 403"))

@@ -4,18 +4,24 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from parquet_sink.connectors.loading import Loaded
 from parquet_sink.errors import ConnectorError, SetupError
 from parquet_sink.files.lock import ConnectorLock
+from parquet_sink.herder.store import MemoryConfigStore, StoredConnector
 from parquet_sink.model.events import Event
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.process.signals import StopRequest
+from parquet_sink.runtime import hosting
 from parquet_sink.runtime import worker as module
+from parquet_sink.runtime.book import Book
 from parquet_sink.runtime.connector import Connector
+from parquet_sink.runtime.roster import Roster
 from parquet_sink.runtime.status import Status
 from parquet_sink.runtime.worker import Worker
 from parquet_sink.spark import session as session_module
@@ -84,7 +90,7 @@ def hosted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Wor
     Spark.made, Spark.connects = [], lambda spark: None
     deadline = time.monotonic() + 60
 
-    def start(self: Connector, spark: object, *, slots: int = 1, warm_up: bool = False) -> None:
+    def start(self: Connector, spark: object, *, slots: int = 1, warm_up: bool = False, paused: bool = False) -> None:
         self.status = Status.RUNNING
 
     def poll(self: Connector, spark: object) -> None:
@@ -96,14 +102,20 @@ def hosted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Wor
     monkeypatch.setattr(session_module, "slots", lambda spark: 4)
     monkeypatch.setattr(module, "find_java", lambda: "java")
     monkeypatch.setattr(module, "POLL_S", 0.001)
-    monkeypatch.setattr(module, "START_S", 0.0)
+    monkeypatch.setattr(hosting, "START_S", 0.0)
     monkeypatch.setattr(Connector, "start", start)
     monkeypatch.setattr(Connector, "poll", poll)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
-    def make(*names: str, observer: Observer, stop_request: StopRequest | None = None) -> Worker:
-        connectors: list[SinkSettings] = [settings(tmp_path / "tmp", name) for name in names]
-        return Worker(connectors, observer=observer, stop_request=stop_request)
+    def of(name: str) -> SinkSettings:
+        one = settings(tmp_path / "tmp", name)
+        return replace(one, kafka=replace(one.kafka, group=f"connect-{name}"))
+
+    def make(*names: str, observer: Observer, stop_request: StopRequest | None = None, **more: Any) -> Worker:
+        known = {name: Loaded(of(name), (), (), name) for name in names}
+        store = MemoryConfigStore({name: StoredConnector({"name": name}) for name in names})
+        roster = Roster(store, lambda config, name: known[name], Book())
+        return Worker(roster, known, observer=observer, stop_request=stop_request, **more)
 
     return make
 

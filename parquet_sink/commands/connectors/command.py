@@ -132,6 +132,7 @@ def run(args: argparse.Namespace) -> int:
     """0 when all was done, 1 when the worker refused something or it did not come to be; 2 wrong options."""
     check_options(args)
     from parquet_sink.commands.connectors import configurations, life_cycle, listing, offsets
+    from parquet_sink.commands.worker_api.api import understanding
     from parquet_sink.commands.worker_api.opening import open_worker
 
     does = {
@@ -144,7 +145,7 @@ def run(args: argparse.Namespace) -> int:
         "delete": life_cycle.delete,
     }
     action = does.get(args.action, life_cycle.change)
-    with open_worker(args) as api:
+    with open_worker(args) as api, understanding(api):
         return os.EX_OK if action(args, api) else 1
 
 

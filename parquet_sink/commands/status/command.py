@@ -65,6 +65,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _asked(args: argparse.Namespace, api: WorkerApi) -> list[dict[str, Any]]:
     """What the worker tells of the connectors that are meant, as it tells it."""
+    from parquet_sink.commands.worker_api.api import understanding
+
+    with understanding(api):
+        return _chosen(args, api)
+
+
+def _chosen(args: argparse.Namespace, api: WorkerApi) -> list[dict[str, Any]]:
     try:
         found = api.get("progress")
     except WorkerRefused as error:
@@ -76,7 +83,7 @@ def _asked(args: argparse.Namespace, api: WorkerApi) -> list[dict[str, Any]]:
             ) from None
         raise
     if not args.targets:
-        return list(found)
+        return [dict(one) for one in found]
     by_name = {one["status"]["name"]: one for one in found}
     unknown = [name for name in args.targets if name not in by_name]
     if unknown:

@@ -1,9 +1,12 @@
 """Asking a worker over HTTP: a question, its answer as JSON, or why there is none in words for an operator."""
 
 import json
+import logging
 import os
+import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, Self
 from urllib.parse import quote, urlencode
@@ -19,6 +22,8 @@ from parquet_sink.net.client import HttpClient
 from parquet_sink.net.exchange import Answer, FailureKind, Limits, Request, RequestFailed
 from parquet_sink.net.redaction import excerpt
 from parquet_sink.net.tls import Authorities, OwnCertificate, environment_authorities, tls_context
+
+log = logging.getLogger(__name__)
 
 MOST_ANSWER_BYTES: Final = 64 * 1024 * 1024
 CONNECT_S: Final = 10.0
@@ -148,15 +153,33 @@ class WorkerApi:
         )
 
 
+@contextmanager
+def understanding(api: WorkerApi) -> Iterator[None]:
+    """Within, JSON of another shape than Kafka Connect's becomes WorkerRefused: what answers may be anything."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        log.debug("the worker's answer is not understood", exc_info=True)
+        raise WorkerRefused(
+            f"What answers at {api.url} is no REST API of Kafka Connect's, or of another version: its JSON is not "
+            f"understood ({type(error).__name__}: {printable(str(error))}). Correct --url."
+        ) from error
+
+
 def open_api(settings: ApiSettings) -> WorkerApi:
     """A client over real connections. Raises InvalidConfiguration for a certificate that cannot be used."""
-    authorities = (
-        Authorities(settings.ca_file, "tls.ca.file") if settings.ca_file else environment_authorities(os.environ)
+    return WorkerApi(settings, HttpClient(_context(settings)))
+
+
+def _context(settings: ApiSettings) -> ssl.SSLContext:
+    """For TLS; reading the system's authorities takes time, and is for nothing without it."""
+    if settings.url.startswith("http:"):
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    ca, own = settings.ca_file, settings.certificate_file
+    return tls_context(
+        Authorities(ca, "tls.ca.file") if ca else environment_authorities(os.environ),
+        OwnCertificate(own, "tls.certificate.file", settings.key_file, settings.key_password) if own else None,
     )
-    own = settings.certificate_file and OwnCertificate(
-        settings.certificate_file, "tls.certificate.file", settings.key_file, settings.key_password
-    )
-    return WorkerApi(settings, HttpClient(tls_context(authorities, own or None)))
 
 
 def segment(text: str) -> str:

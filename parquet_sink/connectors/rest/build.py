@@ -3,6 +3,7 @@
 import posixpath
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 from parquet_sink.config.machine import Machine
@@ -10,6 +11,7 @@ from parquet_sink.config.properties import parse_properties
 from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values
+from parquet_sink.connectors.hosting_keys import TRACKING, TRACKING_RESET
 from parquet_sink.connectors.rest import addresses, header_rules
 from parquet_sink.connectors.rest.addresses import Address, Scheme
 from parquet_sink.connectors.rest.keys import ADMIN_TLS, TLS
@@ -17,8 +19,8 @@ from parquet_sink.connectors.rest.settings import (
     DEFAULT_LISTENERS,
     ClientAuth,
     CrossOrigin,
-    Pem,
     RestSettings,
+    Store,
     TlsSettings,
 )
 from parquet_sink.errors import InvalidConfiguration
@@ -52,18 +54,14 @@ def build(values: Values, machine: Machine, report: Report) -> RestSettings:
         advertised_scheme=cast(Scheme | None, values.text("rest.advertised.listener")),
         cross_origin=_cross_origin(values),
         headers=() if rules is None else header_rules.parse(rules),
-        topic_tracking=_tracking("topic.tracking.enable", values),
-        topic_reset=_tracking("topic.tracking.allow.reset", values),
+        topic_tracking=values.flag(TRACKING),
+        topic_reset=values.flag(TRACKING_RESET),
         host_name=machine.host_name,
     )
 
 
 def _addresses(values: Values, key: str) -> tuple[Address, ...]:
     return tuple(map(addresses.parse, values.names(key)))
-
-
-def _tracking(name: str, values: Values) -> bool:
-    return values.flag(name) if values.knows(name) else True
 
 
 def _cross_origin(values: Values) -> CrossOrigin:
@@ -147,14 +145,14 @@ def _tls(
         return None
     before = len(report.problems)
     identity = _identity(prefix, key, values, machine, report)
-    authorities = _pem(f"{prefix}ssl.truststore.location", f"{prefix}ssl.truststore.certificates", values)
+    authorities = _store(f"{prefix}ssl.truststore.", f"{prefix}ssl.truststore.certificates", values)
     auth = cast(ClientAuth, values.text(f"{prefix}ssl.client.auth"))
     if auth != "none" and authorities is None:
         report.problem(
             f"{prefix}ssl.truststore.location", "It is missing; name the authorities whose clients are let in."
         )
     if authorities is not None:
-        _there(authorities, machine, report)
+        _there(authorities, f"{prefix}ssl.truststore.type", values, machine, report)
     if identity is None or len(report.problems) > before:
         return None
     return TlsSettings(
@@ -167,48 +165,47 @@ def _tls(
     )
 
 
-def _identity(prefix: str, key: str, values: Values, machine: Machine, report: Report) -> Pem | None:
+def _identity(prefix: str, key: str, values: Values, machine: Machine, report: Report) -> Store | None:
     chain, own = values.text(f"{prefix}ssl.keystore.certificate.chain"), values.secret(f"{prefix}ssl.keystore.key")
     location = f"{prefix}ssl.keystore.location"
     if chain is not None and own is not None:
-        return Pem(f"{prefix}ssl.keystore.certificate.chain", text=Secret(f"{chain}\n{own.reveal()}\n"))
-    identity = _pem(location, "", values)
+        return Store(f"{prefix}ssl.keystore.certificate.chain", text=Secret(f"{chain}\n{own.reveal()}\n"))
+    identity = _store(f"{prefix}ssl.keystore.", "", values)
     if identity is None:
         report.problem(location, f"It is missing: {key} has an https address; name a file with certificate and key.")
     else:
-        _there(identity, machine, report)
+        _there(identity, f"{prefix}ssl.keystore.type", values, machine, report)
     return identity
 
 
-def _pem(file_key: str, text_key: str, values: Values) -> Pem | None:
+def _store(prefix: str, text_key: str, values: Values) -> Store | None:
     text = values.text(text_key) if text_key else None
     if text is not None:
-        return Pem(text_key, text=Secret(text))
-    file = values.text(file_key)
-    return None if file is None else Pem(file_key, file=file)
+        return Store(text_key, text=Secret(text))
+    file = values.text(f"{prefix}location")
+    return None if file is None else Store(f"{prefix}location", file=file, password=values.secret(f"{prefix}password"))
 
 
-def _there(pem: Pem, machine: Machine, report: Report) -> None:
+def _there(store: Store, type_key: str, values: Values, machine: Machine, report: Report) -> None:
     """What is told of a file before TLS itself tries it."""
-    if pem.file is None:
+    if store.file is None:
         return
-    path = _absolute(pem.file, machine)
+    path, type_ = _absolute(store.file, machine), values.text(type_key)
     if not machine.is_file(path):
-        report.problem(pem.source, f"There is no file {quoted(pem.file)}; correct the path.")
-        return
+        report.problem(store.source, f"There is no file {quoted(store.file)}; correct the path.")
+    elif type_ is not None and (type_ == "PEM") != _is_pem(path, machine):
+        report.problem(type_key, f"{type_} is not what {quoted(store.file)} is; correct it, or remove the key.")
+
+
+def _is_pem(path: str, machine: Machine) -> bool:
     try:
-        is_pem = _PEM in machine.read_text(path)
+        return _PEM in machine.read_text(path)
     except (OSError, ValueError):
-        is_pem = False
-    if not is_pem:
-        report.problem(
-            pem.source,
-            f"{quoted(pem.file)} cannot be read as PEM; convert it: openssl pkcs12 -in STORE.p12 -out STORE.pem.",
-        )
+        return False
 
 
-def _at(pem: Pem, machine: Machine) -> Pem:
-    return pem if pem.file is None else Pem(pem.source, file=_absolute(pem.file, machine))
+def _at(store: Store, machine: Machine) -> Store:
+    return store if store.file is None else replace(store, file=_absolute(store.file, machine))
 
 
 def _absolute(path: str, machine: Machine) -> str:

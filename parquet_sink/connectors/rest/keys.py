@@ -149,6 +149,10 @@ REST_KEYS: Final = (
 )
 
 
+_FORM: Final = "Form of that file, which it must have; JKS and PKCS12 stand for each other, as in Java."
+_FORMS: Final = ("PEM", "PKCS12", "JKS")
+
+
 def _tls_keys(prefix: str) -> tuple[Key, ...]:
     """Java's settings of a server's TLS."""
 
@@ -157,10 +161,20 @@ def _tls_keys(prefix: str) -> tuple[Key, ...]:
         return Key(full, REST_TLS, type_, doc, default_text=text, origin=Origin.CONNECT, **more)  # type: ignore[arg-type]
 
     return (
-        key("keystore.location", Type.STRING, "File with the server's certificate, its chain and its key."),
+        key(
+            "keystore.location",
+            Type.STRING,
+            "File with the server's certificate, its chain and its key: PEM, PKCS#12, JKS.",
+        ),
         key("keystore.password", Type.PASSWORD, "Password of that file; PEM files have none."),
         key("key.password", Type.PASSWORD, "Password of the key in it."),
-        key("keystore.type", Type.STRING, "Form of the file.", text="as the file is", choices=("PEM",)),
+        key(
+            "keystore.type",
+            Type.STRING,
+            "Form of the file, which it must be; JKS and PKCS12 stand for each other, as in Java.",
+            text="as the file is",
+            choices=("PEM", "PKCS12", "JKS"),
+        ),
         key(
             "keystore.certificate.chain", Type.STRING, "In place of a file: the certificate and its chain in PEM form."
         ),
@@ -173,9 +187,19 @@ def _tls_keys(prefix: str) -> tuple[Key, ...]:
             default="none",
             choices=("none", "requested", "required"),
         ),
-        key("truststore.location", Type.STRING, "File with the authorities whose clients are let in."),
+        key(
+            "truststore.location",
+            Type.STRING,
+            "PEM, PKCS#12 or JKS file with the authorities whose clients are let in.",
+        ),
         key("truststore.password", Type.PASSWORD, "Password of that file; PEM files have none."),
-        key("truststore.type", Type.STRING, "Form of the file.", text="as the file is", choices=("PEM",)),
+        key(
+            "truststore.type",
+            Type.STRING,
+            "Form of the file, which it must be; JKS and PKCS12 stand for each other, as in Java.",
+            text="as the file is",
+            choices=("PEM", "PKCS12", "JKS"),
+        ),
         key("truststore.certificates", Type.STRING, "In place of a file: the authorities in PEM form."),
         key(
             "enabled.protocols",

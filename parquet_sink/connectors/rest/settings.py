@@ -12,21 +12,25 @@ ClientAuth = Literal["none", "requested", "required"]
 
 
 @dataclass(frozen=True)
-class Pem:
-    """Something in PEM form: in a file, or as text. source: the key that names it."""
+class Store:
+    """Certificates, perhaps with a key: a file (PEM, PKCS#12, JKS), or text in PEM form. source: the key that names it.
+
+    password: of the file; PEM files have none.
+    """
 
     source: str
     file: str | None = None
     text: Secret | None = None
+    password: Secret | None = None
 
 
 @dataclass(frozen=True)
 class TlsSettings:
     """The server's side of TLS. identity: certificate, chain and key together. authorities: of clients."""
 
-    identity: Pem
+    identity: Store
     key_password: Secret | None = None
-    authorities: Pem | None = None
+    authorities: Store | None = None
     client_auth: ClientAuth = "none"
     protocols: tuple[str, ...] = ("TLSv1.2", "TLSv1.3")
     ciphers: tuple[str, ...] = ()

@@ -34,7 +34,7 @@ from parquet_sink.kafka.settings import DeadLetterSettings, PlanningSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
-from parquet_sink.state.store import DRAINED, SLOTS, STOP, StateStore
+from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STOP, StateStore
 
 PATIENCE_S: Final = 60.0
 """How long the broker may stay away at the start, unless `default.api.timeout.ms` says otherwise."""
@@ -201,7 +201,7 @@ class Planner:
             self._drain.note(ends, [*self._offsets.starts, *self._unavailable])
         if not self._drain.active:
             self._ages.load(ends, now_ms)
-        learned = self._state.bytes_per_record()
+        learned, paused = self._state.bytes_per_record(), self._state.get(PAUSE)
         found: list[tuple[int, Candidate]] = []
         for key, end in ends.items():
             start = starts[key]
@@ -210,7 +210,7 @@ class Planner:
                 continue
             oldest = self._ages.oldest_ms(key, start, end, now_ms)
             high = self._drain.limit(key, start, end)
-            if self._plans.is_retry_pending(key):
+            if paused or self._plans.is_retry_pending(key):
                 continue
             per_record = learned.get(key[0])
             span = self._plans.repeated(key, start, end) or due_range(

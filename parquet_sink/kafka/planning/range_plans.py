@@ -35,7 +35,6 @@ class RangePlans:
         self._recorded: dict[PartitionKey, PlannedRange] | None = None
         self._last_batches: dict[PartitionKey, int] = {}
         self._batches = 0
-        self._slots = context.state.get(SLOTS) or 1
         self._removed: set[PartitionKey] = set()
 
     def accept(self, finished: Mapping[PartitionKey, int]) -> dict[PartitionKey, int]:
@@ -129,7 +128,8 @@ class RangePlans:
     def take(self, found: list[tuple[int, Candidate]]) -> list[PlannedRange]:
         """As much as fits into one micro-batch, put down beside the offsets before it begins."""
         group, starts = self._context.group, self._context.offsets.starts
-        candidates = select_batch(found, self._context.settings.flush, self._slots)
+        slots = self._context.state.get(SLOTS) or 1  # shared anew while other connectors come and go
+        candidates = select_batch(found, self._context.settings.flush, slots)
         if not candidates:
             return []
         self._batches += 1

@@ -146,9 +146,18 @@ def test_the_worker_is_known_by_what_it_advertises(properties: dict[str, str], w
             'There is no file "no.pem"',
         ),
         (
-            {"listeners": "https://localhost:1", "listeners.https.ssl.keystore.location": "store.p12"},
-            "listeners.https.ssl.keystore.location",
-            '"store.p12" cannot be read as PEM; convert it: openssl pkcs12',
+            {
+                "listeners": "https://localhost:1",
+                "listeners.https.ssl.keystore.location": "store.p12",
+                "listeners.https.ssl.keystore.type": "PEM",
+            },
+            "listeners.https.ssl.keystore.type",
+            'PEM is not what "store.p12" is; correct it, or remove the key.',
+        ),
+        (
+            {"listeners": "https://localhost:1", **TLS, "listeners.https.ssl.keystore.type": "jks"},
+            "listeners.https.ssl.keystore.type",
+            'JKS is not what "server.pem" is',
         ),
         (
             {"listeners": "https://localhost:1", **TLS, "listeners.https.ssl.client.auth": "required"},
@@ -211,6 +220,23 @@ def test_a_certificate_may_stand_in_the_file_itself() -> None:
     assert tls is not None
     assert tls.identity.text is not None
     assert (tls.identity.text.reveal(), "KEY" in repr(tls)) == ("CHAIN\nKEY\n", False)
+
+
+def test_a_store_of_java_has_a_password() -> None:
+    """JKS and PKCS12 stand for each other; the password is never shown."""
+    keys = {
+        "listeners": "https://localhost:1",
+        "listeners.https.ssl.keystore.location": "store.p12",
+        "listeners.https.ssl.keystore.type": "JKS",
+        "listeners.https.ssl.keystore.password": "secret-store",
+        "listeners.https.ssl.key.password": "secret-key",
+    }
+    tls = _rest(keys).tls
+    assert tls is not None
+    assert tls.identity.password is not None
+    assert tls.key_password is not None
+    assert (tls.identity.password.reveal(), tls.key_password.reveal()) == ("secret-store", "secret-key")
+    assert "secret" not in repr(tls)
 
 
 def test_loggers_have_addresses_of_their_own_or_none() -> None:

@@ -1,0 +1,27 @@
+"""The options that say how connectors are run, as `run` and `worker` have them."""
+
+import argparse
+
+
+def add_hosting(parser: argparse.ArgumentParser) -> None:
+    """Spark's master and settings."""
+    parser.add_argument(
+        "--master",
+        help="Spark master: local[N,ATTEMPTS] (default local[4,4], and more for more connectors), spark://…, k8s://…, "
+        "yarn",
+    )
+    parser.add_argument(
+        "--conf",
+        action="append",
+        default=[],
+        type=_setting,
+        metavar="KEY=VALUE",
+        help="a Spark setting, may be repeated, for example spark.driver.memory=1g",
+    )
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.startswith("spark."):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form spark.KEY=VALUE")
+    return key, value

@@ -1,0 +1,64 @@
+"""`parquet-sink worker`."""
+
+import argparse
+import logging
+from pathlib import Path
+
+from parquet_sink.commands.hosting import Plan, host, log_lines
+from parquet_sink.commands.hosting_options import add_hosting
+from parquet_sink.commands.log_options import add_log_format
+from parquet_sink.config.files import this_machine
+from parquet_sink.connectors.check import read_worker
+from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.herder.file_store import FOLDER_KEY, FileConfigStore
+from parquet_sink.spark import options
+
+log = logging.getLogger(__name__)
+
+_EXAMPLE = """\
+example:
+  printf 'bootstrap.servers=localhost:9092\\n' > worker.properties
+  parquet-sink worker worker.properties
+  parquet-sink connectors create orders.json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The worker file, and how to run it."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EXAMPLE
+    parser.add_argument(
+        "worker",
+        metavar="worker.properties",
+        help="worker file: bootstrap.servers, listeners, config.storage.folder, converters, consumer.*",
+    )
+    parser.add_argument(
+        "--bootstrap-servers",
+        metavar="HOST:PORT,…",
+        help="Kafka's address; wins over PARQUET_SINK_BOOTSTRAP_SERVERS and the worker file",
+    )
+    add_hosting(parser)
+    add_log_format(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs until told to stop. Raises InvalidConfiguration, SetupError."""
+    wrong = options.problems(args.master, args.conf)
+    loaded = read_worker(args.worker, bootstrap_servers=args.bootstrap_servers, machine=this_machine())
+    for warning in loaded.warnings:
+        log.warning("%s (in %s)", warning, args.worker)
+    if wrong or loaded.problems:
+        raise InvalidConfiguration([*wrong, *(f"{problem} (in {args.worker})" for problem in loaded.problems)])
+    worker = loaded.worker
+    if worker.store_folder is None:
+        raise InvalidConfiguration(
+            [f"Invalid [{FOLDER_KEY}]. It is missing, and there is no HOME; name a folder. (in {args.worker})"]
+        )
+    store = FileConfigStore(Path(worker.store_folder))
+    try:
+        count = len(store.connectors())
+        log.info("%d connector%s in %s", count, "" if count == 1 else "s", worker.store_folder)
+        plan = Plan(worker, args.stop_request, master=args.master, spark_conf=dict(args.conf), serves=True)
+        return host(plan, store, {}, [log_lines()])
+    finally:
+        store.close()

@@ -1,0 +1,157 @@
+"""What events tell of each connector, kept for whoever asks: sums, the last upload and error, what is waited for.
+
+A `runtime.events.Listener`; it is written and read by the worker's loop alone.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from parquet_sink.herder.values import LastError, LastUpload, PartitionProgress
+from parquet_sink.model.events import (
+    ConnectorFailed,
+    ConnectorRunning,
+    ConnectorStarting,
+    ConnectorWaiting,
+    Event,
+    FileAccepted,
+    FileFailed,
+    RangeFailed,
+    RangeFlushed,
+    RangePostponed,
+    RecordsSetAside,
+)
+from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.receipts import Receipt
+from parquet_sink.runtime.connector import Connector
+from parquet_sink.runtime.totals import FileTotals
+
+LOOK_S: Final = 1.0
+"""How often it is looked how topic-partitions stand."""
+
+
+@dataclass
+class Page:
+    """Of one connector. topics: of which files were accepted. postponed: by topic-partition, until when and why."""
+
+    totals: FileTotals
+    last_upload: LastUpload | None = None
+    last_error: LastError | None = None
+    partitions: tuple[PartitionProgress, ...] = ()
+    topics: set[str] = field(default_factory=set)
+    away: str = ""
+    postponed: dict[PartitionKey, tuple[float, str]] = field(default_factory=dict)
+
+    def waits_for(self, now_s: float) -> str:
+        """What heals and is waited for, in words with the time of the next try; empty when nothing is."""
+        if self.away:
+            return self.away
+        if not self.postponed:
+            return ""
+        (topic, partition), (due_s, why) = min(self.postponed.items(), key=lambda item: item[1][0])
+        more = f" So are {len(self.postponed) - 1} more topic-partitions." if len(self.postponed) > 1 else ""
+        return f"Topic {topic}, topic-partition {partition}: {why}; {next_try(due_s - now_s)}.{more}"
+
+
+def next_try(wait_s: float) -> str:
+    """When something is tried again, in words."""
+    return f"it is tried again in {wait_s:.0f} s" if wait_s >= 1 else "it is tried again now"
+
+
+class Book:
+    """A page for each connector. clock: epoch seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._pages: dict[str, Page] = {}
+        self._looked_s = 0.0
+
+    def page(self, name: str) -> Page:
+        """Of a connector; an empty one of one of which nothing is known."""
+        return self._pages.setdefault(name, Page(FileTotals(self._clock())))
+
+    def forget(self, name: str) -> None:
+        """The connector is no more."""
+        self._pages.pop(name, None)
+
+    def on_event(self, event: Event) -> None:
+        page = self.page(event.connector)
+        if isinstance(event, FileAccepted):
+            _accepted(page, event)
+        elif isinstance(event, RecordsSetAside):
+            page.totals.set_aside += event.count
+            _error(page, event.at_s, f"{event.count:,} records set aside; the first one: {event.reason}")
+        elif isinstance(event, RangePostponed):
+            _postponed(page, event)
+        elif isinstance(event, RangeFlushed | RangeFailed):
+            page.postponed.pop((event.topic, event.partition), None)
+        if isinstance(event, FileFailed | RangeFailed | ConnectorFailed | ConnectorWaiting):
+            _trouble(page, event)
+        if isinstance(event, ConnectorWaiting):
+            page.away = event.reason
+        elif isinstance(event, ConnectorRunning | ConnectorStarting | ConnectorFailed):
+            page.away = ""
+        if isinstance(event, ConnectorStarting | ConnectorFailed):
+            page.postponed.clear()
+
+    def refresh(self, connectors: Sequence[Connector]) -> None:
+        """Looks how topic-partitions stand, once a second at most."""
+        now_s = self._clock()
+        if abs(now_s - self._looked_s) < LOOK_S:
+            return
+        self._looked_s = now_s
+        for connector in connectors:
+            self._look(connector, now_s)
+
+    def _look(self, connector: Connector, now_s: float) -> None:
+        if connector.state is None:
+            return
+        page = self.page(connector.settings.name)
+        accepted = {(one.topic, one.partition): one.next_offset for one in connector.state.accepted()}
+        page.partitions = tuple(
+            PartitionProgress(one.topic, one.partition, one.lag, one.oldest_s, one.rate, one.away)
+            for one in page.totals.partitions(connector.state.progress(), accepted, now_s)
+        )
+        there = {(one.topic, one.partition) for one in page.partitions}
+        page.postponed = {key: wait for key, wait in page.postponed.items() if key in there}
+
+    def close(self, connectors: Sequence[Connector]) -> None:
+        """Nothing is shown, so nothing ends."""
+
+
+def _accepted(page: Page, event: FileAccepted) -> None:
+    receipt: Receipt = event.receipt
+    page.totals.add(receipt)
+    page.topics.add(event.topic)
+    page.postponed.pop((event.topic, event.partition), None)
+    page.last_upload = LastUpload(
+        *(event.topic, event.partition, receipt.first_offset, receipt.last_offset),
+        *(receipt.rows, receipt.size_bytes, receipt.accepted_at or event.at_s),
+    )
+
+
+def _postponed(page: Page, event: RangePostponed) -> None:
+    why = f"not accepted at {event.attempts} attempts within {event.elapsed_s:.0f} s"
+    if event.attempts == 1:
+        why = "not accepted at the first attempt"
+    if event.reason:
+        why = f"{event.reason.rstrip('.')} ({why})"
+    page.postponed[event.topic, event.partition] = event.at_s + event.wait_s, why
+    if event.reason:
+        _error(page, event.at_s, event.reason)
+
+
+def _trouble(page: Page, event: FileFailed | RangeFailed | ConnectorFailed | ConnectorWaiting) -> None:
+    if isinstance(event, ConnectorWaiting):
+        message = event.reason
+    elif isinstance(event, FileFailed):
+        message = event.receipt.failure.message if event.receipt.failure is not None else ""
+    else:
+        message = event.failure.message
+    if message:
+        _error(page, event.at_s, message)
+
+
+def _error(page: Page, at_s: float, message: str) -> None:
+    page.last_error = LastError(message, at_s)

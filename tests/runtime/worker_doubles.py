@@ -1,0 +1,107 @@
+"""A worker's loop without Spark: real connectors, whose queries are doubles, and a planner that drains at once."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from parquet_sink.connectors.loading import Loaded
+from parquet_sink.herder.store import ConfigStore, MemoryConfigStore
+from parquet_sink.herder.values import State
+from parquet_sink.model.progress import PartitionProgress
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.runtime.aside import at_once
+from parquet_sink.runtime.book import Book
+from parquet_sink.runtime.connector import Connector
+from parquet_sink.runtime.events import EventDispatcher
+from parquet_sink.runtime.hosting import Hosting
+from parquet_sink.runtime.requests import Requests
+from parquet_sink.runtime.roster import Roster
+from parquet_sink.state.store import DRAINED, PAUSE, STARTED, STOP
+from tests.factories import Clock, settings
+
+SPARK: Any = None
+
+
+class Loop:
+    """One round is what the worker does several times a second.
+
+    drains: whether flushes end when a stop is asked for. A configuration with `bad` is invalid; `records` is a setting.
+    """
+
+    def __init__(self, folder: Path, clock: Clock, store: ConfigStore | None = None) -> None:
+        self.folder, self.clock = folder, clock
+        self.made: list[Connector] = []
+        self.drains = True
+        self.broken: set[str] = set()
+        self.book = Book(clock)
+        self.roster = Roster(store or MemoryConfigStore(), self.load, self.book, "localhost:8083")
+        self.events = EventDispatcher([self.book], clock)
+        self.hosting = Hosting(self.roster, self._make)
+        self.requests = Requests(self.roster)
+        self.roster.begin({})
+
+    def load(self, config: Mapping[str, str], name: str) -> Loaded:
+        """`name` and `group` as in a file, `tasks` and `records` as settings; `bad` is a problem."""
+        named = config.get("name", "").strip()
+        if "bad" in config or name in self.broken:
+            return Loaded(None, ("Invalid [bad]. It is bad; remove it.",), (), f"connector {name}", dict(config))
+        one = settings(self.folder / "tmp", named)
+        kafka = replace(
+            one.kafka, group=config.get("group", f"connect-{named}"), tasks_max=int(config.get("tasks", "1"))
+        )
+        flush = replace(one.flush, commit_records=int(config.get("records", "100")))
+        return Loaded(replace(one, kafka=kafka, flush=flush), (), (), f"connector {name}", dict(config))
+
+    def _make(self, of: SinkSettings) -> Connector:
+        folder = self.folder / f"run{len(self.made)}"
+        made = Connector(of, folder, emit=self.events.emit, aside=at_once)
+        self.made.append(made)
+        return made
+
+    def round(self, times: int = 1) -> None:
+        """Time passes meanwhile."""
+        for _ in range(times):
+            self.hosting.step()
+            found = self.hosting.next_to_start(self.clock.seconds)
+            if found is not None:
+                self.hosting.start(found, SPARK, 4)
+            for connector in self.roster.runs:
+                self._plan(connector)
+                connector.poll(SPARK)
+            self.events.poll(self.roster.runs)
+            self.clock.sleep(0.25)
+
+    def _plan(self, connector: Connector) -> None:
+        """As the planner does it."""
+        state = connector.state
+        if state is None:
+            return
+        if not state.progress():
+            state.set(STARTED, True)
+            state.record_progress([PartitionProgress("orders", 0, 0, 10, None)])
+        if state.get(STOP) and self.drains:
+            state.set(DRAINED, True)
+
+    def settle(self) -> None:
+        """Until nothing changes by itself any more."""
+        self.round(12)
+
+    def state(self, name: str) -> State:
+        return self.roster.snapshot().statuses[name].state
+
+    def run(self, name: str) -> Connector:
+        """What runs of a connector."""
+        found = self.roster.hosted[name].run
+        assert found is not None
+        return found
+
+    def paused(self, name: str) -> bool:
+        """What the planner of a connector reads."""
+        state = self.run(name).state
+        assert state is not None
+        return state.get(PAUSE)
+
+    def close(self) -> None:
+        for connector in self.made:
+            connector.close()
