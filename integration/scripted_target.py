@@ -295,9 +295,11 @@ class ConnectProxy(Server):
             accepted.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
             relay(accepted, (host, int(port)), rest)
         else:
-            host, _, port = address.removeprefix("http://").partition("/")[0].partition(":")
+            place, _, path = address.removeprefix("http://").partition("/")
+            host, _, port = place.partition(":")
             lines = [f"{name}: {value}" for name, value in request.headers.items() if name != "proxy-authorization"]
-            relay(accepted, (host, int(port)), "\r\n".join([request.line, *lines, "", ""]).encode() + rest)
+            line = f"{method} /{path} HTTP/1.1"  # to the server itself, as real ones do
+            relay(accepted, (host, int(port)), "\r\n".join([line, *lines, "", ""]).encode() + rest)
 
 
 class SocksProxy(Server):

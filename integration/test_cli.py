@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-import requests
 
 from integration.conftest import TopicFactory
 from integration.harness import Sink
 from integration.numbered import numbered
+from integration.spark_ui import pages
 from parquet_sink.cli import main
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.ports import free_port
@@ -94,15 +94,6 @@ def run(tmp_path: Path, broker: Broker) -> Iterator[Callable[..., Command]]:
         command.process.wait()
 
 
-def pages(port: int) -> str:
-    """What Spark's UI shows of the session, its queries and their plans."""
-    base = f"http://127.0.0.1:{port}"
-    [application] = requests.get(f"{base}/api/v1/applications", timeout=20).json()
-    api = f"/api/v1/applications/{application['id']}"
-    paths = ("/environment/", "/SQL/", "/StreamingQuery/", f"{api}/environment", f"{api}/sql?details=true")
-    return "\n".join(requests.get(base + path, timeout=20).text for path in paths)
-
-
 def test_a_service_stops_in_order_and_shows_no_secret(
     sink: Sink,
     broker: Broker,
@@ -114,7 +105,8 @@ def test_a_service_stops_in_order_and_shows_no_secret(
     """At DEBUG, with faults, UI and event log: a line for each file, SIGTERM commits all and exits 0, no secret."""
     name, port, events = topic(), free_port(), tmp_path / "events"
     events.mkdir()
-    spark = {"eventLog.enabled": "true", "eventLog.dir": events.as_uri(), "ui.enabled": "true", "ui.port": str(port)}
+    spark = {"eventLog.enabled": "true", "eventLog.compress": "false", "eventLog.dir": events.as_uri()}
+    spark |= {"ui.enabled": "true", "ui.port": str(port)}
     options = [word for key, value in spark.items() for word in ("--conf", f"spark.{key}={value}")]
     with TargetProcess(authorization=f"AppKey {CANARY}") as target:
         properties = sink.properties(name, endpoint=target.endpoint(), authorization_key="AppKey ${env:CANARY}")

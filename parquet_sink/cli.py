@@ -16,6 +16,7 @@ from typing import Final, Protocol, cast
 from parquet_sink import __version__
 from parquet_sink.commands.completion import SHELLS, ShellCode, complete
 from parquet_sink.errors import InvalidConfiguration, SinkError
+from parquet_sink.process import core_dumps
 from parquet_sink.process.log_format import JSON, json_line
 from parquet_sink.process.logs import configure_program, log_format
 from parquet_sink.process.signals import StopRequest
@@ -84,6 +85,7 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; returns the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
+    core_dumps.forbid()
     complete(parser_for)
     stop_request = StopRequest()
     with lenient_streams(), stop_request.handling() if words[:1] in (["run"], ["worker"]) else nullcontext():

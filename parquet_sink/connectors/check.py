@@ -76,12 +76,19 @@ def read_worker(path: str | None, *, bootstrap_servers: str | None, machine: Mac
         parsed = read_configuration(path)
     except InvalidConfiguration as error:
         return LoadedWorker(Worker(source=path, machine=machine), error.problems)
+    add_plugin_path(_plain_folders(parsed.properties))  # its config providers may be there
     loaded = load_worker(parsed.properties, source=path, bootstrap_option=bootstrap_servers, machine=machine)
     missing = [
         f"Warning [{PLUGIN_PATH}]. {quoted(folder)} is no folder, so nothing is found there; correct it."
         for folder in add_plugin_path(loaded.worker.plugin_path)
     ]
     return replace(loaded, warnings=(*parsed.warnings, *loaded.warnings, *missing))
+
+
+def _plain_folders(properties: Mapping[str, str]) -> list[str]:
+    """Of `plugin.path`, those that no config provider must be asked for."""
+    folders = (one.strip() for one in properties.get(PLUGIN_PATH, "").split(","))
+    return [one for one in folders if one and "${" not in one]
 
 
 def _connector(path: str, worker: Worker, overrides: Mapping[str, str]) -> Loaded:

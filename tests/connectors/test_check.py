@@ -1,5 +1,6 @@
 """Files of one process validated together, and the report an operator reads."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -137,3 +138,19 @@ def test_this_machine_reads_files_and_keeps_the_environment_out_of_its_repr(
     assert machine.is_file(str(folder / "secrets"))
     assert not machine.is_file(str(folder))
     assert "canary-9d" not in repr(machine)
+
+
+def test_a_config_provider_may_be_on_the_plugin_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plug-ins are found before the worker file asks for one."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setenv("PYTHONPATH", "")
+    (folder / "plugins").mkdir()
+    (folder / "plugins" / "provider_on_the_path.py").write_text(
+        "class P:\n    keys = ()\n    def __init__(self, values): pass\n"
+        "    def get(self, path, keys): return dict.fromkeys(keys, 'k:9')\n"
+    )
+    text = f"plugin.path={folder}/plugins\nconfig.providers=p\nconfig.providers.p.class=provider_on_the_path.P\n"
+    worker = _write(folder, "w.properties", text + "bootstrap.servers=${p:x}\n")
+    found = check_files([], worker, machine=this_machine())
+    assert found.problems == ()
+    assert found.worker.worker.bootstrap_servers == "k:9"
