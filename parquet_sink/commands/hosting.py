@@ -100,7 +100,7 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
     )
     if listening is None or metrics is None:
         return hosting.run()
-    with _served(herder, plan.worker, listening, metrics):
+    with _served(herder, plan, listening, metrics):
         return hosting.run()
 
 
@@ -113,12 +113,17 @@ def _listening(settings: RestSettings) -> "Listening":
 
 
 @contextmanager
-def _served(herder: "LocalHerder", worker: Worker, listening: "Listening", metrics: "Metrics") -> Iterator[None]:
+def _served(herder: "LocalHerder", plan: Plan, listening: "Listening", metrics: "Metrics") -> Iterator[None]:
     """The REST API within. Raises SetupError."""
     from parquet_sink.rest.app import make_app
     from parquet_sink.rest.server import RestServer
 
-    app = make_app(herder, worker, listening.settings, metrics.exposition)
+    load_one = loader(plan)
+
+    def judge(config: Mapping[str, str]) -> Sequence[str]:
+        return load_one(config, config.get("name", "")).problems
+
+    app = make_app(herder, plan.worker, listening.settings, metrics.exposition, judge)
     server = RestServer(app, listening.settings, listening)
     server.start()
     try:

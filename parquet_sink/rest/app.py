@@ -22,6 +22,7 @@ from parquet_sink.connectors.worker import Worker
 from parquet_sink.herder.protocol import Herder
 from parquet_sink.rest.answers import error_response
 from parquet_sink.rest.call import Reply
+from parquet_sink.rest.config_infos import Judge, by_keys
 from parquet_sink.rest.connectors import Connectors
 from parquet_sink.rest.endpoints import (
     Endpoint,
@@ -46,12 +47,21 @@ _CORS_AGE_S: Final = 1800
 log = logging.getLogger(__name__)
 
 
-def make_app(herder: Herder, worker: Worker, settings: RestSettings, metrics: Metrics | None = None) -> Starlette:
-    """The whole API. metrics: the exposition for Prometheus and its media type."""
+def make_app(
+    herder: Herder,
+    worker: Worker,
+    settings: RestSettings,
+    metrics: Metrics | None = None,
+    judge: Judge | None = None,
+) -> Starlette:
+    """The whole API. metrics: the exposition for Prometheus and its media type.
+
+    judge: what `/config/validate` goes by, which is to be what the herder goes by; the tables of keys alone when None.
+    """
     found: list[Endpoint] = [
         *service_endpoints(Service(herder, metrics)),
         *connector_endpoints(Connectors(herder, settings), Offsets(herder)),
-        *plugin_endpoints(Plugins(herder, worker)),
+        *plugin_endpoints(Plugins(herder, judge or by_keys(worker))),
         *(admin_endpoints(Loggers()) if settings.admin is None else ()),
     ]
     return _application(found, settings)
