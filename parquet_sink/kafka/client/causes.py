@@ -21,7 +21,7 @@ _LOCAL: Final = "Local: "
 """How the client begins errors of its own: the connection broke, or nobody answered in time."""
 _ALERTS: Final = {
     40: "the broker ends the handshake: it wants a certificate of ours, or has no cipher suite in common",
-    42: "the broker finds our certificate bad",
+    42: "the broker misses our certificate, or finds it bad",
     43: "the broker does not take certificates of our kind",
     44: "our certificate was revoked",
     45: "our certificate has expired, says the broker",
@@ -114,7 +114,11 @@ def explain_token(words: str) -> tuple[str, ClientProblem] | None:
         return None
     answer, status = found["answer"].strip()[:MOST_OF_ANSWER], int(found["status"])
     said = " ".join("".join(char if char.isprintable() else " " for char in answer).split())
+    untrusted = status < 0 and "certificate" in said
     if status > 0:
         said = f"answered {status}: {said}"
     cure = "Check sasl.oauthbearer.token.endpoint.url, and the client's id and secret"
-    return found["url"], ClientProblem(f"no token for OAUTHBEARER: {said}", cure, lasting=400 <= status < 429)
+    if untrusted:
+        cure = "Check the token endpoint's certificate, and https.ca.location"
+    lasting = untrusted or 400 <= status < 429
+    return found["url"], ClientProblem(f"no token for OAUTHBEARER: {said}", cure, lasting)

@@ -224,6 +224,7 @@ def test_a_certificate_that_is_not_accepted_is_looked_at(clock: Clock) -> None:
         ("busy (503)", "answered 503: busy", False),
         ("slower (429)", "answered 429: slower", False),
         ("Failed to connect to h (-1)", "Failed to connect to h", False),
+        ("SSL certificate OpenSSL verify result: certificate has expired (10) (-1)", "SSL certificate", True),
     ],
 )
 def test_a_token_that_is_not_given_is_told(line: str, words: str, lasting: bool) -> None:
