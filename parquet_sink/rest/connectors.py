@@ -129,6 +129,14 @@ class Connectors:
         with told():
             return Reply(renderings.tasks(self._herder.info(call.connector)))
 
+    def tasks_config(self, call: Call) -> Reply:
+        """The same by task, as older clients ask for it; none is as good as no connector, as in Kafka Connect."""
+        with told():
+            found = renderings.tasks_config(self._herder.info(call.connector))
+        if not found:
+            raise RestError(404, NOT_FOUND.format(call.connector))
+        return Reply(found)
+
     def task_status(self, call: Call) -> Reply:
         name, number = call.connector, _task_number(call)
         missing = f"No status found for task {name}-{number}"

@@ -102,6 +102,7 @@ def connector_endpoints(connectors: Connectors, offsets: Offsets) -> Sequence[En
             {204: None, 202: "Status", **state}, query=(_TASKS, _FAILED),
         ),
         _read(f"{_ONE}/tasks", connectors.tasks, "Its tasks", "Tasks"),
+        _read(f"{_ONE}/tasks-config", connectors.tasks_config, "Its tasks, as older clients ask for them", "TasksConfig"),
         _read(f"{_ONE}/tasks/{{task}}/status", connectors.task_status, "State of a task", "TaskStatus"),
         _command("POST", f"{_ONE}/tasks/{{task}}/restart", connectors.restart_task, "Restart", {204: None, **state}),
         Endpoint(
