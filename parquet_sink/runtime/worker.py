@@ -115,6 +115,7 @@ class Worker:
             settings,
             folder,
             until_caught_up=self._until_caught_up,
+            waits=self._stays,
             emit=self._observer.emit,
             launch=self._launched,
         )
