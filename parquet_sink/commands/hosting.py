@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from parquet_sink.commands.parked.preflight import on_cluster
 from parquet_sink.commands.preflight import inspect
+from parquet_sink.commands.telemetry import trace_listeners
 from parquet_sink.connectors.check import Checked
 from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.connectors.rest.settings import RestSettings
@@ -77,7 +78,7 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
     book, commands = Book(), Commands()
     roster = Roster(store, loader(plan), book, settings.worker_id)
     herder = LocalHerder(roster, commands, brokers_of(plan.worker))
-    told = [*listeners, Isolated("the worker's book", lambda: book)]
+    told = [*listeners, *trace_listeners(), Isolated("the worker's book", lambda: book)]
     metrics = None
     if listening is not None:
         from parquet_sink.metrics.exposition import Metrics
