@@ -32,15 +32,19 @@ class Vault:
 
 
 class Sealed:
-    """Leaves records as they are; its first attempt in a process fails with words that quote its key."""
+    """Leaves records as they are, or fails with words that quote its key."""
 
-    keys = (Key("key", "Test", Type.PASSWORD, "Which.", required=True, missing="give it."),)
+    keys = (
+        Key("key", "Test", Type.PASSWORD, "Which.", required=True, missing="give it."),
+        Key("fails", "Test", Type.BOOLEAN, "Whether it does.", default=False),
+    )
     needs = VALUES_ONLY
 
     def __init__(self, values: Values, side: Side) -> None:
-        self._key = values.secret("key")
+        self._key, self._fails = values.secret("key"), values.flag("fails")
 
     def apply(self, records: DecodedRecords) -> DecodedRecords:
         assert self._key is not None
-        assert len(self._key.reveal()) > 8
+        if self._fails:
+            raise RuntimeError(f"{self._key.reveal()} does not open this")
         return records

@@ -51,7 +51,7 @@ JAAS: Final = 'org.apache.kafka.common.security.plain.PlainLoginModule required 
 SCHEMA: Final = json.dumps({"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"}]})
 OURS: Final = frozenset(
     {"worker.properties", "vault.json", "secrets.properties", "proxy", "broken.properties"}
-    | {f"{name}.properties" for name in NAMES}
+    | {f"{name}.properties" for name in (*NAMES, "by-code")}
 )
 """Files that the test wrote with secrets in them."""
 
@@ -235,6 +235,7 @@ def _write(scene: Scene) -> None:
         "admin.override.sasl.jaas.config": JAAS.format(secrets["admin"]),
     }
     scene.write("by-key.properties", by_key)
+    scene.write("by-code.properties", {**by_key, "name": "by-code", "transforms.sealed.fails": "true"})
     scene.write("by-token.properties", by_token)
 
 
@@ -279,7 +280,8 @@ def test_no_secret_is_left_or_said(scene: Scene) -> None:
     command = Command(scene.folder, ["worker", *options, scene.file("worker.properties")], scene.environment)
     try:
         command.until(lambda: serves(scene))
-        shown = [scene.ask("POST", "/connectors", configuration(scene, name), 201) for name in NAMES]
+        made = (*NAMES, "by-code")
+        shown = [scene.ask("POST", "/connectors", configuration(scene, name), 201) for name in made]
         command.until(lambda: delivered(scene, 5))
         shown += [pages(port), *answers(scene)]
         private = seen_while_it_runs(scene, command)
@@ -290,7 +292,9 @@ def test_no_secret_is_left_or_said(scene: Scene) -> None:
         command.until(lambda: delivered(scene, 10))
         scene.target.client.order_faults({"status": 403, "body": echo})
         produce(scene, 10)
-        command.until(lambda: '"FAILED"' in scene.ask("GET", "/connectors/by-key/status"))
+        for name in ("by-key", "by-code"):
+            command.until(lambda name=name: '"FAILED"' in scene.ask("GET", f"/connectors/{name}/status"))
+        shown += [scene.ask("GET", "/connectors/by-code/status")]
         shown += [pages(port), *answers(scene)]
         command.send()
         command.ended()
@@ -298,7 +302,7 @@ def test_no_secret_is_left_or_said(scene: Scene) -> None:
     finally:
         command.close()
     assert not private.exists()
-    assert " DEBUG " in said
+    assert "RuntimeError: ***** does not open this" in said
     assert scene.canaries.within("".join(shown)) == set()
     assert scene.canaries.within(said) == set()
     assert scene.canaries.within(others(scene)) == set()
