@@ -105,8 +105,8 @@ class GuardedProvider:
             return answers[0]
         self._hangs = thread.is_alive()
         return NotGiven(
-            f": the config provider {self._name} did not answer within {self._patience_s:g} s; see whether what it asks "
-            "is there, then start the connector again."
+            f": the config provider {self._name} did not answer within {self._patience_s:g} s; see whether what it "
+            "asks is there, then start the connector again."
         )
 
     def _called(self, path: str, keys: tuple[str, ...]) -> Mapping[str, object] | NotGiven:
