@@ -34,6 +34,8 @@ def properties(broker: Broker, port: int, folder: Path) -> dict[str, str]:
 def our_worker(broker: Broker, folder: Path) -> Iterator[Side]:
     """A worker that runs. Fails with the end of its log when it does not come up."""
     port = free_port()
+    for name in ("out", "tmp"):
+        (folder / name).mkdir()
     path = folder / "worker.properties"
     path.write_text("".join(f"{key}={value}\n" for key, value in properties(broker, port, folder).items()))
     worker = Command(folder, ["worker", str(path)], {})

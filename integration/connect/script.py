@@ -21,7 +21,7 @@ TOPIC: Final = "judged"
 OTHER_TOPIC: Final = "judged.other"
 TOPICS: Final = {TOPIC: 2, OTHER_TOPIC: 1}
 """With their numbers of topic-partitions."""
-ODD: Final = "odd name/with %2F & ü"
+ODD: Final = "odd name & ü"
 LONG: Final = "long" * 75
 GOOD: Final = tuple(json.dumps({"n": n}).encode() for n in range(10))
 _ALTERED: Final = {"partition": {"kafka_topic": TOPIC, "kafka_partition": 0}, "offset": {"kafka_offset": 3}}
@@ -305,8 +305,12 @@ def _odd(made: Script, side: Side) -> None:
     made.ask("status of an odd name", f"GET {path}/status")
     made.ask("pause an odd name", f"PUT {path}/pause")
     made.ask("delete an odd name", f"DELETE {path}")
+    made.add(UntilState(quote(ODD, safe=""), None))
     made.ask("create a name of 300 characters", "POST /connectors", {**_named(side.config(), LONG)})
     made.ask("delete a name of 300 characters", f"DELETE /connectors/{LONG}")
+    made.add(UntilState(LONG, None))
+    made.ask("a name with a slash", "GET /connectors/a%2Fb/status")
+    made.ask("a name with a percent sign", "GET /connectors/a%25b/status")
     made.ask("a name that goes up", "GET /connectors/%2E%2E/status")
     made.ask("a name that goes up in clear", "GET /connectors/../connectors")
     made.ask("a name with a semicolon", "GET /connectors/a;b=c/status")

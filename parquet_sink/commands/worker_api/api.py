@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 MOST_ANSWER_BYTES: Final = 64 * 1024 * 1024
 CONNECT_S: Final = 10.0
+KEPT_S: Final = 2.0
+"""Shorter than servers keep idle connections: one that they close just then would break a request."""
 REBALANCE_TRIES: Final = 30
 REBALANCE_PAUSE_S: Final = 1.0
 _MOST_MESSAGE: Final = 20_000
@@ -168,7 +170,7 @@ def understanding(api: WorkerApi) -> Iterator[None]:
 
 def open_api(settings: ApiSettings) -> WorkerApi:
     """A client over real connections. Raises InvalidConfiguration for a certificate that cannot be used."""
-    return WorkerApi(settings, HttpClient(_context(settings)))
+    return WorkerApi(settings, HttpClient(_context(settings), keepalive_seconds=KEPT_S))
 
 
 def _context(settings: ApiSettings) -> ssl.SSLContext:
