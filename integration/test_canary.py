@@ -187,6 +187,7 @@ def _write(scene: Scene) -> None:
     }
     scene.write("worker.properties", worker)
     shared = {
+        "connector.class": "parquet_sink.EmsSink",
         "connect.ems.commit.size.bytes": "1000000",
         "connect.ems.commit.records": "100",
         "connect.ems.commit.interval.ms": "1000",
