@@ -19,7 +19,7 @@ from parquet_sink.runtime.status import Status, status_after
 log = logging.getLogger(__name__)
 
 STATUS_LINES: Final = {Status.STARTING: "starting; it waits for Java and Spark, which take about 10 s to load"}
-"""Of a status that says too little by itself."""
+"""Of a status that says too little by itself, until something runs."""
 
 
 class LogLines:
@@ -27,6 +27,7 @@ class LogLines:
 
     def __init__(self) -> None:
         self._status: dict[str, Status | None] = {}
+        self._spark_is_up = False
 
     def on_event(self, event: Event) -> None:
         if isinstance(event, FileAccepted):
@@ -53,7 +54,9 @@ class LogLines:
             self._say(logging.DEBUG, event, str(event))
         else:
             self._status[event.connector] = after
-            self._say(logging.INFO, event, f"connector {event.connector}: {STATUS_LINES.get(after, after)}")
+            self._spark_is_up = self._spark_is_up or after is Status.RUNNING
+            words = after if self._spark_is_up else STATUS_LINES.get(after, after)
+            self._say(logging.INFO, event, f"connector {event.connector}: {words}")
 
     def _say(self, level: int, event: Event, words: str) -> None:
         """In words, and where lines are JSON with what the event says."""
