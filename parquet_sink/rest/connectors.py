@@ -18,7 +18,6 @@ _INITIAL: Final[Mapping[str, TargetState]] = {
     "PAUSED": TargetState.PAUSED,
     "STOPPED": TargetState.STOPPED,
 }
-_NO_NAME: Final = "Invalid [name]. It is empty; name the connector."
 _NULL: Final = "Invalid [{}]. Null value can not be supplied as the configuration value."
 
 
@@ -153,12 +152,21 @@ def _config(name: str, given: dict[str, Any]) -> dict[str, str]:
     own = texts.get("name")
     _same_name(name, name if own is None else own)
     null = [key for key, text in texts.items() if text is None and key != "name"]
-    problems = [_NULL.format(key) for key in null] + ([] if name.strip() else [_NO_NAME])
+    problems = [_NULL.format(key) for key in null] + _wrong_name(name)
     if problems:
         raise invalid(tuple(problems))
     config = {**{key: text for key, text in texts.items() if text is not None}, "name": name}
     require_class(config.get("connector.class"))
     return config
+
+
+def _wrong_name(name: str) -> list[str]:
+    """Why a configuration would read another name out of its key than the connector has."""
+    if not name.strip():
+        return ["Invalid [name]. It is empty; name the connector."]
+    if name != name.strip():
+        return [f"Invalid [name]. {quoted(name)} begins or ends with a blank; remove it."]
+    return [f"Invalid [name]. {quoted(name)} holds a placeholder; write the name itself."] if "${" in name else []
 
 
 def _same_name(name: str, given: str | None) -> None:
