@@ -47,6 +47,7 @@ def properties(broker: Broker, port: int) -> dict[str, str]:
         "value.converter": "org.apache.kafka.connect.json.JsonConverter",
         "value.converter.schemas.enable": "false",
         "offset.flush.interval.ms": "1000",
+        "plugin.discovery": "service_load",
         "scheduled.rebalance.max.delay.ms": "0",
         "consumer.auto.offset.reset": "earliest",
     }
