@@ -61,6 +61,7 @@ def test_all_is_well(check: Check, broker: Broker, target: TargetProcess, topic:
     assert check({"topics": name}, "--connect") == 0
     assert check.line("brokers").startswith(f"OK      brokers {broker.bootstrap_servers}: 1 in cluster ")
     assert check.line("topic ").endswith("2 topic-partitions (offsets, end exclusive): 0 holds 0 to 0, 1 holds 0 to 3")
+    assert check.line("rights").startswith("OK      rights: it may read 1 topic")
     assert check.line("group").endswith("no committed offsets: it begins at the earliest record")
     assert "can be written" in check.line("tmp.dir")
     assert check.line("target").startswith(f"OK      target {target.endpoint()}: takes the key")
@@ -126,7 +127,7 @@ def test_wrong_path(check: Check, target: TargetProcess, topic: TopicFactory, fa
 
 
 def test_settings_that_the_client_does_not_have(check: Check, topic: TopicFactory) -> None:
-    """Settings without effect are a warning; unknown ones and stores in Java's own form are invalid."""
+    """Settings without effect are a warning; unknown ones and stores that are not there are invalid."""
     name = topic()
     assert check({"topics": name, "consumer.override.max.poll.records": "5"}, "--connect") == 0
     assert check.line("client settings").endswith("max.poll.records: without effect here")
@@ -135,7 +136,7 @@ def test_settings_that_the_client_does_not_have(check: Check, topic: TopicFactor
         "Invalid [consumer.override.no.such]. The Kafka client (librdkafka) has no setting of this name" in check.said
     )
     assert check({"topics": name, "consumer.override.ssl.truststore.location": "/x.jks"}) == 2
-    assert "Invalid [consumer.override.ssl.truststore.location]. A truststore of type JKS cannot be read" in check.said
+    assert "Invalid [consumer.override.ssl.truststore.location]. /x.jks cannot be used: no such file" in check.said
 
 
 def test_wrong_file_is_not_tried(check: Check) -> None:

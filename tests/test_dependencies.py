@@ -21,6 +21,8 @@ WITH_SQL = "parquet_sink.transform.sql."
 """What runs with the extra `sql` only."""
 WITH_WORKER = ("parquet_sink.rest.", "parquet_sink.metrics.")
 """What runs with the extra `worker` only."""
+WITH_TRACES = "parquet_sink.metrics.traces"
+"""What runs with the extra `traces` only."""
 WITH_PLOT = "parquet_sink.tune.plot"
 """What runs with the extra `plot` only."""
 BROUGHT = {"py4j"}
@@ -71,7 +73,15 @@ def foreign(module: str) -> set[str]:
     if "google" in third:  # several distributions share that name
         assert all(name.startswith("google.protobuf") for name in imports(module) if name.split(".")[0] == "google")
         return {"protobuf"}.union(*(distributions()[top] for top in third - {"google"}))
-    return set().union(*(distributions()[top] for top in third))
+    found = set().union(*(distributions()[top] for top in third - {"opentelemetry"}))
+    return found | {of_opentelemetry(name) for name in imports(module) if name.split(".")[0] == "opentelemetry"}
+
+
+def of_opentelemetry(name: str) -> str:
+    """The distribution of a module: several share that name, too."""
+    exporter = "opentelemetry.exporter.otlp.proto.http"
+    known = {exporter: exporter.replace(".", "-"), "opentelemetry.sdk": "opentelemetry-sdk"}
+    return next((found for start, found in known.items() if name.startswith(start)), "opentelemetry-api")
 
 
 @pytest.mark.parametrize("module", sorted(MODULES))
@@ -84,6 +94,8 @@ def test_what_is_imported_is_declared(module: str) -> None:
         allowed |= declared(PYPROJECT["optional-dependencies"]["sql"])
     if module.startswith(WITH_WORKER):
         allowed |= declared(PYPROJECT["optional-dependencies"]["worker"])
+    if module.startswith(WITH_TRACES):
+        allowed = declared(PYPROJECT["optional-dependencies"]["traces"])
     if module.startswith(WITH_PLOT):
         allowed |= declared(PYPROJECT["optional-dependencies"]["plot"])
     assert foreign(module) - allowed == set()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from parquet_sink.commands.parked.preflight import on_cluster
 from parquet_sink.commands.preflight import inspect
+from parquet_sink.commands.telemetry import trace_listeners
 from parquet_sink.connectors.check import Checked
 from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.connectors.rest.settings import RestSettings
@@ -77,7 +78,7 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
     book, commands = Book(), Commands()
     roster = Roster(store, loader(plan), book, settings.worker_id)
     herder = LocalHerder(roster, commands, brokers_of(plan.worker))
-    told = [*listeners, Isolated("the worker's book", lambda: book)]
+    told = [*listeners, *trace_listeners(), Isolated("the worker's book", lambda: book)]
     metrics = None
     if listening is not None:
         from parquet_sink.metrics.exposition import Metrics
@@ -99,7 +100,7 @@ def host(plan: Plan, store: ConfigStore, known: Mapping[str, Loaded], listeners:
     )
     if listening is None or metrics is None:
         return hosting.run()
-    with _served(herder, plan.worker, listening, metrics):
+    with _served(herder, plan, listening, metrics):
         return hosting.run()
 
 
@@ -112,12 +113,17 @@ def _listening(settings: RestSettings) -> "Listening":
 
 
 @contextmanager
-def _served(herder: "LocalHerder", worker: Worker, listening: "Listening", metrics: "Metrics") -> Iterator[None]:
+def _served(herder: "LocalHerder", plan: Plan, listening: "Listening", metrics: "Metrics") -> Iterator[None]:
     """The REST API within. Raises SetupError."""
     from parquet_sink.rest.app import make_app
     from parquet_sink.rest.server import RestServer
 
-    app = make_app(herder, worker, listening.settings, metrics.exposition)
+    load_one = loader(plan)
+
+    def judge(config: Mapping[str, str]) -> Sequence[str]:
+        return load_one(config, config.get("name", "")).problems
+
+    app = make_app(herder, plan.worker, listening.settings, metrics.exposition, judge)
     server = RestServer(app, listening.settings, listening)
     server.start()
     try:

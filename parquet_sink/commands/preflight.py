@@ -19,6 +19,7 @@ from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files import folders
 from parquet_sink.kafka.client.check import problems as client_problems
 from parquet_sink.kafka.client.dead_letter_check import problems as dead_letter_problems
+from parquet_sink.kafka.client.security.translation import Client
 from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings
 from parquet_sink.net.tls import tls_context
 from parquet_sink.pipeline.settings import SinkSettings
@@ -28,6 +29,7 @@ from parquet_sink.targets.push.trust import authorities
 from parquet_sink.targets.settings import TargetSettings
 
 _TLS = "schema.registry.ssl."
+_PROTOCOL = "security.protocol"
 
 
 @dataclass
@@ -73,10 +75,16 @@ def _kafka(kafka: KafkaSettings, worker: Worker, found: _Found) -> bool:
     """Whether there are any. A setting is the connector's own, unless the worker file has the very same."""
     problems = client_problems(kafka)
     for name, reason in problems:
-        shared = name in worker.consumer and worker.consumer[name] == kafka.client.get(name)
+        shared = _is_of_worker(name, kafka.client, worker.consumer)
         prefix = "consumer." if shared else "consumer.override."
         (found.worker if shared else found.connector)[f"Invalid [{prefix}{name or '*'}]. {reason}"] = None
     return bool(problems)
+
+
+def _is_of_worker(name: str, given: Client, of_worker: Client) -> bool:
+    """Whether a setting is the worker's. One that is missing belongs where signing in is set up."""
+    name = name if name in given else _PROTOCOL
+    return name in of_worker and of_worker[name] == given.get(name)
 
 
 def _dead_letters(settings: DeadLetterSettings, worker: Worker, found: _Found) -> None:
@@ -85,7 +93,7 @@ def _dead_letters(settings: DeadLetterSettings, worker: Worker, found: _Found) -
         given, of_worker = (
             (settings.producer, worker.producer) if client == "producer" else (settings.admin, worker.admin)
         )
-        shared = name in of_worker and of_worker[name] == given.get(name)
+        shared = _is_of_worker(name, given, of_worker)
         prefix = f"{client}." if shared else f"{client}.override."
         (found.worker if shared else found.connector)[f"Invalid [{prefix}{name or '*'}]. {reason}"] = None
 

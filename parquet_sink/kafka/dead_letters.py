@@ -38,6 +38,8 @@ _CURES: Final[Mapping[int, str]] = {
     KafkaError.INVALID_TIMESTAMP: "Raise the topic's message.timestamp.before.max.ms, or .after.max.ms",
 }
 """What the brokers refuse, and would refuse again."""
+REFUSED_S: Final = 4.0
+"""After so long without an acknowledgement a broker that does not let us in is not tried any more."""
 GRACE_S: Final = 10.0
 """Beyond the time that a dead letter may take: the client promises an answer by then."""
 
@@ -130,13 +132,16 @@ class DeadLetters:
 
     def _wait(self, done: Callable[[], bool], *, flush: bool = False) -> None:
         """Until so, or until nothing is on its way. flush: what waits for company is sent now."""
-        deadline = self._clock() + self._limit_s
+        begun = self._clock()
         while self._taken is not None and self._on_way.total() and not done():
             if flush:
                 self._taken.producer.flush(WAIT_S)
             else:
                 self._taken.producer.poll(WAIT_S)
-            if self._clock() > deadline:
+            waited = self._clock() - begun
+            if waited > REFUSED_S and (cause := self._cause).lasting:
+                raise client_errors.not_let_in(f"Dead-letter topic {self._settings.topic}: the broker", cause)
+            if waited > self._limit_s:
                 raise self._away()
 
     def _on_delivery(self, offset: int, key: PartitionKey, size: int, error: KafkaError | None, _: Message) -> None:

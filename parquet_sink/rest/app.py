@@ -22,11 +22,13 @@ from parquet_sink.connectors.worker import Worker
 from parquet_sink.herder.protocol import Herder
 from parquet_sink.rest.answers import error_response
 from parquet_sink.rest.call import Reply
+from parquet_sink.rest.config_infos import Judge, by_keys
 from parquet_sink.rest.connectors import Connectors
 from parquet_sink.rest.endpoints import (
     Endpoint,
     admin_endpoints,
     connector_endpoints,
+    detail_endpoints,
     plugin_endpoints,
     service_endpoints,
 )
@@ -37,6 +39,7 @@ from parquet_sink.rest.openapi import document
 from parquet_sink.rest.plugins import Plugins
 from parquet_sink.rest.routes import Lanes, http_error, routes
 from parquet_sink.rest.service import Metrics, Service
+from parquet_sink.rest.tasks import Tasks
 
 MOST_AT_ONCE: Final = 256
 """Requests that are being answered; those above are told to come again."""
@@ -46,12 +49,23 @@ _CORS_AGE_S: Final = 1800
 log = logging.getLogger(__name__)
 
 
-def make_app(herder: Herder, worker: Worker, settings: RestSettings, metrics: Metrics | None = None) -> Starlette:
-    """The whole API. metrics: the exposition for Prometheus and its media type."""
+def make_app(
+    herder: Herder,
+    worker: Worker,
+    settings: RestSettings,
+    metrics: Metrics | None = None,
+    judge: Judge | None = None,
+) -> Starlette:
+    """The whole API. metrics: the exposition for Prometheus and its media type.
+
+    judge: what `/config/validate` goes by, which is to be what the herder goes by; the tables of keys alone when None.
+    """
+    connectors = Connectors(herder, settings)
     found: list[Endpoint] = [
         *service_endpoints(Service(herder, metrics)),
-        *connector_endpoints(Connectors(herder, settings), Offsets(herder)),
-        *plugin_endpoints(Plugins(herder, worker)),
+        *connector_endpoints(connectors),
+        *detail_endpoints(connectors, Tasks(herder), Offsets(herder)),
+        *plugin_endpoints(Plugins(herder, judge or by_keys(worker))),
         *(admin_endpoints(Loggers()) if settings.admin is None else ()),
     ]
     return _application(found, settings)

@@ -1,7 +1,7 @@
 """A configuration judged key by key, as `/config/validate` answers it (ConfigInfos)."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from parquet_sink.config.key import Key, Origin, Type
@@ -15,15 +15,22 @@ from parquet_sink.convert.keys import PREFIXES, find_setting
 from parquet_sink.rest.definitions import CONNECT_LOOKS, Definition, definitions, groups
 from parquet_sink.rest.steps import steps
 
+Judge = Callable[[Mapping[str, str]], Sequence[str]]
+"""All that is wrong with a configuration, each as `Invalid [key]. reason`."""
 _PROBLEM: Final = re.compile(r"Invalid \[(.*?)\]\. ", re.DOTALL)
 _OVERRIDES: Final = ("consumer.override.", "producer.override.", "admin.override.")
 _NO_NAME: Final = 'Invalid [name]. Missing required configuration "name" which has no default value.'
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}")
 
 
-def config_infos(config: Mapping[str, str], stored: Mapping[str, str], worker: Worker) -> dict[str, Any]:
+def by_keys(worker: Worker) -> Judge:
+    """Judges by the tables of keys alone, on top of the worker file."""
+    return lambda config: loading.load(config, worker, source="the request").problems
+
+
+def config_infos(config: Mapping[str, str], stored: Mapping[str, str], judge: Judge) -> dict[str, Any]:
     """ConfigInfos. config: with a connector.class that is there. stored: what `[hidden]` stands for, by key."""
-    problems = judge(config, stored, worker)
+    problems = _problems(config, stored, judge)
     by_key: dict[str, list[str]] = {}
     for problem in problems:
         found = _PROBLEM.match(problem)
@@ -39,11 +46,10 @@ def config_infos(config: Mapping[str, str], stored: Mapping[str, str], worker: W
     }
 
 
-def judge(config: Mapping[str, str], stored: Mapping[str, str], worker: Worker) -> tuple[str, ...]:
-    """All that is wrong with a configuration, each as `Invalid [key]. reason`."""
+def _problems(config: Mapping[str, str], stored: Mapping[str, str], judge: Judge) -> tuple[str, ...]:
     keys = keys_of(config)
     whole = restore(config, stored, keys)
-    problems = (*unknown(whole, keys), *loading.load(whole, worker, source="the request").problems)
+    problems = (*unknown(whole, keys), *judge(whole))
     return problems if "name" in config else (_NO_NAME, *problems)
 
 

@@ -125,24 +125,6 @@ class Connectors:
                 return Reply(status=204)
             return Reply(renderings.status(found, self._type(call.connector)), 202)
 
-    def tasks(self, call: Call) -> Reply:
-        with told():
-            return Reply(renderings.tasks(self._herder.info(call.connector)))
-
-    def task_status(self, call: Call) -> Reply:
-        name, number = call.connector, _task_number(call)
-        missing = f"No status found for task {name}-{number}"
-        with told(missing.replace("{", "{{").replace("}", "}}")):
-            found = next((one for one in self._herder.status(name).tasks if one.id == number), None)
-        if found is None:
-            raise RestError(404, missing)
-        return Reply(renderings.task(found))
-
-    def restart_task(self, call: Call) -> Reply:
-        with told(UNKNOWN_TO_RESTART):
-            self._herder.restart_task(call.connector, _task_number(call))
-        return Reply(status=204)
-
     def topics(self, call: Call) -> Reply:
         self._tracking()
         with told():
@@ -194,10 +176,3 @@ def _initial_state(given: Any) -> TargetState | None:
         shown = quoted(given) if isinstance(given, str) else "initial_state"
         raise bodies.unreadable(f"{shown} is no initial_state; write RUNNING, PAUSED or STOPPED")
     return found
-
-
-def _task_number(call: Call) -> int:
-    text = call.path["task"]
-    if not (text.isascii() and text.removeprefix("-").isdigit() and len(text) <= 11):
-        raise RestError(404, "HTTP 404 Not Found")
-    return int(text)

@@ -5,7 +5,7 @@ from typing import Final
 
 from parquet_sink.errors import SetupError
 
-_NEEDED: Final = ("starlette", "uvicorn")
+_NEEDED: Final = ("starlette", "uvicorn", "prometheus_client")
 
 
 def require(who: str) -> None:

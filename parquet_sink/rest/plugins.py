@@ -7,7 +7,6 @@ from typing import Any, Final
 from parquet_sink import __version__, plugins
 from parquet_sink.config.key import Key
 from parquet_sink.connectors.connector_class import CONNECTOR_CLASSES, find_class
-from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert import converters
 from parquet_sink.convert.keys import SETTINGS
 from parquet_sink.herder.errors import HerderError
@@ -15,7 +14,7 @@ from parquet_sink.herder.protocol import Herder
 from parquet_sink.plugins import PluginUnusable
 from parquet_sink.rest import bodies
 from parquet_sink.rest.call import Call, Reply, RestError
-from parquet_sink.rest.config_infos import config_infos, plugin_keys
+from parquet_sink.rest.config_infos import Judge, config_infos, plugin_keys
 from parquet_sink.rest.definitions import definitions
 from parquet_sink.rest.steps import class_keys
 
@@ -26,8 +25,8 @@ _CLASS: Final = "connector.class"
 class Plugins:
     """The endpoints, each a method that may be called from any thread."""
 
-    def __init__(self, herder: Herder, worker: Worker) -> None:
-        self._herder, self._worker = herder, worker
+    def __init__(self, herder: Herder, judge: Judge) -> None:
+        self._herder, self._judge = herder, judge
 
     def all(self, call: Call) -> Reply:
         """Connectors, or with `connectorsOnly=false` all classes."""
@@ -47,7 +46,7 @@ class Plugins:
         if not _stem(named).endswith(_stem(asked)):
             raise RestError(400, f"Included connector type {named} does not match request type {asked}")
         require_class(named)
-        return Reply(config_infos({**config, _CLASS: self._literal(named)}, self._stored(config), self._worker))
+        return Reply(config_infos({**config, _CLASS: self._literal(named)}, self._stored(config), self._judge))
 
     def _literal(self, named: str) -> str:
         if "${" in named:

@@ -1,13 +1,15 @@
-"""The worker's side of `herder.protocol`: changes are done by its loop, reads answer from what the loop published."""
+"""The worker's side of `herder.protocol`: changes are done by its loop, reads answer from what that published."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Final, TypeVar
 
+from parquet_sink.connectors.loading import Loaded
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.errors import ConnectorError
-from parquet_sink.herder.errors import HerderError, OffsetsRefused, UnknownConnector
+from parquet_sink.herder.errors import HerderError, OffsetsRefused, TimedOut, UnknownConnector
 from parquet_sink.herder.protocol import TIMEOUT_S
 from parquet_sink.herder.values import (
     ConnectorInfo,
@@ -22,12 +24,15 @@ from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.runtime.cluster_id import ClusterId
 from parquet_sink.runtime.commands import Commands
-from parquet_sink.runtime.requests import Requests
+from parquet_sink.runtime.judging import NOTHING, judge
+from parquet_sink.runtime.requests import Outdated, Requests
 from parquet_sink.runtime.roster import Roster, Snapshot
 
 T = TypeVar("T")
 
 PING_S: Final = 10.0
+MOST_CHANGES: Final = 10
+"""By others, while a configuration is judged."""
 
 
 class LocalHerder:
@@ -40,11 +45,20 @@ class LocalHerder:
         self._roster, self._commands = roster, commands
         self._requests = Requests(roster)
         self._cluster_id = ClusterId(brokers)
-        self._published = Snapshot()
+        self._snapshot = Snapshot()
+        self._begun = threading.Event()
 
     def publish(self) -> None:
         """From now on reads answer with how everything stands now. For the loop."""
-        self._published = self._roster.snapshot()
+        self._snapshot = self._roster.snapshot()
+        self._begun.set()
+
+    @property
+    def _published(self) -> Snapshot:
+        """Nobody is told that there are no connectors while the store is still being read."""
+        if not self._begun.wait(TIMEOUT_S):
+            raise TimedOut("Request timed out. The worker is still reading its connectors.")
+        return self._snapshot
 
     @property
     def worker_id(self) -> str:
@@ -69,26 +83,55 @@ class LocalHerder:
         return self._published.progress
 
     def create(self, name: str, config: Mapping[str, str], target: TargetState | None = None) -> ConnectorInfo:
-        return self._commands.ask(partial(self._requests.create, name, config, target), TIMEOUT_S)
+        judged = judge(name, config, NOTHING, self._roster.load)
+        return self._commands.ask(partial(self._requests.create, name, judged, target), TIMEOUT_S)
 
     def put(self, name: str, config: Mapping[str, str]) -> tuple[ConnectorInfo, bool]:
-        return self._commands.ask(partial(self._requests.put, name, config), TIMEOUT_S)
+        def put() -> tuple[ConnectorInfo, bool]:
+            known = self._published.infos.get(name)
+            judged = judge(name, config, NOTHING if known is None else known.config, self._roster.load)
+            return self._commands.ask(partial(self._requests.put, name, judged), TIMEOUT_S)
+
+        return _up_to_date(put)
 
     def patch(self, name: str, changes: Mapping[str, str | None]) -> ConnectorInfo:
-        return self._commands.ask(partial(self._requests.patch, name, changes), TIMEOUT_S)
+        def patch() -> ConnectorInfo:
+            before = self.info(name).config
+            merged = {key: text for key, text in {**before, **changes}.items() if text is not None}
+            judged = judge(name, merged, before, self._roster.load)
+            return self._commands.ask(partial(self._requests.put, name, judged), TIMEOUT_S)[0]
+
+        return _up_to_date(patch)
 
     def delete(self, name: str) -> None:
         self._commands.ask(partial(self._requests.delete, name), TIMEOUT_S)
 
     def set_target(self, name: str, target: TargetState) -> None:
-        self._commands.ask(partial(self._requests.set_target, name, target), TIMEOUT_S)
+        def aim() -> None:
+            before = _found(self._published.targets, name)
+            leaves = before is TargetState.STOPPED and target is not TargetState.STOPPED
+            loaded = self._judged_again(name) if leaves else None
+            self._commands.ask(partial(self._requests.set_target, name, target, loaded), TIMEOUT_S)
+
+        _up_to_date(aim)
 
     def restart(self, name: str, *, include_tasks: bool, only_failed: bool) -> ConnectorStatus:
-        act = partial(self._requests.restart, name, include_tasks=include_tasks, only_failed=only_failed)
-        return self._commands.ask(act, TIMEOUT_S)
+        def restart() -> ConnectorStatus:
+            act = partial(self._requests.restart, name, self._judged_again(name), only_failed=only_failed)
+            return self._commands.ask(act, TIMEOUT_S)
+
+        return _up_to_date(restart)
 
     def restart_task(self, name: str, task: int) -> None:
-        self._commands.ask(partial(self._requests.restart_task, name, task), TIMEOUT_S)
+        def restart() -> None:
+            loaded = self._judged_again(name)
+            self._commands.ask(partial(self._requests.restart_task, name, task, loaded), TIMEOUT_S)
+
+        _up_to_date(restart)
+
+    def _judged_again(self, name: str) -> Loaded:
+        """What is stored of a connector, with what config providers say now."""
+        return self._roster.load(self.info(name).config, name)
 
     def topics(self, name: str) -> tuple[str, ...]:
         return self._published.topics.get(name, ())
@@ -129,6 +172,14 @@ def _refusals() -> Iterator[None]:
         yield
     except ConnectorError as error:
         raise OffsetsRefused(str(error)) from None
+
+
+def _up_to_date(act: Callable[[], T]) -> T:
+    """Somebody may change a configuration while it is judged: then it is judged again. Raises TimedOut in the end."""
+    for _ in range(MOST_CHANGES):
+        with suppress(Outdated):
+            return act()
+    raise TimedOut("Request timed out: the connector was changed again and again meanwhile. It was not done.")
 
 
 def _found(published: Mapping[str, T], name: str) -> T:

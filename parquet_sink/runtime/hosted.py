@@ -82,11 +82,6 @@ class Hosted:
         if before != loaded.settings or self.failed:
             self.replace()
 
-    def restart(self, loaded: Loaded) -> None:
-        """From its configuration, read again."""
-        self.loaded = loaded
-        self.replace()
-
     def replace(self) -> None:
         """What runs is ended, and begins anew."""
         self._replaced = self.run is not None

@@ -3,55 +3,50 @@
 Each does all of it or nothing: what is wrong is raised before anything is stored, and stored before anything is done.
 """
 
-import logging
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
 
-from parquet_sink.config.report import quoted
-from parquet_sink.connectors.class_keys import keys_of
-from parquet_sink.connectors.hidden import restore, unknown
 from parquet_sink.connectors.loading import Loaded, check_unique
 from parquet_sink.herder.errors import ConnectorExists, InvalidConnector, OffsetsRefused, UnknownTask, WrongState
 from parquet_sink.herder.store import StoredConnector
 from parquet_sink.herder.values import ConnectorInfo, ConnectorStatus, State, TargetState
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.runtime.hosted import Hosted
-from parquet_sink.runtime.roster import Roster
+from parquet_sink.runtime.judging import NOTHING, Judged
+from parquet_sink.runtime.roster import Roster, tell, warn
 
-log = logging.getLogger(__name__)
 
-NOTHING: Final[Mapping[str, str]] = {}
+class Outdated(Exception):
+    """The configuration is not any more the one that was judged: it must be judged again."""
 
 
 class Requests:
-    """Methods are those of `herder.protocol.Herder`."""
+    """Methods are those of `herder.protocol.Herder`, of what was judged. Those that take it raise Outdated."""
 
     def __init__(self, roster: Roster) -> None:
         self._roster = roster
 
-    def create(self, name: str, config: Mapping[str, str], target: TargetState | None = None) -> ConnectorInfo:
+    def create(self, name: str, judged: Judged, target: TargetState | None = None) -> ConnectorInfo:
+        self._check_group(name, judged)
         if name in self._roster.hosted:
             raise ConnectorExists(name)
-        config, loaded = self._accepted(name, config, NOTHING)
-        stored = StoredConnector(config, target or TargetState.STARTED)
+        stored = StoredConnector(judged.loaded.properties, target or TargetState.STARTED)
         self._roster.store.put(name, stored)
-        self._roster.hosted[name] = Hosted(name, stored, loaded)
-        return self._roster.hosted[name].info()
+        one = self._roster.hosted[name] = Hosted(name, stored, judged.loaded)
+        warn(name, judged.loaded)
+        return one.info()
 
-    def put(self, name: str, config: Mapping[str, str]) -> tuple[ConnectorInfo, bool]:
+    def put(self, name: str, judged: Judged) -> tuple[ConnectorInfo, bool]:
+        self._check_current(name, judged.before)
         if name not in self._roster.hosted:
-            return self.create(name, config), True
+            return self.create(name, judged), True
+        self._check_group(name, judged)
         one = self._roster.hosted[name]
-        config, loaded = self._accepted(name, config, one.stored.config)
-        stored = replace(one.stored, config=config)
+        stored = replace(one.stored, config=judged.loaded.properties)
         self._roster.store.put(name, stored)
-        one.change(stored, loaded)
+        one.change(stored, judged.loaded)
+        warn(name, judged.loaded)
         return one.info(), False
-
-    def patch(self, name: str, changes: Mapping[str, str | None]) -> ConnectorInfo:
-        merged = {**self._roster.named(name).stored.config, **changes}
-        return self.put(name, {key: text for key, text in merged.items() if text is not None})[0]
 
     def delete(self, name: str) -> None:
         one = self._roster.named(name)
@@ -59,29 +54,39 @@ class Requests:
         one.deleted = True
         self._roster.leaving.append(self._roster.hosted.pop(name))
 
-    def set_target(self, name: str, target: TargetState) -> None:
+    def set_target(self, name: str, target: TargetState, loaded: Loaded | None = None) -> None:
+        """loaded: its configuration, judged again, where it is to leave STOPPED."""
         one = self._roster.named(name)
         before = one.target
         if target is before:
             return
-        self._roster.keep(one, replace(one.stored, target=target))
         if before is TargetState.STOPPED:
-            one.loaded = self._roster.reloaded(one)
+            self._take_up(one, loaded)
+        self._roster.keep(one, replace(one.stored, target=target))
 
-    def restart(self, name: str, *, include_tasks: bool, only_failed: bool) -> ConnectorStatus:
+    def restart(self, name: str, loaded: Loaded, *, only_failed: bool) -> ConnectorStatus:
         """Connector and tasks are one here, so either both are started again or none."""
         one = self._roster.named(name)
         if (one.failed or not only_failed) and one.target is not TargetState.STOPPED:
-            one.restart(self._roster.reloaded(one))
+            self._take_up(one, loaded)
+            one.replace()
         return self._roster.status(one)
 
-    def restart_task(self, name: str, task: int) -> None:
+    def restart_task(self, name: str, task: int, loaded: Loaded) -> None:
         """One after the other, each of a connector's tasks restarts it once."""
         one = self._roster.named(name)
         if task not in {found.id for found in self._roster.status(one).tasks}:
             raise UnknownTask(name, task)
         if one.state is not State.RESTARTING:
-            one.restart(self._roster.reloaded(one))
+            self._take_up(one, loaded)
+            one.replace()
+
+    def _take_up(self, one: Hosted, loaded: Loaded | None) -> None:
+        """Its configuration, judged again. One that is wrong by now is the connector's failure."""
+        if loaded is None or loaded.properties != one.stored.config:
+            raise Outdated
+        one.loaded = loaded
+        tell(one.name, loaded)
 
     def reset_topics(self, name: str) -> None:
         one = self._roster.named(name)
@@ -102,8 +107,6 @@ class Requests:
         if one.altered_by is not None:
             raise OffsetsRefused(f"The offsets of connector {name} are being changed by another request; wait for it.")
         if one.settings is None:
-            one.loaded = self._roster.reloaded(one)
-        if one.settings is None:
             raise OffsetsRefused("\n".join(one.loaded.problems))
         one.altered_by = by
         return one.settings
@@ -114,24 +117,14 @@ class Requests:
             if one.altered_by is by:
                 one.altered_by = None
 
-    def _accepted(
-        self, name: str, config: Mapping[str, str], stored: Mapping[str, str]
-    ) -> tuple[dict[str, str], Loaded]:
-        """The configuration as it is to be stored. Raises InvalidConnector with everything that is wrong."""
-        named = {**config, "name": config.get("name", "").strip() or name}
-        keys = keys_of(named)
-        whole = restore(named, stored, keys)
-        loaded = self._roster.load(whole, name)
-        problems = [*loaded.problems, *unknown(whole, keys)]
-        if whole["name"] != name:
-            problems.append(
-                f"Invalid [name]. {quoted(whole['name'])} is not {quoted(name)}, the name in the request; write that, "
-                "or leave the key out."
-            )
+    def _check_current(self, name: str, before: Mapping[str, str]) -> None:
+        """Raises Outdated when somebody changed the configuration since."""
+        one = self._roster.hosted.get(name)
+        if (NOTHING if one is None else one.stored.config) != before:
+            raise Outdated
+
+    def _check_group(self, name: str, judged: Judged) -> None:
+        """Raises InvalidConnector when another connector has its consumer group."""
         others = [one.loaded for other, one in self._roster.hosted.items() if other != name]
-        problems += check_unique([loaded, *others])
-        if problems:
+        if problems := check_unique([judged.loaded, *others]):
             raise InvalidConnector(problems)
-        for warning in loaded.warnings:
-            log.warning("connector %s: %s", name, warning)
-        return whole, loaded

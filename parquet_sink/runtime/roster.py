@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.herder.errors import UnknownConnector
 from parquet_sink.herder.store import ConfigStore, StoredConnector
-from parquet_sink.herder.values import ConnectorInfo, ConnectorProgress, ConnectorStatus
+from parquet_sink.herder.values import ConnectorInfo, ConnectorProgress, ConnectorStatus, TargetState
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.runtime.book import Book
 from parquet_sink.runtime.connector import Connector
@@ -26,6 +26,7 @@ class Snapshot:
     progress: tuple[ConnectorProgress, ...] = ()
     topics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     settings: Mapping[str, SinkSettings | None] = field(default_factory=dict)
+    targets: Mapping[str, TargetState] = field(default_factory=dict)
 
 
 class Roster:
@@ -74,12 +75,6 @@ class Roster:
         self.store.put(one.name, stored)
         one.stored = stored
 
-    def reloaded(self, one: Hosted) -> Loaded:
-        """Its configuration, validated again: config providers are asked anew."""
-        loaded = self.load(one.stored.config, one.name)
-        tell(one.name, loaded)
-        return loaded
-
     def status(self, one: Hosted) -> ConnectorStatus:
         """With what is waited for."""
         return one.status(self.worker_id, self.book.page(one.name).waits_for(time.time()))
@@ -94,6 +89,7 @@ class Roster:
             tuple(self._progress(status) for status in statuses.values()),
             {name: one.stored.topics for name, one in ordered},
             {name: one.settings for name, one in ordered},
+            {name: one.target for name, one in ordered},
         )
 
     def _progress(self, status: ConnectorStatus) -> ConnectorProgress:
@@ -104,7 +100,12 @@ class Roster:
 
 def tell(name: str, loaded: Loaded) -> None:
     """Warnings and problems of a connector's configuration go to the log."""
-    for warning in loaded.warnings:
-        log.warning("connector %s: %s", name, warning)
+    warn(name, loaded)
     for problem in loaded.problems:
         log.error("connector %s: %s", name, problem)
+
+
+def warn(name: str, loaded: Loaded) -> None:
+    """Warnings of a connector's configuration go to the log."""
+    for warning in loaded.warnings:
+        log.warning("connector %s: %s", name, warning)

@@ -139,6 +139,17 @@ def test_a_setting_of_the_worker_file_is_told_there_once(tmp_path: Path) -> None
     assert [one.problems for one in checked.connectors] == [(), ()]
 
 
+@pytest.mark.parametrize("prefix", ["consumer.", "consumer.override."])
+def test_a_setting_that_is_missing_belongs_where_signing_in_is_set_up(tmp_path: Path, prefix: str) -> None:
+    """The mechanism of a worker whose connectors all sign in is not a key of theirs."""
+    keys = {f"{prefix}security.protocol": "SASL_SSL"}
+    checked = inspected(tmp_path, *((None, keys) if prefix == "consumer." else (keys, None)))
+    [problem] = checked.problems
+    assert problem.startswith(
+        f"Invalid [{prefix}sasl.mechanism]. It is missing, and Kafka's default, GSSAPI, is not in"
+    )
+
+
 @pytest.mark.parametrize(
     ("changed", "options", "environment", "about"),
     [

@@ -305,6 +305,11 @@ def test_tasks_have_the_configuration_without_passwords(api: Client) -> None:
     tasks = api.get("/connectors/c/tasks").json
     assert [one["id"] for one in tasks] == [{"connector": "c", "task": 0}, {"connector": "c", "task": 1}]
     assert tasks[1]["config"]["connect.ems.authorization.key"] == "[hidden]"
+    by_task = api.get("/connectors/c/tasks-config").json
+    assert by_task == {"c-0": tasks[0]["config"], "c-1": tasks[1]["config"]}
+    api.ask("PUT", "/connectors/c/stop")
+    assert api.get("/connectors/c/tasks").json == []
+    assert api.get("/connectors/c/tasks-config").error == (404, "Connector c not found")
 
 
 def test_topics_are_told_and_forgotten(api: Client) -> None:

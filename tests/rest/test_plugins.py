@@ -1,11 +1,14 @@
 """`/connector-plugins`: classes, their keys, and configurations judged key by key."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from parquet_sink import __version__
 from parquet_sink.herder.values import TargetState
+from parquet_sink.rest.call import Call
+from parquet_sink.rest.plugins import Plugins
 from tests.rest.fake_herder import FakeHerder, Kept
 from tests.rest.serving import GOOD, Client
 
@@ -190,3 +193,23 @@ def test_what_cannot_be_judged_is_refused(api: Client, path: str, config: Any, s
     found, text = api.ask("PUT", path, config).error
     assert (found, message in text) == (status, True), text
     assert "secret-key" not in text
+
+
+def test_a_configuration_is_judged_by_who_would_run_it() -> None:
+    """What only the machine knows is told, too, and the judge sees the stored password."""
+    herder = FakeHerder()
+    herder.kept["c"] = Kept({**GOOD, "name": "c"})
+    seen: list[Mapping[str, str]] = []
+
+    def judge(config: Mapping[str, str]) -> Sequence[str]:
+        seen.append(config)
+        return ["Invalid [connect.ems.tmp.dir]. It is full; name another."]
+
+    plugins = Plugins(herder, judge)
+    config = {**GOOD, "name": "c", "connect.ems.authorization.key": "[hidden]"}
+    found = plugins.validate(Call({"plugin": "EmsSink"}, body=config)).content
+    assert (_errors(found), found["error_count"]) == (
+        {"connect.ems.tmp.dir": ["Invalid [connect.ems.tmp.dir]. It is full; name another."]},
+        1,
+    )
+    assert seen[0]["connect.ems.authorization.key"] == "AppKey secret-key"

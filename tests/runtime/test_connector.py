@@ -3,9 +3,10 @@
 import logging
 import shutil
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -26,11 +27,12 @@ from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.restarts import MOST_RESTARTS, PAUSE_S, WINDOW_S, RestartPolicy
 from parquet_sink.runtime.status import Status
 from parquet_sink.spark import handoff
-from parquet_sink.state.store import DRAINED, SLOTS, STARTED
+from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STARTED
 from tests.factories import Clock, settings
 from tests.runtime.doubles import Group, Query
 
 SPARK: Any = None
+T = TypeVar("T")
 
 
 def wait_until_stopped(connector: Connector, sleep: Callable[[float], object] = lambda seconds: None) -> None:
@@ -511,3 +513,113 @@ def test_failures_are_logged_once(running: Connector, launched: list[Query], cap
     for _ in range(3):
         running.poll(SPARK)
     assert caplog.text.count("connector orders failed: the target answered 403") == 1
+
+
+class Slow:
+    """What is done aside, and ends when the test says so."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Callable[[], Any], Future[Any]]] = []
+
+    def __call__(self, act: Callable[[], T], /) -> "Future[T]":
+        future: Future[T] = Future()
+        self.waiting.append((act, future))
+        return future
+
+    def go_on(self) -> None:
+        """All of it."""
+        while self.waiting:
+            act, future = self.waiting.pop(0)
+            try:
+                future.set_result(act())
+            except Exception as error:  # noqa: BLE001 - as threads do it
+                future.set_exception(error)
+
+
+@pytest.fixture
+def slow(tmp_path: Path, launched: list[Query]) -> Iterator[tuple[Connector, Slow]]:
+    """A connector whose queries start, and whose questions to Kafka end, when the test says so."""
+    aside = Slow()
+    connector = Connector(settings(tmp_path / "tmp"), tmp_path / "run", launch=aside, aside=aside)
+    yield connector, aside
+    connector.close()
+
+
+def test_nothing_waits_for_a_query_to_start(slow: tuple[Connector, Slow], launched: list[Query]) -> None:
+    """Polls go on meanwhile."""
+    connector, aside = slow
+    connector.start(SPARK)
+    connector.poll(SPARK)
+    assert (connector.status, launched) == (Status.RUNNING, [])
+    aside.go_on()
+    connector.poll(SPARK)
+    launched[0].isActive = False
+    connector.poll(SPARK)
+    connector.poll(SPARK)
+    assert connector.status is Status.RUNNING
+    aside.go_on()
+    connector.poll(SPARK)
+    assert connector.status is Status.DONE
+
+
+def test_nothing_waits_for_kafka_after_a_failure(slow: tuple[Connector, Slow], launched: list[Query]) -> None:
+    """What follows is decided once Kafka has answered; until then it is RUNNING, and can be stopped."""
+    connector, aside = slow
+    connector.start(SPARK)
+    aside.go_on()
+    connector.poll(SPARK)
+    assert connector.state is not None
+    connector.state.record_failure(failure_named("UploadRefused", "403"))
+    launched[0].fail()
+    for _ in range(3):
+        connector.poll(SPARK)
+    assert connector.status is Status.RUNNING
+    aside.go_on()
+    connector.poll(SPARK)
+    assert connector.status is Status.FAILED
+
+
+def test_a_stop_while_the_query_starts_ends_it(
+    slow: tuple[Connector, Slow], launched: list[Query], clock: Clock
+) -> None:
+    """Also one that starts so late that nobody waits for it any more."""
+    connector, aside = slow
+    connector.start(SPARK)
+    connector.request_stop()
+    connector.close()
+    aside.go_on()
+    assert launched[0].stopped
+
+
+def test_a_pause_and_a_share_reach_the_planner(running: Connector) -> None:
+    """They are fields of the state store, and survive its loss."""
+    running.pause(True)
+    running.share(7)
+    assert running.state is not None
+    assert (running.state.get(PAUSE), running.state.get(SLOTS)) == (True, 7)
+    running.pause(False)
+    assert not running.state.get(PAUSE)
+
+
+def test_a_pause_survives_a_cleaner_of_temporary_files(running: Connector, launched: list[Query], clock: Clock) -> None:
+    """What is made anew says what the old one said."""
+    running.pause(True)
+    shutil.rmtree(running.settings.files.tmp_dir)
+    running.poll(SPARK)
+    clock.sleep(PAUSE_S)
+    running.poll(SPARK)
+    assert running.state is not None
+    assert (running.state.get(PAUSE), running.state.get(SLOTS)) == (True, 4)
+
+
+def test_a_start_that_is_waited_for_is_told(running: Connector, launched: list[Query], clock: Clock) -> None:
+    """Why, and in how many seconds; until it has begun."""
+    assert running.state is not None
+    running.state.record_progress([PartitionProgress("orders", 0, 0, 1, None)])
+    assert running.waits_for is None
+    launched[0].fail("worker lost")
+    running.poll(SPARK)
+    assert running.waits_for == ("worker lost", PAUSE_S)
+    clock.sleep(PAUSE_S)
+    running.poll(SPARK)
+    assert running.waits_for is None

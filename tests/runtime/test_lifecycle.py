@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from parquet_sink.errors import failure_named
-from parquet_sink.herder.errors import ConnectorExists, HerderError, UnknownConnector
+from parquet_sink.herder.errors import ConnectorExists, InvalidConnector, UnknownConnector
 from parquet_sink.herder.values import State, TargetState
 from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.status import Status
@@ -38,11 +38,8 @@ class Model:
 
     def _create(self, name: str) -> None:
         config, target = self._config(name), self._chance.choice(list(TargetState))
-        if name in self.wishes:
-            with pytest.raises(ConnectorExists):
-                self._loop.requests.create(name, config, target)
-        elif "bad" in config:
-            with pytest.raises(HerderError):
+        if name in self.wishes or "bad" in config:
+            with pytest.raises(InvalidConnector if "bad" in config else ConnectorExists):
                 self._loop.requests.create(name, config, target)
         else:
             self._loop.requests.create(name, config, target)
@@ -51,7 +48,7 @@ class Model:
     def _put(self, name: str) -> None:
         config = self._config(name)
         if "bad" in config:
-            with pytest.raises(HerderError):
+            with pytest.raises(InvalidConnector):
                 self._loop.requests.put(name, config)
             return
         _, new = self._loop.requests.put(name, config)

@@ -11,6 +11,7 @@ from parquet_sink.herder.errors import (
     InvalidConnector,
     OffsetsRefused,
     StoreFailed,
+    TimedOut,
     UnknownConnector,
     UnknownTask,
     WrongState,
@@ -374,7 +375,7 @@ def test_unknown_names(loop: Loop) -> None:
         lambda: loop.requests.restart("x", include_tasks=True, only_failed=False),
         lambda: loop.requests.restart_task("x", 0),
         lambda: loop.requests.reset_topics("x"),
-        lambda: loop.requests.begin_alter("x", object()),
+        lambda: loop.inner.begin_alter("x", object()),
     ):
         with pytest.raises(UnknownConnector, match="Unknown connector x"):
             act()
@@ -385,20 +386,20 @@ def test_offsets_are_changed_while_nothing_runs(loop: Loop, launched: list[Query
     loop.requests.create("one", {})
     loop.settle()
     with pytest.raises(WrongState, match="must be in the STOPPED state"):
-        loop.requests.begin_alter("one", object())
+        loop.inner.begin_alter("one", object())
     loop.requests.set_target("one", TargetState.STOPPED)
     with pytest.raises(WrongState):
-        loop.requests.begin_alter("one", object())
+        loop.inner.begin_alter("one", object())
     loop.settle()
     mine, other = object(), object()
-    assert loop.requests.begin_alter("one", mine).kafka.group == "connect-one"
+    assert loop.inner.begin_alter("one", mine).kafka.group == "connect-one"
     with pytest.raises(OffsetsRefused, match="by another request"):
-        loop.requests.begin_alter("one", other)
-    loop.requests.end_alter(other)
+        loop.inner.begin_alter("one", other)
+    loop.inner.end_alter(other)
     loop.requests.set_target("one", TargetState.STARTED)
     loop.settle()
     assert len(launched) == 1
-    loop.requests.end_alter(mine)
+    loop.inner.end_alter(mine)
     loop.settle()
     assert (loop.state("one"), len(launched)) == (State.RUNNING, 2)
 
@@ -453,3 +454,36 @@ def test_a_stop_of_the_worker_ends_all_and_begins_none(loop: Loop, launched: lis
         loop.run("one").poll(SPARK)
     assert {run.status for run in loop.roster.runs} == {Status.DONE}
     assert len(launched) == 1
+
+
+def test_a_change_of_another_is_not_lost(loop: Loop) -> None:
+    """A patch that was judged on what somebody changed meanwhile is judged again."""
+    loop.requests.create("one", {"records": "1", "tasks": "1"})
+    loop.commands.before = lambda: loop.requests.patch("one", {"tasks": "2"}) and None
+    info = loop.requests.patch("one", {"records": "5"})
+    assert info.config == {"name": "one", "records": "5", "tasks": "2"}
+
+
+def test_a_connector_that_is_deleted_meanwhile_is_not_changed(loop: Loop) -> None:
+    """Nor made anew by a patch; a PUT makes it."""
+    loop.requests.create("one", {"records": "1"})
+    loop.commands.before = lambda: loop.requests.delete("one")
+    with pytest.raises(UnknownConnector):
+        loop.requests.patch("one", {"records": "5"})
+    loop.requests.create("one", {"records": "1"})
+    loop.commands.before = lambda: loop.requests.delete("one")
+    assert loop.requests.put("one", {"records": "5"})[1]
+
+
+def test_who_is_always_outrun_is_told(loop: Loop) -> None:
+    """After some tries: nothing was done."""
+    loop.requests.create("one", {"records": "1"})
+    count = iter(range(1_000))
+
+    def outrun() -> None:
+        loop.requests.put("one", {"comment": str(next(count))})
+        loop.commands.before = outrun
+
+    loop.commands.before = outrun
+    with pytest.raises(TimedOut, match="It was not done"):
+        loop.requests.patch("one", {"records": "5"})

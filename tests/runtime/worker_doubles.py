@@ -1,19 +1,23 @@
 """A worker's loop without Spark: real connectors, whose queries are doubles, and a planner that drains at once."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.herder.store import ConfigStore, MemoryConfigStore
 from parquet_sink.herder.values import State
+from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.progress import PartitionProgress
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.runtime.aside import at_once
 from parquet_sink.runtime.book import Book
+from parquet_sink.runtime.commands import Commands
 from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.events import EventDispatcher
+from parquet_sink.runtime.herder import LocalHerder
 from parquet_sink.runtime.hosting import Hosting
 from parquet_sink.runtime.requests import Requests
 from parquet_sink.runtime.roster import Roster
@@ -21,6 +25,27 @@ from parquet_sink.state.store import DRAINED, PAUSE, STARTED, STOP
 from tests.factories import Clock, settings
 
 SPARK: Any = None
+T = TypeVar("T")
+
+
+class AtOnceCommands(Commands):
+    """Of a test, which is the loop itself. before: happens once before the next request."""
+
+    def __init__(self, publish: Callable[[], None]) -> None:
+        super().__init__()
+        self._publish = publish
+        self.before: Callable[[], None] | None = None
+
+    def ask(self, act: Callable[[], T], timeout_s: float) -> T:
+        before, self.before = self.before, None
+        if before is not None:
+            before()
+        done = act()
+        self._publish()
+        return done
+
+    def tell(self, act: Callable[[], T]) -> "Future[T]":
+        return at_once(act)
 
 
 class Loop:
@@ -38,8 +63,14 @@ class Loop:
         self.roster = Roster(store or MemoryConfigStore(), self.load, self.book, "localhost:8083")
         self.events = EventDispatcher([self.book], clock)
         self.hosting = Hosting(self.roster, self._make)
-        self.requests = Requests(self.roster)
+        self.commands = AtOnceCommands(self._publish)
+        self.requests = LocalHerder(self.roster, self.commands, KafkaSettings())
+        self.inner = Requests(self.roster)
         self.roster.begin({})
+        self._publish()
+
+    def _publish(self) -> None:
+        self.requests.publish()
 
     def load(self, config: Mapping[str, str], name: str) -> Loaded:
         """`name` and `group` as in a file, `tasks` and `records` as settings; `bad` is a problem."""
@@ -70,6 +101,7 @@ class Loop:
                 self._plan(connector)
                 connector.poll(SPARK)
             self.events.poll(self.roster.runs)
+            self._publish()
             self.clock.sleep(0.25)
 
     def _plan(self, connector: Connector) -> None:

@@ -8,6 +8,7 @@ RENAMED: Final[Mapping[str, str]] = {
     "request.timeout.ms": "socket.timeout.ms",
     "send.buffer.bytes": "socket.send.buffer.bytes",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
+    "sasl.oauthbearer.assertion.template.file": "sasl.oauthbearer.assertion.jwt.template.file",
 }
 """Where the two differ by name only."""
 

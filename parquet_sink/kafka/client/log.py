@@ -61,11 +61,12 @@ class ClientLog:
         recent = {address: found for address, (at, found) in sorted(self._problems.items()) if at >= since}
         if not recent:
             return UNKNOWN
-        words = [f"{address}: {self._looked_at(address, found)}" for address, found in recent.items()]
-        more = f"; and {len(words) - MOST_NAMED} more" if len(words) > MOST_NAMED else ""
+        named = list(recent.items())[:MOST_NAMED]
+        words = [f"{address}: {self._looked_at(address, found)}" for address, found in named]
+        more = f"; and {len(recent) - MOST_NAMED} more" if len(recent) > MOST_NAMED else ""
         cures = dict.fromkeys(found.cure for found in recent.values())
         lasting = all(found.lasting for found in recent.values())
-        return Cause("; ".join(words[:MOST_NAMED]) + more, ". ".join(cures), lasting)
+        return Cause("; ".join(words) + more, ". ".join(cures), lasting)
 
     def _looked_at(self, address: str, found: ClientProblem) -> str:
         """The words, with the reason that the client does not tell."""

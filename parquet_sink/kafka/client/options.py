@@ -1,6 +1,5 @@
 """Client options: Kafka's Java names, which operators write, to librdkafka's, which we run on."""
 
-import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -93,7 +92,7 @@ def seconds(kafka: KafkaSettings, name: str, default_s: float) -> float:
 
 def fingerprint(settings: Mapping[str, Any]) -> int:
     """A key for process-wide caches of clients; not stable between processes."""
-    return hash(json.dumps(dict(settings), sort_keys=True, default=str))
+    return hash(tuple(sorted((name, str(value)) for name, value in settings.items())))
 
 
 def build(

@@ -10,13 +10,16 @@ from parquet_sink.errors import AnotherInstance, BrokerAway, ConnectorError
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
-from parquet_sink.kafka.client.rights import Right, to_commit, to_read, to_see, to_see_group
+from parquet_sink.kafka.client.rights import REFUSED, Right, to_commit, to_read, to_see, to_see_group
 from parquet_sink.kafka.client.timeouts import TimeLimited
 from parquet_sink.kafka.group.committed import Committed
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
 
 TIMEOUT_S: Final = 15.0
+SOON_S: Final = 4.0
+"""After so long without an answer it is looked whether there will be one."""
+MOST_EVENTS: Final = 100
 CLOSE_S: Final = 2.0
 UNKNOWN_EPOCH: Final = -1
 """The leader epoch of an offset whose epoch is not known."""
@@ -34,7 +37,7 @@ class GroupClient:
     def committed(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, Committed]:
         """What is committed for these topic-partitions; those without a commit are absent. Raises ConnectorError."""
         try:
-            found = self._consumer.committed([TopicPartition(t, p) for t, p in keys], timeout=TIMEOUT_S)
+            found = self._fetch([TopicPartition(t, p) for t, p in keys])
         except KafkaException as error:
             raise self._unread(error.args[0], {topic for topic, _ in keys}) from None
         bad = next((tp for tp in found if tp.error), None)
@@ -45,6 +48,26 @@ class GroupClient:
             for tp in found
             if tp.offset >= 0
         }
+
+    def _fetch(self, asked: list[TopicPartition]) -> list[TopicPartition]:
+        """Asks, and once more. Without the right to see the group no answer comes, but an event says why."""
+        try:
+            return self._consumer.committed(asked, timeout=SOON_S)
+        except KafkaException as error:
+            if error.args[0].code() not in client_errors.PASSING:
+                raise
+            if (refusal := self._refusal()) is not None:
+                raise KafkaException(refusal) from None
+        return self._consumer.committed(asked, timeout=TIMEOUT_S - SOON_S)
+
+    def _refusal(self) -> KafkaError | None:
+        """What the brokers refuse this client, as its events tell."""
+        for _ in range(MOST_EVENTS):
+            event = self._consumer.poll(0)
+            error = None if event is None else event.error()
+            if error is None or error.code() in REFUSED:
+                return error
+        return None
 
     def commit(self, offsets: list[TopicPartition]) -> KafkaError | None:
         """Commits offsets with their metadata and epochs, in one request. The error, if there was one."""

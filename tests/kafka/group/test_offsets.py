@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
@@ -28,6 +29,7 @@ class Group:
         self.commits: list[dict[PartitionKey, int]] = []
         self.error: KafkaError | None = None
         self.answer_lost = False
+        self.events: list[SimpleNamespace] = []
         self.most_bytes = 10**9
         self.too_large = KafkaError.INVALID_COMMIT_OFFSET_SIZE
 
@@ -53,6 +55,10 @@ class Group:
     def _fail(self) -> None:
         if self.error is not None:
             raise KafkaException(self.error)
+
+    def poll(self, timeout: float) -> SimpleNamespace | None:
+        """The next event."""
+        return self.events.pop(0) if self.events else None
 
     def close(self) -> None:
         """Nothing to close."""
@@ -297,6 +303,17 @@ def test_refusals_are_final(group: Group, make: Callable[..., GroupOffsets], cod
         with pytest.raises(KafkaRefused, match="connect-orders.*(Check|Give)") as found:
             act()
         assert not isinstance(found.value, BrokerAway)
+
+
+def test_who_may_not_see_the_group_is_told_so(group: Group, make: Callable[..., GroupOffsets]) -> None:
+    """The client itself gets no answer then; only an event says why, among others."""
+    codes = (KafkaError._TRANSPORT, KafkaError.GROUP_AUTHORIZATION_FAILED)
+    group.events = [SimpleNamespace(error=lambda code=code: KafkaError(code)) for code in codes]
+    group.error = KafkaError(KafkaError._WAIT_COORD)
+    with pytest.raises(KafkaRefused, match=r"\(ACL\) Describe on group connect-orders, which comes with Read, by"):
+        make().read([("orders", 0)])
+    with pytest.raises(BrokerAway):
+        make().read([("orders", 0)])
 
 
 @pytest.mark.parametrize("code", [KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError.COORDINATOR_NOT_AVAILABLE])

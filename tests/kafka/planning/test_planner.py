@@ -20,7 +20,7 @@ from parquet_sink.model.events import OffsetCommitted, OffsetsPassedOver, RangeP
 from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import Again, Known, Tries
 from parquet_sink.state.sqlite.store import SqliteStore
-from parquet_sink.state.store import DRAINED, STOP
+from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STOP
 from tests.factories import Clock
 from tests.kafka.planner_cluster import KEY, ME, SETTINGS, Cluster, spans
 
@@ -330,6 +330,36 @@ def test_a_stop_admits_nothing_more(cluster: Cluster, make: Callable[..., Planne
     assert state.get(DRAINED) is True
 
 
+def test_a_pause_admits_nothing_and_looks_on(
+    cluster: Cluster, make: Callable[..., Planner], state: SqliteStore
+) -> None:
+    """Paused, the planner commits what was accepted and sees what comes; afterwards all of it is due."""
+    cluster.logs[KEY] = (0, 200)
+    planner = make()
+    planner.begin()
+    state.set(PAUSE, True)
+    assert planner.tick({KEY: 100}) == []
+    assert cluster.group == {KEY: 100}
+    cluster.logs[KEY] = (0, 400)
+    assert planner.tick({}) == []
+    assert [one.lag for one in state.progress()] == [300]
+    assert state.get(DRAINED) is False
+    state.set(PAUSE, False)
+    assert [span.start for *_, span in spans(planner.tick({}))] == [100]
+
+
+def test_slots_are_shared_anew_while_it_runs(
+    cluster: Cluster, make: Callable[..., Planner], state: SqliteStore
+) -> None:
+    """Other connectors come and go: the next micro-batch has as many tasks as it may."""
+    planner = make()
+    planner.begin()
+    state.set(SLOTS, 3)
+    assert planner.tasks() == 3
+    state.set(SLOTS, 1)
+    assert planner.tasks() == 1
+
+
 def test_a_stop_while_the_broker_is_away_ends_too(
     cluster: Cluster, make: Callable[..., Planner], state: SqliteStore
 ) -> None:
@@ -520,6 +550,26 @@ def test_what_must_wait_is_tried_again_when_its_time_has_come(
     state.record_accepted([Accepted(*KEY, 100, 0, 100, "records")])
     assert planner.tick({KEY: 100}) == []
     assert (cluster.group[KEY], planner.tasks()) == (100, None)
+
+
+def test_a_pause_takes_no_time_from_what_is_tried_again(
+    cluster: Cluster, state: SqliteStore, make: Callable[..., Planner], clock: Clock
+) -> None:
+    """An hour's pause does not use up how long a target may be away."""
+    planner = make()
+    planner.begin()
+    cluster.logs[KEY] = (0, 100)
+    planner.tick({})
+    owing(state, 40, 8.0)
+    state.set(PAUSE, True)
+    planner.tick({KEY: 100})
+    clock.sleep(3_600)
+    assert planner.tick({KEY: 100}) == []
+    state.set(PAUSE, False)
+    clock.sleep(1)
+    (again,) = planner.tick({KEY: 100})
+    assert (again.start, again.end, again.accepted) == (0, 100, 40)
+    assert again.tries.elapsed_s == pytest.approx(6.0)
 
 
 def test_other_topic_partitions_go_on_while_one_waits(

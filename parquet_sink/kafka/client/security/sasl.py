@@ -15,6 +15,7 @@ MECHANISMS: Final = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"
 LOGIN_CALLBACK: Final = "sasl.login.callback.handler.class"
 CLASSES: Final = ("sasl.client.callback.handler.class", "sasl.login.class")
 HANDLED: Final = frozenset({JAAS, LOGIN_CALLBACK, *CLASSES}) | oauth.HANDLED
+_LEFT_OUT: Final = f"is not in this build of the Kafka client; write {MECHANISMS}"
 NO_KERBEROS: Final = (
     "Kerberos (GSSAPI) is not in this build of the Kafka client (librdkafka): confluent-kafka's packages leave it out, "
     "because it needs the machine's own libsasl2. Let the brokers offer another mechanism and write "
@@ -35,8 +36,7 @@ def translate(client: Client, to: Translation) -> None:
     signs_in = (plain(client, "security.protocol") or "").upper().startswith("SASL_")
     mechanism = plain(client, MECHANISM) or plain(client, "sasl.mechanisms")
     if signs_in and mechanism in (None, "GSSAPI") and not _has_kerberos():
-        named = "" if mechanism else f"It is missing, and Kafka's default is GSSAPI; write {MECHANISMS}. "
-        to.problem(MECHANISM, named + NO_KERBEROS)
+        to.problem(MECHANISM, NO_KERBEROS if mechanism else f"It is missing, and Kafka's default, GSSAPI, {_LEFT_OUT}.")
         return
     module = _module(client, to)
     if mechanism == oauth.MECHANISM:

@@ -54,7 +54,7 @@ def test_kerberos_is_refused_with_the_reason(monkeypatch: pytest.MonkeyPatch) ->
     named = refusals(signing_in("GSSAPI", kerberos))
     assert list(named) == ["sasl.mechanism"]
     assert named["sasl.mechanism"].startswith("Kerberos (GSSAPI) is not in this build of the Kafka client")
-    assert refusals(signing_in(None))["sasl.mechanism"].startswith("It is missing, and Kafka's default is GSSAPI;")
+    assert refusals(signing_in(None))["sasl.mechanism"].startswith("It is missing, and Kafka's default, GSSAPI,")
     monkeypatch.setattr(sasl, "_has_kerberos", lambda: True)
     assert refusals(signing_in("GSSAPI", sasl_kerberos_principal="sink")) == {}
     assert "sasl.kerberos.keytab" in refusals(signing_in("GSSAPI", kerberos))["sasl.jaas.config"]

@@ -1,0 +1,103 @@
+"""What events tell of a connector, for whoever asks."""
+
+import pytest
+
+from parquet_sink.errors import failure_named
+from parquet_sink.herder.values import LastError, LastUpload
+from parquet_sink.model.events import (
+    ConnectorFailed,
+    ConnectorRunning,
+    ConnectorStarting,
+    ConnectorWaiting,
+    Event,
+    FileAccepted,
+    RangeFlushed,
+    RangePostponed,
+    RecordsSetAside,
+)
+from parquet_sink.model.receipts import Receipt
+from parquet_sink.runtime.book import Book
+from tests.factories import Clock
+
+RECEIPT = Receipt("one", "orders", 3, "f", 10, 19, 20, 9, 10, 1_000, "records", accepted_at=5.0)
+POSTPONED = RangePostponed(
+    "one", 100.0, "orders", 3, 0, 100, 10, attempts=3, elapsed_s=12.0, wait_s=30.0, reason="HTTP 503."
+)
+
+
+@pytest.fixture
+def book() -> Book:
+    """At second 100."""
+    return Book(Clock(100.0))
+
+
+def test_accepted_files_are_summed_up(book: Book) -> None:
+    """With the last one; its topic is active."""
+    book.on_event(FileAccepted("one", 5.0, "orders", 3, RECEIPT))
+    book.on_event(FileAccepted("one", 5.0, "orders", 3, RECEIPT))
+    page = book.page("one")
+    assert (page.totals.files, page.totals.rows, page.totals.size_bytes) == (2, 18, 2_000)
+    assert page.last_upload == LastUpload("orders", 3, 10, 19, 9, 1_000, 5.0)
+    assert page.topics == {"orders"}
+    assert book.page("two").topics == set()
+
+
+def test_what_is_tried_again_is_waited_for(book: Book) -> None:
+    """With the reason and the time of the next try, until it is delivered."""
+    book.on_event(POSTPONED)
+    page = book.page("one")
+    assert page.waits_for(110.0) == (
+        "Topic orders, topic-partition 3: HTTP 503 (not accepted at 3 attempts within 12 s); it is tried again in 20 s."
+    )
+    assert page.waits_for(200.0).endswith("it is tried again now.")
+    assert page.last_error == LastError("HTTP 503.", 100.0)
+    book.on_event(RangeFlushed("one", 140.0, "orders", 3, 0, 100, 1, 1, 1, 1))
+    assert page.waits_for(141.0) == ""
+
+
+def test_several_topic_partitions_are_counted(book: Book) -> None:
+    """The next try comes first."""
+    book.on_event(POSTPONED)
+    book.on_event(RangePostponed("one", 100.0, "orders", 4, 0, 100, 10, attempts=1, elapsed_s=0.1, wait_s=5.0))
+    assert book.page("one").waits_for(100.0) == (
+        "Topic orders, topic-partition 4: not accepted at the first attempt; it is tried again in 5 s. So are 1 more "
+        "topic-partitions."
+    )
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        ConnectorStarting("one", 101.0),
+        ConnectorFailed("one", 101.0, failure_named("UploadExhausted", "away for good")),
+    ],
+)
+def test_a_new_begin_or_the_end_waits_for_nothing(book: Book, end: Event) -> None:
+    """What was waited for is over."""
+    for event in (POSTPONED, ConnectorWaiting("one", 100.0, "No broker answers."), end):
+        book.on_event(event)
+    assert book.page("one").waits_for(101.0) == ""
+
+
+def test_a_broker_is_waited_for_until_one_answers(book: Book) -> None:
+    """In the words of who waits; it was the last error."""
+    book.on_event(ConnectorWaiting("one", 100.0, "No broker answers."))
+    assert book.page("one").waits_for(100.0) == "No broker answers."
+    book.on_event(ConnectorRunning("one", 101.0))
+    assert book.page("one").waits_for(101.0) == ""
+    assert book.page("one").last_error == LastError("No broker answers.", 100.0)
+
+
+def test_what_was_set_aside_is_counted_and_told(book: Book) -> None:
+    """The first reason is the last error."""
+    book.on_event(RecordsSetAside("one", 7.0, "orders", 3, 5, 1, 9, {"VALUE_CONVERTER": 5}, "no JSON"))
+    assert book.page("one").totals.set_aside == 5
+    assert book.page("one").last_error == LastError("5 records set aside; the first one: no JSON", 7.0)
+
+
+def test_a_connector_that_is_gone_is_forgotten(book: Book) -> None:
+    """One of its name begins with an empty page."""
+    book.on_event(FileAccepted("one", 5.0, "orders", 3, RECEIPT))
+    book.forget("one")
+    book.forget("one")
+    assert book.page("one").totals.files == 0
