@@ -162,6 +162,27 @@ def test_settings_of_a_named_converter_are_told(api: Client) -> None:
     assert not [name for name in names if name.startswith(("consumer.override.", "producer.override."))]
 
 
+def test_classes_are_offered_to_choose_from(api: Client) -> None:
+    """Of transforms, predicates and converters, by full names; nothing for other keys of Kafka Connect."""
+    found = _values(_judged(api, {**GOOD, "name": "c", "transforms": "a", "predicates": "p"}))
+    assert "org.apache.kafka.connect.transforms.Cast$Value" in found["transforms.a.type"]["recommended_values"]
+    predicates = found["predicates.p.type"]["recommended_values"]
+    assert {name.rpartition(".")[2] for name in predicates} == {"HasHeaderKey", "RecordIsTombstone", "TopicNameMatches"}
+    assert "io.confluent.connect.avro.AvroConverter" in found["value.converter"]["recommended_values"]
+    assert "io.confluent.connect.avro.AvroConverter" not in found["header.converter"]["recommended_values"]
+    assert found["errors.tolerance"]["recommended_values"] == []
+
+
+def test_the_workers_converters_are_defaults() -> None:
+    """As the worker file has them."""
+    plugins = Plugins(FakeHerder(), lambda config: [], {"key.converter": "StringConverter"})
+    found = plugins.validate(Call({"plugin": "EmsSink"}, body={**GOOD, "name": "c"})).content
+    assert _values(found)["key.converter"]["value"] == "StringConverter"
+    by_name = {one["definition"]["name"]: one["definition"] for one in found["configs"]}
+    assert by_name["key.converter"]["default_value"] == "StringConverter"
+    assert by_name["header.converter"]["default_value"] is None
+
+
 def test_a_hidden_password_stands_for_the_stored_one(api: Client, herder: FakeHerder) -> None:
     """A configuration that was read may be judged as it is; without a stored one there is a problem."""
     herder.kept["c"] = Kept({**GOOD, "name": "c"}, TargetState.STARTED)
