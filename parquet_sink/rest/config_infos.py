@@ -15,6 +15,7 @@ from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert import converters
 from parquet_sink.convert.keys import PREFIXES, find_setting
 from parquet_sink.convert.settings import Side
+from parquet_sink.rest import names
 from parquet_sink.rest.definitions import CONNECT_LOOKS, Definition, definitions, groups
 from parquet_sink.rest.steps import steps
 
@@ -24,7 +25,6 @@ _PROBLEM: Final = re.compile(r"Invalid \[(.*?)\]\. ", re.DOTALL)
 NO_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType({})
 _SIDES: Final[tuple[Side, ...]] = ("key", "value", "header")
 _OVERRIDES: Final = ("consumer.override.", "producer.override.", "admin.override.")
-_NO_NAME: Final = 'Invalid [name]. Missing required configuration "name" which has no default value.'
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}")
 
 
@@ -59,8 +59,7 @@ def config_infos(
 def _problems(config: Mapping[str, str], stored: Mapping[str, str], judge: Judge) -> tuple[str, ...]:
     keys = keys_of(config)
     whole = restore(config, stored, keys)
-    problems = (*unknown(whole, keys), *judge(whole))
-    return problems if "name" in config else (_NO_NAME, *problems)
+    return (*names.problems(config.get("name")), *unknown(whole, keys), *judge(whole))
 
 
 def shown_keys(config: Mapping[str, str]) -> list[Definition]:

@@ -8,7 +8,7 @@ from parquet_sink.connectors.rest.settings import RestSettings
 from parquet_sink.herder.errors import UnknownConnector
 from parquet_sink.herder.protocol import Herder
 from parquet_sink.herder.values import ConnectorInfo, TargetState
-from parquet_sink.rest import bodies, renderings
+from parquet_sink.rest import bodies, names, renderings
 from parquet_sink.rest.call import Call, Reply, RestError
 from parquet_sink.rest.failures import NO_STATUS, NOT_FOUND, UNKNOWN, UNKNOWN_TO_RESTART, invalid, told
 from parquet_sink.rest.plugins import require_class
@@ -152,21 +152,12 @@ def _config(name: str, given: dict[str, Any]) -> dict[str, str]:
     own = texts.get("name")
     _same_name(name, name if own is None else own)
     null = [key for key, text in texts.items() if text is None and key != "name"]
-    problems = [_NULL.format(key) for key in null] + _wrong_name(name)
+    problems = [_NULL.format(key) for key in null] + names.problems(name)
     if problems:
         raise invalid(tuple(problems))
     config = {**{key: text for key, text in texts.items() if text is not None}, "name": name}
     require_class(config.get("connector.class"))
     return config
-
-
-def _wrong_name(name: str) -> list[str]:
-    """Why a configuration would read another name out of its key than the connector has."""
-    if not name.strip():
-        return ["Invalid [name]. It is empty; name the connector."]
-    if name != name.strip():
-        return [f"Invalid [name]. {quoted(name)} begins or ends with a blank; remove it."]
-    return [f"Invalid [name]. {quoted(name)} holds a placeholder; write the name itself."] if "${" in name else []
 
 
 def _same_name(name: str, given: str | None) -> None:

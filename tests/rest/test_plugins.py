@@ -117,6 +117,16 @@ def test_what_is_wrong_stands_beside_its_key(api: Client) -> None:
     assert errors["tasks.max"][0].startswith("Invalid [tasks.max]. ")
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("", "is empty"), (" ", "is empty"), (" x", "begins or ends with a blank"), ("${env:X}", "a placeholder")],
+)
+def test_a_name_is_judged_as_it_is_when_a_connector_is_made(api: Client, name: str, reason: str) -> None:
+    """What POST refuses is refused here."""
+    errors = _errors(_judged(api, {**GOOD, "name": name}))
+    assert reason in errors["name"][0]
+
+
 def test_a_problem_with_a_key_of_no_definition_is_told_too(api: Client) -> None:
     """As in Kafka Connect with a null definition."""
     found = _judged(
