@@ -9,7 +9,7 @@ RUN apt-get update \
 COPY pyproject.toml README.md LICENSE /src/
 COPY config /src/config
 COPY parquet_sink /src/parquet_sink
-RUN pip install --no-cache-dir '/src[target,worker,sql]' && rm -rf /src
+RUN pip install --no-cache-dir '/src[target,worker,traces,sql]' && rm -rf /src
 
 RUN useradd --create-home sink && install --directory --owner=sink --group=sink /data
 USER sink

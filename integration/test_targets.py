@@ -1,5 +1,6 @@
 """What every target must do: one suite, run against each kind of target over what it really stands on."""
 
+import json
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from parquet_sink.errors import StorageFailed
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.naming import attempt_name, component, file_name
 from parquet_sink.files.rotation import Reason
+from parquet_sink.net.settings import ClientCredentials
 from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.opening import open_target
 from parquet_sink.targets.outcome import Health, Verdict
@@ -23,6 +25,7 @@ from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.target import Target
 
 CANARY = "AppKey canary-0123456789"
+KEY = Secret(CANARY)
 SECONDS = 20.0
 SIZES = (1, 1 << 20, (3 << 20) + 7)
 
@@ -43,12 +46,19 @@ class Site:
     stall_seconds: float
 
 
-def push_site(stack: ExitStack, folder: Path) -> Site:
+def token_site(stack: ExitStack, folder: Path) -> Site:
+    """The push API, signed with access tokens of another server."""
+    token = json.dumps({"access_token": "canary-token", "token_type": "Bearer", "expires_in": 899}).encode()
+    server = stack.enter_context(ScriptedTarget(then=script.answer(200, token)))
+    return push_site(stack, folder, ClientCredentials(server.endpoint, "sink", Secret(CANARY)))
+
+
+def push_site(stack: ExitStack, folder: Path, signs: Secret | ClientCredentials = KEY) -> Site:
     """The push API, on sockets."""
     working = stack.enter_context(ScriptedTarget(then=_refuse_what_has_no_file))
 
     def opened(endpoint: str) -> Target:
-        return stack.enter_context(closing(open_target(PushSettings(endpoint, Secret(CANARY), "t"))))
+        return stack.enter_context(closing(open_target(PushSettings(endpoint, signs, "t"))))
 
     def behaving(behaviour: Behaviour) -> Callable[[], Target]:
         return lambda: opened(stack.enter_context(ScriptedTarget(then=behaviour)).endpoint)
@@ -81,7 +91,7 @@ def directory_site(stack: ExitStack, folder: Path) -> Site:
     return Site(opened("out"), opened("taken"), opened("out"), opened("absent"), stored, stall_seconds=0.0)
 
 
-@pytest.fixture(params=[push_site, directory_site], ids=["push", "directory"])
+@pytest.fixture(params=[push_site, token_site, directory_site], ids=["push", "tokens", "directory"])
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
     """Each kind of target in turn."""
     with ExitStack() as stack:

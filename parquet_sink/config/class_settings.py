@@ -38,6 +38,11 @@ class ClassSettings:
     type: str
     texts: Texts = ()
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What may not be said, whatever the class says."""
+        return tuple(text.reveal() for _, text in self.texts if isinstance(text, Secret))
+
     def values(self, keys: Sequence[Key]) -> Values:
         """As they were checked when the file was read. keys: of the class."""
         texts = {name: text.reveal() if isinstance(text, Secret) else text for name, text in self.texts}

@@ -3,6 +3,7 @@
 `config.files.this_machine()` makes the real one; the default knows nothing, as a test wants it.
 """
 
+import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -34,3 +35,7 @@ class Machine:
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     providers: Mapping[str, Provider] | None = field(default=None, repr=False)
     host_name: str = "localhost"
+
+    def absolute(self, path: str) -> str:
+        """A path as this process takes it."""
+        return posixpath.normpath(posixpath.join(self.working_dir, path))

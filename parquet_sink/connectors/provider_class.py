@@ -65,6 +65,7 @@ class GuardedProvider:
     def __init__(self, name: str, inner: OwnProvider, patience_s: float = PATIENCE_S) -> None:
         self._name, self._inner, self._patience_s = name, inner, patience_s
         self._asking = threading.Lock()
+        self._hangs = False
 
     def ask(self, path: str, keys: Collection[str]) -> Mapping[str, Answer]:
         """Within PATIENCE_S."""
@@ -85,8 +86,8 @@ class GuardedProvider:
         )
 
     def _answer(self, path: str, keys: tuple[str, ...]) -> Mapping[str, object] | NotGiven:
-        """In a thread of its own, which is left alone when it hangs; nobody is asked while it does."""
-        if not self._asking.acquire(timeout=self._patience_s):
+        """In a thread of its own, which is left alone when it hangs; until it comes back nobody waits for it again."""
+        if not self._asking.acquire(timeout=0.0 if self._hangs else self._patience_s):
             return NotGiven(f": the config provider {self._name} still hangs from an earlier question; mend its class.")
         answers: list[Mapping[str, object] | NotGiven] = []
 
@@ -94,6 +95,7 @@ class GuardedProvider:
             try:
                 answers.append(self._called(path, keys))
             finally:
+                self._hangs = False
                 self._asking.release()
 
         thread = threading.Thread(target=call, name=f"config provider {self._name}", daemon=True)
@@ -101,7 +103,11 @@ class GuardedProvider:
         thread.join(self._patience_s)
         if answers:
             return answers[0]
-        return NotGiven(f": the config provider {self._name} did not answer within {self._patience_s:g} s.")
+        self._hangs = thread.is_alive()
+        return NotGiven(
+            f": the config provider {self._name} did not answer within {self._patience_s:g} s; see whether what it "
+            "asks is there, then start the connector again."
+        )
 
     def _called(self, path: str, keys: tuple[str, ...]) -> Mapping[str, object] | NotGiven:
         try:

@@ -69,7 +69,7 @@ class _Named:
         except (ConnectorError, MemoryError):
             raise
         except Exception as error:
-            raise self._failed(f"failed with {foreign_code.told(error)}") from error
+            raise self._failed(f"failed with {foreign_code.told(error, self._settings.secrets)}") from error
         self._check(found, len(values))
         return found
 

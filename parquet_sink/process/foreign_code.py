@@ -2,6 +2,7 @@
 
 import logging
 import traceback
+from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Final
 
@@ -14,13 +15,20 @@ class WrongAnswer(ValueError):
     """It raised nothing, and what it gave cannot be; the text is ours, and has nothing of a record."""
 
 
-def told(error: Exception) -> str:
-    """What kind of error, and the line of the user's code; the text is in the log at DEBUG."""
+def told(error: Exception, secrets: Iterable[str] = ()) -> str:
+    """What kind of error, and the line of the user's code; the text is in the log at DEBUG, without these secrets."""
     kind = type(error).__name__
     if isinstance(error, WrongAnswer):
         return f"{kind}: {error}"
-    log.debug("%s: %s", kind, error)
+    log.debug("%s: %s", kind, without(str(error), secrets))
     return f"{place(error)} (PARQUET_SINK_LOG_LEVEL=DEBUG shows its text, which may quote a record)"
+
+
+def without(text: str, secrets: Iterable[str]) -> str:
+    """The text with stars in place of secrets."""
+    for secret in filter(None, secrets):
+        text = text.replace(secret, "*****")
+    return text
 
 
 def place(error: Exception) -> str:

@@ -28,6 +28,7 @@ from parquet_sink.rest.endpoints import (
     Endpoint,
     admin_endpoints,
     connector_endpoints,
+    detail_endpoints,
     plugin_endpoints,
     service_endpoints,
 )
@@ -38,6 +39,7 @@ from parquet_sink.rest.openapi import document
 from parquet_sink.rest.plugins import Plugins
 from parquet_sink.rest.routes import Lanes, http_error, routes
 from parquet_sink.rest.service import Metrics, Service
+from parquet_sink.rest.tasks import Tasks
 
 MOST_AT_ONCE: Final = 256
 """Requests that are being answered; those above are told to come again."""
@@ -58,13 +60,21 @@ def make_app(
 
     judge: what `/config/validate` goes by, which is to be what the herder goes by; the tables of keys alone when None.
     """
+    connectors = Connectors(herder, settings)
     found: list[Endpoint] = [
         *service_endpoints(Service(herder, metrics)),
-        *connector_endpoints(Connectors(herder, settings), Offsets(herder)),
-        *plugin_endpoints(Plugins(herder, judge or by_keys(worker))),
+        *connector_endpoints(connectors),
+        *detail_endpoints(connectors, Tasks(herder), Offsets(herder)),
+        *plugin_endpoints(Plugins(herder, judge or by_keys(worker), _defaults(worker))),
         *(admin_endpoints(Loggers()) if settings.admin is None else ()),
     ]
     return _application(found, settings)
+
+
+def _defaults(worker: Worker) -> dict[str, str]:
+    """The converters of the worker file."""
+    keys = ("key.converter", "value.converter", "header.converter")
+    return {key: worker.converters.shown(key) for key in keys if key in worker.converters.given}
 
 
 def make_admin_app(settings: RestSettings) -> Starlette:

@@ -8,7 +8,7 @@ from parquet_sink.connectors.rest.settings import RestSettings
 from parquet_sink.herder.errors import UnknownConnector
 from parquet_sink.herder.protocol import Herder
 from parquet_sink.herder.values import ConnectorInfo, TargetState
-from parquet_sink.rest import bodies, renderings
+from parquet_sink.rest import bodies, names, renderings
 from parquet_sink.rest.call import Call, Reply, RestError
 from parquet_sink.rest.failures import NO_STATUS, NOT_FOUND, UNKNOWN, UNKNOWN_TO_RESTART, invalid, told
 from parquet_sink.rest.plugins import require_class
@@ -18,7 +18,6 @@ _INITIAL: Final[Mapping[str, TargetState]] = {
     "PAUSED": TargetState.PAUSED,
     "STOPPED": TargetState.STOPPED,
 }
-_NO_NAME: Final = "Invalid [name]. It is empty; name the connector."
 _NULL: Final = "Invalid [{}]. Null value can not be supplied as the configuration value."
 
 
@@ -125,24 +124,6 @@ class Connectors:
                 return Reply(status=204)
             return Reply(renderings.status(found, self._type(call.connector)), 202)
 
-    def tasks(self, call: Call) -> Reply:
-        with told():
-            return Reply(renderings.tasks(self._herder.info(call.connector)))
-
-    def task_status(self, call: Call) -> Reply:
-        name, number = call.connector, _task_number(call)
-        missing = f"No status found for task {name}-{number}"
-        with told(missing.replace("{", "{{").replace("}", "}}")):
-            found = next((one for one in self._herder.status(name).tasks if one.id == number), None)
-        if found is None:
-            raise RestError(404, missing)
-        return Reply(renderings.task(found))
-
-    def restart_task(self, call: Call) -> Reply:
-        with told(UNKNOWN_TO_RESTART):
-            self._herder.restart_task(call.connector, _task_number(call))
-        return Reply(status=204)
-
     def topics(self, call: Call) -> Reply:
         self._tracking()
         with told():
@@ -171,7 +152,7 @@ def _config(name: str, given: dict[str, Any]) -> dict[str, str]:
     own = texts.get("name")
     _same_name(name, name if own is None else own)
     null = [key for key, text in texts.items() if text is None and key != "name"]
-    problems = [_NULL.format(key) for key in null] + ([] if name.strip() else [_NO_NAME])
+    problems = [_NULL.format(key) for key in null] + names.problems(name)
     if problems:
         raise invalid(tuple(problems))
     config = {**{key: text for key, text in texts.items() if text is not None}, "name": name}
@@ -194,10 +175,3 @@ def _initial_state(given: Any) -> TargetState | None:
         shown = quoted(given) if isinstance(given, str) else "initial_state"
         raise bodies.unreadable(f"{shown} is no initial_state; write RUNNING, PAUSED or STOPPED")
     return found
-
-
-def _task_number(call: Call) -> int:
-    text = call.path["task"]
-    if not (text.isascii() and text.removeprefix("-").isdigit() and len(text) <= 11):
-        raise RestError(404, "HTTP 404 Not Found")
-    return int(text)

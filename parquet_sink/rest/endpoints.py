@@ -10,6 +10,7 @@ from parquet_sink.rest.loggers import Loggers
 from parquet_sink.rest.offsets import Offsets
 from parquet_sink.rest.plugins import Plugins
 from parquet_sink.rest.service import Service
+from parquet_sink.rest.tasks import Tasks
 
 Lane = Literal["reads", "commands", "cluster", "health"]
 """Threads that an endpoint may wait in: those of commands, or of a broker that is away, leave the others free."""
@@ -75,8 +76,8 @@ def service_endpoints(service: Service) -> Sequence[Endpoint]:
     )
 
 
-def connector_endpoints(connectors: Connectors, offsets: Offsets) -> Sequence[Endpoint]:
-    """Connectors, their tasks, topics and offsets."""
+def connector_endpoints(connectors: Connectors) -> Sequence[Endpoint]:
+    """Connectors: made, looked at, changed, removed."""
     made = {200: "Connector", 201: "Connector", 400: "Error"}
     state = {404: "Error"}
     return (
@@ -101,9 +102,17 @@ def connector_endpoints(connectors: Connectors, offsets: Offsets) -> Sequence[En
             "POST", f"{_ONE}/restart", connectors.restart, "Restart",
             {204: None, 202: "Status", **state}, query=(_TASKS, _FAILED),
         ),
-        _read(f"{_ONE}/tasks", connectors.tasks, "Its tasks", "Tasks"),
-        _read(f"{_ONE}/tasks/{{task}}/status", connectors.task_status, "State of a task", "TaskStatus"),
-        _command("POST", f"{_ONE}/tasks/{{task}}/restart", connectors.restart_task, "Restart", {204: None, **state}),
+    )  # fmt: skip
+
+
+def detail_endpoints(connectors: Connectors, tasks: Tasks, offsets: Offsets) -> Sequence[Endpoint]:
+    """What a connector has: tasks, topics, offsets."""
+    state = {404: "Error"}
+    return (
+        _read(f"{_ONE}/tasks", tasks.all, "Its tasks", "Tasks"),
+        _read(f"{_ONE}/tasks-config", tasks.configs, "Its tasks, for older clients", "TasksConfig"),
+        _read(f"{_ONE}/tasks/{{task}}/status", tasks.status, "State of a task", "TaskStatus"),
+        _command("POST", f"{_ONE}/tasks/{{task}}/restart", tasks.restart, "Restart", {204: None, **state}),
         Endpoint(
             "GET", f"{_ONE}/topics", connectors.topics, "Topics that it took records from",
             {200: "Topics", 403: "Error"},

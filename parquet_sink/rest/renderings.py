@@ -50,6 +50,12 @@ def tasks(found: ConnectorInfo) -> list[dict[str, Any]]:
     return [{"id": _task_id(found.name, number), "config": config} for number in range(found.tasks)]
 
 
+def tasks_config(found: ConnectorInfo) -> dict[str, Any]:
+    """The connector's configuration by task."""
+    config = config_of(found.config)
+    return {f"{found.name}-{number}": config for number in range(found.tasks)}
+
+
 def status(found: ConnectorStatus, type_: str) -> dict[str, Any]:
     """States and traces, without a trace where there is none."""
     return {

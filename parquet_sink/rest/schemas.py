@@ -75,6 +75,7 @@ SCHEMAS: Final[Mapping[str, Mapping[str, Any]]] = {
         }
     ),
     "Tasks": _list(_object({"id": _TASK_ID, "config": _map(_TEXT)})),
+    "TasksConfig": _map(_map(_TEXT)),
     "Topics": _map(_object({"topics": _list(_TEXT)})),
     "Offsets": _object(
         {"offsets": _list(_object({"partition": _object(_PARTITION), "offset": _object({"kafka_offset": _WHOLE})}))}

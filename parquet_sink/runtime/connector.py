@@ -51,7 +51,8 @@ END_S: Final = 15.0
 class Connector:
     """Owns the files and the streaming query of one connector. emit: takes its events, and raises nothing.
 
-    launch: starts queries, which takes a second or more and one thread that knows the Spark session. aside: asks Kafka.
+    waits: for brokers without end, also at the start. launch: starts queries, which takes a second or more, in a thread
+    that knows the Spark session. aside: asks Kafka.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Connector:
         folder: Path,
         *,
         until_caught_up: bool = False,
+        waits: bool = False,
         emit: Callable[[Event], None] = lambda event: None,
         launch: Aside = at_once,
         aside: Aside = in_thread,
@@ -75,7 +77,7 @@ class Connector:
         self._pending: Pending[Any] | None = None
         self._slots, self._paused = 1, False
         self._clock = ClockSteps(time.time(), time.monotonic())
-        self._restarts = RestartPolicy(settings.registry_patience_ms, settings.registry_pause_ms)
+        self._restarts = RestartPolicy(settings.registry_patience_ms, settings.registry_pause_ms, waits=waits)
         self._restart_at_s: float | None = None
         self._restart_why = ""
         self._given_up = False

@@ -1,5 +1,6 @@
 """The worker's side of `herder.protocol`: changes are done by its loop, reads answer from what that published."""
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -44,11 +45,20 @@ class LocalHerder:
         self._roster, self._commands = roster, commands
         self._requests = Requests(roster)
         self._cluster_id = ClusterId(brokers)
-        self._published = Snapshot()
+        self._snapshot = Snapshot()
+        self._begun = threading.Event()
 
     def publish(self) -> None:
         """From now on reads answer with how everything stands now. For the loop."""
-        self._published = self._roster.snapshot()
+        self._snapshot = self._roster.snapshot()
+        self._begun.set()
+
+    @property
+    def _published(self) -> Snapshot:
+        """Nobody is told that there are no connectors while the store is still being read."""
+        if not self._begun.wait(TIMEOUT_S):
+            raise TimedOut("Request timed out. The worker is still reading its connectors.")
+        return self._snapshot
 
     @property
     def worker_id(self) -> str:

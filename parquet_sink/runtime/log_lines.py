@@ -9,10 +9,6 @@ from parquet_sink.model.events import (
     EventsDropped,
     FileAccepted,
     FilePassedOver,
-    OffsetCommitted,
-    RangeFlushed,
-    RangePlanned,
-    RangePostponed,
     RecordsSetAside,
 )
 from parquet_sink.model.receipts import Receipt
@@ -23,14 +19,15 @@ from parquet_sink.runtime.status import Status, status_after
 log = logging.getLogger(__name__)
 
 STATUS_LINES: Final = {Status.STARTING: "starting; it waits for Java and Spark, which take about 10 s to load"}
-"""Of a status that says too little by itself."""
+"""Of a status that says too little by itself, until something runs."""
 
 
 class LogLines:
-    """A `runtime.events.Listener`. Files and connectors at INFO, records set aside at WARNING, ranges at DEBUG."""
+    """A `runtime.events.Listener`. Files and connectors at INFO, records set aside at WARNING, all else at DEBUG."""
 
     def __init__(self) -> None:
         self._status: dict[str, Status | None] = {}
+        self._spark_is_up = False
 
     def on_event(self, event: Event) -> None:
         if isinstance(event, FileAccepted):
@@ -41,8 +38,6 @@ class LogLines:
             self._say(logging.WARNING, event, describe_passed_over(event.receipt))
         elif isinstance(event, RecordsSetAside):
             self._say(logging.WARNING, event, describe_set_aside(event))
-        elif isinstance(event, RangePlanned | RangeFlushed | RangePostponed | OffsetCommitted):
-            self._say(logging.DEBUG, event, str(event))
         else:
             self._on_status(event)
 
@@ -55,9 +50,13 @@ class LogLines:
     def _on_status(self, event: Event) -> None:
         before = self._status.get(event.connector)
         after = status_after(event, before)
-        if after is not None and after is not before:
+        if after is None or after is before:
+            self._say(logging.DEBUG, event, str(event))
+        else:
             self._status[event.connector] = after
-            self._say(logging.INFO, event, f"connector {event.connector}: {STATUS_LINES.get(after, after)}")
+            self._spark_is_up = self._spark_is_up or after is Status.RUNNING
+            words = after if self._spark_is_up else STATUS_LINES.get(after, after)
+            self._say(logging.INFO, event, f"connector {event.connector}: {words}")
 
     def _say(self, level: int, event: Event, words: str) -> None:
         """In words, and where lines are JSON with what the event says."""

@@ -21,6 +21,8 @@ PAUSE_S: Final = 2.0
 BUSY_MS: Final = 1_800_000
 BUSY_PAUSE_S: Final = 30.0
 """A machine that is too busy to start a process is waited for half an hour, with pauses of half a minute at most."""
+AWAY_PAUSE_S: Final = 60.0
+"""The longest pause of a connector that waits without end for brokers that did not answer at its start."""
 _NAMED: Final = re.compile(r"[Tt]opic (\S+), topic-partition (\d+)")
 
 
@@ -89,13 +91,15 @@ class WaitBudget:
 class RestartPolicy:
     """Decides by the reaction of a failure. registry_wait_ms: how long the registry is waited for, -1 without end.
 
-    registry_pause_ms: the longest pause meanwhile.
+    registry_pause_ms: the longest pause meanwhile. waits: for brokers without end, since nobody would start the
+    connector again.
     """
 
-    def __init__(self, registry_wait_ms: int, registry_pause_ms: int) -> None:
+    def __init__(self, registry_wait_ms: int, registry_pause_ms: int, *, waits: bool = False) -> None:
+        self._waits = waits
         self._registry_wait_ms, self._registry_pause_s = registry_wait_ms, registry_pause_ms / 1000
         self._restarts = RestartBudget()
-        self._registry, self._machine = WaitBudget(), WaitBudget()
+        self._registry, self._machine, self._brokers = WaitBudget(), WaitBudget(), WaitBudget()
 
     def pause_s(
         self, failure: Failure, now_s: float, positions: Callable[[], Positions], *, started: bool
@@ -103,9 +107,12 @@ class RestartPolicy:
         """Seconds until the query is started again; None: the connector fails.
 
         positions: asked for only where progress counts. started: whether the query had found out where its
-        topic-partitions start. Until then Kafka is waited for within the query, and another start knows no better.
+        topic-partitions start. Until then Kafka is waited for within the query, and another start knows no better,
+        unless the connector waits without end.
         """
         reaction = failure.reaction
+        if self._waits and not started and reaction.restart is Restart.BOUNDED and not reaction.at_start:
+            return self._brokers.pause_s(now_s, -1, AWAY_PAUSE_S)
         if reaction.restart is Restart.NEVER or not (started or reaction.at_start):
             return None
         if reaction.restart is Restart.MACHINE:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.errors import ConnectorError, SetupError
+from parquet_sink.herder.errors import HerderError
 from parquet_sink.model.events import Event
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.process.java_home import find_java
@@ -115,6 +116,7 @@ class Worker:
             settings,
             folder,
             until_caught_up=self._until_caught_up,
+            waits=self._stays,
             emit=self._observer.emit,
             launch=self._launched,
         )
@@ -166,6 +168,8 @@ class Worker:
                 session.connect()
             except Exception as error:  # noqa: BLE001 - raised below, in the main thread
                 errors.append(error)
+            with suppress(HerderError):  # which ends the loop's wait
+                self._commands.tell(lambda: None)
 
         starter = Thread(target=start, name="spark-start", daemon=True)
         starter.start()
@@ -173,8 +177,7 @@ class Worker:
             self._step()
             self._observer.poll(self._roster.runs)
             self._publish()
-            self._commands.work(0.0, self._publish)
-            starter.join(POLL_S)
+            self._commands.work(POLL_S, self._publish)
         if self._stop_request:
             session.java.kill()
             starter.join(GIVE_UP_S)

@@ -58,12 +58,13 @@ def needs_of(steps: tuple[StepSettings, ...]) -> RecordParts:
 
 def _step(settings: StepSettings) -> Step:
     transform, predicate = settings.transform, settings.predicate
-    named = NamedTransform(f"transforms.{transform.name}", transform.type, _transform(transform))
+    named = NamedTransform(f"transforms.{transform.name}", transform.type, _transform(transform), transform.secrets)
     name = f"transforms.{transform.name} ({transform.type})"
     written_out = class_name(transform.type)
     if predicate is None:
         return Step(named, name=name, class_name=written_out)
-    asked = NamedPredicate(f"predicates.{predicate.name}", predicate.type, _predicate(predicate))
+    checks = _predicate(predicate)
+    asked = NamedPredicate(f"predicates.{predicate.name}", predicate.type, checks, predicate.secrets)
     return Step(named, asked, settings.negate, name, written_out)
 
 
@@ -93,8 +94,8 @@ def _absent(kind: str, settings: ClassSettings, error: Exception) -> TransformFa
 class NamedTransform:
     """A transform under its name in the file, so that what its code raises names it."""
 
-    def __init__(self, name: str, type_: str, inner: Transform) -> None:
-        self._name, self._type, self._inner = name, type_, inner
+    def __init__(self, name: str, type_: str, inner: Transform, secrets: tuple[str, ...] = ()) -> None:
+        self._name, self._type, self._inner, self._secrets = name, type_, inner, secrets
         self.needs, self._trusted = inner.needs, is_ours(inner)
 
     def apply(self, records: DecodedRecords) -> DecodedRecords:
@@ -105,14 +106,14 @@ class NamedTransform:
         except MemoryError:
             raise
         except Exception as error:
-            raise failed(self._name, self._type, records, error) from error
+            raise failed(self._name, self._type, records, error, self._secrets) from error
 
 
 class NamedPredicate:
     """Likewise for a predicate."""
 
-    def __init__(self, name: str, type_: str, inner: Predicate) -> None:
-        self._name, self._type, self._inner = name, type_, inner
+    def __init__(self, name: str, type_: str, inner: Predicate, secrets: tuple[str, ...] = ()) -> None:
+        self._name, self._type, self._inner, self._secrets = name, type_, inner, secrets
         self.needs, self._trusted = inner.needs, is_ours(inner)
 
     def test(self, records: DecodedRecords) -> pa.BooleanArray:
@@ -123,22 +124,28 @@ class NamedPredicate:
         except MemoryError:
             raise
         except Exception as error:
-            raise failed(self._name, self._type, records, error) from error
+            raise failed(self._name, self._type, records, error, self._secrets) from error
 
 
-def failed(name: str, type_: str, records: DecodedRecords, error: Exception) -> ConnectorError:
-    """What is raised in place of an error from the code of a transform or predicate."""
+def failed(
+    name: str, type_: str, records: DecodedRecords, error: Exception, secrets: tuple[str, ...] = ()
+) -> ConnectorError:
+    """What is raised in place of an error from the code of a transform or predicate. secrets: of its settings."""
     batch = records.batch
     where = f"topic {batch.topic}, topic-partition {batch.partition}, offsets {_offsets(records)}"
     if isinstance(error, RetryLater):
-        return RetryLater(f"{where}: {name} ({type_}) cannot work now: {printable(str(error)).rstrip('.')}.")
+        return RetryLater(f"{where}: {name} ({type_}) cannot work now: {_words(error, secrets)}.")
     if isinstance(error, ConnectorError):
         return error
     return TransformFailed(
-        f"{where}: {name} ({type_}) failed with {foreign_code.told(error)}. No record is blamed, "
+        f"{where}: {name} ({type_}) failed with {foreign_code.told(error, secrets)}. No record is blamed, "
         "and nothing from there on is committed. Correct its code, which must reject a record that it cannot take, or "
         "its settings, then start again."
     )
+
+
+def _words(error: Exception, secrets: tuple[str, ...]) -> str:
+    return printable(foreign_code.without(str(error), secrets)).rstrip(".")
 
 
 def _offsets(records: DecodedRecords) -> str:

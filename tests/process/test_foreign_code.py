@@ -26,6 +26,16 @@ def test_kind_and_line_are_told_and_the_text_at_debug(caplog: pytest.LogCaptureF
     assert [(one.levelname, CANARY in one.message) for one in caplog.records] == [("DEBUG", True)]
 
 
+def test_secrets_of_its_settings_are_not_even_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """A class that quotes its own key is told with stars."""
+    with pytest.raises(ValueError, match=CANARY) as caught:
+        inner()
+    with caplog.at_level(logging.DEBUG):
+        told(caught.value, ("", CANARY))
+    (record,) = caplog.records
+    assert record.message == "ValueError: invalid literal for int() with base 10: '*****'"
+
+
 def test_what_is_wrong_with_its_answer_is_told_in_full() -> None:
     """Those words are ours."""
     assert told(WrongAnswer("it gave one record twice")) == "WrongAnswer: it gave one record twice"

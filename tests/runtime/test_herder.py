@@ -10,6 +10,7 @@ from parquet_sink.herder.values import PartitionOffset, State, TargetState
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.runtime import herder as module
 from parquet_sink.runtime.cluster_id import AGAIN_S, ClusterId
+from parquet_sink.runtime.herder import LocalHerder
 from tests.factories import Clock
 from tests.runtime.worker_doubles import Loop
 
@@ -133,3 +134,16 @@ def test_brokers_that_are_away_are_asked_again_after_a_while() -> None:
     assert asked == [1]
     clock.sleep(AGAIN_S)
     assert cluster.get() == "abc"
+
+
+def test_nobody_is_told_that_there_are_no_connectors_before_they_were_read(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who asks while the worker begins waits, and is told in the end that it has not."""
+    monkeypatch.setattr(module, "TIMEOUT_S", 0.01)
+    early = LocalHerder(loop.roster, loop.commands, KafkaSettings())
+    for read in (early.names, early.progress, lambda: early.status("one")):
+        with pytest.raises(TimedOut, match="still reading its connectors"):
+            read()
+    early.publish()
+    assert early.names() == ()

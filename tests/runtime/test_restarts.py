@@ -2,7 +2,8 @@
 
 import pytest
 
-from parquet_sink.runtime.restarts import MOST_RESTARTS, PAUSE_S, WINDOW_S, Positions, RestartBudget
+from parquet_sink.errors import failure_named
+from parquet_sink.runtime.restarts import MOST_RESTARTS, PAUSE_S, WINDOW_S, Positions, RestartBudget, RestartPolicy
 
 ONE, OTHER = ("orders", 0), ("orders", 1)
 NAMED = "Topic orders, topic-partition 0: no record came for 120 s"
@@ -74,3 +75,14 @@ def test_movement_is_progress_where_nothing_is_known() -> None:
 def test_a_topic_partition_that_is_not_known_is_not_blamed() -> None:
     """A message may name a topic-partition that is gone."""
     assert fails(RestartBudget(), MOST_RESTARTS + 1, Positions({OTHER: 1}), NAMED, 1.0) == MOST_RESTARTS
+
+
+def test_who_waits_for_brokers_does_so_without_end_also_at_the_start() -> None:
+    """With pauses that grow to a minute; a connector of a command that somebody starts again fails instead."""
+    away = failure_named("KafkaFailed", "no answer")
+    policy = RestartPolicy(0, 1, waits=True)
+    pauses = [policy.pause_s(away, 100.0 * n, Positions, started=False) for n in range(100)]
+    assert (pauses[0], pauses[-1]) == (2.0, 60.0)
+    assert RestartPolicy(0, 1).pause_s(away, 0.0, Positions, started=False) is None
+    assert policy.pause_s(failure_named("KafkaRefused", "no right"), 0.0, Positions, started=False) is None
+    assert policy.pause_s(failure_named("TopicGone", "no topic"), 0.0, Positions, started=False) is None

@@ -1,9 +1,7 @@
 """From the worker file's values to the settings of its REST API, and what is wrong with them together."""
 
-import posixpath
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import cast
 
 from parquet_sink.config.machine import Machine
@@ -14,27 +12,20 @@ from parquet_sink.config.values import Values
 from parquet_sink.connectors.hosting_keys import TRACKING, TRACKING_RESET
 from parquet_sink.connectors.rest import addresses, header_rules
 from parquet_sink.connectors.rest.addresses import Address, Scheme
-from parquet_sink.connectors.rest.keys import ADMIN_TLS, TLS
-from parquet_sink.connectors.rest.settings import (
-    DEFAULT_LISTENERS,
-    ClientAuth,
-    CrossOrigin,
-    RestSettings,
-    Store,
-    TlsSettings,
-)
+from parquet_sink.connectors.rest.settings import DEFAULT_LISTENERS, CrossOrigin, RestSettings, TlsSettings
+from parquet_sink.connectors.rest.tls import tls_settings
+from parquet_sink.connectors.rest.tls_keys import ADMIN_TLS, TLS
 from parquet_sink.errors import InvalidConfiguration
 
 _USERS = "rest.basic.auth.file"
-_PEM = "-----BEGIN "
 
 
 def build(values: Values, machine: Machine, report: Report) -> RestSettings:
     """The settings; what is wrong goes to the report, and has its default then."""
     listeners = _addresses(values, "listeners")
     admin = _addresses(values, "admin.listeners")
-    tls = _tls(TLS, "listeners", listeners, values, machine, report)
-    admin_tls = _tls(ADMIN_TLS, "admin.listeners", admin, values, machine, report)
+    tls = tls_settings(TLS, "listeners", listeners, values, machine, report)
+    admin_tls = tls_settings(ADMIN_TLS, "admin.listeners", admin, values, machine, report)
     users = _users(values, machine, report)
     _safe("listeners", listeners, users, tls, report)
     _safe("admin.listeners", admin, users, admin_tls, report)
@@ -120,7 +111,7 @@ def _users(values: Values, machine: Machine, report: Report) -> tuple[tuple[str,
         return ()
     shown = values.quoted(_USERS)
     try:
-        found = parse_properties(machine.read_text(_absolute(path, machine)), path).properties
+        found = parse_properties(machine.read_text(machine.absolute(path)), path).properties
     except OSError as error:
         reason = error.strerror or type(error).__name__
         report.problem(_USERS, f"{shown} cannot be read ({reason}); name a file of users and passwords.")
@@ -135,78 +126,3 @@ def _users(values: Values, machine: Machine, report: Report) -> tuple[tuple[str,
         )
         return ()
     return tuple((name, Secret(password)) for name, password in found.items())
-
-
-def _tls(
-    prefix: str, key: str, listeners: Sequence[Address], values: Values, machine: Machine, report: Report
-) -> TlsSettings | None:
-    """None where nothing is served by https, or something is wrong."""
-    if not any(one.scheme == "https" for one in listeners):
-        return None
-    before = len(report.problems)
-    identity = _identity(prefix, key, values, machine, report)
-    authorities = _store(f"{prefix}ssl.truststore.", f"{prefix}ssl.truststore.certificates", values)
-    auth = cast(ClientAuth, values.text(f"{prefix}ssl.client.auth"))
-    if auth != "none" and authorities is None:
-        report.problem(
-            f"{prefix}ssl.truststore.location", "It is missing; name the authorities whose clients are let in."
-        )
-    if authorities is not None:
-        _there(authorities, f"{prefix}ssl.truststore.type", values, machine, report)
-    if identity is None or len(report.problems) > before:
-        return None
-    return TlsSettings(
-        identity=_at(identity, machine),
-        key_password=values.secret(f"{prefix}ssl.key.password"),
-        authorities=None if authorities is None else _at(authorities, machine),
-        client_auth=auth,
-        protocols=values.names(f"{prefix}ssl.enabled.protocols"),
-        ciphers=values.names(f"{prefix}ssl.cipher.suites"),
-    )
-
-
-def _identity(prefix: str, key: str, values: Values, machine: Machine, report: Report) -> Store | None:
-    chain, own = values.text(f"{prefix}ssl.keystore.certificate.chain"), values.secret(f"{prefix}ssl.keystore.key")
-    location = f"{prefix}ssl.keystore.location"
-    if chain is not None and own is not None:
-        return Store(f"{prefix}ssl.keystore.certificate.chain", text=Secret(f"{chain}\n{own.reveal()}\n"))
-    identity = _store(f"{prefix}ssl.keystore.", "", values)
-    if identity is None:
-        report.problem(location, f"It is missing: {key} has an https address; name a file with certificate and key.")
-    else:
-        _there(identity, f"{prefix}ssl.keystore.type", values, machine, report)
-    return identity
-
-
-def _store(prefix: str, text_key: str, values: Values) -> Store | None:
-    text = values.text(text_key) if text_key else None
-    if text is not None:
-        return Store(text_key, text=Secret(text))
-    file = values.text(f"{prefix}location")
-    return None if file is None else Store(f"{prefix}location", file=file, password=values.secret(f"{prefix}password"))
-
-
-def _there(store: Store, type_key: str, values: Values, machine: Machine, report: Report) -> None:
-    """What is told of a file before TLS itself tries it."""
-    if store.file is None:
-        return
-    path, type_ = _absolute(store.file, machine), values.text(type_key)
-    if not machine.is_file(path):
-        report.problem(store.source, f"There is no file {quoted(store.file)}; correct the path.")
-    elif type_ is not None and (type_ == "PEM") != _is_pem(path, machine):
-        report.problem(type_key, f"{type_} is not what {quoted(store.file)} is; correct it, or remove the key.")
-
-
-def _is_pem(path: str, machine: Machine) -> bool:
-    try:
-        return _PEM in machine.read_text(path)
-    except (OSError, ValueError):
-        return False
-
-
-def _at(store: Store, machine: Machine) -> Store:
-    return store if store.file is None else replace(store, file=_absolute(store.file, machine))
-
-
-def _absolute(path: str, machine: Machine) -> str:
-    return posixpath.normpath(posixpath.join(machine.working_dir, path))

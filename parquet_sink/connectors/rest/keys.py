@@ -7,11 +7,9 @@ from parquet_sink.config.checks import PRINTABLE
 from parquet_sink.config.key import Check, Key, Origin, Type, Value
 from parquet_sink.config.report import quoted
 from parquet_sink.connectors.rest import addresses, header_rules
+from parquet_sink.connectors.rest.tls_keys import REST_TLS_KEYS
 
 REST: Final = "REST API"
-REST_TLS: Final = "REST API: TLS"
-TLS: Final = "listeners.https."
-ADMIN_TLS: Final = "admin.listeners.https."
 BASIC_AUTH_EXTENSION: Final = "org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension"
 METHODS: Final = ("GET", "POST", "HEAD")
 """What other origins may send when `access.control.allow.origin` is set and nothing else."""
@@ -149,88 +147,4 @@ REST_KEYS: Final = (
 )
 
 
-_FORM: Final = "Form of that file, which it must have; JKS and PKCS12 stand for each other, as in Java."
-_FORMS: Final = ("PEM", "PKCS12", "JKS")
-
-
-def _tls_keys(prefix: str) -> tuple[Key, ...]:
-    """Java's settings of a server's TLS."""
-
-    def key(name: str, type_: Type, doc: str, *, text: str = "", **more: object) -> Key:
-        full = f"{prefix}ssl.{name}"
-        return Key(full, REST_TLS, type_, doc, default_text=text, origin=Origin.CONNECT, **more)  # type: ignore[arg-type]
-
-    return (
-        key(
-            "keystore.location",
-            Type.STRING,
-            "File with the server's certificate, its chain and its key: PEM, PKCS#12, JKS.",
-        ),
-        key("keystore.password", Type.PASSWORD, "Password of that file; PEM files have none."),
-        key("key.password", Type.PASSWORD, "Password of the key in it."),
-        key(
-            "keystore.type",
-            Type.STRING,
-            "Form of the file, which it must be; JKS and PKCS12 stand for each other, as in Java.",
-            text="as the file is",
-            choices=("PEM", "PKCS12", "JKS"),
-        ),
-        key(
-            "keystore.certificate.chain", Type.STRING, "In place of a file: the certificate and its chain in PEM form."
-        ),
-        key("keystore.key", Type.PASSWORD, "In place of a file: the key in PEM form."),
-        key(
-            "client.auth",
-            Type.STRING,
-            "Whether clients must show a certificate that an authority of the truststore signed. `requested` asks for "
-            "one, and takes those that have none.",
-            default="none",
-            choices=("none", "requested", "required"),
-        ),
-        key(
-            "truststore.location",
-            Type.STRING,
-            "PEM, PKCS#12 or JKS file with the authorities whose clients are let in.",
-        ),
-        key("truststore.password", Type.PASSWORD, "Password of that file; PEM files have none."),
-        key(
-            "truststore.type",
-            Type.STRING,
-            "Form of the file, which it must be; JKS and PKCS12 stand for each other, as in Java.",
-            text="as the file is",
-            choices=("PEM", "PKCS12", "JKS"),
-        ),
-        key("truststore.certificates", Type.STRING, "In place of a file: the authorities in PEM form."),
-        key(
-            "enabled.protocols",
-            Type.LIST,
-            "Versions of TLS; older ones are refused by name.",
-            default=("TLSv1.2", "TLSv1.3"),
-            text="`TLSv1.2,TLSv1.3`",
-            check=Check("TLSv1.2, TLSv1.3", _protocols),
-        ),
-        key(
-            "cipher.suites",
-            Type.LIST,
-            "Cipher suites of TLS 1.2 by OpenSSL's names, the first is preferred.",
-            text="those that Python takes for safe",
-            default=(),
-        ),
-        Key(
-            f"{prefix}*",
-            REST_TLS,
-            Type.STRING,
-            "Other settings of Java's TLS.",
-            no_effect="there is no Java in the server.",
-            origin=Origin.CONNECT,
-        ),
-    )
-
-
-def _protocols(value: Value) -> str | None:
-    unknown = [name for name in value if name not in ("TLSv1.2", "TLSv1.3")] if isinstance(value, tuple) else []
-    return f"{quoted(unknown[0])} is too old, or no version of TLS; use TLSv1.2 and TLSv1.3." if unknown else None
-
-
-REST_TLS_KEYS: Final = (*_tls_keys(TLS), *_tls_keys(ADMIN_TLS))
 ALL_REST_KEYS: Final = (*REST_KEYS, *REST_TLS_KEYS)

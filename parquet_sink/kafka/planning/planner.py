@@ -202,6 +202,8 @@ class Planner:
         if not self._drain.active:
             self._ages.load(ends, now_ms)
         learned, paused = self._state.bytes_per_record(), self._state.get(PAUSE)
+        if paused:
+            self._plans.hold()
         found: list[tuple[int, Candidate]] = []
         for key, end in ends.items():
             start = starts[key]

@@ -104,6 +104,11 @@ class RangePlans:
         """Whether a range of this topic-partition has a pending retry that is not due yet."""
         return key in self.retries and self._context.now() < self.retries[key].due_s
 
+    def hold(self) -> None:
+        """Nothing is tried again now because of a pause, whose time does not count against what waits."""
+        now_s = self._context.now()
+        self.retries = {key: replace(retry, tried_s=now_s) for key, retry in self.retries.items()}
+
     def repeated(self, key: PartitionKey, position: int, end: int) -> Range | None:
         """The range that was being flushed when it failed, or an earlier run ended: it is repeated from its start."""
         if key in self.retries:

@@ -552,6 +552,26 @@ def test_what_must_wait_is_tried_again_when_its_time_has_come(
     assert (cluster.group[KEY], planner.tasks()) == (100, None)
 
 
+def test_a_pause_takes_no_time_from_what_is_tried_again(
+    cluster: Cluster, state: SqliteStore, make: Callable[..., Planner], clock: Clock
+) -> None:
+    """An hour's pause does not use up how long a target may be away."""
+    planner = make()
+    planner.begin()
+    cluster.logs[KEY] = (0, 100)
+    planner.tick({})
+    owing(state, 40, 8.0)
+    state.set(PAUSE, True)
+    planner.tick({KEY: 100})
+    clock.sleep(3_600)
+    assert planner.tick({KEY: 100}) == []
+    state.set(PAUSE, False)
+    clock.sleep(1)
+    (again,) = planner.tick({KEY: 100})
+    assert (again.start, again.end, again.accepted) == (0, 100, 40)
+    assert again.tries.elapsed_s == pytest.approx(6.0)
+
+
 def test_other_topic_partitions_go_on_while_one_waits(
     cluster: Cluster, state: SqliteStore, make: Callable[..., Planner]
 ) -> None:

@@ -1,0 +1,79 @@
+"""`parquet-sink worker` as a process, asked over its REST API."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from integration.commands import Command
+from parquet_sink.devkit.broker import Broker
+from parquet_sink.devkit.ports import free_port
+
+
+class WorkerProcess:
+    """One worker file; its worker may be started again and again, and finds its connectors."""
+
+    def __init__(self, folder: Path, broker: Broker, more: Mapping[str, str] | None = None) -> None:
+        self._folder, self.url = folder, f"http://127.0.0.1:{free_port()}"
+        self._file = folder / "worker.properties"
+        keys = {
+            "bootstrap.servers": broker.bootstrap_servers,
+            "listeners": self.url,
+            "config.storage.folder": str(folder / "store"),
+            "value.converter": "JsonConverter",
+            "value.converter.schemas.enable": "false",
+            **(more or {}),
+        }
+        self._file.write_text("".join(f"{key}={value}\n" for key, value in keys.items()))
+        self._commands: list[Command] = []
+        self._session = requests.Session()
+
+    @property
+    def command(self) -> Command:
+        """The one that was started last."""
+        return self._commands[-1]
+
+    def start(self, *words: str) -> None:
+        """Returns when it is healthy."""
+        self._commands.append(Command(self._folder, ["worker", *words, str(self._file)], {}))
+        self.command.until(self._is_healthy)
+
+    def _is_healthy(self) -> bool:
+        try:
+            return self.ask("GET", "/health").status_code == 200
+        except requests.ConnectionError:
+            return False
+
+    def stop(self) -> None:
+        """As a service manager does it."""
+        self.command.send()
+        assert self.command.ended() == 0, self.command.said[-3_000:]
+
+    def ask(self, method: str, path: str, body: object = None, **more: Any) -> requests.Response:
+        return self._session.request(method, self.url + path, json=body, timeout=100, **more)
+
+    def do(self, method: str, path: str, body: object = None) -> Any:
+        """What is answered; fails when it is an error."""
+        answer = self.ask(method, path, body)
+        assert answer.ok, (method, path, answer.status_code, answer.text)
+        return answer.json() if answer.text else None
+
+    def states(self) -> dict[str, str]:
+        """Of all connectors, by name; their tasks agree."""
+        found = self.do("GET", "/connectors?expand=status")
+        for one in found.values():
+            state = one["status"]["connector"]["state"]
+            assert {task["state"] for task in one["status"]["tasks"]} <= {state}, one
+        return {name: one["status"]["connector"]["state"] for name, one in found.items()}
+
+    def until(self, condition: Callable[[], bool], timeout_s: float = 120.0) -> None:
+        self.command.until(condition, timeout_s)
+
+    def until_state(self, name: str, state: str) -> None:
+        self.until(lambda: self.states().get(name) == state)
+
+    def close(self) -> None:
+        for command in self._commands:
+            command.close()
+        self._session.close()
