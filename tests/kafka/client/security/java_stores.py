@@ -54,13 +54,15 @@ class Pair:
 
 
 @cache
-def pair(name: str) -> Pair:
-    """Always the same for a name, within one run of the tests."""
+def pair(name: str, *, authority: bool = False) -> Pair:
+    """Always the same for a name, within one run of the tests. authority: whether it may sign others."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)
     builder = x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
     builder = builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
+    if authority:
+        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
     return Pair(builder.sign(key, hashes.SHA256()), key)
 
 
