@@ -135,6 +135,7 @@ NAMES: Final[Sequence[ConnectName]] = (
         lambda one: round(1000 * one.sums.last_error_s),
     ),
 )
+APP: Final = "kafka_connect_app"
 OF_THE_WORKER: Final = (
     (f"{WORKER}connector_count", "Connectors of this worker."),
     (f"{WORKER}task_count", "Tasks of this worker."),
@@ -146,6 +147,10 @@ def families(connectors: Sequence[One]) -> Iterator[Metric]:
     counts = (len(connectors), sum(len(one.progress.status.tasks) for one in connectors))
     for (name, text), count in zip(OF_THE_WORKER, counts, strict=True):
         yield UntypedMetricFamily(name, text, count)
+    app = UntypedMetricFamily(APP, "1, with the worker's id and version.", labels=("client_id", "version"))
+    for worker_id in sorted({one.progress.status.worker_id for one in connectors}):
+        app.add_metric([label(worker_id), __version__], 1)
+    yield app
     for one in NAMES:
         family = UntypedMetricFamily(one.name, one.text, labels=())
         for connector in connectors:

@@ -9,10 +9,6 @@ from parquet_sink.model.events import (
     EventsDropped,
     FileAccepted,
     FilePassedOver,
-    OffsetCommitted,
-    RangeFlushed,
-    RangePlanned,
-    RangePostponed,
     RecordsSetAside,
 )
 from parquet_sink.model.receipts import Receipt
@@ -27,7 +23,7 @@ STATUS_LINES: Final = {Status.STARTING: "starting; it waits for Java and Spark, 
 
 
 class LogLines:
-    """A `runtime.events.Listener`. Files and connectors at INFO, records set aside at WARNING, ranges at DEBUG."""
+    """A `runtime.events.Listener`. Files and connectors at INFO, records set aside at WARNING, all else at DEBUG."""
 
     def __init__(self) -> None:
         self._status: dict[str, Status | None] = {}
@@ -42,8 +38,6 @@ class LogLines:
             self._say(logging.WARNING, event, describe_passed_over(event.receipt))
         elif isinstance(event, RecordsSetAside):
             self._say(logging.WARNING, event, describe_set_aside(event))
-        elif isinstance(event, RangePlanned | RangeFlushed | RangePostponed | OffsetCommitted):
-            self._say(logging.DEBUG, event, str(event))
         else:
             self._on_status(event)
 
@@ -56,7 +50,9 @@ class LogLines:
     def _on_status(self, event: Event) -> None:
         before = self._status.get(event.connector)
         after = status_after(event, before)
-        if after is not None and after is not before:
+        if after is None or after is before:
+            self._say(logging.DEBUG, event, str(event))
+        else:
             self._status[event.connector] = after
             self._spark_is_up = self._spark_is_up or after is Status.RUNNING
             words = after if self._spark_is_up else STATUS_LINES.get(after, after)

@@ -9,7 +9,7 @@ from parquet_sink.herder.values import PartitionProgress, State
 from parquet_sink.metrics.recent import WINDOW_S, Recent
 from parquet_sink.model.attempts import AttemptCount
 from parquet_sink.model.events import OffsetCommitted, RangeFlushed, RangePostponed, RecordsSetAside
-from tests.metrics.figures import ACCEPTED, RECEIPT, Page, World, connector
+from tests.metrics.figures import ACCEPTED, RECEIPT, WORKER_ID, Page, World, connector
 
 WORKER, CONNECTOR = "kafka_connect_connect_worker_metrics_", "kafka_connect_connector_metrics"
 TASK = "kafka_connect_connector_task_metrics_"
@@ -41,6 +41,7 @@ def test_a_connector_says_what_it_is() -> None:
     assert page.get(CONNECTOR, connector="orders", status="paused") == 1
     assert page.get(CONNECTOR, connector="orders", connector_type="sink") == 1
     assert page.get(CONNECTOR, connector="orders", connector_version=__version__) == 1
+    assert page.get("kafka_connect_app", client_id=WORKER_ID, version=__version__) == 1
     assert page.get(f"{TASK}pause_ratio", connector="orders", task="1") == 1
     assert page.get(f"{TASK}running_ratio", connector="orders", task="1") == 0
 

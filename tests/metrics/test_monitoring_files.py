@@ -143,7 +143,8 @@ def test_the_page_lists_every_figure() -> None:
     assert {name: set(re.findall(r"\w+", text)) for name, text in listed.items()} == found
     theirs = set(re.findall(r"^\| `(kafka_connect_\w+)` \|", PAGE, re.MULTILINE))
     assert theirs == {family.name for family in page().families if family.name.startswith("kafka_connect_")}
-    assert theirs == {one.name for one in connect_names.NAMES} | {name for name, _ in connect_names.OF_THE_WORKER}
+    of_worker = {connect_names.APP, *(name for name, _ in connect_names.OF_THE_WORKER)}
+    assert theirs == {one.name for one in connect_names.NAMES} | of_worker
 
 
 def test_the_page_has_the_bounds() -> None:

@@ -1,5 +1,6 @@
 """Log lines: one for each file, and for each connector that begins or ends."""
 
+import json
 import logging
 from dataclasses import replace
 
@@ -8,6 +9,7 @@ import pytest
 from parquet_sink.errors import failure_named
 from parquet_sink.model.events import (
     ConnectorFailed,
+    ConnectorRestarting,
     ConnectorRunning,
     ConnectorStarting,
     ConnectorStopped,
@@ -18,9 +20,12 @@ from parquet_sink.model.events import (
     FileFailed,
     FilePassedOver,
     OffsetCommitted,
+    OffsetsPassedOver,
     RecordsSetAside,
 )
+from parquet_sink.model.lost import LossCause
 from parquet_sink.model.receipts import Receipt
+from parquet_sink.process.log_format import JsonLines
 from parquet_sink.runtime.log_lines import LogLines, describe_file
 
 RECEIPT = Receipt(
@@ -113,6 +118,27 @@ def test_each_change_of_a_connector_has_a_line(lines: LogLines, caplog: pytest.L
         "connector a: stopping",
         "connector a: done",
     ]
+
+
+def test_every_other_event_has_a_line_for_debug(caplog: pytest.LogCaptureFixture) -> None:
+    """With its fields, where lines are JSON; what is to be done about it is told in words by whoever saw it."""
+    caplog.set_level(logging.DEBUG)
+    lines = LogLines()
+    gone = OffsetsPassedOver("orders", 1.0, "t", 3, 10, 30, LossCause.RETENTION)
+    for event in (gone, ConnectorWaiting("orders", 2.0, "no answer"), ConnectorRestarting("orders", 3.0, "why", 2.0)):
+        lines.on_event(event)
+    assert [record.levelname for record in caplog.records] == ["DEBUG"] * 3
+    told = json.loads(JsonLines().format(caplog.records[0]))
+    assert (told["event"], told["connector"], told["start"], told["cause"]) == (
+        "OffsetsPassedOver", "orders", 10, "retention",
+    )  # fmt: skip
+
+
+def test_a_file_s_line_has_its_values(lines: LogLines, caplog: pytest.LogCaptureFixture) -> None:
+    """A collector need not read words."""
+    lines.on_event(FileAccepted("orders", 1.0, "orders", 0, RECEIPT))
+    told = json.loads(JsonLines().format(caplog.records[0]))
+    assert (told["message"], told["rows"], told["upload_s"]) == (describe_file(RECEIPT), 10, 0.257)
 
 
 def test_missing_lines_are_told(lines: LogLines, caplog: pytest.LogCaptureFixture) -> None:
