@@ -17,7 +17,11 @@ from integration.scripted_worker import ScriptedWorker
 from parquet_sink.cli import main
 from parquet_sink.commands.connectors import waiting
 from parquet_sink.commands.worker_api import api as worker_api
+from parquet_sink.config.secret import Secret
+from parquet_sink.connectors.rest.addresses import Address
+from parquet_sink.connectors.rest.settings import RestSettings, Store, TlsSettings
 from parquet_sink.devkit.ports import free_port
+from tests.rest.certificates import make
 from tests.rest.fake_herder import FakeHerder
 from tests.rest.serving import GOOD, serving
 
@@ -554,6 +558,30 @@ def test_a_password_never_travels_in_clear(monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.setenv("PARQUET_SINK_USER", "ada")
     assert main(["connectors", "list", "--url", "http://sink.example:8083"]) == 2
     assert "would carry the password over the network in clear; use https" in capsys.readouterr().err
+
+
+def test_our_own_server_lets_in_whom_it_knows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Over TLS, by certificate and password; a wrong password, and no certificate, are each said to be that."""
+    made = make(tmp_path)
+    tls = TlsSettings(
+        Store("key", file=str(made.server)), authorities=Store("ca", file=str(made.authority)), client_auth="required"
+    )
+    settings = RestSettings(
+        listeners=(Address("https", "localhost", 0),), tls=tls, users=(("ada", Secret("right-one")),)
+    )
+    file = tmp_path / "client.properties"
+    trusting = f"tls.ca.file={made.authority}\nusername=ada\n"
+    with serving(FakeHerder(), settings) as server:
+        words = ["--url", f"https://localhost:{server.port}", "--client-file", str(file)]
+        file.write_text(f"{trusting}password=right-one\ntls.certificate.file={made.client}\n")
+        assert main(["connectors", "list", *words]) == 0
+        assert main(["status", *words]) == 0
+        file.write_text(f"{trusting}password=wrong-one\ntls.certificate.file={made.client}\n")
+        assert main(["status", *words]) == 2
+        assert "wants another user or password" in capsys.readouterr().err
+        file.write_text(f"{trusting}password=right-one\n")
+        assert main(["status", *words]) != 0
+        assert "right-one" not in capsys.readouterr().err
 
 
 def test_our_own_rest_api_is_understood(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -306,7 +306,7 @@ def test_planning_processes_stay_light(module: str) -> None:
     assert loaded - PARENTS - {name for name in loaded if name.endswith(".settings")} == set()
 
 
-@pytest.mark.parametrize("module", ["parquet_sink.commands.run", "parquet_sink.commands.check"])
+@pytest.mark.parametrize("module", [f"parquet_sink.commands.{name}" for name in ("run", "worker", "check")])
 def test_files_are_checked_before_anything_heavy_is_loaded(module: str) -> None:
     """What a mistake in a file is answered with comes at once: neither Spark nor Arrow nor HTTP is loaded for it."""
     program = f"import sys, {module}; print(*sys.modules)"

@@ -13,6 +13,7 @@ from parquet_sink.devkit.jars import read_lock
 from parquet_sink.devkit.ports import free_port
 
 START_S: Final = 120.0
+LOGGER: Final = "parquet_sink.rest.routes"
 CLASS: Final = "com.celonis.kafka.connect.ems.sink.EmsSinkConnector"
 PREFIX: Final = "connect.ems."
 
@@ -65,7 +66,8 @@ def side(port: int, folder: Path) -> Side:
         CLASS: "<class>",
         CLASS.rpartition(".")[2]: "<Class>",
         str(folder): "<folder>",
+        LOGGER: "<logger>",
         read_lock().kafka_version: "<version>",
     }
     keys = {f"{PREFIX}{name}": value for name, value in own.items()}
-    return Side("parquet-sink", f"http://127.0.0.1:{port}", CLASS, keys, PREFIX, texts)
+    return Side("parquet-sink", f"http://127.0.0.1:{port}", CLASS, LOGGER, keys, PREFIX, texts)

@@ -46,6 +46,8 @@ def _comparable(body: Any, side: Side) -> Any:
         found["trace"] = "<trace>"
     if _CLUSTER.fullmatch(str(found.get("kafka_cluster_id", ""))):
         found["kafka_cluster_id"] = "<cluster>"
+    if isinstance(found.get("last_modified"), int):
+        found["last_modified"] = "<time>"
     if "documentation" in found:
         found["documentation"] = "<documentation>" if found["documentation"] else ""
     return found

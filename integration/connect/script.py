@@ -290,13 +290,15 @@ def _loggers(made: Script, side: Side) -> None:
     made.ask("loggers", "GET /admin/loggers")
     made.ask("logger of the root", "GET /admin/loggers/root")
     made.ask("logger that is none", "GET /admin/loggers/no.such.logger")
-    made.ask("set a level", "PUT /admin/loggers/judged", {"level": "debug"})
-    made.ask("logger after that", "GET /admin/loggers/judged")
-    made.ask("set a level for the cluster", "PUT /admin/loggers/judged?scope=cluster", {"level": "INFO"})
-    made.ask("set a level with a scope that is none", "PUT /admin/loggers/judged?scope=galaxy", {"level": "INFO"})
-    made.ask("set a level that is none", "PUT /admin/loggers/judged", {"level": "LOUD"})
-    made.ask("set no level", "PUT /admin/loggers/judged", {})
-    made.ask("set a level by a list", "PUT /admin/loggers/judged", ["INFO"])
+    one = f"/admin/loggers/{side.logger}"
+    made.ask("set a level", f"PUT {one}", {"level": "debug"})
+    made.ask("logger after that", f"GET {one}")
+    made.ask("set a level for the cluster", f"PUT {one}?scope=cluster", {"level": "INFO"})
+    made.ask("set a level with a scope that is none", f"PUT {one}?scope=galaxy", {"level": "WARN"})
+    made.ask("set a level that is none", f"PUT {one}", {"level": "LOUD"})
+    made.ask("set no level", f"PUT {one}", {})
+    made.ask("set a level by a list", f"PUT {one}", ["INFO"])
+    made.ask("set the level of a logger that is none", "PUT /admin/loggers/judged", {"level": "INFO"})
 
 
 def _odd(made: Script, side: Side) -> None:
@@ -355,7 +357,7 @@ def _kcctl(made: Script, side: Side) -> None:
     made.ask("kcctl delete offsets", "DELETE /connectors/kc/offsets", client=who)
     made.ask("kcctl get loggers", "GET /admin/loggers/", client=who)
     level = {"level": "INFO"}
-    made.ask("kcctl patch loglevel", "PUT /admin/loggers/judged?scope=cluster", level, client=who)
+    made.ask("kcctl patch loglevel", f"PUT /admin/loggers/{side.logger}?scope=cluster", level, client=who)
     made.ask("kcctl describe nobody", "GET /connectors/nobody", client=who)
     made.ask("kcctl delete", "DELETE /connectors/kc", client=who)
     made.add(UntilState("kc", None))

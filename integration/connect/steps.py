@@ -67,14 +67,16 @@ Step = Ask | Wait | Produce
 
 @dataclass(frozen=True)
 class Side:
-    """A worker that is asked. connector_class: of its sink. own: keys of that class which its configurations need.
+    """A worker that is asked. connector_class: of its sink. logger: one of its own, with none below.
 
-    own_prefix: how keys of the class begin. texts: what differs by side, and what stands for it in a recording.
+    own: keys of that class which its configurations need; own_prefix: how keys of the class begin. texts: what differs
+    by side, and what stands for it in a recording.
     """
 
     name: str
     url: str
     connector_class: str
+    logger: str
     own: Mapping[str, str]
     own_prefix: str
     texts: Mapping[str, str]

@@ -15,6 +15,7 @@ from parquet_sink.devkit.ports import free_port
 from parquet_sink.process.java_home import find_java
 
 START_S: Final = 90.0
+LOGGER: Final = "org.apache.kafka.connect.cli.ConnectDistributed"
 CLASS: Final = "org.apache.kafka.connect.file.FileStreamSinkConnector"
 _JAVA: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-Duser.language=en")
 _MAIN: Final = "org.apache.kafka.connect.cli.ConnectDistributed"
@@ -46,6 +47,7 @@ def properties(broker: Broker, port: int) -> dict[str, str]:
         "value.converter": "org.apache.kafka.connect.json.JsonConverter",
         "value.converter.schemas.enable": "false",
         "offset.flush.interval.ms": "1000",
+        "plugin.discovery": "service_load",
         "scheduled.rebalance.max.delay.ms": "0",
         "consumer.auto.offset.reset": "earliest",
     }
@@ -85,6 +87,7 @@ def side(port: int, folder: Path) -> Side:
         CLASS: "<class>",
         CLASS.rpartition(".")[2]: "<Class>",
         str(folder): "<folder>",
+        LOGGER: "<logger>",
         version: "<version>",
     }
-    return Side("Kafka Connect", f"http://127.0.0.1:{port}", CLASS, {"file": str(sink)}, "file", texts)
+    return Side("Kafka Connect", f"http://127.0.0.1:{port}", CLASS, LOGGER, {"file": str(sink)}, "file", texts)

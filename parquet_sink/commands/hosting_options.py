@@ -3,11 +3,11 @@
 import argparse
 
 
-def add_hosting(parser: argparse.ArgumentParser) -> None:
-    """Spark's master and settings."""
+def add_hosting(parser: argparse.ArgumentParser, default: str) -> None:
+    """Spark's master and settings. default: the master of few connectors, for the help."""
     parser.add_argument(
         "--master",
-        help="Spark master: local[N,ATTEMPTS] (default local[4,4], and more for more connectors), spark://…, k8s://…, "
+        help=f"Spark master: local[N,ATTEMPTS] (default {default}, and more for more connectors), spark://…, k8s://…, "
         "yarn",
     )
     parser.add_argument(

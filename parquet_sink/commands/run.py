@@ -15,6 +15,7 @@ from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.herder.store import MemoryConfigStore, StoredConnector
 from parquet_sink.process.log_format import JSON
 from parquet_sink.spark import options
+from parquet_sink.spark.slots import local_master
 
 if TYPE_CHECKING:
     from parquet_sink.runtime.events import Listener
@@ -26,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The files, and how to run them."""
     add_files(parser)
     explain_keys(parser)
-    add_hosting(parser)
+    add_hosting(parser, local_master(1))
     parser.add_argument(
         "--until-caught-up",
         action="store_true",

@@ -12,6 +12,7 @@ from parquet_sink.connectors.check import read_worker
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.herder.file_store import FOLDER_KEY, FileConfigStore
 from parquet_sink.spark import options
+from parquet_sink.spark.slots import EXPECTED, local_master
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="HOST:PORT,…",
         help="Kafka's address; wins over PARQUET_SINK_BOOTSTRAP_SERVERS and the worker file",
     )
-    add_hosting(parser)
+    add_hosting(parser, local_master(EXPECTED))
     add_log_format(parser)
 
 

@@ -90,6 +90,13 @@ def find(name: str, side: Side = "value") -> Converter | None:
     return None if side == "header" and found.kind not in HEADER_KINDS else found
 
 
+def class_names(side: Side) -> list[str]:
+    """The full names of those that are built in for values, keys or headers."""
+    if side == "header":
+        return [one.class_name for one in (SIMPLE_HEADER, *CONVERTERS) if one.kind in HEADER_KINDS]
+    return [one.class_name for one in CONVERTERS]
+
+
 def _unusable(name: str) -> str | None:
     """Why no class of that name that is not built in can be used; None when one can."""
     from parquet_sink.convert.own import CONVERTER_CLASSES  # loads Arrow: only where one is named

@@ -65,10 +65,16 @@ def make_app(
         *service_endpoints(Service(herder, metrics)),
         *connector_endpoints(connectors),
         *detail_endpoints(connectors, Tasks(herder), Offsets(herder)),
-        *plugin_endpoints(Plugins(herder, judge or by_keys(worker))),
+        *plugin_endpoints(Plugins(herder, judge or by_keys(worker), _defaults(worker))),
         *(admin_endpoints(Loggers()) if settings.admin is None else ()),
     ]
     return _application(found, settings)
+
+
+def _defaults(worker: Worker) -> dict[str, str]:
+    """The converters of the worker file."""
+    keys = ("key.converter", "value.converter", "header.converter")
+    return {key: worker.converters.shown(key) for key in keys if key in worker.converters.given}
 
 
 def make_admin_app(settings: RestSettings) -> Starlette:

@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Final
 
-from parquet_sink.config.key import Key, Origin, Type
+from parquet_sink.config.key import Key, Type
 from parquet_sink.connectors import loading
 from parquet_sink.connectors.class_keys import keys_of
 from parquet_sink.connectors.connector_class import find_class
@@ -12,14 +14,17 @@ from parquet_sink.connectors.hidden import hide, restore, unknown
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert import converters
 from parquet_sink.convert.keys import PREFIXES, find_setting
+from parquet_sink.convert.settings import Side
+from parquet_sink.rest import names
 from parquet_sink.rest.definitions import CONNECT_LOOKS, Definition, definitions, groups
 from parquet_sink.rest.steps import steps
 
 Judge = Callable[[Mapping[str, str]], Sequence[str]]
 """All that is wrong with a configuration, each as `Invalid [key]. reason`."""
 _PROBLEM: Final = re.compile(r"Invalid \[(.*?)\]\. ", re.DOTALL)
+NO_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType({})
+_SIDES: Final[tuple[Side, ...]] = ("key", "value", "header")
 _OVERRIDES: Final = ("consumer.override.", "producer.override.", "admin.override.")
-_NO_NAME: Final = 'Invalid [name]. Missing required configuration "name" which has no default value.'
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}")
 
 
@@ -28,14 +33,19 @@ def by_keys(worker: Worker) -> Judge:
     return lambda config: loading.load(config, worker, source="the request").problems
 
 
-def config_infos(config: Mapping[str, str], stored: Mapping[str, str], judge: Judge) -> dict[str, Any]:
-    """ConfigInfos. config: with a connector.class that is there. stored: what `[hidden]` stands for, by key."""
+def config_infos(
+    config: Mapping[str, str], stored: Mapping[str, str], judge: Judge, defaults: Mapping[str, str] = NO_DEFAULTS
+) -> dict[str, Any]:
+    """ConfigInfos. config: with a connector.class that is there. stored: what `[hidden]` stands for, by key.
+
+    defaults: those that the worker file gives.
+    """
     problems = _problems(config, stored, judge)
     by_key: dict[str, list[str]] = {}
     for problem in problems:
         found = _PROBLEM.match(problem)
         by_key.setdefault("" if found is None else found[1], []).append(problem)
-    known = shown_keys(config)
+    known = [_of_worker(one, defaults) for one in shown_keys(config)]
     listed = [_info(one, config, by_key.pop(one.name, [])) for one in known]
     others = [_other(name, reasons) for name, reasons in by_key.items()]
     return {
@@ -49,8 +59,7 @@ def config_infos(config: Mapping[str, str], stored: Mapping[str, str], judge: Ju
 def _problems(config: Mapping[str, str], stored: Mapping[str, str], judge: Judge) -> tuple[str, ...]:
     keys = keys_of(config)
     whole = restore(config, stored, keys)
-    problems = (*unknown(whole, keys), *judge(whole))
-    return problems if "name" in config else (_NO_NAME, *problems)
+    return (*names.problems(config.get("name")), *unknown(whole, keys), *judge(whole))
 
 
 def shown_keys(config: Mapping[str, str]) -> list[Definition]:
@@ -62,6 +71,16 @@ def shown_keys(config: Mapping[str, str]) -> list[Definition]:
 def plugin_keys(table: Sequence[Key]) -> list[Definition]:
     """The keys of a class, without a configuration."""
     return [one for one in definitions(table) if _concerns(one.key, {})]
+
+
+def _of_worker(one: Definition, defaults: Mapping[str, str]) -> Definition:
+    """A converter with the worker's as its default, and those that there are to choose from."""
+    side = one.name.removesuffix(".converter")
+    if side not in _SIDES:
+        return one
+    default = defaults.get(one.name)
+    look = one.look if default is None else replace(one.look, default=default)
+    return replace(one, look=look, offered=tuple(converters.class_names(side)))
 
 
 def _concerns(key: Key, config: Mapping[str, str]) -> bool:
@@ -82,7 +101,7 @@ def _of_converter(prefix: str, key: Key, config: Mapping[str, str]) -> bool:
 
 
 def _info(one: Definition, config: Mapping[str, str], errors: Sequence[str]) -> dict[str, Any]:
-    return {"definition": one.as_json(), "value": _value(one.name, _text(one, config), _choices(one.key), errors)}
+    return {"definition": one.as_json(), "value": _value(one.name, _text(one, config), one.offered, errors)}
 
 
 def _other(name: str, errors: Sequence[str]) -> dict[str, Any]:
@@ -99,13 +118,6 @@ def _value(name: str, text: str | None, choices: Sequence[str], errors: Sequence
         "errors": list(errors),
         "visible": True,
     }
-
-
-def _choices(key: Key) -> list[str]:
-    """What clients offer; as in Kafka Connect nothing for its own keys."""
-    if key.origin is Origin.CONNECT and key.name in CONNECT_LOOKS:
-        return []
-    return [choice for choice in key.choices if key.not_built is None or not key.not_built.when(choice)]
 
 
 def _text(one: Definition, config: Mapping[str, str]) -> str | None:

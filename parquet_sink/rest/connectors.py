@@ -8,7 +8,7 @@ from parquet_sink.connectors.rest.settings import RestSettings
 from parquet_sink.herder.errors import UnknownConnector
 from parquet_sink.herder.protocol import Herder
 from parquet_sink.herder.values import ConnectorInfo, TargetState
-from parquet_sink.rest import bodies, renderings
+from parquet_sink.rest import bodies, names, renderings
 from parquet_sink.rest.call import Call, Reply, RestError
 from parquet_sink.rest.failures import NO_STATUS, NOT_FOUND, UNKNOWN, UNKNOWN_TO_RESTART, invalid, told
 from parquet_sink.rest.plugins import require_class
@@ -18,7 +18,6 @@ _INITIAL: Final[Mapping[str, TargetState]] = {
     "PAUSED": TargetState.PAUSED,
     "STOPPED": TargetState.STOPPED,
 }
-_NO_NAME: Final = "Invalid [name]. It is empty; name the connector."
 _NULL: Final = "Invalid [{}]. Null value can not be supplied as the configuration value."
 
 
@@ -153,7 +152,7 @@ def _config(name: str, given: dict[str, Any]) -> dict[str, str]:
     own = texts.get("name")
     _same_name(name, name if own is None else own)
     null = [key for key, text in texts.items() if text is None and key != "name"]
-    problems = [_NULL.format(key) for key in null] + ([] if name.strip() else [_NO_NAME])
+    problems = [_NULL.format(key) for key in null] + names.problems(name)
     if problems:
         raise invalid(tuple(problems))
     config = {**{key: text for key, text in texts.items() if text is not None}, "name": name}

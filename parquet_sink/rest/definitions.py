@@ -82,11 +82,12 @@ _WIDTHS: Final[Mapping[Type, str]] = {
 
 @dataclass(frozen=True)
 class Definition:
-    """A key as clients see it."""
+    """A key as clients see it. offered: values that they let their users choose from."""
 
     key: Key
     look: Look
     dependents: tuple[str, ...] = ()
+    offered: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -131,7 +132,17 @@ def definitions(table: Sequence[Key], looks: Mapping[str, Look] = CONNECT_LOOKS)
         if name not in found:
             places[key.group] = places.get(key.group, 0) + 1
             found[name] = look_of(key, key.group, places[key.group])
-    return [Definition(keys[name], look, tuple(dependents.get(name, ()))) for name, look in found.items()]
+    return [
+        Definition(keys[name], look, tuple(dependents.get(name, ())), _offered(keys[name], looks))
+        for name, look in found.items()
+    ]
+
+
+def _offered(key: Key, looks: Mapping[str, Look]) -> tuple[str, ...]:
+    """As in Kafka Connect nothing for its own keys; nothing that is refused."""
+    if key.name in looks:
+        return ()
+    return tuple(choice for choice in key.choices if key.not_built is None or not key.not_built.when(choice))
 
 
 def look_of(key: Key, group: str, order: int, *, shown: str = "") -> Look:

@@ -23,6 +23,8 @@ from parquet_sink.rest.answers import error_response
 
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 CHALLENGE: Final = 'Basic realm="parquet-sink", charset="UTF-8"'
+USER: Final = "parquet_sink.user"
+"""Who signed in, in the scope of a request."""
 _REPORT_S: Final = 10.0
 log = logging.getLogger(__name__)
 
@@ -31,17 +33,17 @@ class Users:
     """Names and passwords, of which only digests are kept."""
 
     def __init__(self, users: Sequence[tuple[str, Secret]]) -> None:
-        self._known = tuple(_digest(f"{name}:{password.reveal()}".encode()) for name, password in users)
+        self._known = tuple((name, _digest(f"{name}:{password.reveal()}".encode())) for name, password in users)
 
-    def allow(self, authorization: str | None) -> bool:
-        """Whether a header signs a user in; takes equally long for every wrong one."""
+    def signed_in(self, authorization: str | None) -> str | None:
+        """Who a header signs in, None for nobody; takes equally long for every wrong one."""
         scheme, _, credentials = (authorization or "").partition(" ")
         try:
             given = _digest(b64decode(credentials.strip(), validate=True))
         except (NotBase64, ValueError):
-            return False
-        matching = sum(hmac.compare_digest(given, known) for known in self._known)
-        return scheme.lower() == "basic" and matching > 0
+            return None
+        matching = [name for name, known in self._known if hmac.compare_digest(given, known)]
+        return matching[0] if matching and scheme.lower() == "basic" else None
 
 
 def _digest(text: bytes) -> bytes:
@@ -60,8 +62,9 @@ class SignIn:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         free = self._anonymous_health and scope["path"] == "/health" and scope["method"] in ("GET", "HEAD")
-        if free or self._users.allow(Headers(scope=scope).get("authorization")):
-            await self._app(scope, receive, send)
+        user = self._users.signed_in(Headers(scope=scope).get("authorization"))
+        if free or user is not None:
+            await self._app({**scope, USER: user}, receive, send)
             return
         self._tell(scope)
         refused = error_response(401, "User cannot access the resource.", {"WWW-Authenticate": CHALLENGE})

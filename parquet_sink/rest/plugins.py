@@ -14,7 +14,7 @@ from parquet_sink.herder.protocol import Herder
 from parquet_sink.plugins import PluginUnusable
 from parquet_sink.rest import bodies
 from parquet_sink.rest.call import Call, Reply, RestError
-from parquet_sink.rest.config_infos import Judge, config_infos, plugin_keys
+from parquet_sink.rest.config_infos import NO_DEFAULTS, Judge, config_infos, plugin_keys
 from parquet_sink.rest.definitions import definitions
 from parquet_sink.rest.steps import class_keys
 
@@ -25,8 +25,9 @@ _CLASS: Final = "connector.class"
 class Plugins:
     """The endpoints, each a method that may be called from any thread."""
 
-    def __init__(self, herder: Herder, judge: Judge) -> None:
-        self._herder, self._judge = herder, judge
+    def __init__(self, herder: Herder, judge: Judge, defaults: Mapping[str, str] = NO_DEFAULTS) -> None:
+        """defaults: of keys that the worker file gives."""
+        self._herder, self._judge, self._defaults = herder, judge, defaults
 
     def all(self, call: Call) -> Reply:
         """Connectors, or with `connectorsOnly=false` all classes."""
@@ -46,7 +47,8 @@ class Plugins:
         if not _stem(named).endswith(_stem(asked)):
             raise RestError(400, f"Included connector type {named} does not match request type {asked}")
         require_class(named)
-        return Reply(config_infos({**config, _CLASS: self._literal(named)}, self._stored(config), self._judge))
+        literal = {**config, _CLASS: self._literal(named)}
+        return Reply(config_infos(literal, self._stored(config), self._judge, self._defaults))
 
     def _literal(self, named: str) -> str:
         if "${" in named:
@@ -90,10 +92,9 @@ def all_plugins() -> Iterator[tuple[str, str]]:
     yield from _connectors()
     yield from ((name, "transformation") for name in plugins.names(TRANSFORM_CLASSES))
     yield from ((name, "predicate") for name in plugins.names(PREDICATE_CLASSES))
-    yield from ((one.class_name, "converter") for one in converters.CONVERTERS)
+    yield from ((name, "converter") for name in converters.class_names("value"))
     yield from ((name, "converter") for name in plugins.names(CONVERTER_CLASSES))
-    headers = (one for one in converters.CONVERTERS if one.kind in converters.HEADER_KINDS)
-    yield from ((one.class_name, "header_converter") for one in (converters.SIMPLE_HEADER, *headers))
+    yield from ((name, "header_converter") for name in converters.class_names("header"))
 
 
 def _definitions(asked: str) -> Sequence[Any]:

@@ -20,6 +20,7 @@ from parquet_sink.rest import bodies
 from parquet_sink.rest.answers import error_of, error_response, response_of
 from parquet_sink.rest.call import Call, Reply, RestError
 from parquet_sink.rest.endpoints import Endpoint, Lane
+from parquet_sink.rest.guards import USER
 
 BODY_S: Final = 30.0
 """How long a client may take to send a body."""
@@ -97,11 +98,11 @@ def http_error(status: int) -> str:
 def _tell(request: Request, response: Response) -> None:
     """Who changed what is worth a line; who looks is not."""
     level = logging.DEBUG if request.method in ("GET", "HEAD", "OPTIONS") else logging.INFO
-    client = request.client.host if request.client else "unknown"
-    log.log(
-        level, "REST API: %s %s by %s: %d", request.method, printable(request.scope["path"]), client,
-        response.status_code,
-    )  # fmt: skip
+    address = request.client.host if request.client else "an unknown address"
+    user = request.scope.get(USER)
+    who = address if user is None else f"{printable(user)} at {address}"
+    path = printable(request.scope["path"])
+    log.log(level, "REST API: %s %s by %s: %d", request.method, path, who, response.status_code)
 
 
 def _decoded(text: str) -> str:

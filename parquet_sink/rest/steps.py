@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from parquet_sink import plugins
 from parquet_sink.config.key import Key, Origin, Type
 from parquet_sink.plugins import PluginUnusable
 from parquet_sink.rest.definitions import Definition, Look, look_of
@@ -26,7 +27,8 @@ def _of_one(kind: str, what: str, name: str, own: Sequence[Key], config: Mapping
     prefix, group = f"{kind}.{name}.", f"{kind.capitalize()}: {name}"
     looks = Look("HIGH", group, 0, "LONG", f"{what} type for {name}", type="CLASS", required=True)
     doc = f"Class for the '{name}' {what.lower()}."
-    first = Definition(Key(f"{prefix}type", group, Type.STRING, doc, origin=Origin.CONNECT), looks)
+    key = Key(f"{prefix}type", group, Type.STRING, doc, origin=Origin.CONNECT)
+    first = Definition(key, looks, offered=tuple(class_names(kind)))
     others = [*class_keys(kind, config.get(f"{prefix}type", "").strip()), *own[1:]]
     return [
         first,
@@ -35,6 +37,13 @@ def _of_one(kind: str, what: str, name: str, own: Sequence[Key], config: Mapping
             for place, key in enumerate((one for one in others if not one.is_prefix), 1)
         ),
     ]
+
+
+def class_names(kind: str) -> Sequence[str]:
+    """The full names of all classes of a kind."""
+    from parquet_sink.transform.classes import PREDICATE_CLASSES, TRANSFORM_CLASSES  # load Arrow
+
+    return plugins.names(PREDICATE_CLASSES if kind == "predicates" else TRANSFORM_CLASSES)
 
 
 def class_keys(kind: str, type_: str) -> Sequence[Key]:

@@ -13,6 +13,7 @@ from parquet_sink.model.events import (
     ConnectorFailed,
     ConnectorRunning,
     ConnectorStarting,
+    ConnectorStopped,
     ConnectorWaiting,
     Event,
     FileAccepted,
@@ -25,6 +26,7 @@ from parquet_sink.model.events import (
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.runtime.connector import Connector
+from parquet_sink.runtime.status import Status
 from parquet_sink.runtime.totals import FileTotals
 
 LOOK_S: Final = 1.0
@@ -92,8 +94,10 @@ class Book:
             page.away = event.reason
         elif isinstance(event, ConnectorRunning | ConnectorStarting | ConnectorFailed):
             page.away = ""
-        if isinstance(event, ConnectorStarting | ConnectorFailed):
+        if isinstance(event, ConnectorStarting | ConnectorFailed | ConnectorStopped):
             page.postponed.clear()
+        if isinstance(event, ConnectorStopped):
+            page.away, page.partitions = "", ()
 
     def refresh(self, connectors: Sequence[Connector]) -> None:
         """Looks how topic-partitions stand, once a second at most."""
@@ -105,7 +109,7 @@ class Book:
             self._look(connector, now_s)
 
     def _look(self, connector: Connector, now_s: float) -> None:
-        if connector.state is None:
+        if connector.state is None or connector.status is Status.DONE:
             return
         page = self.page(connector.settings.name)
         accepted = {(one.topic, one.partition): one.next_offset for one in connector.state.accepted()}

@@ -39,10 +39,11 @@ def judge(
     whole = restore(named, before, keys)
     loaded = load(whole, name)
     problems = [*loaded.problems, *unknown(whole, keys)]
-    if whole["name"] != name:
+    judged_name = name if loaded.settings is None else loaded.settings.name
+    if not name or {name} != {whole["name"], judged_name}:
         problems.append(
-            f"Invalid [name]. {quoted(whole['name'])} is not {quoted(name)}, the name in the request; write that, or "
-            "leave the key out."
+            f"Invalid [name]. {quoted(whole['name'].strip())} is not {quoted(name)}, the name in the request; write "
+            "that, or leave the key out. A name is not empty, and neither begins nor ends with a blank."
         )
     if problems:
         raise InvalidConnector(problems)

@@ -181,6 +181,20 @@ def test_a_connector_needs_a_name(api: Client, herder: FakeHerder) -> None:
     assert herder.kept == {}
 
 
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("%20x", "begins or ends with a blank"),
+        ("x%C2%A0", "begins or ends with a blank"),
+        ("$%7Benv:HOME%7D", "placeholder"),
+    ],
+)
+def test_a_name_is_what_the_configuration_reads(api: Client, herder: FakeHerder, path: str, reason: str) -> None:
+    """Blanks around it are no part of a value, and a placeholder stands for something else."""
+    status, message = api.ask("PUT", f"/connectors/{path}/config", GOOD).error
+    assert (status, reason in message, herder.kept) == (400, True, {})
+
+
 def test_put_makes_or_changes(api: Client, herder: FakeHerder) -> None:
     """201 with a Location for a new connector, 200 without one for a change."""
     first = api.ask("PUT", "/connectors/new/config", GOOD)

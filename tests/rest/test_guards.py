@@ -43,7 +43,7 @@ def _basic(user: str, password: str) -> str:
 )
 def test_only_a_known_user_with_the_password_signs_in(header: str | None, allowed: bool) -> None:
     """By RFC 7617, in UTF-8."""
-    assert Users(USERS).allow(header) is allowed
+    assert (Users(USERS).signed_in(header) is not None) is allowed
 
 
 def test_every_path_asks_for_a_user(caplog: pytest.LogCaptureFixture) -> None:
@@ -69,6 +69,18 @@ def test_every_path_asks_for_a_user(caplog: pytest.LogCaptureFixture) -> None:
     told = [one.getMessage() for one in caplog.records if "without a valid user" in one.getMessage()]
     assert len(told) == 1
     assert "mallory" not in caplog.text
+
+
+def test_who_changed_what_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """One line for each change, with the user; none for who only looks."""
+    herder = FakeHerder()
+    herder.kept["a\nb"] = Kept(dict(GOOD))
+    signed = {"Authorization": _basic("böb", "with:colon ü")}
+    with caplog.at_level(logging.INFO), serving(herder, replace(SETTINGS, users=USERS)) as client:
+        client.ask("GET", "/connectors", headers=signed)
+        client.ask("PUT", "/connectors/a%0Ab/pause", headers=signed)
+    told = [one.getMessage() for one in caplog.records if one.name.endswith("rest.routes")]
+    assert told == ["REST API: PUT /connectors/a%0Ab/pause by böb at 127.0.0.1: 202"]
 
 
 def test_probes_may_ask_for_health_alone() -> None:

@@ -117,6 +117,16 @@ def test_what_is_wrong_stands_beside_its_key(api: Client) -> None:
     assert errors["tasks.max"][0].startswith("Invalid [tasks.max]. ")
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("", "is empty"), (" ", "is empty"), (" x", "begins or ends with a blank"), ("${env:X}", "a placeholder")],
+)
+def test_a_name_is_judged_as_it_is_when_a_connector_is_made(api: Client, name: str, reason: str) -> None:
+    """What POST refuses is refused here."""
+    errors = _errors(_judged(api, {**GOOD, "name": name}))
+    assert reason in errors["name"][0]
+
+
 def test_a_problem_with_a_key_of_no_definition_is_told_too(api: Client) -> None:
     """As in Kafka Connect with a null definition."""
     found = _judged(
@@ -160,6 +170,27 @@ def test_settings_of_a_named_converter_are_told(api: Client) -> None:
     assert "value.converter.schemas.enable" in names
     assert not [name for name in names if name.startswith(("key.converter.", "header.converter."))]
     assert not [name for name in names if name.startswith(("consumer.override.", "producer.override."))]
+
+
+def test_classes_are_offered_to_choose_from(api: Client) -> None:
+    """Of transforms, predicates and converters, by full names; nothing for other keys of Kafka Connect."""
+    found = _values(_judged(api, {**GOOD, "name": "c", "transforms": "a", "predicates": "p"}))
+    assert "org.apache.kafka.connect.transforms.Cast$Value" in found["transforms.a.type"]["recommended_values"]
+    predicates = found["predicates.p.type"]["recommended_values"]
+    assert {name.rpartition(".")[2] for name in predicates} == {"HasHeaderKey", "RecordIsTombstone", "TopicNameMatches"}
+    assert "io.confluent.connect.avro.AvroConverter" in found["value.converter"]["recommended_values"]
+    assert "io.confluent.connect.avro.AvroConverter" not in found["header.converter"]["recommended_values"]
+    assert found["errors.tolerance"]["recommended_values"] == []
+
+
+def test_the_workers_converters_are_defaults() -> None:
+    """As the worker file has them."""
+    plugins = Plugins(FakeHerder(), lambda config: [], {"key.converter": "StringConverter"})
+    found = plugins.validate(Call({"plugin": "EmsSink"}, body={**GOOD, "name": "c"})).content
+    assert _values(found)["key.converter"]["value"] == "StringConverter"
+    by_name = {one["definition"]["name"]: one["definition"] for one in found["configs"]}
+    assert by_name["key.converter"]["default_value"] == "StringConverter"
+    assert by_name["header.converter"]["default_value"] is None
 
 
 def test_a_hidden_password_stands_for_the_stored_one(api: Client, herder: FakeHerder) -> None:

@@ -89,6 +89,24 @@ def test_a_wrong_connector_is_refused_whole(loop: Loop, config: dict[str, str], 
         loop.requests.delete("one")
 
 
+@pytest.mark.parametrize("name", [" one", "one ", " ", ""])
+def test_a_name_without_its_blanks_is_another(loop: Loop, name: str) -> None:
+    """Names of groups and folders have none at their ends."""
+    with pytest.raises(InvalidConnector, match=r"Invalid \[name\]"):
+        loop.requests.put(name, {})
+    assert loop.roster.store.connectors() == {}
+
+
+def test_how_a_stopped_connector_stood_is_not_told(loop: Loop) -> None:
+    """Nobody looks any more; what came meanwhile is not known."""
+    loop.requests.create("one", {})
+    loop.settle()
+    assert [one.lag for one in loop.requests.progress()[0].partitions] == [10]
+    loop.requests.set_target("one", TargetState.STOPPED)
+    loop.settle()
+    assert loop.requests.progress()[0].partitions == ()
+
+
 def test_a_name_is_had_once(loop: Loop) -> None:
     """The one that is there stays as it is."""
     loop.requests.create("one", {"records": "1"})
