@@ -113,7 +113,9 @@ def test_figures_and_lines_are_what_happened(
         lambda page: (
             page.sum("parquet_sink_offset_commits_total", **of) >= 2
             and page.sum("parquet_sink_records_read_total", **of) >= GOOD + BAD
+            and page.sum("parquet_sink_offset_gaps_total", **of) >= 2
             and page.sum("parquet_sink_lag_records", **of) == 0
+            and page.sum("parquet_sink_connector_waiting", connector="items") == 1
             and page.sum("parquet_sink_upload_retries_total", connector="items") >= 1
         ),
     )
