@@ -544,6 +544,17 @@ def test_http_proxy_forwards(connect_proxy: ConnectProxy, file: FinishedFile) ->
     assert connect_proxy.heads[0].line.startswith("POST http://127.0.0.1:")
 
 
+def test_an_answer_that_is_lost_behind_an_http_proxy_is_unknown(
+    connect_proxy: ConnectProxy, file: FinishedFile
+) -> None:
+    """The target had the whole file, so it may have taken it."""
+    with ScriptedTarget(script.close_silently) as target:
+        settings = settings_for(target.endpoint, proxy=through(connect_proxy.port))
+        client = PushTarget(settings, environment={})
+        assert client.push(file, 5).verdict is Verdict.UNKNOWN
+        client.close()
+
+
 def test_http_proxy_tunnels(
     connect_proxy: ConnectProxy, tls_target: Callable[..., ScriptedTarget], certificates: Path, file: FinishedFile
 ) -> None:

@@ -24,7 +24,7 @@ def failure_of(error: BaseException, *, request_started: bool, body_started: boo
     request_started: the server may have seen some of the request; body_started: some of its body.
     """
     chain = list(_chain(error))
-    kind = _tls_failure(chain, body_started=body_started) or _proxy_failure(chain)
+    kind = _tls_failure(chain, body_started=body_started) or _proxy_failure(chain, body_started=body_started)
     return RequestFailed(kind or _connection_failure(chain, request_started=request_started), _detail(chain))
 
 
@@ -44,13 +44,16 @@ def _connection_failure(chain: list[BaseException], *, request_started: bool) ->
     return FailureKind.CONNECT if _holds(chain, NewConnectionError) else FailureKind.BROKEN
 
 
-def _proxy_failure(chain: list[BaseException]) -> FailureKind | None:
+def _proxy_failure(chain: list[BaseException], *, body_started: bool) -> FailureKind | None:
+    """Who has sent of the body had a connection: what ends it then may be the server's doing, which may have it all."""
     for error in chain:
         if isinstance(error, socks.SOCKS5AuthError):
             return FailureKind.PROXY_REFUSED
         if status := _TUNNEL_STATUS.search(str(error)):
             refused = int(status[1]) in _PROXY_REFUSES and int(status[1]) not in _PROXY_MAY_PASS
             return FailureKind.PROXY_REFUSED if refused else FailureKind.PROXY
+    if body_started and not _holds(chain, (ConnectionRefusedError, NewConnectionError)):
+        return None
     return FailureKind.PROXY if _holds(chain, (urllib3.exceptions.ProxyError, socks.ProxyError)) else None
 
 

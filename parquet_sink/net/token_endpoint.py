@@ -59,6 +59,7 @@ class TokenEndpoint:
         self._client, self._http, self._connect_s, self._answer_s = client, http, connect_s, answer_s
         self._now = now
         self.secrets = (*_secrets(client), *hidden)
+        self._shown = client.token_url.partition("?")[0]
 
     def ask(self, seconds: float) -> AccessToken:
         """A new token, within so many seconds. Raises TokenFailed, which names the address."""
@@ -70,7 +71,7 @@ class TokenEndpoint:
         finally:
             self._http.close()
         token = self._token(answer)
-        log.debug("%s gave an access token, good for %s s", self._client.token_url, token.lives_s or "unknown")
+        log.debug("%s gave an access token, good for %s s", self._shown, token.lives_s or "unknown")
         return token
 
     def _request(self) -> Request:
@@ -123,7 +124,7 @@ class TokenEndpoint:
         return self._failed(f"{cause} ({shown})" if shown else cause, blame, blame not in _FINAL)
 
     def _failed(self, cause: str, blame: Blame, passing: bool = False, wait_s: float | None = None) -> TokenFailed:
-        text = f"there is no access token from {self._client.token_url}: {cause}"
+        text = f"there is no access token from {self._shown}: {cause}"
         return TokenFailed(text, blame, passing=passing, wait_s=wait_s)
 
 

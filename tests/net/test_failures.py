@@ -2,6 +2,7 @@
 
 import socket
 import ssl
+from http.client import RemoteDisconnected
 
 import pytest
 import socks
@@ -37,6 +38,8 @@ VERIFICATION.verify_message = "self-signed certificate"
         (ProxyError("no", OSError("Tunnel connection failed: 502 No")), *[FailureKind.PROXY] * 2),
         (ProxyError("no", OSError("Tunnel connection failed: 429 No")), *[FailureKind.PROXY] * 2),
         (ProxyError("no", ConnectionRefusedError(111, "refused")), *[FailureKind.PROXY] * 2),
+        (ProxyError("no", RemoteDisconnected("no answer")), FailureKind.PROXY, FailureKind.BROKEN),
+        (ProxyError("no", TimeoutError()), FailureKind.PROXY, FailureKind.NO_ANSWER),
         (caused(OSError(), socks.SOCKS5AuthError("no")), *[FailureKind.PROXY_REFUSED] * 2),
     ],
 )

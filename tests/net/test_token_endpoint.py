@@ -174,6 +174,14 @@ def test_the_words_of_an_error_are_told_without_what_was_sent() -> None:
     assert pair not in error.cause
 
 
+def test_the_query_of_its_address_is_not_shown() -> None:
+    """Some servers have a tenant's key there."""
+    client = ClientCredentials("https://auth/t?key=canary", "id", Secret("s"))
+    with pytest.raises(TokenFailed) as caught:
+        endpoint(Wire(Answer(503)), client).ask(9.0)
+    assert caught.value.cause == "there is no access token from https://auth/t: it answered 503"
+
+
 def test_of_what_should_be_a_token_nothing_is_quoted() -> None:
     """Whatever is wrong with it, it may be good somewhere."""
     assert failed(good(token_type="canary-mac")).cause.endswith("of another type than Bearer, which cannot be sent")

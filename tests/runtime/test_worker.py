@@ -3,7 +3,8 @@
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,19 @@ import pytest
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.errors import ConnectorError, SetupError
 from parquet_sink.files.lock import ConnectorLock
+from parquet_sink.herder.errors import ShuttingDown
 from parquet_sink.herder.store import MemoryConfigStore, StoredConnector
+from parquet_sink.herder.values import State, TargetState
+from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.events import Event
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.process.signals import StopRequest
 from parquet_sink.runtime import hosting
 from parquet_sink.runtime import worker as module
 from parquet_sink.runtime.book import Book
+from parquet_sink.runtime.commands import Commands
 from parquet_sink.runtime.connector import Connector
+from parquet_sink.runtime.herder import LocalHerder
 from parquet_sink.runtime.roster import Roster
 from parquet_sink.runtime.status import Status
 from parquet_sink.runtime.worker import Worker
@@ -112,9 +118,12 @@ def hosted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Wor
         return replace(one, kafka=replace(one.kafka, group=f"connect-{name}"))
 
     def make(*names: str, observer: Observer, stop_request: StopRequest | None = None, **more: Any) -> Worker:
-        known = {name: Loaded(of(name), (), (), name) for name in names}
+        def load(config: Mapping[str, str], name: str) -> Loaded:
+            return Loaded(of(name), (), (), name, dict(config))
+
+        known = {name: load({"name": name}, name) for name in names}
         store = MemoryConfigStore({name: StoredConnector({"name": name}) for name in names})
-        roster = Roster(store, lambda config, name: known[name], Book())
+        roster = Roster(store, load, Book())
         return Worker(roster, known, observer=observer, stop_request=stop_request, **more)
 
     return make
@@ -215,3 +224,50 @@ def test_the_end_of_java_is_told_once(hosted: Callable[..., Worker], caplog: pyt
         hosted("one", observer=observer).run()
     assert "failed" not in caplog.text
     assert observer.closed == 1
+
+
+def test_a_worker_lives_on_without_connectors(hosted: Callable[..., Worker], tmp_path: Path) -> None:
+    """They come and go by requests of other threads; who failed is no reason for another status at the end."""
+    observer, stop_request, commands = Observer(), StopRequest(), Commands()
+    worker = hosted(observer=observer, stop_request=stop_request, commands=commands, stays=True)
+    herder = LocalHerder(worker._roster, commands, KafkaSettings())
+    worker._publish = herder.publish
+
+    def until(state: State) -> None:
+        deadline = time.monotonic() + 30
+        while herder.status("one").state is not state:
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+
+    def ask() -> None:
+        try:
+            herder.ping()
+            assert herder.names() == ()
+            herder.create("one", {})
+            until(State.RUNNING)
+            with ConnectorLock(str(tmp_path / "tmp"), "two"):
+                herder.create("two", {})
+                until(State.RUNNING)
+            herder.set_target("one", TargetState.STOPPED)
+            until(State.STOPPED)
+        finally:
+            stop_request.on_signal(signal.SIGTERM, None)
+
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(ask)
+        assert worker.run() == 0
+        asked.result(30)
+    assert [one.status.state for one in herder.progress()] == [State.STOPPED, State.FAILED]
+    with pytest.raises(ShuttingDown):
+        herder.create("three", {})
+    assert Spark.made[0].master == "local[11,4]"
+
+
+@pytest.mark.parametrize(("connectors", "master"), [(1, "local[4,4]"), (3, "local[6,4]")])
+def test_slots_are_as_many_as_connectors_need(hosted: Callable[..., Worker], connectors: int, master: str) -> None:
+    """One for each, and three more."""
+    observer, stop_request = Observer(), StopRequest()
+    observer.at_poll = lambda: stop_request.on_signal(15, None) if Status.RUNNING in observer.seen[-1] else None
+    names = [f"c{n}" for n in range(connectors)]
+    assert hosted(*names, observer=observer, stop_request=stop_request).run() == 0
+    assert Spark.made[0].master == master
