@@ -17,7 +17,7 @@ from parquet_sink.connectors.loading import load
 from parquet_sink.connectors.worker_file import load_worker
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
-from parquet_sink.model.events import Event, FileAccepted, FileFailed
+from parquet_sink.model.events import Event, FileAccepted, FileFailed, OffsetsPassedOver
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.progress import PartitionProgress
 from parquet_sink.model.receipts import Receipt
@@ -72,6 +72,11 @@ class Run:
     def records(self) -> int:
         """Records in accepted files."""
         return sum(receipt.records for receipt in self.accepted)
+
+    @property
+    def losses(self) -> list[tuple[int, int, str]]:
+        """Offsets that were passed over because what they held is gone, and why."""
+        return [(one.start, one.end, str(one.cause)) for one in self.events if isinstance(one, OffsetsPassedOver)]
 
     @property
     def looked(self) -> bool:

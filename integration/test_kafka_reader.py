@@ -105,18 +105,19 @@ def lose_records(broker: Broker, folder: Path) -> None:
 def test_a_log_that_was_cut_back_and_grew_again(sink: Sink, cut: Broker, tmp_path: Path) -> None:
     """That an offset is within the log again is not enough: the connector stops and names the records that differ."""
 
-    def run(**ems: object) -> Status:
+    def run(losses: list[tuple[int, int, str]] | None = None, **ems: object) -> Status:
         made = sink.make(sink.properties("orders", **ems), until_caught_up=True, broker=cut).start().until_ended()
         if made.status is Status.FAILED:
             assert made.failure.kind == "OffsetsLost"
             assert "stands at offset 100, but the log was cut back to 60 since" in made.failure.message
+        assert made.losses == (losses or [])
         return made.status
 
     assert run() is Status.DONE
     lose_records(cut, tmp_path)
     assert run() is Status.FAILED
     assert (len(offsets(sink)), committed(cut, sink.group, "orders")[0][0]) == (100, 100)
-    assert run(lost_offsets_policy="CONTINUE") is Status.DONE
+    assert run([(60, 100, "truncated")], lost_offsets_policy="CONTINUE") is Status.DONE
     assert ([row["n"] for row in sink.rows()][100:], committed(cut, sink.group, "orders")[0][0]) == (
         list(range(1_040, 1_080)),
         140,

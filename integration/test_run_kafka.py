@@ -94,7 +94,9 @@ def test_offsets_lost_while_stopped(sink: Sink, broker: Broker, topic: TopicFact
     assert (run.status, run.failure.kind, sink.offsets(name)) == (Status.FAILED, "OffsetsLost", [5])
     for part in (f"Topic {name}, topic-partition 0", "offsets 5 to 7 were deleted", "lost.offsets.policy=CONTINUE"):
         assert part in run.failure.message
-    assert sink.drain(name, lost_offsets_policy="CONTINUE").status is Status.DONE
+    assert run.losses == []
+    run = sink.drain(name, lost_offsets_policy="CONTINUE")
+    assert (run.status, run.losses) == (Status.DONE, [(5, 8, "retention")])
     assert (offsets(sink), sink.offsets(name)) == ([*range(5), *range(8, 15)], [15])
 
 
@@ -114,6 +116,7 @@ def test_retention_overtakes_the_reader(sink: Sink, broker: Broker, topic: Topic
     else:
         run.until_records(3).stop()
         assert (run.status, offsets(sink), sink.offsets(name)) == (Status.DONE, [8, 9, 10], [11])
+        assert run.losses == [(0, 8, "retention")]
 
 
 def test_topic_made_anew_while_stopped_is_read_from_its_first_record(
@@ -158,6 +161,7 @@ def test_offset_of_a_topic_made_anew_while_stopped(
         assert [row["n"] for row in sink.rows() if row["n"] >= 100] == list(range(100 + offset, 112))
     else:
         assert (run.status, sink.offsets(name)) == (Status.DONE, [12])
+        assert run.losses == [(offset, offset, "recreated")]
         assert sorted(row["n"] for row in sink.rows()) == [*range(10), *range(100, 112)]
 
 
