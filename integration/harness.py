@@ -172,7 +172,7 @@ class Sink:
             **ems,
         }
         own = {f"connect.ems.{name.replace('_', '.')}": str(value) for name, value in keys.items()}
-        return {"name": self.name, "topics": topics, **own}
+        return {"name": self.name, "connector.class": "parquet_sink.EmsSink", "topics": topics, **own}
 
     def make(
         self,
