@@ -114,7 +114,7 @@ def _evidence(args: argparse.Namespace, settings: SinkSettings | None, now_ms: i
         else:
             found = _sampled(args, settings, now_ms, progress)
     if settings is not None:
-        found = evidence.with_uploads(found, settings)
+        found = evidence.with_measured(found, settings)
     return _with_given(args, found)
 
 
@@ -126,7 +126,7 @@ def _sampled(args: argparse.Namespace, settings: SinkSettings, now_ms: int, prog
 
 def _with_given(args: argparse.Namespace, found: Evidence) -> Evidence:
     """What the operator says of durations wins."""
-    at, given = found.durations, args.upload is not None or args.upload_speed is not None
+    at, uploads = found.durations, args.upload is not None or args.upload_speed is not None
     if args.upload is not None:
         at = replace(at, upload_ms=args.upload * 1000)
     if args.upload_speed is not None:
@@ -134,7 +134,12 @@ def _with_given(args: argparse.Namespace, found: Evidence) -> Evidence:
     if args.batch is not None:
         share = args.batch * 1000 / (at.plan_ms + at.finish_ms)
         at = replace(at, plan_ms=at.plan_ms * share, finish_ms=at.finish_ms * share)
-    return replace(found, durations=at, uploads="given" if given else found.uploads)
+    return replace(
+        found,
+        durations=at,
+        uploads="given" if uploads else found.uploads,
+        batches="given" if args.batch is not None else found.batches,
+    )
 
 
 def _machine(args: argparse.Namespace, settings: SinkSettings | None) -> Machine:
