@@ -31,7 +31,7 @@ def tuned(
 ) -> tuple[Report, Picture]:
     """The report, and what would be drawn of it. Raises NothingSampled, KafkaFailed, ConnectorError, SetupError."""
     found = _evidence(args, settings, now_ms, progress)
-    machine = _machine(args, settings)
+    machine = machine_of(args, settings)
     wishes = _wishes(args)
     present = None if settings is None else settings.flush
     simulator = Simulator(found.load, found.durations, machine)
@@ -142,7 +142,8 @@ def _with_given(args: argparse.Namespace, found: Evidence) -> Evidence:
     )
 
 
-def _machine(args: argparse.Namespace, settings: SinkSettings | None) -> Machine:
+def machine_of(args: argparse.Namespace, settings: SinkSettings | None) -> Machine:
+    """As the options say; slots as the sink takes them by itself, if they do not."""
     slots = args.slots or evidence.slots_of(args.connectors)
     tasks_max = None if settings is None else settings.kafka.tasks_max
     return Machine(slots, evidence.cores(), args.connectors, tasks_max)
