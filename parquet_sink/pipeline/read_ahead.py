@@ -14,9 +14,12 @@ from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordBatch
 
 AHEAD_BYTES: Final = 16 << 20
-"""What is read of records that waits at most, unless a single batch is larger.
+"""What is read of records that waits at most, unless a single batch is larger."""
+AHEAD_BATCHES: Final = 12
+"""Batches that wait at most: what they hold beside their arrays is not counted.
 
-Who writes takes a tenth of a second to end a file; with four batches reading stood still meanwhile."""
+Reading goes on while a file is ended: 2.31 µs of wall time per record with 4, 1.84 with 12 (least of six, by turns, on
+a busy machine; the medians were the same)."""
 CLOSE_S: Final = 20.0
 """How long `close` waits for a read in progress: watermarks are asked for with a time limit of 15 s."""
 SWITCH_S: Final = 0.0001
@@ -84,12 +87,16 @@ class ReadAhead:
         """False when nobody takes anything any more."""
         size = _bytes(item)
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or not self._bytes or self._bytes + size <= self._most_bytes)
+            self._changed.wait_for(lambda: self._closed or self._has_room(size))
             if not self._closed:
                 self._items.append((planned, item))
                 self._bytes += size
                 self._changed.notify_all()
             return not self._closed
+
+    def _has_room(self, size: int) -> bool:
+        fits = self._bytes + size <= self._most_bytes and len(self._items) < AHEAD_BATCHES
+        return fits or not self._items
 
     def _take(self) -> tuple[PlannedRange, Item]:
         with self._changed:
