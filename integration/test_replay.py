@@ -36,8 +36,9 @@ class Command:
 
 
 @pytest.fixture
-def replay(sink: Sink, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
-    """Of one test."""
+def replay(sink: Sink, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Of one test. Beside a running connector it would lower the priority of its process, which here runs all tests."""
+    monkeypatch.setattr("os.setpriority", lambda *args: None)
     return Command(sink, tmp_path, capsys)
 
 

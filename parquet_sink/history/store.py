@@ -60,8 +60,8 @@ class HourSummary:
 
     files, rows, records, size_bytes, reasons, freshness and uploads are those of accepted files; repeated: of those,
     files of a name that was accepted before. others: how many had each other outcome. attempts: of all files.
-    freshness_ms: age of the oldest record at acceptance, None where no file has timestamps. upload_s: seconds of all
-    attempts and waits of a file, None without files.
+    freshness_ms: age of the oldest record at acceptance, of files that brought their records for the first time; None
+    where none has timestamps. upload_s: seconds of all attempts and waits of a file, None without files.
     """
 
     hour_ms: int

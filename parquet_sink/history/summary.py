@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Final
 
-from parquet_sink.history.records import UploadOutcome, UploadRecord
+from parquet_sink.history.records import Origin, UploadOutcome, UploadRecord
 from parquet_sink.history.store import HourSummary, Percentiles
 
 HOUR_MS: Final = 3_600_000
@@ -39,7 +39,7 @@ class _Hour:
         self.size_bytes += one.size_bytes
         self.reasons[one.reason] += 1
         self.upload_s.append(one.upload_s)
-        if one.freshness_ms is not None:
+        if one.freshness_ms is not None and one.origin is Origin.RUN and not one.repeat:
             self.freshness_ms.append(one.freshness_ms)
 
     def summary(self, hour_ms: int) -> HourSummary:

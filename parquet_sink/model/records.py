@@ -98,6 +98,12 @@ class RecordBatch:
     def __len__(self) -> int:
         return len(self.offsets)
 
+    @property
+    def nbytes(self) -> int:
+        """Of all arrays, as Arrow counts them."""
+        arrays = (self.offsets, self.timestamps, self.values, self.keys, self.headers)
+        return sum(array.nbytes for array in arrays if array is not None)
+
     def key_of(self, index: int) -> bytes | None:
         """The key of one record; None when it has none, or none was asked for."""
         if self.keys is None:

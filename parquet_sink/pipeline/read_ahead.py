@@ -4,18 +4,22 @@ librdkafka and Arrow let go of Python's lock, so that reading and writing of one
 a core for each; where there is not, taking turns costs less (`kafka.planning.task_assignment.with_reading`).
 """
 
-import queue
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Self
 
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordBatch
 
-AHEAD_BATCHES: Final = 4
-"""Batches that wait at most: 16 MiB of what is read of records, unless single records are larger than a batch."""
-PUT_TIMEOUT_S: Final = 0.1
+AHEAD_BYTES: Final = 16 << 20
+"""What is read of records that waits at most, unless a single batch is larger."""
+AHEAD_BATCHES: Final = 12
+"""Batches that wait at most: what they hold beside their arrays is not counted.
+
+Reading goes on while a file is ended: 2.31 µs of wall time per record with 4, 1.84 with 12 (least of six, by turns, on
+a busy machine; the medians were the same)."""
 CLOSE_S: Final = 20.0
 """How long `close` waits for a read in progress: watermarks are asked for with a time limit of 15 s."""
 SWITCH_S: Final = 0.0001
@@ -35,10 +39,11 @@ class ReadAhead:
     Ranges come one after the other, in order. Use as a context manager; at its end the thread ends.
     """
 
-    def __init__(self, ranges: Sequence[PlannedRange], read: Read, ahead: int = AHEAD_BATCHES) -> None:
+    def __init__(self, ranges: Sequence[PlannedRange], read: Read, ahead_bytes: int = AHEAD_BYTES) -> None:
         self._ranges, self._read = ranges, read
-        self._items: queue.Queue[tuple[PlannedRange, Item]] = queue.Queue(ahead)
-        self._closed = threading.Event()
+        self._most_bytes, self._bytes, self._closed = ahead_bytes, 0, False
+        self._items: deque[tuple[PlannedRange, Item]] = deque()
+        self._changed = threading.Condition()
         self._skipped: set[PlannedRange] = set()
         self._thread = threading.Thread(target=self._run, name="read-ahead", daemon=True)
 
@@ -50,13 +55,15 @@ class ReadAhead:
 
     def __exit__(self, *trouble: object) -> None:
         sys.setswitchinterval(self._switch_s)
-        self._closed.set()
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
         self._thread.join(CLOSE_S)
 
     def __iter__(self) -> Iterator[tuple[PlannedRange, Item]]:
         unfinished = len(self._ranges)
         while unfinished:
-            planned, item = self._items.get()
+            planned, item = self._take()
             unfinished -= not isinstance(item, RecordBatch)
             yield planned, item
 
@@ -78,13 +85,26 @@ class ReadAhead:
 
     def _put(self, planned: PlannedRange, item: Item) -> bool:
         """False when nobody takes anything any more."""
-        while not self._closed.is_set():
-            try:
-                self._items.put((planned, item), timeout=PUT_TIMEOUT_S)
-            except queue.Full:
-                continue
-            return True
-        return False
+        size = _bytes(item)
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._has_room(size))
+            if not self._closed:
+                self._items.append((planned, item))
+                self._bytes += size
+                self._changed.notify_all()
+            return not self._closed
+
+    def _has_room(self, size: int) -> bool:
+        fits = self._bytes + size <= self._most_bytes and len(self._items) < AHEAD_BATCHES
+        return fits or not self._items
+
+    def _take(self) -> tuple[PlannedRange, Item]:
+        with self._changed:
+            self._changed.wait_for(lambda: self._items)
+            planned, item = self._items.popleft()
+            self._bytes -= _bytes(item)
+            self._changed.notify_all()
+            return planned, item
 
 
 class ReadInTurn:
@@ -125,3 +145,7 @@ class ReadInTurn:
 def reading(ranges: Sequence[PlannedRange], read: Read) -> ReadAhead | ReadInTurn:
     """As the ranges of a task say; they all say the same."""
     return ReadAhead(ranges, read) if any(one.read_ahead for one in ranges) else ReadInTurn(ranges, read)
+
+
+def _bytes(item: Item) -> int:
+    return item.nbytes if isinstance(item, RecordBatch) else 0

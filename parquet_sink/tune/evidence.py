@@ -12,11 +12,14 @@ from parquet_sink.files import naming
 from parquet_sink.history.records import UploadRecord
 from parquet_sink.history.sqlite.store import read_history
 from parquet_sink.history.store import HistoryQuery
+from parquet_sink.kafka.planning.admission import tick_ms
 from parquet_sink.pipeline.reject_policy import StopAtRejected
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.pipeline.task import steps_for
+from parquet_sink.state.sqlite.store import events_of
 from parquet_sink.tune import past
 from parquet_sink.tune.curves import arrivals_of, between_marks
+from parquet_sink.tune.measured import durations_of
 from parquet_sink.tune.model import Arrivals, Durations, Load, PartitionLoad
 from parquet_sink.tune.parquet_sizes import Measured, measure
 from parquet_sink.tune.quantities import duration_text
@@ -34,14 +37,15 @@ UPLOADS_KNOWN: Final = 2_000
 class Evidence:
     """What is known. told: what a reader should know of where it comes from, sentence by sentence.
 
-    uploads: where the durations of uploads come from. cost_us: CPU time of a record as measured, None for assumed.
-    weighed: whether it is known how large records are in Kafka.
+    uploads, batches: where the durations of uploads and micro-batches come from. cost_us: CPU time of a record as
+    measured, None for assumed. weighed: whether it is known how large records are in Kafka.
     """
 
     load: Load
     durations: Durations
     told: tuple[str, ...] = ()
     uploads: str = ""
+    batches: str = ""
     cost_us: float | None = None
     weighed: bool = True
 
@@ -65,7 +69,7 @@ def from_topics(
     load = _load(found, measured)
     cost = _cost_us(measured)
     durations = Durations() if cost is None else replace(Durations(), record_us=cost, cpu_record_us=cost)
-    return Evidence(load, durations, _told(found, measured, within_s), "", cost)
+    return Evidence(load, durations, _told(found, measured, within_s), cost_us=cost)
 
 
 def from_history(settings: SinkSettings, within_s: float | None, now_ms: int) -> Evidence:
@@ -84,8 +88,20 @@ def from_history(settings: SinkSettings, within_s: float | None, now_ms: int) ->
     return Evidence(found.load, Durations(), told, weighed=False)
 
 
-def with_uploads(evidence: Evidence, settings: SinkSettings) -> Evidence:
-    """With durations of uploads as the history has them, where there is one that can be read."""
+def with_measured(evidence: Evidence, settings: SinkSettings) -> Evidence:
+    """With how long micro-batches took in the connector's last run, and uploads by its history, where these tell."""
+    return _with_uploads(_with_batches(evidence, settings), settings)
+
+
+def _with_batches(evidence: Evidence, settings: SinkSettings) -> Evidence:
+    folder = naming.connector_folder(settings.files.tmp_dir, settings.name)
+    events = events_of(Path(folder) / naming.STATE_FILE)
+    durations, batches = durations_of([events], evidence.durations, tick_ms(settings.flush))
+    told = f"{batches:,} micro-batches of the last run" if batches else ""
+    return replace(evidence, durations=durations, batches=told)
+
+
+def _with_uploads(evidence: Evidence, settings: SinkSettings) -> Evidence:
     try:
         records = _history(settings, HistoryQuery(newest=UPLOADS_KNOWN))
     except HistoryUnusable:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from parquet_sink.cli import main
+from parquet_sink.cli import main, parser_for
 from parquet_sink.commands.replay import flow as replay_flow
 from parquet_sink.commands.replay import setup as replay_setup
 from parquet_sink.connectors.check import check_files
@@ -211,6 +211,14 @@ def test_another_target(command: Command, topic: Topic, tmp_path: Path) -> None:
     assert "Invalid [--target]" in err
     assert "Invalid [--target-key]" in err
     assert "nonsense" not in err
+
+
+@pytest.mark.parametrize(("key", "shown"), [("${env:NEW_KEY}", "'${env:NEW_KEY}'"), ("AppKey secret-canary", "KEY")])
+def test_what_goes_on_names_the_key_and_does_not_show_it(key: str, shown: str) -> None:
+    """The line to go on with has --target-key: a placeholder as it was written, a key itself never."""
+    words = ["replay", "--connector", "a b.properties", "--target", "https://elsewhere.example/x", "--target-key", key]
+    said = replay_flow.command_to_go_on(parser_for(words).parse_args(words))
+    assert said == f"parquet-sink replay --connector 'a b.properties' --target-key {shown} --resume"
 
 
 def test_a_failure_is_told_and_gone_on_from(command: Command, topic: Topic) -> None:

@@ -2,12 +2,15 @@
 
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from parquet_sink import cli
+from parquet_sink.cli import parser_for
 from parquet_sink.commands.tune.command import Lines
+from parquet_sink.commands.tune.flow import machine_of
 
 STATED = ["tune", "--rate", "30/h", "--record-bytes", "300", "--partitions", "2"]
 FILE = """\
@@ -48,6 +51,22 @@ def test_a_stated_load_needs_no_file(capsys: pytest.CaptureFixture[str]) -> None
     assert 60_000 < int(block[2].split("=")[1]) < 300_000
     assert block[:2] == ["connect.ems.commit.size.bytes=10000000", "connect.ems.commit.records=100000"]
     assert "as you run now" not in out
+
+
+@pytest.mark.parametrize(
+    ("options", "slots", "connectors"),
+    [
+        ((), 4, 1),
+        (("--connectors", "5"), 8, 5),
+        (("--slots", "3"), 3, 1),
+        (("--connectors", "6", "--slots", "2"), 2, 6),
+    ],
+)
+def test_who_shares_the_process_is_simulated(options: Sequence[str], slots: int, connectors: int) -> None:
+    """Connectors and slots as the options say; by itself the sink takes three slots more than connectors."""
+    words = [*STATED, *options]
+    machine = machine_of(parser_for(words).parse_args(words), None)
+    assert (machine.slots, machine.connectors) == (slots, connectors)
 
 
 def test_json_is_all_that_is_printed(connector: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.history.records import UploadOutcome
+from parquet_sink.history.records import Origin, UploadOutcome
 from parquet_sink.history.store import HourSummary, Percentiles
 from parquet_sink.history.summary import percentiles, summarised
 from tests.history.uploads import HOUR_MS, upload
@@ -23,6 +23,13 @@ def test_hours_are_summed_up() -> None:
         HourSummary(HOUR_MS, 2, 1, 30, 30, 2_468, 6, {"records": 1, "interval": 1}, {"refused": 1}, four, waits),
         HourSummary(2 * HOUR_MS, 0, 0, 0, 0, 0, 2, {}, {"waiting": 1}, None, None),
     ]
+
+
+@pytest.mark.parametrize("again", [{"repeat": 2}, {"origin": Origin.REPLAY}, {"origin": Origin.PARKED}])
+def test_what_is_sent_again_is_not_stale(again: dict[str, object]) -> None:
+    """A replay sends old records; that says nothing of how fresh the target is kept."""
+    (hour,) = summarised([upload(0, 9), upload(10, 19, oldest_ms=1, **again)])
+    assert (hour.files, hour.freshness_ms) == (2, Percentiles(4_000, 4_000, 4_000, 4_000))
 
 
 @pytest.mark.parametrize(

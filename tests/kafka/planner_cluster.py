@@ -6,6 +6,7 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.errors import AnotherInstance, BrokerAway
 from parquet_sink.files.rotation import Reason
 from parquet_sink.files.settings import FileSettings
+from parquet_sink.kafka.cluster.watermarks import End
 from parquet_sink.kafka.group.committed import NO_PLANS, Committed, RangePlan, commit_metadata
 from parquet_sink.kafka.planning.admission import Candidate, Range
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
@@ -66,9 +67,12 @@ class Cluster:
         self._called("ends")
         return self._led({key: self.logs[key][1] for key in keys})
 
-    def end_offsets_if_available(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
+    def ends_if_available(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, End]:
         self._called("back")
-        return {key: self.logs[key][1] for key in keys if key not in self.leaderless}
+        return {key: End(self.logs[key][1], None) for key in keys if key not in self.leaderless}
+
+    def take_ends(self, found: Mapping[PartitionKey, End]) -> dict[PartitionKey, int]:
+        return {key: end.offset for key, end in found.items()}
 
     def unavailable_reason(self, key: PartitionKey) -> str:
         return "no leader"

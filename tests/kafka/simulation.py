@@ -49,12 +49,16 @@ EARLIEST = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 
 @dataclass
 class Topic:
-    """One life of a topic: its number, which no other has, and how many records its topic-partition has."""
+    """One life of a topic: its number, which no other has, and how many records its topic-partition has.
+
+    epoch: of its leader. away: it has none just now.
+    """
 
     number: int
     count: int
     first: int = 0
     epoch: int | None = None
+    away: bool = False
 
 
 def done(value: Any = None, code: int | None = None) -> "Future[Any]":
@@ -64,6 +68,13 @@ def done(value: Any = None, code: int | None = None) -> "Future[Any]":
         future.set_result(value)
     else:
         future.set_exception(KafkaException(KafkaError(code)))
+    return future
+
+
+def at_once(call: Callable[[], Any]) -> "Future[Any]":
+    """Background work that is done when it begins."""
+    future: Future[Any] = Future()
+    future.set_result(call())
     return future
 
 
@@ -141,6 +152,8 @@ class Cluster:
         topic = self.topics.get(name)
         if topic is None:
             return done(code=KafkaError.UNKNOWN_TOPIC_OR_PART)
+        if topic.away:
+            return done(code=KafkaError.LEADER_NOT_AVAILABLE)
         return done(SimpleNamespace(offset=topic.first if spec is EARLIEST else topic.count, leader_epoch=topic.epoch))
 
     # the group's client

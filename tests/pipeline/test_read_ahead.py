@@ -1,6 +1,8 @@
 """Reading in turn with writing: the same batches, ends and errors as reading ahead."""
 
 import sys
+import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -72,6 +74,38 @@ def test_one_that_reads_in_turn_reads_no_more_than_is_asked_for() -> None:
     with ReadInTurn(RANGES, read) as items:
         next(iter(items))
     assert asked == [0]
+
+
+@pytest.mark.parametrize(("fit", "ahead_bytes"), [(1, 1), (1, 0), (2, 0), (5, 0), (12, 0)])
+def test_what_waits_is_bounded_by_its_bytes(fit: int, ahead_bytes: int) -> None:
+    """A batch larger than the bound waits alone, smaller ones together; when they were taken reading goes on."""
+    planned = PlannedRange("t", 0, 0, 100, "records")
+    size = next(batches(planned)).nbytes
+    asked: list[int] = []
+    stuck = threading.Event()
+
+    def read(planned: PlannedRange) -> Iterator[RecordBatch]:
+        for batch in batches(planned):
+            asked.append(batch.offsets[0].as_py())
+            if len(asked) > fit:
+                stuck.set()
+            yield batch
+
+    with ReadAhead([planned], read, ahead_bytes or fit * size + size // 2) as items:
+        if fit < 10:
+            assert stuck.wait(30)
+            time.sleep(0.05)
+            assert len(asked) == fit + 1, "one more is in hand and waits for room"
+        assert [item.offsets[0].as_py() for _, item in items if isinstance(item, RecordBatch)] == list(
+            range(0, 100, 10)
+        )
+
+
+def test_reading_ends_when_nobody_takes_anything_any_more() -> None:
+    """A thread that waits for room does not outlive its user."""
+    with ReadAhead([PlannedRange("t", 0, 0, 1_000, "records")], batches, 1) as items:
+        next(iter(items))
+    assert "read-ahead" not in {thread.name for thread in threading.enumerate()}
 
 
 @pytest.mark.parametrize(("ahead", "kind"), [(True, ReadAhead), (False, ReadInTurn)])

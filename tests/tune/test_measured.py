@@ -1,11 +1,18 @@
 """Durations from the events of a run."""
 
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 
+from parquet_sink.files import naming
 from parquet_sink.model.events import ConnectorRunning, Event, FileAccepted, OffsetCommitted, RangePlanned
 from parquet_sink.model.receipts import Receipt
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.tune.evidence import Evidence, with_measured
 from parquet_sink.tune.measured import durations_of
-from parquet_sink.tune.model import Durations
+from parquet_sink.tune.model import Durations, Load
+from tests.factories import settings
 
 GIVEN = Durations(range_ms=50)
 TICK_MS = 1_000.0
@@ -72,3 +79,21 @@ def test_files_of_one_range_tell_what_records_take() -> None:
             events.append(FileAccepted("c", taken, "orders", 0, receipt))
     found, _ = durations_of([events], GIVEN, TICK_MS)
     assert found.record_us == pytest.approx(100_000)
+
+
+def test_a_run_tells_what_micro_batches_took(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A connector's last run counts beside a stated load; without one, or with a torn one, estimates stay."""
+    stated = Evidence(Load((), "stated"), GIVEN)
+    connector = settings(tmp_path)
+    assert with_measured(stated, connector) == stated
+    path = Path(naming.connector_folder(str(tmp_path), connector.name)) / naming.STATE_FILE
+    path.parent.mkdir()
+    events = [event for number in range(11) for event in batch(100.0 * number, 0.4, 0.2, 0.3, first=10 * number)]
+    with closing(SqliteStore(path)) as state:
+        state.append_events([ConnectorRunning("c", 0.0), *events])
+    found = with_measured(stated, connector)
+    assert found.batches == "10 micro-batches of the last run"
+    assert found.durations.plan_ms + found.durations.range_ms == pytest.approx(400, abs=2)
+    path.write_bytes(b"torn")
+    assert with_measured(stated, connector) == stated
+    assert f"state file {path} cannot be read" in caplog.text

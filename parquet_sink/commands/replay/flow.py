@@ -3,6 +3,7 @@
 import argparse
 import logging
 import os
+import re
 import shlex
 import time
 from contextlib import closing
@@ -113,7 +114,7 @@ def _send(
     proven = None if interrupted else proof.result()
     done = Done(
         *(settings.name, where, order.times, str(rate), tally, replay.left_out, order.plan),
-        *(sending_s, earlier, failure, interrupted, _command(args), proven),
+        *(sending_s, earlier, failure, interrupted, command_to_go_on(args), proven),
     )
     if not interrupted and failure is None:
         journal.forget()
@@ -140,12 +141,18 @@ def _rate(args: argparse.Namespace, settings: SinkSettings) -> Rate:
     return args.rate or BESIDE
 
 
-def _command(args: argparse.Namespace) -> str:
+def shown_key(text: str) -> str:
+    """A placeholder as it was written; what may be the key itself as a word in its place."""
+    return text if re.fullmatch(r"\$\{[^}]*\}", text) else "KEY"
+
+
+def command_to_go_on(args: argparse.Namespace) -> str:
     """What goes on with this replay."""
     words = ["parquet-sink", "replay", "--connector", args.connector]
     for option in ("worker", "bootstrap_servers"):
         if getattr(args, option) is not None:
             words += [f"--{option.replace('_', '-')}", getattr(args, option)]
+    words += [] if args.target_key is None else ["--target-key", shown_key(args.target_key)]
     words += ["--verify"] if args.verify else []
     words += ["--differences", args.differences] if args.differences is not None else []
     return shlex.join([*words, "--resume"])

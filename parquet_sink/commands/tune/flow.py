@@ -31,7 +31,7 @@ def tuned(
 ) -> tuple[Report, Picture]:
     """The report, and what would be drawn of it. Raises NothingSampled, KafkaFailed, ConnectorError, SetupError."""
     found = _evidence(args, settings, now_ms, progress)
-    machine = _machine(args, settings)
+    machine = machine_of(args, settings)
     wishes = _wishes(args)
     present = None if settings is None else settings.flush
     simulator = Simulator(found.load, found.durations, machine)
@@ -114,7 +114,7 @@ def _evidence(args: argparse.Namespace, settings: SinkSettings | None, now_ms: i
         else:
             found = _sampled(args, settings, now_ms, progress)
     if settings is not None:
-        found = evidence.with_uploads(found, settings)
+        found = evidence.with_measured(found, settings)
     return _with_given(args, found)
 
 
@@ -126,7 +126,7 @@ def _sampled(args: argparse.Namespace, settings: SinkSettings, now_ms: int, prog
 
 def _with_given(args: argparse.Namespace, found: Evidence) -> Evidence:
     """What the operator says of durations wins."""
-    at, given = found.durations, args.upload is not None or args.upload_speed is not None
+    at, uploads = found.durations, args.upload is not None or args.upload_speed is not None
     if args.upload is not None:
         at = replace(at, upload_ms=args.upload * 1000)
     if args.upload_speed is not None:
@@ -134,10 +134,16 @@ def _with_given(args: argparse.Namespace, found: Evidence) -> Evidence:
     if args.batch is not None:
         share = args.batch * 1000 / (at.plan_ms + at.finish_ms)
         at = replace(at, plan_ms=at.plan_ms * share, finish_ms=at.finish_ms * share)
-    return replace(found, durations=at, uploads="given" if given else found.uploads)
+    return replace(
+        found,
+        durations=at,
+        uploads="given" if uploads else found.uploads,
+        batches="given" if args.batch is not None else found.batches,
+    )
 
 
-def _machine(args: argparse.Namespace, settings: SinkSettings | None) -> Machine:
+def machine_of(args: argparse.Namespace, settings: SinkSettings | None) -> Machine:
+    """As the options say; slots as the sink takes them by itself, if they do not."""
     slots = args.slots or evidence.slots_of(args.connectors)
     tasks_max = None if settings is None else settings.kafka.tasks_max
     return Machine(slots, evidence.cores(), args.connectors, tasks_max)

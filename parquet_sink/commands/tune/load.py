@@ -70,7 +70,9 @@ def _costs(evidence: Evidence) -> str:
     at = evidence.durations
     record = f"{at.cpu_record_us:.3g} µs of CPU a record ({'assumed' if evidence.cost_us is None else 'measured'})"
     speed = f"{at.upload_bytes_per_s / 1e6:.3g} MB a second"
-    return f"{record}; uploads take {duration_text(at.upload_ms / 1000)} and {speed} ({evidence.uploads or 'assumed'})"
+    batch = f"a micro-batch {duration_text((at.plan_ms + at.finish_ms) / 1000)} ({evidence.batches or 'assumed'})"
+    uploads = f"uploads {duration_text(at.upload_ms / 1000)} and {speed} ({evidence.uploads or 'assumed'})"
+    return f"{record}; {batch}; {uploads}"
 
 
 def _machine(machine: Machine) -> str:

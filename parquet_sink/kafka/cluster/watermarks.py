@@ -1,8 +1,8 @@
 """Where topic-partitions begin and end: one request for all of them, never one each."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import ListOffsetsResultInfo, OffsetSpec  # type: ignore[attr-defined]
@@ -18,8 +18,15 @@ NONE_SO_LATE: Final = -1
 """What a broker answers when no record has such a timestamp, and never otherwise."""
 
 
+class End(NamedTuple):
+    """An offset, and the epoch of the leader that told it; None where it tells none."""
+
+    offset: int
+    epoch: int | None
+
+
 class Watermarks(AdminRequests):
-    """First and last offsets. `epochs`: of the leaders, as they came with the ends that were asked for last."""
+    """First and last offsets. `epochs`: of the leaders, as they came with the ends that were taken last."""
 
     def __init__(
         self,
@@ -39,16 +46,24 @@ class Watermarks(AdminRequests):
         The last stable offset; the high watermark when uncommitted records are read. Raises BrokerAway when none
         answers, KafkaFailed.
         """
-        found = self._list(keys, OffsetSpec.latest(), self._isolation)  # type: ignore[no-untyped-call]
-        self.epochs.update({key: epoch for key, (_, epoch) in found.items() if epoch is not None})
-        return {key: offset for key, (offset, _) in found.items()}
+        return self.take_ends(self._list(keys, OffsetSpec.latest(), self._isolation))  # type: ignore[no-untyped-call]
 
-    def end_offsets_if_available(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
-        """As `end_offsets`, for unavailable ones: `on_wait` is not called, and no answer is no failure."""
+    def ends_if_available(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, End]:
+        """As `end_offsets`, for unavailable ones, from any thread: for `take_ends`, when they are made use of.
+
+        `on_wait` is not called, and no answer is no failure.
+        """
         try:
-            found = self._list(keys, OffsetSpec.latest(), self._isolation, report_wait=False)  # type: ignore[no-untyped-call]
+            return self._list(keys, OffsetSpec.latest(), self._isolation, report_wait=False)  # type: ignore[no-untyped-call]
         except KafkaFailed:
             return {}
+
+    def take_ends(self, found: Mapping[PartitionKey, End]) -> dict[PartitionKey, int]:
+        """The offsets; from now on `epochs` has what came with them, and none where none came."""
+        for key, (_, epoch) in found.items():
+            self.epochs.pop(key, None)
+            if epoch is not None:
+                self.epochs[key] = epoch
         return {key: offset for key, (offset, _) in found.items()}
 
     def high_watermarks(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
@@ -82,18 +97,18 @@ class Watermarks(AdminRequests):
         *,
         report_wait: bool = True,
         least: int = 0,
-    ) -> dict[PartitionKey, tuple[int, int | None]]:
-        """Offset and leader epoch of each; absent: unavailable ones. least: offset that an answer may have."""
+    ) -> dict[PartitionKey, End]:
+        """Of each; absent: unavailable ones. least: offset that an answer may have."""
         if not keys:
             return {}
         asked = {TopicPartition(t, p): spec for t, p in keys}
         futures = self._admin.list_offsets(asked, isolation_level=isolation, request_timeout=self._timeout_s)
-        out: dict[PartitionKey, tuple[int, int | None]] = {}
+        out: dict[PartitionKey, End] = {}
         first: KafkaFailed | None = None
         for tp, future in futures.items():
             key = (tp.topic, tp.partition)
             found = self._offset(future, report_wait=report_wait, least=least)
-            if isinstance(found, tuple):
+            if isinstance(found, End):
                 out[key] = found
                 continue
             failed = self._failed(found, f"Topic {tp.topic}, topic-partition {tp.partition}", tp.topic)
@@ -105,9 +120,7 @@ class Watermarks(AdminRequests):
             raise first
         return out
 
-    def _offset(
-        self, future: "Future[ListOffsetsResultInfo]", *, report_wait: bool, least: int
-    ) -> tuple[int, int | None] | KafkaError:
+    def _offset(self, future: "Future[ListOffsetsResultInfo]", *, report_wait: bool, least: int) -> End | KafkaError:
         try:
             answer = self._answer(future, report_wait=report_wait)
         except KafkaException as error:
@@ -117,4 +130,4 @@ class Watermarks(AdminRequests):
             answer.offset < least
         ):  # what the client says, as no error, of a leader that kept silent while others answered
             return SILENT
-        return answer.offset, answer.leader_epoch
+        return End(answer.offset, answer.leader_epoch)

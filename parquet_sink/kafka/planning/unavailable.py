@@ -7,6 +7,7 @@ from typing import Final
 
 from parquet_sink.kafka.client.timeouts import in_thread
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
+from parquet_sink.kafka.cluster.watermarks import End
 from parquet_sink.model.events import PartitionAvailable, PartitionUnavailable
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.state.store import EventLog
@@ -17,7 +18,7 @@ ASK_S: Final = 5.0
 """How often unavailable ones are asked for."""
 MOST_NAMED: Final = 10
 
-Spawn = Callable[[Callable[[], dict[PartitionKey, int]]], "Future[dict[PartitionKey, int]]"]
+Spawn = Callable[[Callable[[], dict[PartitionKey, End]]], "Future[dict[PartitionKey, End]]"]
 
 
 class UnavailablePartitions(Collection[PartitionKey]):
@@ -75,17 +76,17 @@ class BackgroundProbe:
     def __init__(self, cluster: KafkaCluster, now: Callable[[], float], spawn: Spawn = in_thread) -> None:
         self._cluster, self._now, self._spawn = cluster, now, spawn
         self._asked_at = -ASK_S
-        self._answer: Future[dict[PartitionKey, int]] | None = None
+        self._answer: Future[dict[PartitionKey, End]] | None = None
 
     def end_offsets(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
         """The ends of those that are available again, by the answer to an earlier request."""
         if keys and self._answer is None and self._now() - self._asked_at >= ASK_S:
             self._asked_at = self._now()
-            self._answer = self._spawn(lambda: self._cluster.end_offsets_if_available(keys))
+            self._answer = self._spawn(lambda: self._cluster.ends_if_available(keys))
         if self._answer is None or not self._answer.done():
             return {}
         answer, self._answer = self._answer.result(), None
-        return {key: answer[key] for key in keys if key in answer}
+        return self._cluster.take_ends({key: answer[key] for key in keys if key in answer})
 
 
 class EndOffsets:

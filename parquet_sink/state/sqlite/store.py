@@ -2,16 +2,21 @@
 
 import logging
 import sqlite3
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import TypeVar
 
 from parquet_sink.errors import StorageFailed
+from parquet_sink.model.events import Event
 from parquet_sink.model.ranges import Known
 from parquet_sink.state.sqlite.events import SqliteEvents
 from parquet_sink.state.sqlite.learned import SqliteLearned
 from parquet_sink.state.sqlite.run import SqliteRun
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class SqliteStore(SqliteRun, SqliteLearned, SqliteEvents):
@@ -51,11 +56,20 @@ class SqliteStore(SqliteRun, SqliteLearned, SqliteEvents):
 
 def learned_of(path: Path) -> dict[str, Known]:
     """What a connector learned of its topics, for whoever is not it; nothing where the file is absent or torn."""
+    return _read(path, SqliteStore.learned) or {}
+
+
+def events_of(path: Path) -> Sequence[Event]:
+    """The latest events of a connector's run, or of its last; likewise."""
+    return _read(path, lambda store: store.events_after(0).events) or ()
+
+
+def _read(path: Path, ask: Callable[[SqliteStore], T]) -> T | None:
     if not path.exists():
-        return {}
+        return None
     try:
         with closing(SqliteStore(path)) as store:
-            return store.learned()
-    except sqlite3.DatabaseError as error:
+            return ask(store)
+    except (sqlite3.DatabaseError, ValueError, KeyError, TypeError) as error:
         log.warning("state file %s cannot be read (%s); it is left as it is, and nothing is taken from it", path, error)
-        return {}
+        return None

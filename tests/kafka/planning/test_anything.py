@@ -86,15 +86,18 @@ PLAIN: dict[str, Any] = {"policy": "CONTINUE", "reset": "earliest", "more": {}}
 
 
 def happen(cluster: Moody, query: Query, action: Sequence[Any]) -> None:
-    """What is set between a look at the group and its commit is lost: Kafka knows no commit on condition."""
+    """What is set between a look at the group and its commit is lost: Kafka knows no commit on condition.
+
+    What is set names no topic, and is believed of whichever has the name: so here Kafka forgets it with its topic.
+    """
     kind, *how = action
-    topic = cluster.topics.get("orders")
+    topic, unsigned = cluster.topics.get("orders"), cluster.offsets.get(KEY, (0, "signed"))[1] == ""
     if kind == "away":
         cluster.away, cluster.made_all_the_same = how
     elif kind == "delete":
-        cluster.delete("orders", forget=how[0])
+        cluster.delete("orders", forget=how[0] or unsigned)
     elif kind == "remake" or topic is None:
-        cluster.delete("orders", forget=how[-1:] == [True])
+        cluster.delete("orders", forget=how[-1:] == [True] or unsigned)
         cluster.make("orders", how[0] if how else 3)
     elif kind == "produce":
         topic.count += how[0]
@@ -136,6 +139,7 @@ def restart_at(query: Query) -> None:
 @example(
     steps=[(0, 1, ("younger",)), (0, 1, ("produce", 1)), (0, 6, ("younger",)), (0, 1, ("remake", 1, False))], **PLAIN
 )
+@example(steps=[(1, 14, ("set", 1)), (0, 3, ("delete", False))], policy="STOP", reset="earliest", more={})
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80, deadline=None)
 @given(
     STEPS,

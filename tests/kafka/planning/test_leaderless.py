@@ -1,10 +1,8 @@
 """The planner with topic-partitions that have no leader: the others go on, and each joins when it is back."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,15 +14,9 @@ from parquet_sink.model.progress import PartitionProgress
 from parquet_sink.state.sqlite.store import SqliteStore
 from tests.factories import Clock
 from tests.kafka.planner_cluster import KEY, ME, SETTINGS, Cluster
+from tests.kafka.simulation import at_once
 
 OTHER = ("orders", 1)
-
-
-def at_once(call: Callable[[], Any]) -> "Future[Any]":
-    """Background work that is done when it begins."""
-    future: Future[Any] = Future()
-    future.set_result(call())
-    return future
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,12 +21,13 @@ from parquet_sink.kafka.planning.discovery import METADATA_S, MISSING_LOG_S
 from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps
 from parquet_sink.kafka.planning.group_monitor import CHECK_S, RECOMMIT_S
 from parquet_sink.kafka.planning.start_offsets import is_another_topic
+from parquet_sink.kafka.planning.unavailable import ASK_S, BackgroundProbe
 from parquet_sink.model.events import OffsetsPassedOver
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.progress import Accepted
 from parquet_sink.state.sqlite.store import SqliteStore
 from tests.factories import Clock
-from tests.kafka.simulation import KAFKA, KEY, ME, WATCHFUL, Cluster, Query, done, id_of
+from tests.kafka.simulation import KAFKA, KEY, ME, WATCHFUL, Cluster, Query, at_once, done, id_of
 
 
 @pytest.fixture
@@ -428,6 +430,25 @@ def test_offsets_are_committed_with_their_epoch(cluster: Cluster, state: SqliteS
     assert (cluster.stands().offset, cluster.epochs[KEY]) == (20, 5)
     again = Query(cluster, state, Clock(1_000_000.0))
     assert (cluster.epochs[KEY], again.planner._epochs.committed) == (5, {KEY: 5})
+
+
+@pytest.mark.parametrize("epoch", [4, None])
+def test_an_epoch_is_of_the_leader_that_came_back(
+    cluster: Cluster, state: SqliteStore, monkeypatch: pytest.MonkeyPatch, epoch: int | None
+) -> None:
+    """What a topic-partition got while it was away is not committed with the epoch of the leader before."""
+    monkeypatch.setattr(BackgroundProbe.__init__, "__defaults__", (at_once,))
+    cluster.topics["orders"].epoch = cluster.make("items", 10).epoch = 3
+    query = Query(cluster, state, Clock(1_000_000.0), topics=("orders", "items"))
+    due_and_committed(query)
+    assert cluster.epochs[KEY] == 3
+    cluster.topics["orders"].away = True
+    due_range(query)
+    cluster.topics["orders"] = replace(cluster.topics["orders"], away=False, count=110, epoch=epoch)
+    while KEY not in query.tick():
+        query.clock.sleep(ASK_S)
+    query.tick()
+    assert (cluster.stands().offset, cluster.epochs[KEY]) == (110, epoch)
 
 
 def test_an_epoch_is_of_its_offset(cluster: Cluster, state: SqliteStore) -> None:

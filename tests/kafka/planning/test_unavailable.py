@@ -1,7 +1,7 @@
 """Topic-partitions that are away are named once, asked for probe, and named again when they are back."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, cast
@@ -11,6 +11,7 @@ import pytest
 from parquet_sink.errors import BrokerAway
 from parquet_sink.kafka.client.timeouts import TimeLimited, in_thread
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
+from parquet_sink.kafka.cluster.watermarks import End
 from parquet_sink.kafka.planning.broker_outage import REPORT_S, BrokerOutage
 from parquet_sink.kafka.planning.unavailable import ASK_S, BackgroundProbe, EndOffsets, UnavailablePartitions
 from parquet_sink.model.events import ConnectorRunning, ConnectorWaiting, PartitionAvailable, PartitionUnavailable
@@ -38,8 +39,11 @@ class Cluster:
             raise BrokerAway("no leader.")
         return found
 
-    def end_offsets_if_available(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
-        return {key: self.all[key] for key in keys if key not in self.leaderless}
+    def ends_if_available(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, End]:
+        return {key: End(self.all[key], None) for key in keys if key not in self.leaderless}
+
+    def take_ends(self, found: Mapping[PartitionKey, End]) -> dict[PartitionKey, int]:
+        return {key: end.offset for key, end in found.items()}
 
     def unavailable_reason(self, key: PartitionKey) -> str:
         return f"no leader for {key[1]}"

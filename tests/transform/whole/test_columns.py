@@ -1,5 +1,6 @@
 """For transforms of whole records, columns give what records one by one give, however blocks are cut."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -84,13 +85,22 @@ def transform_of(kind: Any, keys: dict[str, str]) -> Any:
     return kind(values, "value")
 
 
+def shown(headers: Iterable[record_headers.Header]) -> list[tuple[str, str]]:
+    """Names and values with their types; in Arrow's words, since Python has no date before its year 1."""
+    return [(one.name, _text(one.value)) for one in headers]
+
+
+def _text(value: record_headers.HeaderValue) -> str:
+    return f"{value.type} {pa.repeat(value, 1).to_string()}" if isinstance(value, pa.Scalar) else repr(value)
+
+
 def all_of(records: DecodedRecords) -> dict[int, object]:
     """Values, keys and headers by position."""
     values, keys = outcomes(records), outcomes(records, of_keys=True)
     found: dict[int, object] = {}
     for at in range(len(records.batch)):
         there = at in records.positions.to_pylist()
-        headers = repr(records.headers[at]) if there and records.headers is not None else None
+        headers = shown(records.headers[at]) if there and records.headers is not None else None
         if there or at in records.rejected:
             found[at] = (values.get(at), keys.get(at), headers)
     return found
