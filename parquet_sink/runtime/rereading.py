@@ -69,6 +69,7 @@ class Rereading:
             one.read_again_s = self._due(found, loaded)
             if 0 <= loaded.again.away_ms <= 1_000 * (time.monotonic() - found.since_s):
                 one.give_up()
+                tell(one.name, one.loaded)
 
     def _due(self, found: _Waiting, loaded: Loaded) -> float:
         """When it is read again."""

@@ -39,15 +39,17 @@ def test_a_provider_that_is_away_at_the_start_is_asked_again(loop: Loop, target:
     assert status_of(loop) == (wanted, "", "")
 
 
-def test_it_is_waited_for_as_long_as_configured(loop: Loop) -> None:
-    """Then the connector has failed, with the cause, until somebody restarts it."""
+def test_it_is_waited_for_as_long_as_configured(loop: Loop, caplog: pytest.LogCaptureFixture) -> None:
+    """Then the connector has failed, with the cause, until somebody restarts it; only then it is an error in the log."""
     loop.requests.create("one", {})
     loop.settle()
     loop.away["one"] = RestartSettings(pause_ms=1_000, away_ms=5_000)
     loop.requests.restart("one", include_tasks=True, only_failed=False)
     loop.round(12)
     assert status_of(loop)[0] is State.RESTARTING
+    assert {one.levelname for one in caplog.records} == {"WARNING"}
     loop.round(24)
+    assert caplog.records[-1].levelname == "ERROR"
     assert status_of(loop) == (State.FAILED, AWAY, "")
     loop.away.clear()
     loop.requests.restart("one", include_tasks=True, only_failed=True)
