@@ -2,6 +2,7 @@
 
 `python -m integration.isolation`: BACKLOG records (5,000,000), SHARES (`4,8`: slots that one connector may take),
 ROUNDS (2) of SECONDS (40) alone and as many beside them, in turn, so that what else the machine does meets both alike.
+LATENCY_S (0): what the target takes to answer the backlog's files.
 """
 
 import itertools
@@ -12,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -63,9 +65,11 @@ def p99(found: Sequence[float]) -> float:
 class Neighbours:
     """A worker with the trickle and its three neighbours, which are stopped."""
 
-    def __init__(self, worker: WorkerProcess, broker: Broker, target: TargetProcess, folder: Path) -> None:
+    def __init__(
+        self, worker: WorkerProcess, broker: Broker, target: TargetProcess, folder: Path, producer: Producer
+    ) -> None:
         self._worker, self._broker, self._target, self._folder = worker, broker, target, folder
-        self._producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 5})
+        self._producer = producer
         self._next = 0
 
     def make_topics(self, backlog: int) -> None:
@@ -181,16 +185,21 @@ def measure(neighbours: Neighbours, rounds: int, seconds: float) -> Figures:
 def main() -> int:
     """Prints a line for each share."""
     backlog, rounds = int(os.environ.get("BACKLOG", "5000000")), int(os.environ.get("ROUNDS", "2"))
+    latency_s = float(os.environ.get("LATENCY_S", "0"))
     seconds, shares = float(os.environ.get("SECONDS", "40")), os.environ.get("SHARES", "4,8").split(",")
     try:
         with tempfile.TemporaryDirectory() as temporary, Broker() as broker, TargetProcess() as target:
+            producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "linger.ms": 5})
+            if latency_s:
+                with closing(target.client) as client:
+                    client.order_faults({"latency_s": latency_s, "match": "backlog"})
             for number, share in enumerate(shares):
                 folder = Path(temporary) / str(number)
                 folder.mkdir()
                 worker = WorkerProcess(folder, broker)
                 try:
                     worker.start("--master", f"local[{int(share) + 3},4]")
-                    neighbours = Neighbours(worker, broker, target, folder)
+                    neighbours = Neighbours(worker, broker, target, folder, producer)
                     if number == 0:
                         neighbours.make_topics(backlog)
                     neighbours.make_connectors()

@@ -22,7 +22,7 @@ from parquet_sink.devkit.target.process import TargetProcess
 @pytest.fixture
 def sink(broker: Broker, target: TargetProcess, tmp_path: Path) -> Sink:
     """Properties, rows and offsets of a connector; the Spark is the worker's own."""
-    return Sink(cast(Any, None), broker, target, tmp_path)
+    return Sink(cast(Any, None), broker, target, tmp_path, producer)
 
 
 @pytest.fixture
@@ -237,7 +237,7 @@ class RandomWishes:
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
 def test_one_connector_does_not_starve_the_others(
-    worker: WorkerProcess, broker: Broker, target: TargetProcess, tmp_path: Path
+    worker: WorkerProcess, broker: Broker, target: TargetProcess, tmp_path: Path, producer: Producer
 ) -> None:
     """A trickle goes on beside a dead target, a backlog and invalid records; `integration.isolation` says how fast."""
     neighbours = isolation.Neighbours(worker, broker, target, tmp_path)
