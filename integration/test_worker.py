@@ -22,7 +22,7 @@ from parquet_sink.devkit.target.process import TargetProcess
 @pytest.fixture
 def sink(broker: Broker, target: TargetProcess, tmp_path: Path) -> Sink:
     """Properties, rows and offsets of a connector; the Spark is the worker's own."""
-    return Sink(cast(Any, None), broker, target, tmp_path, producer)
+    return Sink(cast(Any, None), broker, target, tmp_path)
 
 
 @pytest.fixture
@@ -240,7 +240,7 @@ def test_one_connector_does_not_starve_the_others(
     worker: WorkerProcess, broker: Broker, target: TargetProcess, tmp_path: Path, producer: Producer
 ) -> None:
     """A trickle goes on beside a dead target, a backlog and invalid records; `integration.isolation` says how fast."""
-    neighbours = isolation.Neighbours(worker, broker, target, tmp_path)
+    neighbours = isolation.Neighbours(worker, broker, target, tmp_path, producer)
     neighbours.make_topics(2_000_000)
     neighbours.make_connectors()
     found = isolation.measure(neighbours, rounds=1, seconds=20)
