@@ -137,8 +137,8 @@ def failed(scene: Scene, name: str) -> bool:
 
 
 def java_crashes(scene: Scene) -> str:
-    """Over a worker that came back with its connectors. What it said; Java leaves a dump of its own behind."""
-    with running(scene) as command:
+    """Over a worker that came back with its connectors. What it said, all of it in JSON; Java leaves a dump behind."""
+    with running(scene, "--log-format", "json") as command:
         produce(scene, 15)
         command.until(lambda: rows_of(scene) >= 20)
         [java] = processes.jvm(command.alive())
@@ -146,6 +146,9 @@ def java_crashes(scene: Scene) -> str:
         assert command.ended() == 1
         [dump] = scene.folder.glob("hs_err_pid*")
         assert "SIGSEGV" in dump.read_text(errors="replace")
+        assert {"time", "level", "logger", "message"} <= set.intersection(
+            *(set(json.loads(line)) for line in command.said.splitlines())
+        )
         return command.said
 
 
@@ -230,12 +233,12 @@ def delivered(scene: Scene, count: int) -> bool:
 
 def rows_of(scene: Scene) -> int:
     """Rows that were accepted with a token."""
-    return sum(pq.read_metadata(io.BytesIO(parquet_of(body))).num_rows for body in scene.tokens.accepted)
+    return sum(pq.read_metadata(io.BytesIO(file)).num_rows for file in files_of(scene))
 
 
-def parquet_of(body: bytes) -> bytes:
-    """The file in an upload."""
-    return body[body.index(b"PAR1") : body.rindex(b"PAR1") + 4]
+def files_of(scene: Scene) -> list[bytes]:
+    """Those in uploads; `check --connect` sends a form without one."""
+    return [body[body.index(b"PAR1") : body.rindex(b"PAR1") + 4] for body in scene.tokens.accepted if b"PAR1" in body]
 
 
 def python_workers(command: Command) -> list[Process]:
@@ -288,10 +291,11 @@ def in_kafka(scene: Scene) -> set[str]:
 def at_the_target(scene: Scene) -> list[str]:
     """Secrets in uploaded files, and in what the target said."""
     found = scene.canaries.below(scene.target.log.parent)
-    for number, body in enumerate(scene.tokens.accepted):
+    found += sorted(set().union(*map(scene.canaries.within, scene.tokens.accepted)))
+    for number, content in enumerate(files_of(scene)):
         file = scene.folder / f"upload-{number}"
-        file.write_bytes(parquet_of(body))
-        found += sorted(scene.canaries.within(body) | scene.canaries.in_file(file))
+        file.write_bytes(content)
+        found += sorted(scene.canaries.in_file(file))
     return found
 
 
