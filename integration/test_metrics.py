@@ -15,7 +15,7 @@ from integration.worker_process import WorkerProcess
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.ports import free_port
 from parquet_sink.devkit.target.process import TargetProcess
-from tests.metrics.test_monitoring_files import OF_PROMETHEUS, nodes, queries
+from tests.metrics.queries import OF_PROMETHEUS, nodes, queries
 
 GOOD: Final = 990
 BAD: Final = 10
