@@ -12,7 +12,7 @@ LOOK_S: Final = 2.0
 PATIENCE_S: Final = 60.0
 """How long a cluster may have too few slots before that is told: executors take a while to come."""
 _LOCAL: Final = "start the worker again, which gives each its own, or with more (--master local[N,4])"
-_CLUSTER: Final = "give Spark more of the cluster (--conf spark.cores.max=N or spark.executor.instances=N, more machines)"
+_CLUSTER: Final = "give Spark more of the cluster (--conf spark.cores.max=N, spark.executor.instances=N, more machines)"
 
 
 class SlotShares:
