@@ -51,12 +51,9 @@ class Secured:
         """A user who signs in by SCRAM with the one password, and may do this."""
         user = name or f"user-{uuid.uuid4().hex[:8]}"
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap_servers, "log_level": 0})
-        changes = [
-            UserScramCredentialUpsertion(user, ScramCredentialInfo(mechanism, 4096), PASSWORD.encode())
-            for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
-        ]
-        for future in admin.alter_user_scram_credentials(changes).values():
-            future.result(20)
+        for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):  # one of a user in a request
+            change = UserScramCredentialUpsertion(user, ScramCredentialInfo(mechanism, 4096), PASSWORD.encode())
+            admin.alter_user_scram_credentials([change])[user].result(20)
         self.allow(user, rules)
         return user
 
