@@ -22,7 +22,7 @@ def each_letter(broker: Broker, topic: str) -> Iterator[Message]:
         consumer.assign([TopicPartition(topic, 0, low)])
         found = low
         while found < high:
-            for message in consumer.consume(1_000, 5.0):
+            for message in consumer.consume(min(1_000, high - found), 5.0):
                 if message.error() is None:
                     found += 1
                     yield message

@@ -71,7 +71,7 @@ class AdminRequests:
                 raise KafkaException(SILENT)
             cause = self._client_log.cause()
             if cause.lasting and waited >= LATE_S:
-                raise client_errors.not_let_in(self._servers, cause)
+                raise client_errors.not_let_in(self._servers, self._client_log.cause_of_silence())
             if not reported and waited >= (SOON_S if cause.words else LATE_S):
                 reported, cause = True, self._client_log.cause_of_silence()
                 if cause.lasting:
