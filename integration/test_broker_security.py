@@ -19,6 +19,7 @@ from integration.secured import PASSWORD, Client, Secured, jaas, oauth, secured
 from integration.tokens import CLIENT, SECRET, TokenEndpoint, token_endpoint
 from parquet_sink.cli import main
 from parquet_sink.config.secret import Secret
+from parquet_sink.devkit.kafka_tools import TOOLS
 from parquet_sink.errors import KafkaFailed, KafkaRefused
 from parquet_sink.kafka import dead_letters
 from parquet_sink.kafka.cluster import requests
@@ -122,7 +123,7 @@ def kafka(client: Client, topic: str = "orders", group: str = "connect-orders") 
     return KafkaSettings((topic,), None, group, {"default.api.timeout.ms": "8000", **client})
 
 
-def go_through(settings: KafkaSettings) -> list[bytes]:
+def go_through(settings: KafkaSettings, dead: str = DEAD) -> list[bytes]:
     """What a connector does: topics, offsets, records, commits, a dead letter. The values."""
     topic = settings.topics[0]
     cluster, group = KafkaCluster(settings), GroupOffsets(settings, Instance.new())
@@ -135,7 +136,7 @@ def go_through(settings: KafkaSettings) -> list[bytes]:
         group.commit({(topic, 0): ends[topic, 0]})
     finally:
         group.close()
-    dead_letter(DeadLetterSettings(DEAD, 1, producer=settings.client, admin=settings.client))
+    dead_letter(DeadLetterSettings(dead, 1, producer=settings.client, admin=settings.client))
     return [value for batch in batches for value in batch.values.to_pylist()]
 
 
@@ -337,6 +338,23 @@ def test_making_the_dead_letter_topic_needs_a_right_of_its_own(door: Secured) ->
     door.allow(user, [("Create", "topic", dead)])
     dead_letter(settings)
     assert len(letters(door.broker, dead)) == 1
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_documentation_give_what_is_needed(door: Secured) -> None:
+    """By Kafka's own tool, to a user who had no right before."""
+    text = (Path(__file__).parents[1] / "docs" / "security.md").read_text()
+    commands = [line.split()[3:] for line in text.splitlines() if line.startswith("    kafka-acls --bootstrap-server ")]
+    user, number = door.user(()), uuid.uuid4().hex[:8]
+    names = {"User:sink": f"User:{user}", "connect-orders": f"connect-{number}", "orders-dead": f"dead-{number}"}
+    settings = kafka(door.login(user), group=f"connect-{number}")
+    with pytest.raises(KafkaRefused):
+        go_through(settings, f"dead-{number}")
+    assert len(commands) == 4
+    for words in commands:
+        door.broker.run_tool(TOOLS["acls"], *(names.get(word, word) for word in words), timeout_s=120)
+    assert len(go_through(settings, f"dead-{number}")) == 3
+    assert KafkaCluster(settings).compacted(["orders"]) == {"orders": False}
 
 
 def test_a_connector_works_over_tls_with_a_login(door: Secured, sink: Sink) -> None:
