@@ -352,7 +352,7 @@ class Connector:
         if failure is not None:
             log.warning("connector %s: the last flush did not end well: %s", self.settings.name, failure.message)
         if behind := group_commit.undelivered(self.state):
-            log.warning("%s", group_commit.stopped_message(self.settings.name, behind))
+            log.warning("connector %s: %s", self.settings.name, group_commit.stopped_message(behind))
 
     def fail_unexpectedly(self, error: BaseException) -> None:
         """Something unforeseen went wrong with this connector here, in the program: it fails, the others go on."""
