@@ -1,0 +1,95 @@
+"""The REST API, judged by Kafka Connect's own: the same requests to both, compared field by field.
+
+What Kafka Connect answered is recorded (`integration/connect/recorded.json`); a slow test holds the recording true.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from integration.connect import ours, recording, theirs
+from integration.connect.compare import differences, unknown, unused
+from integration.connect.known import KNOWN
+from integration.connect.play import play
+from integration.connect.recording import Entry
+from integration.connect.script import TOPICS, script
+from integration.connect.steps import Ask, Side
+from parquet_sink.cli import main
+from parquet_sink.devkit.broker import Broker
+
+SIDE: Final = Side("x", "http://x", "a.Sink", "a.log", {}, "own.", {})
+
+
+def make_topics(broker: Broker) -> None:
+    """Those of the script."""
+    for topic, partitions in TOPICS.items():
+        broker.create_topic(topic, partitions)
+
+
+@pytest.fixture(scope="module")
+def answered(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Entry]]:
+    """What our worker answered to the script, comparable."""
+    make_topics(broker)
+    with ours.our_worker(broker, tmp_path_factory.mktemp("ours")) as side:
+        yield recording.entries(play(script(side), side, broker), side)
+
+
+def test_the_recording_is_of_this_script() -> None:
+    """Each request of the script has its answer, in its order, and there are no others."""
+    recorded = recording.read()
+    asked = [step.title for step in script(SIDE) if isinstance(step, Ask)]
+    assert [one["title"] for one in recorded] == asked
+
+
+def test_our_worker_answers_as_kafka_connect_does(answered: list[Entry]) -> None:
+    """Status, headers and bodies are the same, but for the differences that are listed with their reasons."""
+    found = differences(recording.read(), answered)
+    assert [str(one) for one in unknown(found, KNOWN)] == []
+    assert unused(found, KNOWN) == []
+
+
+def test_each_difference_has_a_reason() -> None:
+    """In words, and none is given for all that is asked."""
+    assert [one for one in KNOWN if len(one.reason) < 20 or (one.titles, one.paths) == ("*", "*")] == []
+
+
+@pytest.mark.slow
+def test_kafka_connect_answers_as_recorded(tmp_path: Path) -> None:
+    """The recording is what Kafka Connect of the broker's version says, today as well."""
+    with Broker() as broker, theirs.kafka_connect(broker, tmp_path) as side:
+        make_topics(broker)
+        found = recording.entries(play(script(side), side, broker), side)
+    assert [str(one) for one in differences(recording.read(), found)] == []
+
+
+@pytest.mark.slow
+def test_our_commands_know_kafka_connect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`parquet-sink connectors` works with a worker of Kafka Connect."""
+    with Broker() as broker, theirs.kafka_connect(broker, tmp_path) as side:
+        make_topics(broker)
+        broker.produce("judged", [(None, b'{"n": 1}')] * 5, 0)
+        file = tmp_path / "kept.properties"
+        lines = {"name": "kept", **side.config()}
+        file.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
+        for words in (
+            ["validate", str(file)],
+            ["create", str(file), "--wait"],
+            ["update", str(file), "--wait"],
+            ["update", "kept", "--set", "errors.log.enable=true", "--wait"],
+            ["pause", "kept", "--wait"],
+            ["resume", "kept", "--wait"],
+            ["restart", "kept", "--include-tasks", "--wait"],
+            ["stop", "kept", "--wait"],
+            ["offsets", "kept", "--to", "judged:0:2", "--yes"],
+            ["offsets", "kept"],
+            ["show", "kept"],
+            ["list"],
+            ["delete", "kept", "--wait"],
+        ):
+            assert main(["connectors", *words, "--url", side.url]) == 0, words
+        assert main(["status", "--url", side.url]) == 1
+    said = capsys.readouterr()
+    assert [line.split() for line in said.out.splitlines() if line.startswith("judged ")] == [["judged", "0", "2"]]
+    assert "parquet-sink connectors list works with any worker" in said.err
