@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from jsonschema import Draft202012Validator, ValidationError
 
 from integration.connect import ours, recording, theirs
+from integration.connect.clients import KAFKA_UI, KCCTL, needed
 from integration.connect.compare import differences, unknown, unused
 from integration.connect.known import KNOWN
-from integration.connect.play import play
+from integration.connect.play import Answer, play, titles
 from integration.connect.recording import Entry
 from integration.connect.script import TOPICS, script
 from integration.connect.steps import Ask, Side
@@ -29,17 +31,24 @@ def make_topics(broker: Broker) -> None:
 
 
 @pytest.fixture(scope="module")
-def answered(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Entry]]:
-    """What our worker answered to the script, comparable."""
+def answers(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Side, list[Answer]]]:
+    """What our worker answered to the script."""
     make_topics(broker)
     with ours.our_worker(broker, tmp_path_factory.mktemp("ours")) as side:
-        yield recording.entries(play(script(side), side, broker), side)
+        yield side, play(script(side), side, broker)
+
+
+@pytest.fixture
+def answered(answers: tuple[Side, list[Answer]]) -> list[Entry]:
+    """The same, comparable."""
+    side, found = answers
+    return recording.entries(found, side)
 
 
 def test_the_recording_is_of_this_script() -> None:
     """Each request of the script has its answer, in its order, and there are no others."""
     recorded = recording.read()
-    asked = [step.title for step in script(SIDE) if isinstance(step, Ask)]
+    asked = [title for step in script(SIDE) if isinstance(step, Ask) for title in titles(step)]
     assert [one["title"] for one in recorded] == asked
 
 
@@ -53,6 +62,19 @@ def test_our_worker_answers_as_kafka_connect_does(answered: list[Entry]) -> None
 def test_each_difference_has_a_reason() -> None:
     """In words, and none is given for all that is asked."""
     assert [one for one in KNOWN if len(one.reason) < 20 or (one.titles, one.paths) == ("*", "*")] == []
+
+
+@pytest.mark.parametrize("client", [KCCTL, KAFKA_UI])
+def test_clients_can_read_what_they_are_answered(answers: tuple[Side, list[Answer]], client: str) -> None:
+    """Each answer to kcctl and Kafka UI has the fields, types and words that these need."""
+    told = [one for one in answers[1] if one.client == client]
+    wrong = [f"{one.title}: {bad.json_path}: {bad.message}" for one in told for bad in _unreadable(one)]
+    assert wrong == []
+    assert len(told) > 25
+
+
+def _unreadable(answer: Answer) -> Iterator[ValidationError]:
+    yield from Draft202012Validator(needed(answer)).iter_errors(answer.body)
 
 
 @pytest.mark.slow

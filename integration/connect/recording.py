@@ -30,11 +30,15 @@ def _entry(one: Answer, side: Side) -> Entry:
         text = text.replace(json.dumps(found, ensure_ascii=False)[1:-1], stands_for)
     entry: Entry = json.loads(text)
     entry["body"] = _comparable(entry["body"], side)
+    if isinstance(entry["body"], list) and all(isinstance(name, str) for name in entry["body"]):
+        entry["body"].sort()
     return entry
 
 
 def _comparable(body: Any, side: Side) -> Any:
     """A body without what is the class's own; lists of what has names become objects by name."""
+    if isinstance(body, list) and all(isinstance(one, dict) and "partition" in one for one in body):
+        return sorted(body, key=lambda one: json.dumps(one["partition"], sort_keys=True))
     if isinstance(body, list):
         return _listed([_comparable(one, side) for one in body], side)
     if not isinstance(body, dict):

@@ -34,7 +34,7 @@ def _or_null(type_: str) -> dict[str, Any]:
 
 
 _TASK_ID: Final = _object({"connector": _TEXT, "task": _WHOLE})
-_STATE: Final = {"state": {"type": "string", "enum": _STATES}, "worker_id": _TEXT, "trace": _TEXT}
+_STATE: Final = {"state": {"type": "string", "enum": _STATES}, "worker_id": _TEXT, "version": _TEXT, "trace": _TEXT}
 _VALUE: Final = {"type": ["string", "number", "boolean"]}
 _PARTITION: Final = {"kafka_topic": _TEXT, "kafka_partition": _WHOLE}
 _WORD: Final = {"type": ["string", "integer"]}

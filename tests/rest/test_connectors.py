@@ -139,7 +139,7 @@ def test_a_body_that_cannot_be_read_is_told_why(api: Client, herder: FakeHerder,
         ({"connector.class": " "}, 400, "contains no connector type"),
         (
             {"connector.class": "Nothing"},
-            500,
+            400,
             "Failed to find any class that implements Connector and which name matches",
         ),
         ({"connector.class": "EmsSink"}, 400, "contains the following 2 error(s):\nInvalid [topics]. "),
