@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from integration.connect.play import Answer
-from integration.connect.steps import Script, Side, UntilState
+from integration.connect.steps import TOPIC, Script, Side, UntilCommitted, UntilState, UntilTopics
 
 KCCTL: Final = "kcctl"
 KAFKA_UI: Final = "Kafka UI"
@@ -29,7 +29,7 @@ def kcctl(made: Script, side: Side) -> None:
     made.ask("kcctl apply --dry-run, an invalid one", validate, side.config(None, name="kc"), client=who)
     made.ask("kcctl apply, is it there", "GET /connectors/", client=who)
     made.ask("kcctl apply", "POST /connectors/", {"name": "kc", "config": side.config()}, client=who)
-    made.add(UntilState("kc", "RUNNING"))
+    made.add(UntilState("kc", "RUNNING"), UntilCommitted("kc", {0: 10, 1: 0}), UntilTopics("kc", frozenset({TOPIC})))
     made.ask("kcctl apply --name", "PUT /connectors/kc/config", config, client=who)
     made.add(UntilState("kc", "RUNNING"))
     none = {"connector.class": "x.Y", "topics": "t"}
@@ -53,7 +53,7 @@ def kcctl(made: Script, side: Side) -> None:
     for action, state, tasks in (("pause", "PAUSED", 1), ("resume", "RUNNING", 1), ("stop", "STOPPED", 0)):
         made.ask(f"kcctl {action} connector", f"PUT /connectors/kc/{action}", client=who)
         made.add(UntilState("kc", state, tasks))
-    place = {"kafka_topic": "judged", "kafka_partition": 0}
+    place = {"kafka_topic": TOPIC, "kafka_partition": 0}
     offsets = {"offsets": [{"partition": place, "offset": {"kafka_offset": 4}}]}
     made.ask("kcctl patch offsets", "PATCH /connectors/kc/offsets", offsets, client=who)
     made.ask("kcctl get offsets", "GET /connectors/kc/offsets", client=who)
@@ -79,7 +79,7 @@ def kafka_ui(made: Script, side: Side) -> None:
     named = {"name": "ui", "config": side.config(tasks_max=1)}
     made.ask("Kafka UI, create a wrong one", "POST /connectors", {**named, "config": side.config(None)}, client=who)
     made.ask("Kafka UI, create", "POST /connectors", named, client=who)
-    made.add(UntilState("ui", "RUNNING"))
+    made.add(UntilState("ui", "RUNNING"), UntilCommitted("ui", {0: 10, 1: 0}), UntilTopics("ui", frozenset({TOPIC})))
     made.ask("Kafka UI, save", "PUT /connectors/ui/config", side.config(tasks_max=1), client=who)
     made.add(UntilState("ui", "RUNNING"))
     for title, request in (

@@ -24,6 +24,8 @@ def entries(answers: Sequence[Answer], side: Side) -> list[Entry]:
 
 def _entry(one: Answer, side: Side) -> Entry:
     headers = {name: value for name, value in sorted(one.headers.items()) if name not in _HEADERS_LEFT_OUT}
+    if "allow" in headers:
+        headers["allow"] = ", ".join(sorted(headers["allow"].replace(" ", "").split(",")))
     raw = {"title": one.title, "request": one.request, "status": one.status, "headers": headers, "body": one.body}
     text = json.dumps(raw, ensure_ascii=False)
     for found, stands_for in sorted(side.texts.items(), key=lambda pair: -len(pair[0])):

@@ -206,10 +206,10 @@ def _failures(made: Script, side: Side) -> None:
     made.add(UntilFailed("failing"))
     made.ask("status of one that failed", "GET /connectors/failing/status")
     made.ask("status of a task that failed", "GET /connectors/failing/tasks/0/status")
-    made.ask("pause one that failed", "PUT /connectors/failing/pause")
-    made.ask("resume one that failed", "PUT /connectors/failing/resume")
     made.ask("restart what failed", "POST /connectors/failing/restart?includeTasks=true&onlyFailed=true")
     made.add(UntilFailed("failing"))
+    made.ask("pause one that failed", "PUT /connectors/failing/pause")
+    made.ask("resume one that failed", "PUT /connectors/failing/resume")
     made.ask("stop one that failed", "PUT /connectors/failing/stop")
     made.add(UntilState("failing", "STOPPED", 0))
     made.ask("delete one that failed", "DELETE /connectors/failing")
@@ -264,12 +264,12 @@ def _loggers(made: Script, side: Side) -> None:
     one = f"/admin/loggers/{side.logger}"
     made.ask("set a level", f"PUT {one}", {"level": "debug"})
     made.ask("logger after that", f"GET {one}")
-    made.ask("set a level for the cluster", f"PUT {one}?scope=cluster", {"level": "INFO"})
     made.ask("set a level with a scope that is none", f"PUT {one}?scope=galaxy", {"level": "WARN"})
     made.ask("set a level that is none", f"PUT {one}", {"level": "LOUD"})
     made.ask("set no level", f"PUT {one}", {})
     made.ask("set a level by a list", f"PUT {one}", ["INFO"])
     made.ask("set the level of a logger that is none", "PUT /admin/loggers/judged", {"level": "INFO"})
+    made.ask("set a level for the cluster", f"PUT {one}?scope=cluster", {"level": "INFO"})
 
 
 def _odd(made: Script, side: Side) -> None:

@@ -28,7 +28,7 @@ def _of_one(kind: str, what: str, name: str, own: Sequence[Key], config: Mapping
     looks = Look("HIGH", group, 0, "LONG", f"{what} type for {name}", type="CLASS", required=True)
     doc = f"Class for the '{name}' {what.lower()}."
     key = Key(f"{prefix}type", group, Type.STRING, doc, origin=Origin.CONNECT)
-    first = Definition(key, looks, offered=tuple(class_names(kind)))
+    first = Definition(key, looks, offered=tuple(sorted(class_names(kind))))
     of_class = class_keys(kind, config.get(f"{prefix}type", "").strip())
     others = [] if of_class is None else [*of_class, *own[1:]]
     return [

@@ -77,7 +77,9 @@ class FakeHerder:
 
     def _tasks(self, name: str) -> int:
         kept = self.kept[name]
-        return 0 if kept.target is TargetState.STOPPED else int(kept.config.get("tasks.max", "1"))
+        asked = kept.config.get("tasks.max", "1")
+        number = int(asked) if asked.isascii() and asked.isdigit() else 1
+        return 0 if kept.target is TargetState.STOPPED else min(number, 9)
 
     def info(self, name: str) -> ConnectorInfo:
         return ConnectorInfo(name, self._find(name).config, self._tasks(name))
