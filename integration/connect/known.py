@@ -10,6 +10,21 @@ def _all(reason: str, *places: tuple[str, str]) -> list[Known]:
     return [Known(titles, paths, reason) for titles, paths in places]
 
 
+_REFUSED: Final = (
+    *(
+        "validate *",
+        "create *",
+        "put *",
+        "patch *",
+        "alter offsets *",
+        "set a level by a list",
+        "a body *",
+        "a charset",
+    ),
+    *("a name with a semicolon", "*: put an invalid one", "kcctl apply, a class that is none", "*create a wrong one"),
+)
+"""What is wrong in itself. Answers about connectors that are not there have Kafka Connect's very words."""
+
 KNOWN: Final[tuple[Known, ...]] = (
     Known("*", "headers.server", "The name and version of a server help nobody but who looks for holes in it."),
     *_all(
@@ -28,12 +43,12 @@ KNOWN: Final[tuple[Known, ...]] = (
     Known("*", "headers.allow", "405 says which methods there are, as HTTP wants it; Jersey leaves that out."),
     *_all(
         "Status and shape are Kafka Connect's; the message names what is wrong, and the cure, in our words.",
-        ("*", "body.message"),
+        *((titles, "body.message") for titles in _REFUSED),
         ("*", "body.configs.*.value.errors*"),
     ),
     *_all(
-        "A mistake is counted and told once. Kafka Connect tells of both keys that no topics are named or twice, and of "
-        "what is no number that it is null as well.",
+        "A mistake is counted and told once. Kafka Connect says of both keys that topics are not named or named twice, "
+        "and of what is no number that it is null as well.",
         ("validate*", "body.error_count"),
         ("kcctl apply --dry-run, an invalid one", "body.error_count"),
         ("Kafka UI, form that is wrong", "body.error_count"),
@@ -83,7 +98,8 @@ KNOWN: Final[tuple[Known, ...]] = (
     ),
     *_all(
         "A connector that never ran has its tasks here, as many as tasks.max says; Kafka Connect makes them later.",
-        ("*", "body.tasks"),
+        ("paused*", "body.tasks"),
+        ("restart one that is paused", "body.tasks"),
         ("*", "body.paused.status.tasks"),
         ("*", "body.paused.info.tasks"),
         ("paused, tasks", "body"),
