@@ -113,5 +113,5 @@ def test_our_commands_know_kafka_connect(tmp_path: Path, capsys: pytest.CaptureF
             assert main(["connectors", *words, "--url", side.url]) == 0, words
         assert main(["status", "--url", side.url]) == 1
     said = capsys.readouterr()
-    assert [line.split() for line in said.out.splitlines() if line.startswith("judged ")] == [["judged", "0", "2"]]
+    assert ["judged", "0", "2"] in [line.split() for line in said.out.splitlines()]
     assert "parquet-sink connectors list works with any worker" in said.err
