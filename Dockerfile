@@ -3,7 +3,7 @@
 FROM python:3.12-slim-bookworm
 
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends openjdk-17-jre-headless \
+    && apt-get install --yes --no-install-recommends openjdk-17-jre-headless tini \
     && rm -rf /var/lib/apt/lists/*
 
 COPY pyproject.toml README.md LICENSE /src/
@@ -11,11 +11,12 @@ COPY config /src/config
 COPY parquet_sink /src/parquet_sink
 RUN pip install --no-cache-dir '/src[target,worker,traces,sql]' && rm -rf /src
 
-RUN useradd --create-home sink && install --directory --owner=sink --group=sink /data
+RUN useradd --uid 1000 --create-home sink && install --directory --owner=sink --group=sink --mode=0700 /data
 USER sink
 WORKDIR /home/sink
 ENV PYTHONUNBUFFERED=1
 # Java's classes of a start in one file (170 MB), which makes each start some seconds shorter.
 RUN python -m parquet_sink.spark.make_archive
-ENTRYPOINT ["parquet-sink"]
+# Process 1 inherits what is orphaned, and must take leave of it when it ends: tini does, and hands signals and status on.
+ENTRYPOINT ["tini", "--", "parquet-sink"]
 CMD ["--help"]

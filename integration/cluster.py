@@ -17,28 +17,37 @@ import parquet_sink
 from integration import processes
 from integration.processes import Process
 
-START_S: Final = 60.0
+START_S: Final = 120.0
 _MASTER: Final = re.compile(r"Starting Spark master at (spark://\S+)")
 _EXECUTOR: Final = "CoarseGrainedExecutorBackend"
 
 
 def installed(folder: Path) -> Path:
-    """The Python of an environment that has the package in its own site-packages, and ours for everything else.
+    """The Python of an environment that has the package as pip installs it, and our packages for everything else.
 
     `.ci/run` installs the built wheel with all it needs; here that would take longer than the test.
     """
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=60)
     (site,) = (folder / "lib").glob("python*/site-packages")
-    shutil.copytree(Path(parquet_sink.__file__).parent, site / "parquet_sink")
     (site / "others.pth").write_text(f"{Path(pyspark.__file__).parents[1]}\n")
+    project, source = Path(parquet_sink.__file__).parents[1], folder / "project"
+    source.mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(project / name, source)
+    shutil.copytree(project / "parquet_sink", source / "parquet_sink", ignore=shutil.ignore_patterns("__pycache__"))
+    _pip_install(source, site)
     return folder / "bin" / "python"
 
 
 def install(python: Path, package: Path) -> None:
     """Installs a package, as its folder has it, with its entry points, into the environment of a Python."""
     (site,) = (python.parents[1] / "lib").glob("python*/site-packages")
-    source = python.parents[1] / "source"
+    source = python.parents[1] / package.name
     shutil.copytree(package, source)
+    _pip_install(source, site)
+
+
+def _pip_install(source: Path, site: Path) -> None:
     pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-build-isolation", "--no-index", "--quiet"]
     subprocess.run([*pip, "--disable-pip-version-check", "--target", str(site), str(source)], check=True, timeout=120)
 
@@ -77,7 +86,11 @@ class Cluster:
 
     def executors(self) -> list[Process]:
         """Java of the executors that live."""
-        return [one for one in processes.of_run(self._mark) if _EXECUTOR in one.command]
+        return [one for one in self.processes() if _EXECUTOR in one.command]
+
+    def processes(self) -> list[Process]:
+        """Master, workers, executors, and what those started."""
+        return processes.of_run(self._mark)
 
     def _start(self, name: str, *arguments: str) -> Path:
         log = self._folder / f"{len(self._started)}-{name}.log"
@@ -96,7 +109,7 @@ class Cluster:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
-                env={**_without_python_path(), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "128m"}
+                env={**without_python_path(), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "128m"}
                 | {"SPARK_WORKER_OPTS": "-XX:TieredStopAtLevel=1", processes.MARK: self._mark},
                 cwd=self._folder,
             )
@@ -104,8 +117,8 @@ class Cluster:
         return log
 
 
-def _without_python_path() -> Mapping[str, str]:
-    """Executors are to find the package where it is installed."""
+def without_python_path() -> Mapping[str, str]:
+    """Our environment for those that are to find the package where it is installed."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
@@ -127,7 +140,7 @@ def running(python: Path, master: str, folder: Path, arguments: list[str], more:
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
-            env={**_without_python_path(), **more},
+            env={**without_python_path(), **more},
             cwd=folder,
         )
     try:

@@ -21,6 +21,7 @@ class Command:
     """One run. All its processes inherit a mark in their environment. `said`: everything it printed so far.
 
     before: words in front of the command (`timeout 5`, say). out, err: where its words go, None for the log.
+    python: of another environment, in which the package is installed.
     """
 
     def __init__(
@@ -32,17 +33,19 @@ class Command:
         before: Sequence[str] = (),
         err: IO[bytes] | None = None,
         out: IO[bytes] | None = None,
+        python: Path | None = None,
     ) -> None:
         self._mark = uuid4().hex
         self.log, self.tmp = folder / f"said-{self._mark}.log", folder / f"tmp-{self._mark}"
         self.tmp.mkdir()
+        inherited = {name: value for name, value in os.environ.items() if python is None or name != "PYTHONPATH"}
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [*before, sys.executable, "-m", "parquet_sink", *words],
+                [*before, str(python or sys.executable), "-m", "parquet_sink", *words],
                 stdin=subprocess.DEVNULL,
                 stdout=out or log,
                 stderr=err or log,
-                env={**os.environ, **environment, processes.MARK: self._mark, "TMPDIR": str(self.tmp)},
+                env={**inherited, **environment, processes.MARK: self._mark, "TMPDIR": str(self.tmp)},
                 cwd=folder,
                 start_new_session=True,
             )

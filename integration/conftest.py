@@ -29,11 +29,18 @@ class TopicFactory(Protocol):
     ) -> str: ...
 
 
+LONGEST = ("broker", "steps", "kafka_planner", "demo")
+"""Files of tests in the order of the CPU time that they take, as far as it matters."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Under `pytest -n`: the tests of a file stay in one process, which has a broker, a target and a Spark session."""
-    for item in items:
-        if item.path.parent == Path(__file__).parent:
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
+    """The longest files come first, and unit tests last: no process of `make test` ends with a long file of its own."""
+    here, order = Path(__file__).parent, {f"test_{name}.py": rank for rank, name in enumerate(LONGEST)}
+
+    def rank(item: pytest.Item) -> int:
+        return order.get(item.path.name, len(order)) if item.path.parent == here else len(order) + 1
+
+    items.sort(key=rank)
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from pyspark.sql import SparkSession
 
 from parquet_sink.connectors.loading import load
@@ -28,6 +28,11 @@ from parquet_sink.spark import session
 
 TIMEOUT_S: Final = 120.0
 LOOK_S: Final = 0.05
+_ON_ITS_WAY: Final = {
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+}
 WORKER: Final = {
     "value.converter": "org.apache.kafka.connect.json.JsonConverter",
     "value.converter.schemas.enable": "false",
@@ -219,10 +224,22 @@ def committed(broker: Broker, group: str, topic: str, partitions: int = 1) -> li
     """Committed offset (None when there is none) and metadata of each topic-partition."""
     reader = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group, "log_level": 0})
     try:
-        found = reader.committed([TopicPartition(topic, index) for index in range(partitions)], timeout=20)
+        found = _retried(lambda: reader.committed([TopicPartition(topic, n) for n in range(partitions)], timeout=20))
         return [(tp.offset if tp.offset >= 0 else None, tp.metadata or "") for tp in found]
     finally:
         reader.close()
+
+
+def _retried(ask: Callable[[], list[TopicPartition]]) -> list[TopicPartition]:
+    """A group's coordinator may be on its way to another broker, or be made, on a busy machine for seconds."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return ask()
+        except KafkaException as error:
+            if error.args[0].code() not in _ON_ITS_WAY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.5)
 
 
 def ends(broker: Broker, topic: str, partitions: int = 1) -> list[int]:

@@ -14,8 +14,6 @@ from parquet_sink.spark.session import JAVA_OPTIONS
 HEADER_BYTES = 1_000_000
 """What Java checks of an archive before it uses it, and somewhat more."""
 
-pytestmark = pytest.mark.xdist_group("archive")
-
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -8,12 +8,14 @@ from typing import Any, Final
 import pytest
 from confluent_kafka import Producer
 from prometheus_client.parser import text_string_to_metric_families
+from promql_parser import VectorSelector
 
 from integration.conftest import TopicFactory
 from integration.worker_process import WorkerProcess
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.ports import free_port
 from parquet_sink.devkit.target.process import TargetProcess
+from tests.metrics.queries import OF_PROMETHEUS, nodes, queries
 
 GOOD: Final = 990
 BAD: Final = 10
@@ -121,6 +123,7 @@ def test_figures_and_lines_are_what_happened(
     )
     _arrived(page, orders)
     _waits(page)
+    _asked_for(page)
     assert page.sum("parquet_sink_memory_bytes", process="java") > 100 << 20
     assert page.sum("parquet_sink_memory_bytes", process="program") > 20 << 20
     assert page.sum("parquet_sink_memory_bytes", process="python") > 20 << 20
@@ -152,6 +155,13 @@ def _arrived(page: Figures, topic: str) -> None:
     assert page.sum("parquet_sink_connector_state", **of, state="RUNNING") == 1
     assert page.sum("kafka_connect_sink_task_metrics_sink_record_send_total", **of) == GOOD
     assert page.sum("parquet_sink_losses_total") == page.sum("parquet_sink_dropped_events_total") == 0
+
+
+def _asked_for(page: Figures) -> None:
+    """By rules and panels: a worker has all of it from its first page on, so that nothing is compared with nothing."""
+    named = {node.name for _, query in queries() for node in nodes(query) if isinstance(node, VectorSelector)}
+    assert len(named) > 20
+    assert named - OF_PROMETHEUS.keys() - {name for name, _ in page.samples} == set()
 
 
 def _waits(page: Figures) -> None:

@@ -12,15 +12,21 @@ from parquet_sink.devkit.ports import free_port
 
 
 class WorkerProcess:
-    """One worker file; its worker may be started again and again, and finds its connectors."""
+    """One worker file; its worker may be started again and again, and finds its connectors.
 
-    def __init__(self, folder: Path, broker: Broker, more: Mapping[str, str] | None = None) -> None:
-        self._folder, self.url = folder, f"http://127.0.0.1:{free_port()}"
+    python: of an environment in which the package is installed; None for this one.
+    """
+
+    def __init__(
+        self, folder: Path, broker: Broker, more: Mapping[str, str] | None = None, python: Path | None = None
+    ) -> None:
+        self._folder, self.url, self._python = folder, f"http://127.0.0.1:{free_port()}", python
+        self.store = folder / "store"
         self._file = folder / "worker.properties"
         keys = {
             "bootstrap.servers": broker.bootstrap_servers,
             "listeners": self.url,
-            "config.storage.folder": str(folder / "store"),
+            "config.storage.folder": str(self.store),
             "value.converter": "JsonConverter",
             "value.converter.schemas.enable": "false",
             **(more or {}),
@@ -36,7 +42,7 @@ class WorkerProcess:
 
     def start(self, *words: str) -> None:
         """Returns when it is healthy."""
-        self._commands.append(Command(self._folder, ["worker", *words, str(self._file)], {}))
+        self._commands.append(Command(self._folder, ["worker", *words, str(self._file)], {}, python=self._python))
         self.command.until(self._is_healthy)
 
     def _is_healthy(self) -> bool:

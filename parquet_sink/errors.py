@@ -20,6 +20,7 @@
         ├── AnotherInstance      the same connector runs elsewhere
         ├── KafkaFailed          the broker refused or stayed away
         │   ├── BrokerAway       no answer in time; it may come back
+        │   ├── BrokersGone      no answer for as long as the settings wait
         │   ├── KafkaRefused     the broker says no, and would say so again: fix the cause, start again
         │   └── TopicGone        a topic is not there, or not any more: make it, or correct the connector's topics
         ├── RegistryFailed       the schema registry refused or stayed away
@@ -220,6 +221,12 @@ class KafkaFailed(ConnectorError):
 
 class BrokerAway(KafkaFailed):
     """No broker answered in time; it may come back, and nothing is lost meanwhile."""
+
+
+class BrokersGone(KafkaFailed):
+    """No broker answered for as long as `connect.ems.away.timeout.ms` says."""
+
+    reaction = Reaction(passes=True)
 
 
 class KafkaRefused(KafkaFailed):

@@ -55,7 +55,9 @@ def loader(plan: Plan) -> Callable[[Mapping[str, str], str], Loaded]:
         (found,) = checked.connectors
         problems = (*found.problems, *checked.worker.problems, *checked.shared)
         settings = None if problems else found.settings
-        return replace(found, problems=problems, settings=settings, warnings=(*found.warnings, *plan.told_of(settings)))
+        again = loaded.again if problems == loaded.problems else None
+        warnings = *found.warnings, *plan.told_of(settings)
+        return replace(found, problems=problems, settings=settings, again=again, warnings=warnings)
 
     return load_one
 

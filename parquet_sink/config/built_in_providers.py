@@ -53,7 +53,7 @@ class _Files:
             return self._machine.read_text(path)
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            return NotGiven(f": the file {path} cannot be read ({reason}); correct it.")
+            return NotGiven(f": the file {path} cannot be read ({reason}); correct it.", passes=True)
         except ValueError:
             return NotGiven(f": the file {path} is not UTF-8 text; correct it.")
 

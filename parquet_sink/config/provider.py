@@ -7,9 +7,13 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class NotGiven:
-    """Why a placeholder has no value: the words behind it in a message, which never hold a value."""
+    """Why a placeholder has no value: the words behind it in a message, which never hold a value.
+
+    passes: it may have one later, without anybody's hand: what is asked is away.
+    """
 
     text: str
+    passes: bool = False
 
 
 Answer = str | NotGiven

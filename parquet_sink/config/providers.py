@@ -28,13 +28,15 @@ class Resolved:
     """Texts after the providers were asked.
 
     values: by key. shown: the same as written in the file. provided: keys whose value a provider gave. failed: keys
-    that have no value because a provider failed (reported already).
+    that have no value because a provider failed (reported already, each once). away: those of them that may have one
+    later, without anybody's hand.
     """
 
     values: Mapping[str, str] = field(repr=False)
     shown: Mapping[str, str] = field(repr=False)
     provided: frozenset[str] = frozenset()
     failed: frozenset[str] = frozenset()
+    away: frozenset[str] = frozenset()
 
 
 def resolve(properties: Mapping[str, str], machine: Machine, report: Report) -> Resolved:
@@ -43,7 +45,7 @@ def resolve(properties: Mapping[str, str], machine: Machine, report: Report) -> 
     A provider is asked once for all that is wanted of a path, so that values of one file belong together.
     """
     values: dict[str, str] = {}
-    provided, failed = set(), set()
+    provided, failed, away = set(), set(), set()
     slips = {name: slip for name, text in properties.items() if (slip := _slip(name, text, machine)) is not None}
     answers = _answers((text for name, text in properties.items() if name not in slips), machine)
     for name, text in properties.items():
@@ -57,10 +59,20 @@ def resolve(properties: Mapping[str, str], machine: Machine, report: Report) -> 
         provided.add(name)
         try:
             values[name] = _PLACEHOLDER.sub(lambda found: _value(found, answers), text)
-        except LookupError as error:
+        except _NoValue as error:
             failed.add(name)
-            report.problem(name, str(error.args[0]))
-    return Resolved(values, dict(properties), frozenset(provided), frozenset(failed))
+            if error.passes:
+                away.add(name)
+            report.problem(name, str(error))
+    return Resolved(values, dict(properties), frozenset(provided), frozenset(failed), frozenset(away))
+
+
+class _NoValue(Exception):
+    """Of one placeholder."""
+
+    def __init__(self, text: str, passes: bool) -> None:
+        super().__init__(text)
+        self.passes = passes
 
 
 def _slip(name: str, text: str, machine: Machine) -> str | None:
@@ -103,8 +115,8 @@ def _asked(name: str, path: str, keys: list[str], providers: Mapping[str, Provid
 
 
 def _value(found: re.Match[str], answers: Mapping[_Question, Mapping[str, Answer]]) -> str:
-    """The value of one placeholder. Raises LookupError with a reason that names the placeholder alone."""
+    """The value of one placeholder. Raises _NoValue with a reason that names the placeholder alone."""
     answer = answers[found[1], found[2] or ""][found[3]]
     if isinstance(answer, NotGiven):
-        raise LookupError(f"{printable(found[0])}{answer.text}")
+        raise _NoValue(f"{printable(found[0])}{answer.text}", answer.passes)
     return answer

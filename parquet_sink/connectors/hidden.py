@@ -1,9 +1,11 @@
 """Configurations as they may be shown: each password written as `[hidden]`, which put back means "as it was". Pure.
 
 What a config provider gives is no password: its placeholder is shown. Which keys hold passwords is said by the keys of
-the classes that a configuration names (`connectors.class_keys`), and of keys that nobody knows by their names.
+the classes that a configuration names (`connectors.class_keys`), and of keys that nobody knows by their names: what
+looks like a password's key misspelt is one, too.
 """
 
+import difflib
 import re
 from collections.abc import Collection, Mapping
 from typing import Final
@@ -14,6 +16,8 @@ from parquet_sink.kafka.client_settings import is_secret_name
 HIDDEN: Final = "[hidden]"
 """Kafka's own text for a password."""
 _PLACEHOLDERS: Final = re.compile(r"(?:(?:AppKey|Bearer)\s+)?(?:\$\{[^}:]+:[^}]*\})+")
+_ALIKE: Final = 0.85
+"""How near to a password's key a name must be, as in difflib, to be taken for it misspelt."""
 _USER: Final = re.compile(r"(?<=://)([^/@\s:]*):[^/@\s]*@")
 """User and password in a URL."""
 
@@ -53,5 +57,10 @@ def _shown(name: str, text: str, keys: Collection[Key]) -> str:
 def _is_secret(name: str, keys: Collection[Key]) -> bool:
     key = find(keys, name)
     if key is None or (key.is_prefix and not key.secret):
-        return is_secret_name(name)
+        return is_secret_name(name) or (key is None and _is_misspelt(name, keys))
     return key.secret
+
+
+def _is_misspelt(name: str, keys: Collection[Key]) -> bool:
+    secrets = [key.name for key in keys if key.secret and not key.is_prefix]
+    return bool(difflib.get_close_matches(name.lower(), secrets, n=1, cutoff=_ALIKE))

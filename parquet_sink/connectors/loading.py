@@ -11,11 +11,12 @@ from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import read
 from parquet_sink.config.without_effect import suggest, warn_about
 from parquet_sink.connectors.connector_class import DEFAULT_CLASS, ConnectorClass, find_class
+from parquet_sink.connectors.restart_keys import RESTART_KEYS, restart_settings
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.connectors.worker_keys import WORKER_KEYS
 from parquet_sink.convert import configuration
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.pipeline.settings import RestartSettings, SinkSettings
 from parquet_sink.plugins import PluginUnusable
 from parquet_sink.transform import configuration as transforms
 
@@ -26,7 +27,8 @@ _CLASS: Final = "connector.class"
 class Loaded:
     """settings is None exactly when there are problems. Each problem reads `Invalid [key]. reason`.
 
-    properties: as they were given, placeholders unresolved.
+    properties: as they were given, placeholders unresolved. again: how reading it is tried again, where all that is
+    wrong with it may pass without anybody's hand, because a config provider is away.
     """
 
     settings: SinkSettings | None
@@ -34,6 +36,7 @@ class Loaded:
     warnings: tuple[str, ...]
     source: str
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    again: RestartSettings | None = None
 
     def require(self) -> SinkSettings:
         """The settings. Raises InvalidConfiguration with every problem, each naming the file."""
@@ -51,7 +54,14 @@ def load(properties: Mapping[str, str], worker: Worker, *, source: str) -> Loade
     resolved = resolve(properties, worker.machine, report)
     found = _connector_class(resolved, report)
     settings = None if found is None else _settings(found, properties, resolved, worker, report)
-    return Loaded(settings, tuple(report.problems), tuple(report.warnings), source, properties)
+    passes = resolved.away and len(report.problems) == len(resolved.away)
+    again = _again(resolved) if passes else None
+    return Loaded(settings, tuple(report.problems), tuple(report.warnings), source, properties, again)
+
+
+def _again(resolved: Resolved) -> RestartSettings:
+    """As the connector's keys say, however wrong others are."""
+    return restart_settings(read(RESTART_KEYS, resolved, Report()))
 
 
 def _connector_class(resolved: Resolved, report: Report) -> ConnectorClass | None:

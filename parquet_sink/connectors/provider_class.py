@@ -15,7 +15,7 @@ from parquet_sink.plugins import CONFIG_PROVIDERS, Kind
 from parquet_sink.process import foreign_code
 
 PATIENCE_S: Final = 30.0
-"""How long a provider may think; a worker's other connectors wait for it."""
+"""How long a provider may think."""
 
 
 class OwnProvider(Protocol):
@@ -88,7 +88,9 @@ class GuardedProvider:
     def _answer(self, path: str, keys: tuple[str, ...]) -> Mapping[str, object] | NotGiven:
         """In a thread of its own, which is left alone when it hangs; until it comes back nobody waits for it again."""
         if not self._asking.acquire(timeout=0.0 if self._hangs else self._patience_s):
-            return NotGiven(f": the config provider {self._name} still hangs from an earlier question; mend its class.")
+            return NotGiven(
+                f": the config provider {self._name} still hangs from an earlier question; mend its class.", True
+            )
         answers: list[Mapping[str, object] | NotGiven] = []
 
         def call() -> None:
@@ -106,17 +108,19 @@ class GuardedProvider:
         self._hangs = thread.is_alive()
         return NotGiven(
             f": the config provider {self._name} did not answer within {self._patience_s:g} s; see whether what it "
-            "asks is there, then start the connector again."
+            "asks is there, then start the connector again.",
+            passes=True,
         )
 
     def _called(self, path: str, keys: tuple[str, ...]) -> Mapping[str, object] | NotGiven:
         try:
             found = self._inner.get(path, keys)
         except ProviderError as error:
-            return NotGiven(f": {printable(str(error))}")
+            return NotGiven(f": {printable(str(error))}", passes=True)
         except Exception as error:  # noqa: BLE001 - whatever another's code raises; its words may hold the secret
             return NotGiven(
-                f": the config provider {self._name} failed with {foreign_code.place(error)}; mend its class."
+                f": the config provider {self._name} failed with {foreign_code.place(error)}; mend its class.",
+                passes=True,
             )
         if not isinstance(found, Mapping):
             return NotGiven(f": the config provider {self._name} gave no mapping, but {_a(found)}; correct its class.")

@@ -38,6 +38,20 @@ class ErrorSettings:
 
 
 @dataclass(frozen=True)
+class RestartSettings:
+    """How a connector that failed for a reason that may pass is started again.
+
+    most: times without progress, -1 without end. pause_ms: the first pause; the n-th is n times as long, up to
+    longest_ms. away_ms: how long brokers that do not answer are waited for, -1 without end.
+    """
+
+    most: int = 5
+    pause_ms: int = 2_000
+    longest_ms: int = 60_000
+    away_ms: int = -1
+
+
+@dataclass(frozen=True)
 class SinkSettings:
     """One connector, ready to run.
 
@@ -45,7 +59,7 @@ class SinkSettings:
     header: of the header converter. transforms: between decoding and shaping, in this order.
     registry_patience_ms: how long a registry, or what a transform needs, may stay away, -1 for ever.
     registry_pause_ms: the longest between tries.
-    stop_timeout_ms: how long a stop waits for the flush in progress.
+    stop_timeout_ms: how long a stop waits for the flush in progress. restart: what follows a failure that may pass.
     """
 
     name: str
@@ -63,9 +77,15 @@ class SinkSettings:
     errors: ErrorSettings = field(default_factory=ErrorSettings)
     parked: ParkedSettings = field(default_factory=ParkedSettings)
     history: HistorySettings = field(default_factory=HistorySettings)
+    restart: RestartSettings = field(default_factory=RestartSettings)
     registry_patience_ms: int = 0
     registry_pause_ms: int = 60_000
     stop_timeout_ms: int = 30_000
+
+    @property
+    def away_timeout_ms(self) -> int:
+        """How long brokers that do not answer are waited for; -1 without end."""
+        return self.restart.away_ms
 
     @property
     def parked_folder(self) -> str:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import IO, Final
 
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.process import unforeseen
 from parquet_sink.process.log_format import FORMATS, JSON, TEXT, JsonLines, TextLines, about, connector_of
 from parquet_sink.process.signals import restore_sigterm
 
@@ -68,6 +69,8 @@ def configure_program(written_as: str = TEXT) -> None:
     for handler in logging.getLogger().handlers:
         if type(handler) is logging.StreamHandler:
             handler.setFormatter(JsonLines() if written_as == JSON else TextLines())
+    if written_as == JSON:
+        unforeseen.to_the_log()
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_not_of_py4j)
     _quieten()

@@ -51,8 +51,8 @@ END_S: Final = 15.0
 class Connector:
     """Owns the files and the streaming query of one connector. emit: takes its events, and raises nothing.
 
-    waits: for brokers without end, also at the start. launch: starts queries, which takes a second or more, in a thread
-    that knows the Spark session. aside: asks Kafka.
+    waits: for brokers as long as its settings say also at the start. launch: starts queries, which takes a second or
+    more, in a thread that knows the Spark session. aside: asks Kafka.
     """
 
     def __init__(
@@ -77,7 +77,8 @@ class Connector:
         self._pending: Pending[Any] | None = None
         self._slots, self._paused = 1, False
         self._clock = ClockSteps(time.time(), time.monotonic())
-        self._restarts = RestartPolicy(settings.registry_patience_ms, settings.registry_pause_ms, waits=waits)
+        patience = settings.registry_patience_ms, settings.registry_pause_ms
+        self._restarts = RestartPolicy(*patience, settings.restart, waits=waits)
         self._restart_at_s: float | None = None
         self._restart_why = ""
         self._given_up = False
@@ -88,6 +89,11 @@ class Connector:
     def state(self) -> SqliteStore | None:
         """None until it is prepared."""
         return self._files.state
+
+    @property
+    def paused(self) -> bool:
+        """Whether it runs, and is to admit nothing."""
+        return self._paused and self.status is Status.RUNNING
 
     @property
     def active(self) -> bool:
@@ -346,7 +352,7 @@ class Connector:
         if failure is not None:
             log.warning("connector %s: the last flush did not end well: %s", self.settings.name, failure.message)
         if behind := group_commit.undelivered(self.state):
-            log.warning("%s", group_commit.stopped_message(self.settings.name, behind))
+            log.warning("connector %s: %s", self.settings.name, group_commit.stopped_message(behind))
 
     def fail_unexpectedly(self, error: BaseException) -> None:
         """Something unforeseen went wrong with this connector here, in the program: it fails, the others go on."""

@@ -40,7 +40,7 @@ class EventDispatcher:
     def __init__(self, listeners: Sequence[Listener], clock: Callable[[], float] = time.time) -> None:
         self._listeners, self._clock = listeners, clock
         self._positions: dict[str, _Position] = {}
-        self._unreadable: set[str] = set()
+        self._unreadable: set[tuple[str, str]] = set()
 
     def emit(self, event: Event) -> None:
         """Something happened in this process."""
@@ -82,7 +82,7 @@ class EventDispatcher:
         return EventsDropped(connector.settings.name, self._clock(), batch.dropped), *batch.events
 
     def _warn_unreadable(self, name: str, error: Exception) -> None:
-        words = f"connector {name}: its events cannot be read: {type(error).__name__}: {error}"
-        if words not in self._unreadable:
-            self._unreadable.add(words)
-            log.warning("%s", words)
+        words = f"its events cannot be read: {type(error).__name__}: {error}"
+        if (name, words) not in self._unreadable:
+            self._unreadable.add((name, words))
+            log.warning("connector %s: %s", name, words)

@@ -73,10 +73,10 @@ def undelivered(state: StateStore) -> dict[PartitionKey, tuple[int, int]]:
     return {key: (at, ends[key] - at) for key, at in reached.items() if ends[key] > at}
 
 
-def stopped_message(name: str, behind: dict[PartitionKey, tuple[int, int]], most: int = 10) -> str:
+def stopped_message(behind: dict[PartitionKey, tuple[int, int]], most: int = 10) -> str:
     """What a connector leaves undelivered when it stops, for the log. behind: as `undelivered` gives it."""
     records = sum(count for _, count in behind.values())
     places = [f"{topic} {partition} from offset {at}" for (topic, partition), (at, _) in sorted(behind.items())]
     rest = [f"and {len(places) - most} more"] if len(places) > most else []
     where = ", ".join([*places[:most], *rest])
-    return f"connector {name}: stopped with lag {records:,} ({where}); the next start goes on there"
+    return f"stopped with lag {records:,} ({where}); the next start goes on there"

@@ -25,7 +25,7 @@ from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.runtime.cluster_id import ClusterId
 from parquet_sink.runtime.commands import Commands
 from parquet_sink.runtime.judging import NOTHING, judge
-from parquet_sink.runtime.requests import Outdated, Requests
+from parquet_sink.runtime.requests import NOT_READ, Outdated, Requests
 from parquet_sink.runtime.roster import Roster, Snapshot
 
 T = TypeVar("T")
@@ -143,7 +143,8 @@ class LocalHerder:
         published = self._published
         settings = _found(published.settings, name)
         if settings is None:
-            raise OffsetsRefused(published.statuses[name].trace or f"The configuration of connector {name} is invalid.")
+            status = published.statuses[name]
+            raise OffsetsRefused(status.trace or status.waits_for or NOT_READ.format(name))
         with _refusals():
             return tuple(PartitionOffset(*key, offset) for key, offset in manual_offsets.read(settings.kafka).items())
 

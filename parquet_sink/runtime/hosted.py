@@ -1,6 +1,8 @@
 """One connector of a worker: what it is to be, what it is, and the steps from one to the other."""
 
 import logging
+import time
+from dataclasses import replace
 from typing import Final
 
 from parquet_sink.connectors.loading import Loaded
@@ -29,7 +31,7 @@ class Hosted:
 
     run: what runs, or ran and failed; None while there is nothing. A run is of one configuration: another one takes its
     place once it has finished its flush and ended. altered_by: who changes its group's offsets now, so that it must
-    not start.
+    not start. read_again_s: when a configuration that could not be read is read again (monotonic).
     """
 
     def __init__(self, name: str, stored: StoredConnector, loaded: Loaded) -> None:
@@ -37,13 +39,23 @@ class Hosted:
         self.run: Connector | None = None
         self.deleted = False
         self.altered_by: object = None
+        self.read_again_s = 0.0
         self._replaced = self._restarting = False
         self._paused = False
 
     @property
     def settings(self) -> SinkSettings | None:
-        """None when the configuration turned out to be wrong."""
+        """None when the configuration turned out to be wrong, or was not read yet."""
         return self.loaded.settings
+
+    @property
+    def unread(self) -> bool:
+        """Whether its configuration is to be read, now or again: a config provider was away."""
+        return self.settings is None and self.loaded.again is not None and not self.deleted
+
+    def give_up(self) -> None:
+        """Its configuration is not read again: what is wrong with it is its failure."""
+        self.loaded = replace(self.loaded, again=None)
 
     @property
     def target(self) -> TargetState:
@@ -53,7 +65,8 @@ class Hosted:
     def failed(self) -> bool:
         if self.target is TargetState.STOPPED:
             return False
-        return self.settings is None or (self.run is not None and self.run.status is Status.FAILED)
+        broken = self.settings is None and not self.unread
+        return broken or (self.run is not None and self.run.status is Status.FAILED)
 
     @property
     def wants_run(self) -> bool:
@@ -65,7 +78,7 @@ class Hosted:
     def counts(self) -> bool:
         """Whether it has a share of Spark's slots."""
         running = self.run is not None and self.run.status not in {Status.FAILED, Status.DONE}
-        return running or self.wants_run
+        return running or self.wants_run or (self.unread and self.target is not TargetState.STOPPED)
 
     def begin(self, run: Connector) -> None:
         """This is what runs from now on; it was not started yet."""
@@ -85,7 +98,7 @@ class Hosted:
     def replace(self) -> None:
         """What runs is ended, and begins anew."""
         self._replaced = self.run is not None
-        self._restarting = self.target is not TargetState.STOPPED and self.settings is not None
+        self._restarting = self.target is not TargetState.STOPPED and (self.settings is not None or self.unread)
 
     def step(self, stop_requested_at_s: float | None = None) -> None:
         """Brings what runs nearer to what it is to be. stop_requested_at_s: all are to end (monotonic seconds)."""
@@ -138,8 +151,10 @@ class Hosted:
     def _state_of_nothing(self) -> State:
         if self.target is TargetState.STOPPED:
             return State.STOPPED
-        if self.settings is None:
+        if self.settings is None and not self.unread:
             return State.FAILED
+        if self.unread and self.loaded.problems:
+            return State.RESTARTING
         return State.RESTARTING if self._restarting else State.UNASSIGNED
 
     def _task_ids(self) -> range:
@@ -159,5 +174,8 @@ class Hosted:
     def _waits(self) -> str:
         if self._replaced and self.run is not None:
             return "The flush in progress is finished first."
+        if self.unread and self.loaded.problems:
+            wait_s = max(self.read_again_s - time.monotonic(), 0.0)
+            return f"{' '.join(self.loaded.problems).rstrip('.')}; its configuration is read again in {wait_s:.0f} s."
         waits = None if self.run is None else self.run.waits_for
         return "" if waits is None else f"{waits[0].rstrip('.')}; its query is started again in {waits[1]:.0f} s."

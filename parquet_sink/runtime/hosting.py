@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from parquet_sink.herder.errors import StoreFailed
 from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.runtime.aside import Aside, in_thread
 from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.hosted import Hosted
+from parquet_sink.runtime.rereading import Rereading
 from parquet_sink.runtime.roster import Roster
 from parquet_sink.runtime.status import Status
 
@@ -23,10 +25,21 @@ START_S: Final = 10.0
 
 
 class Hosting:
-    """make: a connector that is not prepared yet. track_topics: whether active topics are kept."""
+    """make: a connector that is not prepared yet. track_topics: whether active topics are kept.
 
-    def __init__(self, roster: Roster, make: Callable[[SinkSettings], Connector], *, track_topics: bool = True) -> None:
+    aside: reads configurations.
+    """
+
+    def __init__(
+        self,
+        roster: Roster,
+        make: Callable[[SinkSettings], Connector],
+        *,
+        track_topics: bool = True,
+        aside: Aside = in_thread,
+    ) -> None:
         self._roster, self._make, self._track_topics = roster, make, track_topics
+        self._rereading = Rereading(roster, aside)
         self._starting: tuple[Connector, float] | None = None
         self._warm = False
 
@@ -50,6 +63,8 @@ class Hosting:
 
     def step(self, stop_requested_at_s: float | None = None) -> None:
         """Brings each connector nearer to what it is to be; what needs no Spark. Raises nothing."""
+        if stop_requested_at_s is None:
+            self._rereading.step()
         for one in list(self._roster.all()):
             try:
                 one.step(stop_requested_at_s)

@@ -28,6 +28,7 @@ from parquet_sink.runtime.status import Status, status_after
 from parquet_sink.runtime.totals import FileTotals, PartitionView, describe_totals
 
 STARTING: Final = "Spark is starting, which takes about 10 s."
+PAUSED: Final = "paused"
 NO_FILE: Final = "no file sent"
 """In the end, of a connector for which nothing was due; 'no file yet' would promise one."""
 
@@ -113,7 +114,7 @@ class LiveView:
         name = connector.settings.name
         return ConnectorView(
             name=name,
-            status=str(self._status.get(name) or Status.STARTING),
+            status=PAUSED if connector.paused else str(self._status.get(name) or Status.STARTING),
             accepted=describe_totals(self._totals_of(name)),
             failure=self._problems.get(name),
             partitions=self._partitions(connector),

@@ -5,6 +5,7 @@ Each does all of it or nothing: what is wrong is raised before anything is store
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from parquet_sink.connectors.loading import Loaded, check_unique
 from parquet_sink.herder.errors import (
@@ -21,6 +22,8 @@ from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.runtime.hosted import Hosted
 from parquet_sink.runtime.judging import NOTHING, Judged
 from parquet_sink.runtime.roster import Roster, tell, warn
+
+NOT_READ: Final = "The configuration of connector {} is not read yet; ask again."
 
 
 class Outdated(Exception):
@@ -114,7 +117,7 @@ class Requests:
         if one.altered_by is not None:
             raise OffsetsBusy(f"The offsets of connector {name} are being changed by another request; wait for it.")
         if one.settings is None:
-            raise OffsetsRefused("\n".join(one.loaded.problems))
+            raise OffsetsRefused("\n".join(one.loaded.problems) or NOT_READ.format(name))
         one.altered_by = by
         return one.settings
 

@@ -11,18 +11,15 @@ from typing import Final
 
 from parquet_sink.model.failure import Failure, Restart
 from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.pipeline.settings import RestartSettings
 
-MOST_RESTARTS: Final = 5
-"""Times a query is started again without progress before its connector fails."""
 WINDOW_S: Final = 600.0
 """Failures with no range in flight count together when they come within so many seconds."""
 PAUSE_S: Final = 2.0
-"""The first pause; the n-th is n times as long."""
+"""The first pause before something that was away is asked again; the n-th is n times as long."""
 BUSY_MS: Final = 1_800_000
 BUSY_PAUSE_S: Final = 30.0
 """A machine that is too busy to start a process is waited for half an hour, with pauses of half a minute at most."""
-AWAY_PAUSE_S: Final = 60.0
-"""The longest pause of a connector that waits without end for brokers that did not answer at its start."""
 _NAMED: Final = re.compile(r"[Tt]opic (\S+), topic-partition (\d+)")
 
 
@@ -41,6 +38,7 @@ class Positions:
 class RestartBudget:
     """Counts failures without progress, of the topic-partitions to blame."""
 
+    bounds: RestartSettings = field(default_factory=RestartSettings)
     _failures: dict[PartitionKey, tuple[int, int]] = field(default_factory=dict)
     """Next offset at the last failure, and how many failures in a row were there."""
     _idle_failures_s: list[float] = field(default_factory=list)
@@ -53,7 +51,9 @@ class RestartBudget:
         if not blamed:
             failures = self._count_idle(now_s, at)
         self._next_offsets = dict(at.next_offsets)
-        return PAUSE_S * failures if failures <= MOST_RESTARTS else None
+        if 0 <= self.bounds.most < failures:
+            return None
+        return min(self.bounds.pause_ms * failures, self.bounds.longest_ms) / 1_000
 
     def _count(self, key: PartitionKey, next_offset: int) -> int:
         before, count = self._failures.get(key, (next_offset, 0))
@@ -73,6 +73,7 @@ class RestartBudget:
 class WaitBudget:
     """How long something unavailable is waited for; it begins anew after WINDOW_S without a failure."""
 
+    first_s: float = PAUSE_S
     _failures_s: list[float] = field(default_factory=list)
 
     def pause_s(self, now_s: float, limit_ms: int, longest_s: float) -> float | None:
@@ -85,21 +86,29 @@ class WaitBudget:
         self._failures_s.append(now_s)
         if 0 <= limit_ms <= 1000 * (now_s - self._failures_s[0]):
             return None
-        return min(PAUSE_S * len(self._failures_s), longest_s)
+        return min(self.first_s * len(self._failures_s), longest_s)
 
 
 class RestartPolicy:
     """Decides by the reaction of a failure. registry_wait_ms: how long the registry is waited for, -1 without end.
 
-    registry_pause_ms: the longest pause meanwhile. waits: for brokers without end, since nobody would start the
-    connector again.
+    registry_pause_ms: the longest pause meanwhile. waits: for brokers as long as the bounds say also at the start,
+    since nobody would start the connector again.
     """
 
-    def __init__(self, registry_wait_ms: int, registry_pause_ms: int, *, waits: bool = False) -> None:
-        self._waits = waits
+    def __init__(
+        self,
+        registry_wait_ms: int,
+        registry_pause_ms: int,
+        bounds: RestartSettings | None = None,
+        *,
+        waits: bool = False,
+    ) -> None:
+        self._waits, self._bounds = waits, bounds or RestartSettings()
         self._registry_wait_ms, self._registry_pause_s = registry_wait_ms, registry_pause_ms / 1000
-        self._restarts = RestartBudget()
-        self._registry, self._machine, self._brokers = WaitBudget(), WaitBudget(), WaitBudget()
+        self._restarts = RestartBudget(self._bounds)
+        self._registry, self._machine = WaitBudget(), WaitBudget()
+        self._brokers = WaitBudget(self._bounds.pause_ms / 1_000)
 
     def pause_s(
         self, failure: Failure, now_s: float, positions: Callable[[], Positions], *, started: bool
@@ -108,11 +117,11 @@ class RestartPolicy:
 
         positions: asked for only where progress counts. started: whether the query had found out where its
         topic-partitions start. Until then Kafka is waited for within the query, and another start knows no better,
-        unless the connector waits without end.
+        unless the connector waits.
         """
         reaction = failure.reaction
         if self._waits and not started and reaction.restart is Restart.BOUNDED and not reaction.at_start:
-            return self._brokers.pause_s(now_s, -1, AWAY_PAUSE_S)
+            return self._brokers.pause_s(now_s, self._bounds.away_ms, self._bounds.longest_ms / 1_000)
         if reaction.restart is Restart.NEVER or not (started or reaction.at_start):
             return None
         if reaction.restart is Restart.MACHINE:

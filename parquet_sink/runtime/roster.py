@@ -9,7 +9,7 @@ from parquet_sink.connectors.loading import Loaded
 from parquet_sink.herder.errors import UnknownConnector
 from parquet_sink.herder.store import ConfigStore, StoredConnector
 from parquet_sink.herder.values import ConnectorInfo, ConnectorProgress, ConnectorStatus, TargetState
-from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.pipeline.settings import RestartSettings, SinkSettings
 from parquet_sink.runtime.book import Book
 from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.hosted import Hosted
@@ -43,16 +43,12 @@ class Roster:
         self.leaving: list[Hosted] = []
 
     def begin(self, known: Mapping[str, Loaded]) -> None:
-        """Takes up what the store has. known: configurations that were validated already.
+        """Takes up what the store has. known: configurations that were validated already; the others are read later.
 
         One that is wrong by now fails alone.
         """
         for name, stored in self.store.connectors().items():
-            loaded = known.get(name)
-            if loaded is None:
-                loaded = self.load(stored.config, name)
-                tell(name, loaded)
-            self.hosted[name] = Hosted(name, stored, loaded)
+            self.hosted[name] = Hosted(name, stored, known.get(name) or not_read_yet(name, stored))
 
     def all(self) -> Iterator[Hosted]:
         """Those that are leaving included."""
@@ -96,6 +92,11 @@ class Roster:
         page = self.book.page(status.name)
         sums = (page.totals.files, page.totals.rows, page.totals.size_bytes, page.totals.set_aside)
         return ConnectorProgress(status, *sums, page.last_upload, page.last_error, page.partitions)
+
+
+def not_read_yet(name: str, stored: StoredConnector) -> Loaded:
+    """Of a connector of the store, when a worker begins."""
+    return Loaded(None, (), (), f"connector {name}", stored.config, RestartSettings())
 
 
 def tell(name: str, loaded: Loaded) -> None:

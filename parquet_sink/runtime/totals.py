@@ -16,6 +16,8 @@ RATE_WINDOW_S: Final = 10.0
 class PartitionView:
     """One topic-partition. lag: records. oldest_s: age of the oldest unflushed record. rate: accepted records/s.
 
+    Of a range that is accepted in part the age is that of its first record until the planner looks again: a connector
+    that failed there must not seem to have nothing that waits.
     away: it has no leader, or one that does not answer.
     """
 
@@ -71,8 +73,8 @@ class FileTotals:
     def _partition(self, progress: PartitionProgress, accepted: int, now_s: float) -> PartitionView:
         key = (progress.topic, progress.partition)
         lag = max(progress.end - max(progress.start, accepted), 0)
-        waits = lag > 0 and progress.oldest_ms is not None and accepted <= progress.start
-        oldest_s = max(now_s - progress.oldest_ms / 1000, 0.0) if waits and progress.oldest_ms is not None else None
+        oldest_ms = progress.oldest_ms if lag > 0 else None
+        oldest_s = None if oldest_ms is None else max(now_s - oldest_ms / 1000, 0.0)
         return PartitionView(*key, lag, oldest_s, self.last.get(key), self.rate(key, now_s), progress.away)
 
 

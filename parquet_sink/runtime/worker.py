@@ -26,9 +26,10 @@ from parquet_sink.runtime.commands import Commands
 from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.hosting import Hosting
 from parquet_sink.runtime.roster import Roster
+from parquet_sink.runtime.slot_shares import SlotShares
 from parquet_sink.spark.causes import message_of
 from parquet_sink.spark.run_folder import RunFolder, run_folder
-from parquet_sink.spark.slots import EXPECTED, LEAST_SLOTS, local_master, share
+from parquet_sink.spark.slots import EXPECTED, LEAST_SLOTS, local_master
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -88,7 +89,9 @@ class Worker:
         self._made_so_far = 0
         self._session: Session | None = None
         self._launch: Aside = at_once
-        self._shared: tuple[int, int] | None = None
+        local = (master or "local").startswith("local")
+        most = LEAST_SLOTS if stays and master is None else None
+        self._shares = SlotShares(local=local, most=most, tells=stays or not local)
         self._mend: Callable[[], None] = lambda: None
 
     def run(self) -> int:
@@ -229,27 +232,15 @@ class Worker:
             self._commands.work(POLL_S, self._publish)
 
     def _start_next(self, spark: "SparkSession") -> None:
-        """Slots are shared anew when connectors come or go."""
-        connectors = self._hosting.sharers()
-        if self._shared is None or self._shared[0] != connectors:
-            self._shared = connectors, self._shares(spark, connectors)
-            self._hosting.share(self._shared[1])
-        connector = self._hosting.next_to_start(time.monotonic())
-        if connector is not None:
-            self._alone(connector, partial(self._hosting.start, connector, spark, self._shared[1]))
-
-    def _shares(self, spark: "SparkSession", connectors: int) -> int:
-        """Spark tasks that each connector may run at once."""
+        """Slots are shared anew when connectors come or go, and when executors of a cluster do."""
         from parquet_sink.spark.session import slots
 
-        found = slots(spark)
-        if self._stays and connectors > found:
-            log.warning(
-                "%d connectors share %d slots of Spark, so that some wait for others; start the worker again, which "
-                "gives each its own, or with more (--master local[N,4])",
-                *(connectors, found),
-            )
-        return share(found, connectors, LEAST_SLOTS if self._stays and self._master is None else None)
+        now_s = time.monotonic()
+        if self._shares.changed(self._hosting.sharers(), partial(slots, spark), now_s):
+            self._hosting.share(self._shares.each)
+        connector = self._hosting.next_to_start(now_s)
+        if connector is not None:
+            self._alone(connector, partial(self._hosting.start, connector, spark, self._shares.each))
 
     def _alone(self, connector: Connector, act: Callable[[], None]) -> None:
         """What a connector did not foresee ends it alone, unless Java is gone. Raises ConnectorError then."""

@@ -24,6 +24,11 @@ _TELLING: Final = re.compile(r"\bError\b|Exception|Invalid|Unrecognized|insuffic
 _GOES_ON: Final = "initialization of VM"
 """The next line says why."""
 _LATE: Final = "Timed out while waiting for the Python worker to connect back"
+_GIVEN_UP: Final = "Cannot call methods on a stopped SparkContext"
+_NO_MASTER: Final = (
+    "no master answered there for a minute, or it turned the program away; it must run, with the same version of "
+    "Spark, and be asked by the address that its own log tells"
+)
 _ENDS: Final = ("=== Streaming Query ===", "Driver stacktrace:", " SQLSTATE: ")
 
 
@@ -56,6 +61,8 @@ def _own_words(error: BaseException) -> str:
 def message_of(error: BaseException) -> str:
     """What an error of Spark's or Java's says, in one line without traces and names of classes."""
     words = " ".join(_words(list(_layers(error))).split())
+    if _GIVEN_UP in words:  # while it starts: the reason went to Java's log alone
+        return _NO_MASTER
     return _CLASS.sub("", _CALLING.sub("", words))[:LONGEST].strip()
 
 

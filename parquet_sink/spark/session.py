@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import sys
 import threading
 import warnings
@@ -60,6 +61,9 @@ SETTINGS: Final = {
 """Ranges must not be merged into fewer tasks; history is kept short, for months of batches; connectors take turns at
 the slots. What is given by `--conf` comes on top."""
 
+PYTHON: Final = "spark.pyspark.python"
+"""Which Python executors start, where it is not ours."""
+
 FORCED: Final = {"spark.speculation": "false"}
 """Whatever `--conf` says: a second attempt beside a living one would send the files of a range at the same time."""
 
@@ -84,7 +88,7 @@ class Session:
         """Starts Java and Spark, which takes seconds. In the main thread PySpark takes SIGINT for itself here."""
         local = self.master.startswith("local")
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _set_environment(local)
+        _set_environment(local, sys.executable if local else _python_of_executors(self._extra))
         if local:  # executors elsewhere start Python by its path
             os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = self._forks.start()
         conf, gateway = self._launched(local)
@@ -153,10 +157,24 @@ def _stopped(spark: SparkSession) -> None:
         spark.stop()
 
 
-def _set_environment(local: bool) -> None:
-    """What Spark's processes inherit: this Python, this package, and that the program listens to their log lines."""
+def _python_of_executors(extra: Mapping[str, str]) -> str:
+    """Ours, by its path, or the one of an environment that `spark.archives` takes along. Raises SetupError.
+
+    Spark starts it on this machine, too, for what plans.
+    """
+    named = extra.get(PYTHON, sys.executable)
+    if shutil.which(named) is None:
+        raise SetupError(
+            f"{PYTHON} is {named!r}, which is not on this machine, where Spark starts it as well; unpack the "
+            f"environment in the folder that the program is started in ({Path.cwd()})"
+        )
+    return named
+
+
+def _set_environment(local: bool, python: str) -> None:
+    """What Spark's processes inherit: a Python, this package, and that the program listens to their log lines."""
     for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
-        os.environ[name] = sys.executable
+        os.environ[name] = python
     os.environ.setdefault("MALLOC_ARENA_MAX", "2")  # glibc keeps memory for each thread otherwise, and Java has many
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # measured: as quick as mimalloc here, and smaller
     if local:

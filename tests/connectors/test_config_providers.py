@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.config.machine import Machine
+from parquet_sink.config.provider import NotGiven
 from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.connectors.provider_class import GuardedProvider
 from parquet_sink.connectors.worker_file import LoadedWorker, load_worker
+from parquet_sink.pipeline.settings import RestartSettings
 from tests.connectors.ems.connector_files import GOOD, E
 
 CANARY = "canary-9d2c"
@@ -299,3 +301,34 @@ def test_a_provider_that_hangs_is_left_alone() -> None:
     with provider._asking:  # free again
         pass
     assert GuardedProvider("v", inner).ask("p", ["x"]) == provider.ask("p", ["x"]) == {"x": "late"}
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        ("${v:sealed:x}", True),
+        ("${v:bug:x}", True),
+        ("${directory:/s:none}", True),
+        ("${v:p:no}", False),
+        ("${v:list:x}", False),
+        ("${env:NONE}", False),
+        ("${nobody:x}", False),
+    ],
+)
+def test_what_may_pass_is_told_from_what_must_be_corrected(own: str, text: str, passes: bool) -> None:
+    """A provider that is away may be there later, by the connector's own bounds; a wrong key is wrong for good."""
+    loaded = worker(vault(own, providers="v,env,directory"))
+    wrong = {**GOOD, f"{E}authorization.key": text, f"{E}away.timeout.ms": "7000", f"{E}restart.interval.ms": "300"}
+    found = load(wrong, loaded.require(), source="f")
+    assert found.again == (RestartSettings(pause_ms=300, away_ms=7_000) if passes else None)
+    assert load({**wrong, f"{E}commit.records": "many"}, loaded.require(), source="f").again is None
+    assert load({**wrong, "connector.class": text}, loaded.require(), source="f").settings is None
+
+
+def test_a_provider_that_hangs_may_pass() -> None:
+    """Whether it is asked for the first time or hangs still."""
+    provider = GuardedProvider("v", Hanging(), patience_s=0.02)
+    for _ in range(2):
+        answer = provider.ask("p", ["x"])["x"]
+        assert isinstance(answer, NotGiven)
+        assert answer.passes

@@ -9,6 +9,7 @@ from parquet_sink.connectors.hidden import HIDDEN, hide, restore, unknown
 KEYS = (
     Key("pin", "", Type.PASSWORD, ""),
     Key("data.primary.key", "", Type.STRING, ""),
+    Key("sign.in.as", "", Type.PASSWORD, ""),
     Key("token.*", "", Type.PASSWORD, ""),
     Key("consumer.override.*", "", Type.STRING, ""),
 )
@@ -29,6 +30,9 @@ KEYS = (
         ("consumer.override.ssl.truststore.location", "/a.jks", "/a.jks"),
         ("nobody.knows.password", "p", HIDDEN),
         ("nobody.knows", "p", "p"),
+        ("sign.in.sa", "p", HIDDEN),
+        ("Sign.In.As", "p", HIDDEN),
+        ("sign.out.of", "p", "p"),
         (
             "schema.registry.url",
             "http://me:p@one:1,http://you:q@two:2/x",
@@ -38,7 +42,7 @@ KEYS = (
     ],
 )
 def test_passwords_are_hidden(name: str, text: str, shown: str) -> None:
-    """By the type of a key, by the name of one that nobody knows, and within a URL; placeholders are shown."""
+    """By the type of a key, the name of one that nobody knows or a slip in it, and in a URL; placeholders are shown."""
     assert hide({name: text}, KEYS) == {name: shown}
 
 
@@ -77,3 +81,11 @@ def test_keys_of_a_file(connector: dict[str, str]) -> None:
     assert {"name", "connect.ems.authorization.key", "transforms.m.fields"} <= {key.name for key in keys}
     config = {"connect.ems.authorization.key": "AppKey k", "connect.ems.obfuscation.sha512.salt": "s"}
     assert set(hide(config, keys).values()) == {HIDDEN}
+
+
+@pytest.mark.parametrize(
+    "name", ["connect.ems.authorization.kye", "connect.ems.authorisation", "value.converter.basic.auth.user.inf"]
+)
+def test_a_slip_in_a_key_of_ours_shows_no_password(name: str) -> None:
+    """What was meant is a password's key, so its value comes back to nobody."""
+    assert hide({name: "AppKey x"}, keys_of({})) == {name: HIDDEN}

@@ -17,6 +17,7 @@ from parquet_sink.convert.typed_json import types as typed_json
 from parquet_sink.devkit.target import discard, faults, readout, server
 from parquet_sink.files import accumulator
 from parquet_sink.net import redaction
+from parquet_sink.pipeline.settings import RestartSettings
 from parquet_sink.runtime import restarts
 from parquet_sink.shape.piece_shaper import LONGEST_TEXT
 from parquet_sink.shape.schema.value_types import MAX_COLUMNS, MAX_NAME
@@ -71,12 +72,8 @@ SENTENCES = [
         f"| {_REGISTRY.cache_size:,} by default, and {registry_client.MOST_KEPT_CHARACTERS // _MI} Mi characters",
     ),
     (
-        "schema-registry.md",
-        f"up to {restarts.MOST_RESTARTS} times in a row without progress",
-    ),
-    (
         "operations.md",
-        f"up to {restarts.MOST_RESTARTS} times in a row without progress",
+        f"up to `connect.ems.restart.max` ({RestartSettings().most}) times in a row without progress",
     ),
     ("operations.md", f"count together within {restarts.WINDOW_S / 60:.0f} minutes"),
     ("upload.md", f"up to {accumulator.GROUP_MEMORY_BYTES // _MI} MiB of rows in memory"),

@@ -1,14 +1,11 @@
 """Alert rules, dashboard and page say nothing that the figures do not have, and leave nothing out."""
 
-import json
 import re
 import shutil
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import promql_parser as promql
@@ -20,14 +17,10 @@ from parquet_sink.metrics import connect_names, labels, standing
 from parquet_sink.model.attempts import AttemptCount
 from parquet_sink.model.events import RangeFlushed
 from tests.metrics.figures import ACCEPTED, RECEIPT, Page, World, connector, watched
+from tests.metrics.queries import DASHBOARD, FILES, OF_PROMETHEUS, ROOT, RULES, nodes, queries
 
-ROOT = Path(__file__).parents[2]
-FILES = ROOT / "config" / "monitoring"
-RULES: list[dict[str, Any]] = yaml.safe_load((FILES / "alerts.yml").read_text())["groups"][0]["rules"]
-DASHBOARD: dict[str, Any] = json.loads((FILES / "grafana-dashboard.json").read_text())
 PAGE = (ROOT / "docs" / "monitoring.md").read_text()
 PROMTOOL = shutil.which("promtool")
-OF_PROMETHEUS = {"up": {}, "ALERTS": {"alertname": set[str](), "alertstate": set[str](), "connector": set[str]()}}
 OF_THE_TARGET = {"job", "instance"}
 
 
@@ -49,36 +42,6 @@ def series() -> dict[str, dict[str, set[str]]]:
     for name, pairs in page().samples:
         found[name].update({label: found[name][label] | {value} for label, value in pairs})
     return {**found, **OF_PROMETHEUS, **{name: {} for name in page().names() if name not in found}}
-
-
-def queries() -> Iterator[tuple[str, str]]:
-    """Every query, by where it stands."""
-    for rule in RULES:
-        yield rule["alert"], rule["expr"]
-    for panel in DASHBOARD["panels"]:
-        for target in panel.get("targets", ()):
-            yield f"{panel['title']} {target['refId']}", target["expr"]
-    for annotation in DASHBOARD["annotations"]["list"]:
-        yield annotation["name"], annotation["expr"]
-    for variable in DASHBOARD["templating"]["list"]:
-        if variable["type"] == "query":
-            inner = re.fullmatch(r"label_values\((.*), (\w+)\)", variable["definition"])
-            assert inner is not None
-            assert variable["query"]["query"] == variable["definition"]
-            yield variable["name"], f"count by ({inner[2]}) ({inner[1]})"
-
-
-def parsed(query: str) -> promql.Expr:
-    """As Prometheus reads it, with Grafana's variables filled in."""
-    filled = re.sub(r"\$__(rate_interval|range)\b", "5m", query)
-    return promql.parse(re.sub(r"\$\w+", "x", filled))
-
-
-def nodes(query: str) -> list[Any]:
-    """All parts of a query."""
-    found: list[Any] = []
-    promql.walk(parsed(query), found.append)
-    return found
 
 
 @pytest.mark.parametrize(("where", "query"), list(queries()))

@@ -4,6 +4,7 @@ import io
 import json
 import logging
 import sys
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -19,7 +20,10 @@ def as_before() -> Iterator[None]:
     found = {name: logging.getLogger(name) for name in ("root", "py4j", *logs.CHATTY)}
     levels, handlers = {name: one.level for name, one in found.items()}, logging.getLogger().handlers[:]
     logging.getLogger().handlers[:] = [one for one in handlers if not isinstance(one, logs._Marked)]
+    hooks = sys.excepthook, sys.unraisablehook, threading.excepthook
     yield
+    sys.excepthook, sys.unraisablehook, threading.excepthook = hooks
+    logging.captureWarnings(False)
     for name, one in found.items():
         one.setLevel(levels[name])
     logging.getLogger().handlers[:] = handlers

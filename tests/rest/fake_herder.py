@@ -77,9 +77,7 @@ class FakeHerder:
 
     def _tasks(self, name: str) -> int:
         kept = self.kept[name]
-        asked = kept.config.get("tasks.max", "1")
-        number = int(asked) if asked.isascii() and asked.isdigit() else 1
-        return 0 if kept.target is TargetState.STOPPED else min(number, 9)
+        return 0 if kept.target is TargetState.STOPPED else _number(kept.config.get("tasks.max", "1"))
 
     def info(self, name: str) -> ConnectorInfo:
         return ConnectorInfo(name, self._find(name).config, self._tasks(name))
@@ -176,3 +174,8 @@ class FakeHerder:
 
     def reset_offsets(self, name: str) -> None:
         self._stopped(name).offsets.clear()
+
+
+def _number(text: str) -> int:
+    """1 of what is none: a configuration that is wrong is refused elsewhere, as the real one does it."""
+    return int(text) if text.strip().isdecimal() else 1

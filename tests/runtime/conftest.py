@@ -7,7 +7,7 @@ import pytest
 
 from parquet_sink.herder.store import ConfigStore
 from parquet_sink.runtime import connector as module
-from parquet_sink.runtime import group_commit
+from parquet_sink.runtime import group_commit, hosted, rereading
 from parquet_sink.runtime.connector import Connector
 from tests.factories import Clock
 from tests.runtime.doubles import AtOnce, Group, Query
@@ -18,7 +18,8 @@ from tests.runtime.worker_doubles import Loop
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The connectors' clock."""
     fake = Clock()
-    monkeypatch.setattr(module, "time", fake)
+    for one in (module, hosted, rereading):
+        monkeypatch.setattr(one, "time", fake)
     return fake
 
 

@@ -22,9 +22,10 @@ from parquet_sink.model.events import (
     Event,
 )
 from parquet_sink.model.progress import Accepted, PartitionProgress
+from parquet_sink.pipeline.settings import RestartSettings
 from parquet_sink.runtime.aside import at_once
 from parquet_sink.runtime.connector import Connector
-from parquet_sink.runtime.restarts import MOST_RESTARTS, PAUSE_S, WINDOW_S, RestartPolicy
+from parquet_sink.runtime.restarts import PAUSE_S, WINDOW_S, RestartPolicy
 from parquet_sink.runtime.status import Status
 from parquet_sink.spark import handoff
 from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STARTED
@@ -32,6 +33,7 @@ from tests.factories import Clock, settings
 from tests.runtime.doubles import Group, Query
 
 SPARK: Any = None
+MOST = RestartSettings().most
 T = TypeVar("T")
 
 
@@ -199,18 +201,18 @@ def fail_again(connector: Connector, launched: list[Query], clock: Clock) -> Non
     """The query fails; time passes until it would be started again."""
     launched[-1].fail()
     connector.poll(SPARK)
-    clock.sleep(PAUSE_S * (MOST_RESTARTS + 1))
+    clock.sleep(PAUSE_S * (MOST + 1))
     connector.poll(SPARK)
 
 
 def test_restarts_are_bounded(running: Connector, launched: list[Query], clock: Clock) -> None:
     """A query that fails again and again fails its connector."""
-    for _ in range(MOST_RESTARTS):
+    for _ in range(MOST):
         fail_again(running, launched, clock)
         assert running.status is Status.RUNNING
     fail_again(running, launched, clock)
     assert running.status is Status.FAILED
-    assert len(launched) == MOST_RESTARTS + 1
+    assert len(launched) == MOST + 1
 
 
 @pytest.mark.parametrize("words", ["no record came for 120 s", "Python worker exited unexpectedly (crashed)"])
@@ -222,7 +224,7 @@ def test_a_slow_failure_does_not_go_on_for_ever(
     running.state.record_progress(
         [PartitionProgress("orders", 0, 7, 100, None), PartitionProgress("orders", 1, 0, 100, None)]
     )
-    for times in range(MOST_RESTARTS + 1):
+    for times in range(MOST + 1):
         assert running.status is Status.RUNNING
         Group.committed = {("orders", 0): (7, RangePlan(0, 50, "records")), ("orders", 1): (times * 10, None)}
         clock.sleep(WINDOW_S)
@@ -236,7 +238,7 @@ def test_progress_begins_the_count_anew(running: Connector, launched: list[Query
     """A range that gets on between two failures may fail as often as it likes."""
     assert running.state is not None
     running.state.record_progress([PartitionProgress("orders", 0, 7, 100, None)])
-    for times in range(MOST_RESTARTS * 3):
+    for times in range(MOST * 3):
         Group.committed = {("orders", 0): (7 + times // 2, RangePlan(0, 50, "records"))}
         fail_again(running, launched, clock)
     assert running.status is Status.RUNNING
@@ -250,14 +252,14 @@ def test_a_registry_is_waited_for_as_long_as_configured(
     running._restarts = RestartPolicy(patience_ms, registry_pause_ms=5_000)
     assert running.state is not None
     running.state.record_progress([PartitionProgress("orders", 0, 0, 1, None)])
-    for _ in range(MOST_RESTARTS * 6):
+    for _ in range(MOST * 6):
         running.state.record_failure(failure_named("RegistryAway", "no answer"))
         launched[-1].fail()
         running.poll(SPARK)
         clock.sleep(5.0)
         running.poll(SPARK)
     assert (running.status is Status.RUNNING) == goes_on
-    assert (len(launched) == MOST_RESTARTS * 6 + 1) == goes_on
+    assert (len(launched) == MOST * 6 + 1) == goes_on
 
 
 @pytest.mark.parametrize(("pause_s", "goes_on"), [(30.0, True), (300.0, False)])
@@ -266,7 +268,7 @@ def test_a_busy_machine_is_waited_for(
 ) -> None:
     """Processes that start too slowly use up no restarts; after half an hour of nothing else the connector fails."""
     assert running.state is not None
-    for _ in range(MOST_RESTARTS * 4):
+    for _ in range(MOST * 4):
         running.state.record_failure(failure_named("MachineBusy", "too busy"))
         launched[-1].fail()
         running.poll(SPARK)
@@ -277,7 +279,7 @@ def test_a_busy_machine_is_waited_for(
 
 def test_restarts_long_ago_do_not_count(running: Connector, launched: list[Query], clock: Clock) -> None:
     """A failure each hour over months is not a connector that cannot run."""
-    for _ in range(MOST_RESTARTS * 3):
+    for _ in range(MOST * 3):
         fail_again(running, launched, clock)
         clock.sleep(WINDOW_S)
     assert running.status is Status.RUNNING
@@ -414,8 +416,8 @@ def test_a_query_that_cannot_be_started_is_as_one_that_failed(
     monkeypatch.setattr(Connector, "_start_query", broken)
     connector = make()
     connector.start(SPARK)
-    for _ in range(MOST_RESTARTS + 1):
-        clock.sleep(PAUSE_S * (MOST_RESTARTS + 1))
+    for _ in range(MOST + 1):
+        clock.sleep(PAUSE_S * (MOST + 1))
         connector.poll(SPARK)
     assert connector.status is Status.FAILED
     assert connector.failure is not None

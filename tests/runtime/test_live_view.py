@@ -63,13 +63,17 @@ def state(tmp_path: Path) -> Iterator[SqliteStore]:
 
 
 def connector(
-    state: SqliteStore | None, status: Status = Status.RUNNING, failure: Failure | None = None, name: str = "orders"
+    state: SqliteStore | None,
+    status: Status = Status.RUNNING,
+    failure: Failure | None = None,
+    name: str = "orders",
+    paused: bool = False,
 ) -> Connector:
     """What the view reads of a connector."""
     if state is not None:
         state.append_events([ConnectorRunning(name, 0.0)])
     settings = SimpleNamespace(name=name)
-    made = SimpleNamespace(settings=settings, status=status, failure=failure, state=state)
+    made = SimpleNamespace(settings=settings, status=status, failure=failure, state=state, paused=paused)
     return cast(Connector, made)
 
 
@@ -134,6 +138,17 @@ def test_the_heading_tells_status_and_sums(state: SqliteStore) -> None:
     shown.poll([connector(state)])
     expected = "orders  running  0 records/s; 3 files (interval 2, records 1), 15,000 rows, 3.6 MB"
     assert expected in terminal.last_drawing()
+    shown.close([])
+
+
+def test_a_connector_that_was_paused_is_shown_so(state: SqliteStore) -> None:
+    """As long as it is."""
+    terminal = Terminal()
+    shown = view(terminal)
+    shown.poll([connector(state, paused=True)])
+    assert "orders  paused" in terminal.last_drawing()
+    shown.poll([connector(state)])
+    assert "orders  running" in terminal.last_drawing()
     shown.close([])
 
 
@@ -379,7 +394,7 @@ state = SqliteStore(Path(sys.argv[1]))
 state.record_progress([PartitionProgress("orders", number, 0, number * 10, None) for number in range(30)])
 made = [
     SimpleNamespace(
-        settings=SimpleNamespace(name=f"c{number}"), status=Status.RUNNING, failure=None, state=state,
+        settings=SimpleNamespace(name=f"c{number}"), status=Status.RUNNING, failure=None, state=state, paused=False,
     )
     for number in range(6)
 ]

@@ -3,8 +3,10 @@
 import pytest
 
 from parquet_sink.errors import failure_named
-from parquet_sink.runtime.restarts import MOST_RESTARTS, PAUSE_S, WINDOW_S, Positions, RestartBudget, RestartPolicy
+from parquet_sink.pipeline.settings import RestartSettings
+from parquet_sink.runtime.restarts import PAUSE_S, WINDOW_S, Positions, RestartBudget, RestartPolicy
 
+MOST = RestartSettings().most
 ONE, OTHER = ("orders", 0), ("orders", 1)
 NAMED = "Topic orders, topic-partition 0: no record came for 120 s"
 
@@ -19,7 +21,7 @@ def fails(restarts: RestartBudget, times: int, at: Positions, message: str = "cr
 @pytest.mark.parametrize("message", [NAMED, "crashed"])
 def test_a_range_that_never_gets_on_ends_the_connector(every_s: float, message: str) -> None:
     """Whatever the time between its failures, named or only known to be in flight."""
-    assert fails(RestartBudget(), MOST_RESTARTS + 3, Positions({ONE: 5}, [ONE]), message, every_s) == MOST_RESTARTS
+    assert fails(RestartBudget(), MOST + 3, Positions({ONE: 5}, [ONE]), message, every_s) == MOST
 
 
 def test_pauses_grow() -> None:
@@ -31,21 +33,21 @@ def test_pauses_grow() -> None:
 def test_progress_of_others_does_not_count() -> None:
     """One topic-partition that always fails is found, whatever the others deliver meanwhile."""
     restarts = RestartBudget()
-    pauses = [restarts.pause_s(0, "", Positions({ONE: 5, OTHER: n}, [ONE])) for n in range(MOST_RESTARTS + 1)]
+    pauses = [restarts.pause_s(0, "", Positions({ONE: 5, OTHER: n}, [ONE])) for n in range(MOST + 1)]
     assert pauses[-1] is None
 
 
 def test_progress_begins_the_count_anew() -> None:
     """Also when it came only after some failures."""
     restarts = RestartBudget()
-    assert fails(restarts, MOST_RESTARTS, Positions({ONE: 5}, [ONE])) == MOST_RESTARTS
+    assert fails(restarts, MOST, Positions({ONE: 5}, [ONE])) == MOST
     assert restarts.pause_s(0, "", Positions({ONE: 6}, [ONE])) == PAUSE_S
 
 
 def test_topic_partitions_that_fail_in_turn_have_counts_of_their_own() -> None:
     """Two that each fail now and then with progress do not end the connector; without progress each is found."""
     restarts = RestartBudget()
-    for number in range(MOST_RESTARTS * 3):
+    for number in range(MOST * 3):
         assert restarts.pause_s(0, "", Positions({ONE: number, OTHER: 7}, [ONE])) is not None
     pauses = [restarts.pause_s(0, "", Positions({ONE: n + 99, OTHER: 7}, [(ONE, OTHER)[n % 2]])) for n in range(12)]
     assert pauses[-1] is None
@@ -55,26 +57,26 @@ def test_topic_partitions_that_fail_in_turn_have_counts_of_their_own() -> None:
 def test_the_named_one_is_blamed_alone() -> None:
     """Others in flight with it are innocent."""
     restarts = RestartBudget()
-    for number in range(MOST_RESTARTS * 2):
+    for number in range(MOST * 2):
         assert restarts.pause_s(0, NAMED, Positions({ONE: number, OTHER: 7}, [ONE, OTHER])) == PAUSE_S
 
 
 def test_failures_of_an_idle_connector_count_by_time() -> None:
     """With nothing in flight there is no progress to make: a lost process each month is no reason to end."""
-    assert fails(RestartBudget(), MOST_RESTARTS * 3, Positions({ONE: 5}), every_s=WINDOW_S) == MOST_RESTARTS * 3
-    assert fails(RestartBudget(), MOST_RESTARTS * 3, Positions(), every_s=1.0) == MOST_RESTARTS
+    assert fails(RestartBudget(), MOST * 3, Positions({ONE: 5}), every_s=WINDOW_S) == MOST * 3
+    assert fails(RestartBudget(), MOST * 3, Positions(), every_s=1.0) == MOST
 
 
 def test_movement_is_progress_where_nothing_is_known() -> None:
     """The broker was away when it was asked what is in flight."""
     restarts = RestartBudget()
-    for number in range(MOST_RESTARTS * 3):
+    for number in range(MOST * 3):
         assert restarts.pause_s(0, "", Positions({ONE: number})) is not None
 
 
 def test_a_topic_partition_that_is_not_known_is_not_blamed() -> None:
     """A message may name a topic-partition that is gone."""
-    assert fails(RestartBudget(), MOST_RESTARTS + 1, Positions({OTHER: 1}), NAMED, 1.0) == MOST_RESTARTS
+    assert fails(RestartBudget(), MOST + 1, Positions({OTHER: 1}), NAMED, 1.0) == MOST
 
 
 def test_who_waits_for_brokers_does_so_without_end_also_at_the_start() -> None:
@@ -86,3 +88,27 @@ def test_who_waits_for_brokers_does_so_without_end_also_at_the_start() -> None:
     assert RestartPolicy(0, 1).pause_s(away, 0.0, Positions, started=False) is None
     assert policy.pause_s(failure_named("KafkaRefused", "no right"), 0.0, Positions, started=False) is None
     assert policy.pause_s(failure_named("TopicGone", "no topic"), 0.0, Positions, started=False) is None
+
+
+@pytest.mark.parametrize(("most", "started"), [(0, 0), (2, 2), (-1, 50)])
+def test_how_often_is_configured(most: int, started: int) -> None:
+    """Never, some times, without end."""
+    budget = RestartBudget(RestartSettings(most=most))
+    assert fails(budget, 50, Positions({ONE: 5}, [ONE])) == started
+
+
+def test_pauses_are_configured() -> None:
+    """The first one, and the longest, for what fails and for what is away."""
+    bounds = RestartSettings(most=-1, pause_ms=500, longest_ms=1_200)
+    restarts = RestartBudget(bounds)
+    assert [restarts.pause_s(0, "", Positions({ONE: 5}, [ONE])) for _ in range(4)] == [0.5, 1.0, 1.2, 1.2]
+    policy, away = RestartPolicy(0, 1, bounds, waits=True), failure_named("KafkaFailed", "no answer")
+    assert [policy.pause_s(away, 0.0, Positions, started=False) for _ in range(3)] == [0.5, 1.0, 1.2]
+
+
+def test_brokers_are_waited_for_as_long_as_configured() -> None:
+    """From the first time that none answered; then the connector fails."""
+    policy = RestartPolicy(0, 1, RestartSettings(away_ms=60_000), waits=True)
+    away = failure_named("KafkaFailed", "no answer")
+    pauses = [policy.pause_s(away, 20.0 * n, Positions, started=False) for n in range(5)]
+    assert pauses == [2.0, 4.0, 6.0, None, None]

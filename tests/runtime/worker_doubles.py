@@ -11,7 +11,7 @@ from parquet_sink.herder.store import ConfigStore, MemoryConfigStore
 from parquet_sink.herder.values import State
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.progress import PartitionProgress
-from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.pipeline.settings import RestartSettings, SinkSettings
 from parquet_sink.runtime.aside import at_once
 from parquet_sink.runtime.book import Book
 from parquet_sink.runtime.commands import Commands
@@ -26,6 +26,7 @@ from tests.factories import Clock, settings
 
 SPARK: Any = None
 T = TypeVar("T")
+AWAY = "Invalid [key]. ${vault:key}: the vault does not answer."
 
 
 class AtOnceCommands(Commands):
@@ -52,6 +53,7 @@ class Loop:
     """One round is what the worker does several times a second.
 
     drains: whether flushes end when a stop is asked for. A configuration with `bad` is invalid; `records` is a setting.
+    away: connectors whose config provider is away.
     """
 
     def __init__(self, folder: Path, clock: Clock, store: ConfigStore | None = None) -> None:
@@ -59,14 +61,16 @@ class Loop:
         self.made: list[Connector] = []
         self.drains = True
         self.broken: set[str] = set()
+        self.away: dict[str, RestartSettings] = {}
         self.book = Book(clock)
         self.roster = Roster(store or MemoryConfigStore(), self.load, self.book, "localhost:8083")
         self.events = EventDispatcher([self.book], clock)
-        self.hosting = Hosting(self.roster, self._make)
+        self.hosting = Hosting(self.roster, self._make, aside=at_once)
         self.commands = AtOnceCommands(self._publish)
         self.requests = LocalHerder(self.roster, self.commands, KafkaSettings())
         self.inner = Requests(self.roster)
         self.roster.begin({})
+        self.hosting.step()
         self._publish()
 
     def _publish(self) -> None:
@@ -77,6 +81,8 @@ class Loop:
         named = config.get("name", "").strip()
         if "bad" in config or name in self.broken:
             return Loaded(None, ("Invalid [bad]. It is bad; remove it.",), (), f"connector {name}", dict(config))
+        if name in self.away:
+            return Loaded(None, (AWAY,), (), f"connector {name}", dict(config), self.away[name])
         one = settings(self.folder / "tmp", named)
         kafka = replace(
             one.kafka, group=config.get("group", f"connect-{named}"), tasks_max=int(config.get("tasks", "1"))

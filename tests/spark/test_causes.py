@@ -112,6 +112,15 @@ def test_an_error_of_java_s_is_one_line_without_its_trace() -> None:
     )
 
 
+def test_a_master_that_does_not_answer_is_told_as_that() -> None:
+    """Spark tells the reason to its log alone, and then that it has stopped, with a trace of Java's without `at`."""
+    stopped = "Cannot call methods on a stopped SparkContext.\nThis stopped SparkContext was created at:\n\norg.apache"
+    error = Exception(
+        f"An error occurred while calling None.J.\n: java.lang.IllegalStateException: {stopped}.spark.J(1)"
+    )
+    assert causes.message_of(error).startswith("no master answered there for a minute")
+
+
 @pytest.mark.parametrize(
     ("lines", "line"),
     [

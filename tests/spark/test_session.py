@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -63,3 +64,15 @@ def test_java_that_crashes_over_an_archive_is_started_without(
             started._launched(local=True)
     assert java.launched == launched
     assert found.exists() is not by_signal
+
+
+def test_executors_have_our_python_or_the_one_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its path there; one that this machine does not have is refused, because what plans runs here with it."""
+    monkeypatch.chdir(tmp_path)
+    assert session._python_of_executors({}) == sys.executable
+    named = {"spark.pyspark.python": "./environment/bin/python"}
+    with pytest.raises(SetupError, match=r"'\./environment/bin/python', which is not on this machine.*unpack"):
+        session._python_of_executors(named)
+    (tmp_path / "environment" / "bin").mkdir(parents=True)
+    (tmp_path / "environment" / "bin" / "python").symlink_to(sys.executable)
+    assert session._python_of_executors(named) == "./environment/bin/python"

@@ -9,6 +9,7 @@ from parquet_sink.connectors.ems.build_target import target_settings
 from parquet_sink.connectors.ems.required import absolute, number, text
 from parquet_sink.connectors.error_handling import error_settings
 from parquet_sink.connectors.reading import kafka_settings
+from parquet_sink.connectors.restart_keys import restart_settings
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert.configuration import build_converter, build_headers
 from parquet_sink.convert.settings import ConverterSettings
@@ -45,6 +46,7 @@ def build(values: Values, worker: Worker) -> SinkSettings:
         errors=error_settings(values, worker, kafka),
         parked=_parked(values, worker),
         history=_history(values),
+        restart=restart_settings(values),
         value=_value(values, worker),
         key=build_converter("key", values, worker.converters, worker.machine),
         header=build_headers(values, worker.converters, worker.machine),

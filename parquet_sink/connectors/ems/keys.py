@@ -5,6 +5,7 @@ from typing import Final
 from parquet_sink.config.key import Key, Type, ems
 from parquet_sink.connectors.connect_keys import CONNECT_KEYS, CONNECTOR_KEYS
 from parquet_sink.connectors.error_keys import ERROR_HANDLING_KEYS
+from parquet_sink.connectors.restart_keys import RESTART_KEYS
 from parquet_sink.convert.keys import CONVERTER_KEYS
 from parquet_sink.files.keys import FILE_KEYS, FLUSH_KEYS
 from parquet_sink.history.keys import HISTORY_KEYS
@@ -45,6 +46,7 @@ EMS_KEYS: Final[tuple[Key, ...]] = (
     *FILE_KEYS,
     *SHAPE_KEYS,
     *ERROR_KEYS,
+    *RESTART_KEYS,
     *ERROR_HANDLING_KEYS,
     *PARKED_KEYS,
     *HISTORY_KEYS,

@@ -65,7 +65,7 @@ class Planner:
     ) -> None:
         self._settings, self._state, self._now, self._sleep = settings, state, now, sleep
         client_log = ClientLog(settings.kafka.group)
-        self._outage = BrokerOutage(settings.name, state, now)
+        self._outage = BrokerOutage(settings.name, state, now, settings.away_timeout_ms)
         self._cluster = KafkaCluster(settings.kafka, client_log, self._outage.report)
         self._ids = TopicIds(self._cluster)
         self._epochs = LeaderEpochs(self._cluster.epochs)
@@ -161,6 +161,8 @@ class Planner:
                 self._outage.report(error)
                 if self._state.get(STOP):
                     self._state.set(DRAINED, True)
+                else:
+                    self._outage.check(error)
                 if self._state.get(STOP) or not self._drain.active:
                     return []
                 if self._now() >= deadline:

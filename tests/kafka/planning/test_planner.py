@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.errors import AnotherInstance, BrokerAway, ConnectorError, KafkaFailed, KafkaRefused, OffsetsLost
+from parquet_sink.errors import (
+    AnotherInstance,
+    BrokerAway,
+    BrokersGone,
+    ConnectorError,
+    KafkaFailed,
+    KafkaRefused,
+    OffsetsLost,
+)
 from parquet_sink.files.rotation import Reason
 from parquet_sink.kafka.group.committed import RangePlan
 from parquet_sink.kafka.planning import planner
@@ -17,8 +25,10 @@ from parquet_sink.kafka.planning.group_monitor import CHECK_S, RECOMMIT_S
 from parquet_sink.kafka.planning.planner import PATIENCE_S, Planner
 from parquet_sink.kafka.settings import DeadLetterSettings, FlushSettings
 from parquet_sink.model.events import OffsetCommitted, OffsetsPassedOver, RangePlanned
+from parquet_sink.model.failure import Restart
 from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import Again, Known, Tries
+from parquet_sink.pipeline.settings import RestartSettings
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STOP
 from tests.factories import Clock
@@ -52,8 +62,9 @@ def make(cluster: Cluster, clock: Clock, state: SqliteStore, monkeypatch: pytest
     monkeypatch.setattr(planner, "GroupOffsets", lambda *args: cluster)
     monkeypatch.setattr(planner, "FirstTimestamps", lambda *args: cluster.times)
 
-    def made(flush: FlushSettings = SETTINGS.flush, **kafka: object) -> Planner:
-        settings = replace(SETTINGS, flush=flush, kafka=replace(SETTINGS.kafka, **kafka))
+    def made(flush: FlushSettings = SETTINGS.flush, away_ms: int = -1, **kafka: object) -> Planner:
+        restart = RestartSettings(away_ms=away_ms)
+        settings = replace(SETTINGS, flush=flush, restart=restart, kafka=replace(SETTINGS.kafka, **kafka))
         return Planner(settings, state, ME, now=clock.now, sleep=clock.sleep)
 
     return made
@@ -305,6 +316,27 @@ def test_a_broker_that_goes_away_costs_ticks_only(
         clock.sleep(1)
     assert caplog.text.count("Nothing is lost; trying on.") == 1
     assert spans(planner.tick(start)) == [(*KEY, Range(0, 200, Reason.RECORDS))]
+
+
+def test_brokers_that_stay_away_end_the_connector_where_that_is_configured(
+    cluster: Cluster, make: Callable[..., Planner], clock: Clock
+) -> None:
+    """After so long without an answer, and not after as many short absences; nothing would start it again."""
+    planner = make(away_ms=10_000)
+    start = planner.begin()
+    for _ in range(4):
+        cluster.away = 6
+        for _ in range(6):
+            assert planner.tick(start) == []
+            clock.sleep(1)
+        planner.tick(start)
+    cluster.away = 1_000
+    for _ in range(10):
+        assert planner.tick(start) == []
+        clock.sleep(1)
+    with pytest.raises(BrokersGone, match=r"connect\.ems\.away\.timeout\.ms allows \(10000 ms\)") as found:
+        planner.tick(start)
+    assert found.value.reaction.restart is Restart.NEVER
 
 
 def test_a_drain_waits_for_the_broker(cluster: Cluster, make: Callable[..., Planner]) -> None:

@@ -1,0 +1,74 @@
+"""What deploy/ has for Kubernetes is started as far as a machine without Kubernetes can do it."""
+
+import json
+import ssl
+import time
+from collections.abc import Mapping
+from http.client import HTTPSConnection
+from pathlib import Path
+
+from integration import certificates
+from integration.commands import Command
+from parquet_sink.devkit.ports import free_port
+from tests.docs import deployments
+
+USER = {"Authorization": "Basic b3BlcmF0b3I6c2VjcmV0"}  # operator:secret
+
+
+def pod(root: Path, ports: Mapping[str, int]) -> list[str]:
+    """Puts the files of the pod below a folder, its ports elsewhere; the words of its command."""
+    deployment = deployments.kubernetes()
+
+    def here(text: str) -> str:
+        for before, port in ports.items():
+            text = text.replace(before, f"127.0.0.1:{port}" if before.endswith(":9092") else str(port))
+        return text.replace("/etc/parquet-sink", f"{root}/etc").replace("/data/", f"{root}/data/")
+
+    for path, text in deployment.files.items():
+        place = Path(here(path))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(here(text), encoding="utf-8")
+    made = root / "certificates"
+    made.mkdir()
+    (root / "etc" / "rest" / "server.pem").write_text((certificates.make(made) / "good.pem").read_text())
+    (root / "orders.json").write_text(here(json.dumps({"name": "orders", "config": dict(deployment.connector)})))
+    return [here(word) for word in deployment.command]
+
+
+def asked(port: int, method: str, path: str, headers: Mapping[str, str] = {}, body: str | None = None) -> int:
+    """The status, 0 when nobody answers. As a kubelet asks: without looking at the certificate."""
+    context = ssl._create_unverified_context()
+    connection = HTTPSConnection("127.0.0.1", port, timeout=12, context=context)
+    try:
+        connection.request(method, path, body, {"Content-Type": "application/json", **headers})
+        return connection.getresponse().status
+    except OSError:
+        return 0
+    finally:
+        connection.close()
+
+
+def test_the_command_of_the_deployment(tmp_path: Path) -> None:
+    """Its probes are answered, also while no broker is there; others sign in; a stop takes less than its grace period.
+
+    A connector that comes meanwhile waits, its secret stays where it is, and each line of the log is JSON.
+    """
+    ports = {"kafka-bootstrap.kafka:9092": free_port(), "8083": free_port(), "8443": free_port()}
+    words, probe = pod(tmp_path, ports), deployments.container()["startupProbe"]
+    path, port = probe["httpGet"]["path"], ports["8443"]
+    worker = Command(tmp_path, words, {})
+    try:
+        allowed_s = probe["periodSeconds"] * probe["failureThreshold"]
+        worker.until(lambda: asked(port, "GET", path) == 200, allowed_s)
+        assert asked(port, "GET", "/connectors") == 401
+        assert asked(port, "POST", "/connectors", USER, (tmp_path / "orders.json").read_text()) == 201
+        worker.until(lambda: "orders: starting" in worker.said)
+        assert asked(port, "GET", path) == 200
+        began = time.monotonic()
+        worker.send()
+        assert worker.ended() == 0
+        assert time.monotonic() - began < deployments.kubernetes().grace_s
+        assert deployments.KEY not in (tmp_path / "data" / "store" / "connectors.json").read_text()
+        assert all(json.loads(line)["message"] for line in worker.said.splitlines())
+    finally:
+        worker.close()
