@@ -27,7 +27,10 @@ from parquet_sink.devkit.broker import Broker
 
 WAIT_S: Final = 60.0
 ANSWER_S: Final = 100.0
-_REBALANCE: Final = "Request cannot be completed because a rebalance is expected"
+_AGAIN: Final = (
+    "Request cannot be completed because a rebalance is expected",
+    "Cannot complete request momentarily due to stale configuration",
+)
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ def titles(ask: Ask) -> list[str]:
 def send(side: Side, ask: Ask) -> Answer:
     """One exchange over a connection of its own, tried again while Kafka Connect says to, as its clients do."""
     deadline = time.monotonic() + WAIT_S
-    while (answer := _exchange(side, ask)).status >= 400 and _REBALANCE in str(answer.body):
+    while (answer := _exchange(side, ask)).status >= 400 and any(words in str(answer.body) for words in _AGAIN):
         assert time.monotonic() < deadline, answer
         time.sleep(0.2)
     return answer

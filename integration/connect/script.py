@@ -330,7 +330,7 @@ def _restarting(made: Script, side: Side) -> None:
 def _at_once(made: Script, side: Side) -> None:
     """Pairs for one connector at the same time: which comes first is a matter of luck, the two answers are not."""
     twin = _named(side.config(), "twin")
-    made.ask("create it twice at once", "POST /connectors", twin, times=2)
+    made.ask("create what will be asked twice", "POST /connectors", twin)
     made.add(UntilState("twin", "RUNNING"))
     made.ask("put it twice at once", "PUT /connectors/twin/config", side.config(errors_log_enable="true"), times=2)
     made.add(UntilState("twin", "RUNNING"))
