@@ -17,7 +17,7 @@ from integration.connect.known import KNOWN
 from integration.connect.play import Answer, play, titles
 from integration.connect.recording import Entry
 from integration.connect.script import TOPICS, script
-from integration.connect.steps import Ask, Side
+from integration.connect.steps import Ask, Script, Side
 from parquet_sink.cli import main
 from parquet_sink.devkit.broker import Broker
 
@@ -62,6 +62,17 @@ def test_our_worker_answers_as_kafka_connect_does(answered: list[Entry]) -> None
 def test_each_difference_has_a_reason() -> None:
     """In words, and none is given for all that is asked."""
     assert [one for one in KNOWN if len(one.reason) < 20 or (one.titles, one.paths) == ("*", "*")] == []
+
+
+def test_two_requests_at_once_are_one_after_the_other(answers: tuple[Side, list[Answer]], broker: Broker) -> None:
+    """One makes the connector, and one ends it; the others are told so. (Kafka Connect may say yes to both.)"""
+    side = answers[0]
+    made = Script()
+    pair = {"name": "pair", "config": side.config(), "initial_state": "STOPPED"}
+    made.ask("create", "POST /connectors", pair, times=2)
+    made.ask("put", "PUT /connectors/pair/config", side.config(tasks_max=2), times=2)
+    made.ask("delete", "DELETE /connectors/pair", times=2)
+    assert [one.status for one in play(made, side, broker)] == [201, 409, 200, 200, 204, 404]
 
 
 @pytest.mark.parametrize("client", [KCCTL, KAFKA_UI])
