@@ -18,12 +18,11 @@ def each_letter(broker: Broker, topic: str) -> Iterator[Message]:
     """The same one after the other: a soak has too many to hold at once."""
     options = {"bootstrap.servers": broker.bootstrap_servers, "group.id": uuid.uuid4().hex, "log_level": 0}
     with closing(Consumer({**options, "fetch.message.max.bytes": 8 << 20})) as consumer:
-        tp = TopicPartition(topic, 0, 0)
-        _, high = consumer.get_watermark_offsets(tp, timeout=10)
-        consumer.assign([tp])
-        found = 0
+        low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)
+        consumer.assign([TopicPartition(topic, 0, low)])
+        found = low
         while found < high:
-            for message in consumer.consume(1_000, 5.0):
+            for message in consumer.consume(min(1_000, high - found), 5.0):
                 if message.error() is None:
                     found += 1
                     yield message

@@ -356,7 +356,7 @@ def test_a_check_asks_for_a_token(reference: TargetProcess) -> None:
     right = probe_target(own(reference))
     wrong = probe_target(replace(own(reference), authorization=client(reference.token_url)))
     assert (right.health, wrong.health) == (Health.OK, Health.FAILED)
-    assert "takes the key, and refuses a form without a file" in right.text
+    assert "takes the token, and refuses a form without a file" in right.text
     assert "it answered 401: invalid_client" in wrong.text
     assert "Correct connect.ems.oauth2.client.id and connect.ems.oauth2.client.secret" in wrong.text
     assert "canary" not in f"{right}{wrong}"

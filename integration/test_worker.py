@@ -10,12 +10,12 @@ from typing import Any, cast
 import pytest
 from confluent_kafka import Producer
 
+from integration import isolation
 from integration.conftest import TopicFactory
 from integration.harness import Sink, ends
 from integration.numbered import numbered, numbers
 from integration.worker_process import WorkerProcess
 from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.ports import free_port
 from parquet_sink.devkit.target.process import TargetProcess
 
 
@@ -237,50 +237,15 @@ class RandomWishes:
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
 def test_one_connector_does_not_starve_the_others(
-    worker: WorkerProcess, sink: Sink, broker: Broker, topic: TopicFactory, producer: Producer
+    worker: WorkerProcess, broker: Broker, target: TargetProcess, tmp_path: Path, producer: Producer
 ) -> None:
-    """A trickle beside a dead target, a backlog and invalid records: its p99 stays within twice what it has alone."""
-    trickle, backlog, bad, dead = topic(), topic(4), topic(), topic()
-    one = f"{sink.name}-trickle"
-    worker.do("POST", "/connectors", {"name": one, "config": _config(sink, one, trickle, 10_000)})
-    worker.until_state(one, "RUNNING")
-    _freshness(worker, broker, one, trickle, 10)
-    alone_s = _freshness(worker, broker, one, trickle, 60)
-    for n in range(3_000_000):
-        producer.produce(backlog, b'{"n": 1, "who": "somebody", "where": "somewhere"}', partition=n % 4)
-        if n % 10_000 == 0:
-            producer.poll(0.5)
-    assert producer.flush(120) == 0
-    broker.produce(bad, [(None, b"{" if n % 2 else b'{"n": 1}') for n in range(1_000)])
-    broker.produce(dead, numbered(1_000))
-    away = {"connect.ems.endpoint": f"http://127.0.0.1:{free_port()}/", "connect.ems.error.policy": "RETRY"}
-    for name, where, more in (
-        ("backlog", backlog, {}),
-        ("bad", bad, {"errors.tolerance": "all"}),
-        ("dead", dead, {**away, "connect.ems.max.retries": "1000"}),
-    ):
-        config = {**_config(sink, f"{sink.name}-{name}", where, 100_000), **more}
-        worker.do("POST", "/connectors", {"name": f"{sink.name}-{name}", "config": config})
-    worker.until(lambda: _lag(worker, f"{sink.name}-backlog") > 0)
-    beside_s = _freshness(worker, broker, one, trickle, 60)
-    still = _lag(worker, f"{sink.name}-backlog")
-    print(f"p99 alone {alone_s:.2f} s, beside {beside_s:.2f} s; lag of the backlog then {still:,}")
-    assert worker.states() == dict.fromkeys(worker.states(), "RUNNING")
-    assert still > 0, "the backlog was too small to say anything"
-
-
-def _freshness(worker: WorkerProcess, broker: Broker, name: str, topic: str, count: int) -> float:
-    """p99 of the seconds from a record's production to its delivery, one record a second."""
-    found = []
-    for _ in range(count):
-        began = time.monotonic()
-        (end,) = ends(broker, topic)
-        broker.produce(topic, [(None, f'{{"n": {end}}}'.encode())])
-        worker.until(lambda end=end: _uploaded(worker, name) >= end)
-        found.append(time.monotonic() - began)
-    return sorted(found)[int(len(found) * 0.99) - 1]
-
-
-def _uploaded(worker: WorkerProcess, name: str) -> int:
-    (found,) = [one for one in worker.do("GET", "/progress") if one["status"]["name"] == name]
-    return -1 if found["last_upload"] is None else int(found["last_upload"]["last_offset"])
+    """A trickle goes on beside a dead target, a backlog and invalid records; `integration.isolation` says how fast."""
+    neighbours = isolation.Neighbours(worker, broker, target, tmp_path, producer)
+    neighbours.make_topics(2_000_000)
+    neighbours.make_connectors()
+    found = isolation.measure(neighbours, rounds=1, seconds=20)
+    print(found.told())
+    assert len(found.beside_s) == len(found.alone_s) == 20
+    assert worker.states() == {"trickle": "RUNNING", "backlog": "STOPPED", "bad": "STOPPED", "dead": "STOPPED"}
+    worker.stop()
+    assert "Traceback" not in worker.command.said

@@ -9,7 +9,7 @@ from confluent_kafka import Consumer
 
 from parquet_sink.commands.finding import Finding
 from parquet_sink.commands.probe_rights import of_reading
-from parquet_sink.errors import RESET_TOOL, BrokerAway, InvalidConfiguration, KafkaFailed
+from parquet_sink.errors import RESET_TOOL, BrokerAway, InvalidConfiguration, KafkaFailed, KafkaRefused
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.java_names import NO_EFFECT
 from parquet_sink.kafka.cluster.brokers import Brokers
@@ -79,6 +79,10 @@ def _topics_and_group(kafka: KafkaSettings, tables: SinkSettings | None) -> Iter
         cluster = KafkaCluster(kafka)
         keys = cluster.topic_partitions()
         firsts, lasts = cluster.beginning_offsets(keys), cluster.end_offsets(keys)
+    except KafkaRefused as error:
+        lacking = [one for one in of_reading(kafka, kafka.topics) if one.health is Health.FAILED]
+        yield from lacking or [Finding(Health.FAILED, "topics", str(error))]
+        return
     except KafkaFailed as error:
         yield Finding(Health.FAILED, "topics", str(error))
         return

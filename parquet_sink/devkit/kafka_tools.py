@@ -8,6 +8,7 @@ from parquet_sink.errors import InvalidConfiguration
 
 CONSUMER_GROUPS: Final = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 TOOLS: Final = {
+    "acls": "org.apache.kafka.tools.AclCommand",
     "consumer-groups": CONSUMER_GROUPS,
     "topics": "org.apache.kafka.tools.TopicCommand",
     "console-producer": "org.apache.kafka.tools.ConsoleProducer",

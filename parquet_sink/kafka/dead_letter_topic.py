@@ -104,4 +104,4 @@ class DeadLetterTopic(AdminRequests):
             )
         if error.code() in {KafkaError.TOPIC_EXCEPTION, KafkaError.POLICY_VIOLATION, KafkaError.INVALID_PARTITIONS}:
             return KafkaRefused(f"{topic}: {error.str().rstrip('.')}. Make the topic, or correct [{NAME_KEY}].")
-        return client_errors.failure(error, topic, asked=self._servers, cause=self._cause())
+        return client_errors.failure(error, topic, asked=self._servers, cause=self._client_log.cause_of_silence())

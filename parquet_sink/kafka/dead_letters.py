@@ -63,16 +63,18 @@ class DeadLetters:
         self._on_way: Counter[PartitionKey] = Counter()
         self._bytes = self._puts = 0
         self._failed: dict[PartitionKey, KafkaFailed] = {}
+        self._ended: KafkaFailed | None = None
 
     def put(self, rejected: Rejected) -> None:
         """Raises KafkaFailed for a record that cannot be sent, or when one of its topic-partition failed before."""
         one, key = self._producer(), (rejected.topic, rejected.partition)
         self._puts += 1
         if self._puts % POLL_EVERY == 0:
-            one.producer.poll(0)
+            self._serve(one, 0)
         headers = self._headers.headers(rejected)
         size = len(rejected.key or b"") + len(rejected.value or b"") + headers_size(headers)
         self._wait(lambda: self._bytes + size <= MOST_BYTES and self._on_way.total() < MOST_RECORDS)
+        self._raise_ended()
         self._raise_failed(key)
         self._send(one, rejected, headers, partial(self._on_delivery, rejected.offset, key, size))
         self._on_way[key] += 1
@@ -88,7 +90,7 @@ class DeadLetters:
         """Keeps the producer for the next task, unless something failed or is still on its way."""
         if self._taken is None:
             return
-        spent = self._failed or self._on_way.total()
+        spent = self._ended or self._failed or self._on_way.total()
         (self._cache.discard if spent else self._cache.put_back)(self._taken)
         self._taken = None
 
@@ -108,7 +110,7 @@ class DeadLetters:
         headers: Sequence[Header],
         on_delivery: Callable[[KafkaError | None, Message], None],
     ) -> None:
-        deadline = self._clock() + self._limit_s
+        deadline, key = self._clock() + self._limit_s, (rejected.topic, rejected.partition)
         while True:
             try:
                 one.producer.produce(
@@ -122,22 +124,28 @@ class DeadLetters:
             except BufferError:
                 if not len(one.producer):
                     raise self._larger_than_memory(rejected) from None
-                one.producer.poll(WAIT_S)
+                self._serve(one, WAIT_S)
                 if self._clock() > deadline:
                     raise self._away() from None
             except KafkaException as error:
-                raise self._failure(error.args[0], (rejected.topic, rejected.partition), rejected.offset) from None
+                raise self._failure(error.args[0], _about(key, rejected.offset)) from None
             else:
                 return
+
+    def _serve(self, one: CachedProducer, seconds: float, *, flush: bool = False) -> None:
+        """Lets the producer work. Raises KafkaFailed when it has come to its end: nothing is sent by it any more."""
+        try:
+            (one.producer.flush if flush else one.producer.poll)(seconds)
+        except KafkaException as error:
+            self._ended = self._failure(error.args[0])
+            raise self._ended from None
 
     def _wait(self, done: Callable[[], bool], *, flush: bool = False) -> None:
         """Until so, or until nothing is on its way. flush: what waits for company is sent now."""
         begun = self._clock()
         while self._taken is not None and self._on_way.total() and not done():
-            if flush:
-                self._taken.producer.flush(WAIT_S)
-            else:
-                self._taken.producer.poll(WAIT_S)
+            self._raise_ended()
+            self._serve(self._taken, WAIT_S, flush=flush)
             waited = self._clock() - begun
             if waited > REFUSED_S and (cause := self._cause).lasting:
                 raise client_errors.not_let_in(f"Dead-letter topic {self._settings.topic}: the broker", cause)
@@ -149,19 +157,23 @@ class DeadLetters:
         self._on_way[key] -= 1
         self._bytes -= size
         if error is not None and key not in self._failed:
-            self._failed[key] = self._failure(error, key, offset)
+            self._failed[key] = self._ended or self._failure(error, _about(key, offset))
+
+    def _raise_ended(self) -> None:
+        if self._ended is not None:
+            raise self._ended
 
     def _raise_failed(self, key: PartitionKey) -> None:
         if key in self._failed:
             raise self._failed[key]
 
-    def _failure(self, error: KafkaError, key: PartitionKey, offset: int) -> KafkaFailed:
-        topic, partition = key
-        what = (
-            f"Dead-letter topic {self._settings.topic}, for topic {topic}, topic-partition {partition}, offset {offset}"
-        )
+    def _failure(self, error: KafkaError, about: str = "") -> KafkaFailed:
+        """about: which record could not be sent, where it is about one."""
+        what = f"Dead-letter topic {self._settings.topic}{about}"
         right = to_write(self._settings.topic)
         lacks = right.cure("the user of [producer.override.*]") if error.code() in REFUSED else None
+        if lacks and error.code() == KafkaError.CLUSTER_AUTHORIZATION_FAILED:
+            lacks = f"{lacks} (before Kafka 2.8 also IdempotentWrite on the cluster)"
         if cure := lacks or _CURES.get(error.code()):
             return KafkaRefused(f"{what}: {error.str().rstrip('.')}. {cure}, then start again. {_NOTHING_COMMITTED}.")
         if error.code() in client_errors.UNKNOWN:
@@ -184,4 +196,8 @@ class DeadLetters:
     @property
     def _cause(self) -> Cause:
         """Why brokers cannot be reached, if the client says so."""
-        return UNKNOWN if self._taken is None else self._taken.client_log.cause()
+        return UNKNOWN if self._taken is None else self._taken.client_log.cause_of_silence()
+
+
+def _about(key: PartitionKey, offset: int) -> str:
+    return f", for topic {key[0]}, topic-partition {key[1]}, offset {offset}"

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Final
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
@@ -82,7 +82,11 @@ class ProducerCache:
         for key in list(self._waiting):
             if (one := self._waiting.pop(key, None)) is None:
                 continue
-            one.producer.poll(0)
+            try:
+                one.producer.poll(0)
+            except KafkaException:  # it has come to its end
+                self.discard(one)
+                continue
             if now - one.idle_since >= CLOSE_AFTER_S or self._waiting.setdefault(key, one) is not one:
                 self.discard(one)
 

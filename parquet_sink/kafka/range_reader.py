@@ -15,7 +15,7 @@ from parquet_sink.errors import KafkaFailed
 from parquet_sink.kafka.batch_builder import BatchBuilder, message_offset, next_poll
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
-from parquet_sink.kafka.client.rights import to_read
+from parquet_sink.kafka.client.rights import to_read, to_see_group
 from parquet_sink.kafka.consumer_cache import CachedConsumer, Position, consumers
 from parquet_sink.kafka.leader_epochs import is_truncation
 from parquet_sink.kafka.lost_offsets import offsets_deleted
@@ -151,7 +151,7 @@ class RangeReader:
         raise client_errors.failure(
             error,
             f"Topic {self.topic}, topic-partition {self.partition}, offset {self._received}",
-            needs=(to_read(self.topic),),
+            needs=(to_read(self.topic), to_see_group(self._kafka.group)),
         )
 
     def _on_retention(self, consumer: Consumer) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Final
 
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.pipeline.settings import RestartSettings
@@ -16,6 +17,8 @@ from parquet_sink.runtime.aside import Aside, in_thread
 from parquet_sink.runtime.hosted import Hosted
 from parquet_sink.runtime.roster import Roster, tell
 
+AT_ONCE: Final = 4
+"""So many are begun at each step, so that a worker with many connectors does not judge all of them side by side."""
 log = logging.getLogger(__name__)
 
 
@@ -36,11 +39,13 @@ class Rereading:
     def __init__(self, roster: Roster, aside: Aside = in_thread) -> None:
         self._roster, self._aside = roster, aside
         self._waiting: dict[Hosted, _Waiting] = {}
+        self._begun = 0
 
     def step(self) -> None:
         """Takes up what was read, and asks again where that is due. Raises nothing."""
         for one in [one for one in self._waiting if not _waits(one, self._roster)]:
             del self._waiting[one]
+        self._begun = 0
         for one in self._roster.hosted.values():
             if _waits(one, self._roster):
                 self._look(one)
@@ -52,7 +57,8 @@ class Rereading:
             one.read_again_s = self._due(found, one.loaded) if one.loaded.problems else time.monotonic()
         if found.reading is not None and found.reading.done():
             self._take(one, found)
-        elif found.reading is None and time.monotonic() >= one.read_again_s:
+        elif found.reading is None and time.monotonic() >= one.read_again_s and self._begun < AT_ONCE:
+            self._begun += 1
             found.stored = one.stored.config
             found.reading = self._aside(partial(self._roster.load, found.stored, one.name))
 
@@ -69,6 +75,7 @@ class Rereading:
             one.read_again_s = self._due(found, loaded)
             if 0 <= loaded.again.away_ms <= 1_000 * (time.monotonic() - found.since_s):
                 one.give_up()
+                tell(one.name, one.loaded)
 
     def _due(self, found: _Waiting, loaded: Loaded) -> float:
         """When it is read again."""

@@ -103,7 +103,10 @@ def tell(name: str, loaded: Loaded) -> None:
     """Warnings and problems of a connector's configuration go to the log."""
     warn(name, loaded)
     for problem in loaded.problems:
-        log.error("connector %s: %s", name, problem)
+        if loaded.again is None:
+            log.error("connector %s: %s", name, problem)
+        else:
+            log.warning("connector %s: %s Its configuration is read again.", name, problem)
 
 
 def warn(name: str, loaded: Loaded) -> None:

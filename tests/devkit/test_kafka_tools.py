@@ -37,5 +37,5 @@ def test_without_a_broker_the_local_one_is_asked(arguments: list[str], expected:
 @pytest.mark.parametrize("words", [[], ["zookeeper-shell"], ["--list"]])
 def test_a_tool_that_there_is_not_is_told_with_those_there_are(words: list[str]) -> None:
     """Nothing is fetched or run for it."""
-    with pytest.raises(InvalidConfiguration, match="consumer-groups, topics, console-producer, console-consumer"):
+    with pytest.raises(InvalidConfiguration, match="acls, consumer-groups, topics, console-producer, console-consumer"):
         tool_command(words, JARS, "java", 9092)

@@ -39,15 +39,17 @@ def test_a_provider_that_is_away_at_the_start_is_asked_again(loop: Loop, target:
     assert status_of(loop) == (wanted, "", "")
 
 
-def test_it_is_waited_for_as_long_as_configured(loop: Loop) -> None:
-    """Then the connector has failed, with the cause, until somebody restarts it."""
+def test_it_is_waited_for_as_long_as_configured(loop: Loop, caplog: pytest.LogCaptureFixture) -> None:
+    """Then the connector has failed, with the cause, until somebody restarts it; only then the log has an error."""
     loop.requests.create("one", {})
     loop.settle()
     loop.away["one"] = RestartSettings(pause_ms=1_000, away_ms=5_000)
     loop.requests.restart("one", include_tasks=True, only_failed=False)
     loop.round(12)
     assert status_of(loop)[0] is State.RESTARTING
+    assert {one.levelname for one in caplog.records} == {"WARNING"}
     loop.round(24)
+    assert caplog.records[-1].levelname == "ERROR"
     assert status_of(loop) == (State.FAILED, AWAY, "")
     loop.away.clear()
     loop.requests.restart("one", include_tasks=True, only_failed=True)
@@ -115,6 +117,22 @@ def test_what_the_store_has_is_read_beside_the_loop(
     hangs["one"].set_result(later.load({"name": "one"}, "one"))
     later.settle()
     assert status_of(later)[0] is State.RUNNING
+
+
+def test_many_are_read_one_after_the_other(make_loop: Callable[..., Loop], loop: Loop) -> None:
+    """A few at each step, until all are."""
+    names = [f"c{number}" for number in range(10)]
+    for name in names:
+        loop.requests.create(name, {})
+    loop.close()
+    later = make_loop(loop.roster.store)
+    read = [sum(one.settings is not None for one in later.roster.hosted.values())]
+    for _ in range(4):
+        later.hosting.step()
+        read.append(sum(one.settings is not None for one in later.roster.hosted.values()))
+    assert read[0] < 10
+    later.settle()
+    assert all(one.settings is not None for one in later.roster.hosted.values())
 
 
 def test_what_nobody_foresaw_is_the_connectors_failure(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -233,9 +233,9 @@ def test_a_worker_lives_on_without_connectors(hosted: Callable[..., Worker], tmp
     herder = LocalHerder(worker._roster, commands, KafkaSettings())
     worker._publish = herder.publish
 
-    def until(state: State) -> None:
+    def until(state: State, name: str = "one") -> None:
         deadline = time.monotonic() + 30
-        while herder.status("one").state is not state:
+        while herder.status(name).state is not state:
             assert time.monotonic() < deadline
             time.sleep(0.005)
 
@@ -247,7 +247,7 @@ def test_a_worker_lives_on_without_connectors(hosted: Callable[..., Worker], tmp
             until(State.RUNNING)
             with ConnectorLock(str(tmp_path / "tmp"), "two"):
                 herder.create("two", {})
-                until(State.RUNNING)
+                until(State.FAILED, "two")
             herder.set_target("one", TargetState.STOPPED)
             until(State.STOPPED)
         finally:

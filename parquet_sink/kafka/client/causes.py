@@ -17,6 +17,7 @@ _TOKEN: Final = re.compile(
 _ALERT: Final = re.compile(r"SSL alert number (\d+)")
 _VERIFY: Final = "certificate verify failed"
 _NO_TOKEN: Final = "no token available"
+_NO_LOGINS: Final = "not valid in current SASL state"
 _LOCAL: Final = "Local: "
 """How the client begins errors of its own: the connection broke, or nobody answered in time."""
 _ALERTS: Final = {
@@ -38,22 +39,27 @@ class ClientProblem:
     """Why one address cannot be used, and what to do about it.
 
     lasting: somebody answered and refuses us, so waiting alone cures nothing. unverified: the broker's certificate is
-    not accepted, for a reason that the client does not tell.
+    not accepted, for a reason that the client does not tell. vague: a wrong protocol may be behind it.
     """
 
     words: str
     cure: str
     lasting: bool = False
     unverified: bool = False
+    vague: bool = False
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Why brokers cannot be reached, by address, and the cure; both "" without a problem lately."""
+    """Why brokers cannot be reached, by address, and the cure; both "" without a problem lately.
+
+    vague: the addresses themselves may tell more.
+    """
 
     words: str = ""
     cure: str = ""
     lasting: bool = False
+    vague: bool = True
 
 
 UNKNOWN: Final = Cause()
@@ -88,7 +94,7 @@ def _stranger(words: str) -> ClientProblem | None:
     if not words.startswith(("Disconnected", "Receive failed", "ApiVersionRequest failed")):
         return None
     cure = "Check [bootstrap.servers] and security.protocol"
-    return ClientProblem(f"it does not answer as a Kafka broker: {words}", cure)
+    return ClientProblem(f"it does not answer as a Kafka broker: {words}", cure, vague=True)
 
 
 def _login(words: str) -> ClientProblem | None:
@@ -96,14 +102,14 @@ def _login(words: str) -> ClientProblem | None:
     if "SASL" not in words and "uthenticat" not in words:
         return None
     lasting = _LOCAL not in words and _NO_TOKEN not in words
-    return ClientProblem(f"authentication failed: {words}", CREDENTIALS, lasting)
+    return ClientProblem(f"authentication failed: {words}", CREDENTIALS, lasting, vague=_NO_LOGINS in words)
 
 
 def _handshake(words: str) -> ClientProblem | None:
     if _VERIFY in words:
         return ClientProblem("TLS failed: the broker's certificate is not accepted", TRUST, True, unverified=True)
     if "SSL" in words or "ertificate" in words:
-        return ClientProblem(f"TLS failed: {words}", "Check security.protocol and the ssl.* settings")
+        return ClientProblem(f"TLS failed: {words}", "Check security.protocol and the ssl.* settings", vague=True)
     return None
 
 

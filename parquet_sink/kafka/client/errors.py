@@ -45,6 +45,7 @@ PASSING: Final = frozenset(
         KafkaError._INTR,  # noqa: SLF001
         KafkaError._UNKNOWN_BROKER,  # noqa: SLF001
         KafkaError._DESTROY_BROKER,  # noqa: SLF001
+        KafkaError._NOENT,  # noqa: SLF001 - of topic-partitions none of which has a leader
         KafkaError.INVALID_MSG,
         KafkaError.LEADER_NOT_AVAILABLE,
         KafkaError.NOT_LEADER_FOR_PARTITION,

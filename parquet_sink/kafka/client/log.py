@@ -7,12 +7,13 @@ unavailable. So whoever keeps a client polls it, and what comes out ends here.
 import logging
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from confluent_kafka import KafkaError
 
 from parquet_sink.kafka.client.causes import UNKNOWN, Cause, ClientProblem, explain, explain_token
+from parquet_sink.kafka.client.doorstep import Doorstep
 
 log = logging.getLogger(__name__)
 
@@ -36,12 +37,13 @@ class ClientLog:
         self._group, self._clock = group, clock
         self._logged_at_s: dict[str, float] = {}
         self._problems: dict[str, tuple[float, ClientProblem]] = {}
-        self._why_unverified: Callable[[str], str | None] = lambda address: None
+        self._door: Doorstep | None = None
         self._looked: dict[str, tuple[float, str | None]] = {}
+        self._around: tuple[float, Cause | None] = (-RECENT_S, None)
 
-    def look_with(self, why_unverified: Callable[[str], str | None]) -> None:
-        """Has certificates that the client does not accept looked at by address, when somebody asks for the cause."""
-        self._why_unverified = why_unverified
+    def look_with(self, door: Doorstep) -> None:
+        """Has addresses looked at where the client's words do not tell the cause, when somebody asks for it."""
+        self._door = door
 
     def log(self, level: int, text: str, *parts: object) -> None:
         """A line of a client; the parts are a code for what it is about, the client's name, and its words."""
@@ -51,30 +53,46 @@ class ClientLog:
             log.log(min(level, logging.WARNING), "group %s: Kafka client: %s", self._group, words)
 
     def error(self, error: KafkaError) -> None:
-        """An error event of a client; its words were logged before."""
-        self._notice(_plain(error.str()))
-        log.debug("group %s: Kafka client: %s", self._group, error.str())
+        """An error event of a client: hundreds in a second; mostly its words were logged before."""
+        words = _plain(error.str())
+        self._notice(words)
+        if self._is_new(words):
+            log.debug("group %s: Kafka client: %s", self._group, words)
 
     def cause(self) -> Cause:
         """Why brokers cannot be reached, and the cure; it lasts when every problem of late does."""
         since = self._clock() - RECENT_S
         recent = {address: found for address, (at, found) in sorted(self._problems.items()) if at >= since}
-        if not recent:
-            return UNKNOWN
-        named = list(recent.items())[:MOST_NAMED]
+        return self._of(recent, lasting=all(found.lasting for found in recent.values())) if recent else UNKNOWN
+
+    def cause_of_silence(self) -> Cause:
+        """Likewise, for a request without an answer: where the client has no word of use, its brokers are looked at."""
+        cause = self.cause()
+        if self._door is None or not cause.vague:
+            return cause
+        at, found = self._around
+        if at < self._clock() - RECENT_S:
+            looked = {address: self._door.wrong_protocol(address) for address in self._door.addresses[:MOST_NAMED]}
+            wrong = {address: problem for address, problem in looked.items() if problem is not None}
+            found = self._of(wrong, lasting=len(wrong) == len(looked)) if wrong else None
+            self._around = self._clock(), found
+        return found or cause
+
+    def _of(self, problems: Mapping[str, ClientProblem], *, lasting: bool) -> Cause:
+        named = list(problems.items())[:MOST_NAMED]
         words = [f"{address}: {self._looked_at(address, found)}" for address, found in named]
-        more = f"; and {len(recent) - MOST_NAMED} more" if len(recent) > MOST_NAMED else ""
-        cures = dict.fromkeys(found.cure for found in recent.values())
-        lasting = all(found.lasting for found in recent.values())
-        return Cause("; ".join(words) + more, ". ".join(cures), lasting)
+        more = f"; and {len(problems) - MOST_NAMED} more" if len(problems) > MOST_NAMED else ""
+        cures = dict.fromkeys(found.cure for found in problems.values())
+        vague = all(found.vague for found in problems.values())
+        return Cause("; ".join(words) + more, ". ".join(cures), lasting, vague)
 
     def _looked_at(self, address: str, found: ClientProblem) -> str:
         """The words, with the reason that the client does not tell."""
-        if not found.unverified:
+        if not found.unverified or self._door is None:
             return found.words
         at, why = self._looked.get(address, (-RECENT_S, None))
         if at < self._clock() - RECENT_S:
-            why = self._why_unverified(address)
+            why = self._door.why_unverified(address)
             self._looked[address] = (self._clock(), why)
         return f"{found.words}: {why}" if why else found.words
 

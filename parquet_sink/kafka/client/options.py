@@ -1,13 +1,12 @@
 """Client options: Kafka's Java names, which operators write, to librdkafka's, which we run on."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, Final, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.kafka.client.doorstep import why_unverified
+from parquet_sink.kafka.client.doorstep import Doorstep
 from parquet_sink.kafka.client.java_names import NO_EFFECT, RENAMED
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.security import sasl, tls
@@ -106,7 +105,7 @@ def build(
     keys: where an operator sets them, for the message.
     """
     client_log = client_log or ClientLog(str(settings.get("group.id", "")))
-    client_log.look_with(partial(why_unverified, options=settings))
+    client_log.look_with(Doorstep(settings))
     try:
         return make({**settings, "logger": client_log, "error_cb": client_log.error})
     except KafkaException as error:

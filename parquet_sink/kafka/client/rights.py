@@ -1,5 +1,6 @@
 """Rights (ACLs) of the user that signs in: what a request needs, and how an operator gives it."""
 
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -15,6 +16,7 @@ REFUSED: Final[dict[int, Resource]] = {
 }
 """Answers of brokers for want of a right, and on what."""
 MOST_NAMED: Final = 3
+_TOOL: Final = "kafka-acls --bootstrap-server HOST:PORT --add --allow-principal User:NAME"
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,8 @@ class Right:
     def cure(self, who: str = "the user that signs in") -> str:
         """What to give to whom, with the tool's arguments."""
         operation = self.included or self.operation
-        named = f" {self.names[0]}" if self.names else ""
-        tool = f"kafka-acls --add --allow-principal User:NAME --operation {operation} --{self.resource}{named}"
+        named = f" {shlex.quote(self.names[0])}" if self.names else ""
+        tool = f"{_TOOL} --operation {operation} --{self.resource}{named}"
         comes = f", which comes with {operation}," if self.included else ""
         return f"Give {who} the right (ACL) {self.words}{comes} by `{tool}`"
 

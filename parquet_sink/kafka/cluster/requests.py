@@ -12,8 +12,7 @@ from confluent_kafka.admin import AdminClient
 from parquet_sink.errors import KafkaFailed, TopicGone
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
-from parquet_sink.kafka.client.causes import Cause
-from parquet_sink.kafka.client.doorstep import speaks_tls
+from parquet_sink.kafka.client.causes import UNKNOWN
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.rights import to_see
 from parquet_sink.kafka.settings import KafkaSettings
@@ -72,9 +71,11 @@ class AdminRequests:
                 raise KafkaException(SILENT)
             cause = self._client_log.cause()
             if cause.lasting and waited >= LATE_S:
-                raise client_errors.not_let_in(self._servers, cause)
+                raise client_errors.not_let_in(self._servers, self._client_log.cause_of_silence())
             if not reported and waited >= (SOON_S if cause.words else LATE_S):
-                reported = True
+                reported, cause = True, self._client_log.cause_of_silence()
+                if cause.lasting:
+                    raise client_errors.not_let_in(self._servers, cause)
                 words, cure = cause.words or NOTHING_SAID, cause.cure or CHECK
                 self._on_wait(f"No answer from {self._servers} yet. {words}. {cure}.")
         found = future.result()
@@ -87,17 +88,5 @@ class AdminRequests:
         if code in client_errors.UNKNOWN:
             return TopicGone(f"{what} does not exist on {self._servers}. Create the topic, or correct [topics].")
         needs = () if topic is None else (to_see(topic),)
-        cause = self._cause()
+        cause = self._client_log.cause_of_silence() if code in client_errors.PASSING else UNKNOWN
         return client_errors.failure(error, what, asked=self._servers, cause=cause, away=CHECK, needs=needs)
-
-    def _cause(self) -> Cause:
-        """Why brokers do not answer. Of a listener that wants TLS the client says nothing, so it is looked at."""
-        cause = self._client_log.cause()
-        protocol = str(self._kafka.client.get("security.protocol", "PLAINTEXT")).upper()
-        if cause.words or not protocol.endswith("PLAINTEXT"):
-            return cause
-        found = next((server for server in self._servers.split(",") if speaks_tls(server)), None)
-        if found is None:
-            return cause
-        words = f"{found} speaks TLS, and security.protocol={protocol} does not"
-        return Cause(words, f"Set it to {protocol.replace('PLAINTEXT', 'SSL')}", lasting=True)

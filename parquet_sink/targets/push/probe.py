@@ -10,12 +10,12 @@ REFUSED_HERE: Final = frozenset({401, 403, 404, 405, 407, 410, 501, 505})
 """Answers that a file would have, too."""
 
 
-def judge(outcome: Outcome) -> ProbeResult:
+def judge(outcome: Outcome, signed_with: str = "key") -> ProbeResult:
     """OK for an answer that shows name, TLS, path and key to be right; FAILED when a file would be refused as well."""
     text = f"{outcome.cause}. {outcome.cure}." if outcome.cure else f"{outcome.cause}."
     if outcome.status in NO_FILE:
         return ProbeResult(
-            Health.OK, f"takes the key, and refuses a form without a file as it should ({outcome.cause})"
+            Health.OK, f"takes the {signed_with}, and refuses a form without a file as it should ({outcome.cause})"
         )
     if outcome.verdict is Verdict.ACCEPTED:
         return ProbeResult(

@@ -68,7 +68,8 @@ class PushTarget:
 
     def probe(self, seconds_left: float) -> ProbeResult:
         """Sends a form without a file: its refusal shows that name, TLS, path and key are right, and stores nothing."""
-        return judge(self._attempt(EmptyForm, seconds_left))
+        signed_with = "key" if isinstance(self._settings.authorization, Secret) else "token"
+        return judge(self._attempt(EmptyForm, seconds_left), signed_with)
 
     def close(self) -> None:
         """Closes idle connections."""

@@ -3,13 +3,15 @@
 import logging
 import socket
 import time
+from collections.abc import Sequence
 
 import pytest
 from confluent_kafka import Consumer, KafkaError
 
 from parquet_sink.kafka.client import log as client_log
 from parquet_sink.kafka.client import options as client_options
-from parquet_sink.kafka.client.causes import Cause, explain
+from parquet_sink.kafka.client.causes import Cause, ClientProblem, explain
+from parquet_sink.kafka.client.doorstep import Doorstep
 from parquet_sink.kafka.client.log import RECENT_S, SAME_LINE_S, ClientLog
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.group.offsets import GroupOffsets
@@ -29,6 +31,22 @@ def clock() -> Clock:
 def say(to: ClientLog, words: str, level: int = logging.ERROR, client: str = "rdkafka#consumer-1") -> None:
     """As the client hands its lines over."""
     to.log(level, "%s [%s] %s", "FAIL", client, words)
+
+
+class Door(Doorstep):
+    """Puts down what it is asked. wrong: addresses whose listener wants another protocol."""
+
+    def __init__(self, asked: list[str], addresses: str = "b:9093,c:9093", wrong: Sequence[str] = ()) -> None:
+        super().__init__({"bootstrap.servers": addresses})
+        self._asked, self._wrong = asked, wrong
+
+    def why_unverified(self, address: str) -> str | None:
+        self._asked.append(address)
+        return "certificate has expired"
+
+    def wrong_protocol(self, address: str) -> ClientProblem | None:
+        self._asked.append(address)
+        return ClientProblem("it speaks SSL", "Set it", lasting=True) if address in self._wrong else None
 
 
 def closed_port() -> str:
@@ -122,6 +140,21 @@ def test_problems_are_named_by_address(clock: Clock) -> None:
     assert cure == ("Check [bootstrap.servers], and that the broker runs. Check the names in [bootstrap.servers]")
 
 
+def test_an_error_event_is_told_once(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    """At DEBUG, and not at all where the same words were a line; a client that is polled late has hundreds."""
+    caplog.set_level(logging.DEBUG)
+    one, words = ClientLog("g", clock), "d:1/3: Connect to ipv6#[::1]:1 failed: Connection refused (after {}ms in x)"
+    say(one, REFUSED)
+    for took_ms in range(200):
+        one.error(KafkaError(KafkaError._TRANSPORT, words.format(took_ms)))
+        one.error(KafkaError(KafkaError._TRANSPORT, REFUSED.removeprefix("[thrd:b:9092/bootstrap]: ")))
+    assert [(one.levelname, one.args[1][:6]) for one in caplog.records if isinstance(one.args, tuple)] == [
+        ("WARNING", "b:9092"),
+        ("DEBUG", "d:1/3:"),
+    ]
+    assert set(one.cause().words.split("; ")) >= {"d:1: connection refused ([::1]:1)"}
+
+
 def test_problems_pass(clock: Clock) -> None:
     """What was wrong is no cause any more when a broker answered since, or nothing was said for long."""
     one = ClientLog("g", clock)
@@ -205,7 +238,7 @@ def test_what_waiting_does_not_cure_is_told_apart(lines: tuple[str, ...], lastin
 def test_a_certificate_that_is_not_accepted_is_looked_at(clock: Clock) -> None:
     """The client gives no reason; it is looked for when somebody asks, once in a while, at that address alone."""
     one, asked = ClientLog("g", clock), []
-    one.look_with(lambda address: asked.append(address) or "certificate has expired")
+    one.look_with(Door(asked))
     say(one, "[thrd:x]: ssl://b:9093/1: SSL handshake failed: certificate verify failed: broker (after 1ms in x)")
     say(one, "[thrd:x]: ssl://c:9093/2: Disconnected (after 1ms in x)")
     assert asked == []
@@ -214,6 +247,45 @@ def test_a_certificate_that_is_not_accepted_is_looked_at(clock: Clock) -> None:
             "b:9093: TLS failed: the broker's certificate is not accepted: certificate has expired" in one.cause().words
         )
     assert asked == ["b:9093"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "",
+        "Disconnected: verify that security.protocol is right",
+        "SSL handshake failed: Disconnected: connecting to a PLAINTEXT broker listener?",
+        "SASL SCRAM-SHA-256 mechanism handshake failed: Broker: Request not valid in current SASL state: ",
+    ],
+)
+def test_brokers_are_looked_at_when_the_client_has_no_word_of_use(clock: Clock, words: str) -> None:
+    """Once in a while, and some of them; waiting is no cure when all that are looked at want another protocol."""
+    one, asked = ClientLog("g", clock), []
+    one.look_with(Door(asked, "a:1, b:1,c:1,d:1", wrong=("a:1", "b:1", "c:1")))
+    if words:
+        say(one, f"[thrd:x]: a:1/1: {words} (after 1ms in x)")
+    found = [one.cause_of_silence() for _ in range(3)][-1]
+    assert asked == ["a:1", "b:1", "c:1"]
+    assert (found.words, found.cure, found.lasting) == (
+        "a:1: it speaks SSL; b:1: it speaks SSL; c:1: it speaks SSL",
+        "Set it",
+        True,
+    )
+    clock.seconds += RECENT_S + 1
+    one.look_with(Door(asked, "a:1,b:1", wrong=("b:1",)))
+    assert one.cause_of_silence() == Cause("b:1: it speaks SSL", "Set it", lasting=False, vague=False)
+
+
+def test_brokers_are_not_looked_at_where_the_client_says_why(clock: Clock) -> None:
+    """Nor is anything made up where looking tells nothing."""
+    one, asked = ClientLog("g", clock), []
+    one.look_with(Door(asked))
+    say(one, REFUSED)
+    assert one.cause_of_silence() == one.cause()
+    assert asked == []
+    one.clear()
+    assert one.cause_of_silence() == Cause()
+    assert asked == ["b:9093", "c:9093"]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from parquet_sink.kafka.client.rights import Right, missing, to_commit, to_read,
         (to_read(*"abcde"), "Read on topics a, b, c and 2 more", "--operation Read --topic a`"),
         (to_see("orders"), "Describe on topic orders", "--operation Read --topic orders`"),
         (to_commit("g"), "Read on group g", "--operation Read --group g`"),
+        (to_commit("connect-my orders"), "Read on group connect-my orders", "--group 'connect-my orders'`"),
         (to_write("dead"), "Write on topic dead", "--operation Write --topic dead`"),
         (
             Right("IdempotentWrite", "cluster"),
@@ -36,8 +37,8 @@ def test_a_right_is_named_with_its_command(right: Right, words: str, arguments: 
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        (KafkaError.TOPIC_AUTHORIZATION_FAILED, "(ACL) Read on topic orders by `kafka-acls --add"),
-        (KafkaError.GROUP_AUTHORIZATION_FAILED, "(ACL) Read on group g by `kafka-acls --add"),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, "(ACL) Read on topic orders by `kafka-acls --boot"),
+        (KafkaError.GROUP_AUTHORIZATION_FAILED, "(ACL) Read on group g by `kafka-acls --boot"),
         (KafkaError.CLUSTER_AUTHORIZATION_FAILED, "Check the credentials and rights (ACLs)"),
     ],
 )

@@ -1,0 +1,449 @@
+"""Every way to sign in at a real broker works for reading, committing and dead letters; every refusal is explained."""
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+from integration import certificates
+from integration.harness import Sink
+from integration.letters import letters
+from integration.secured import PASSWORD, Client, Secured, jaas, oauth, secured
+from integration.tokens import CLIENT, SECRET, TokenEndpoint, token_endpoint
+from parquet_sink.cli import main
+from parquet_sink.config.secret import Secret
+from parquet_sink.devkit.kafka_tools import TOOLS
+from parquet_sink.errors import KafkaFailed, KafkaRefused
+from parquet_sink.kafka import dead_letters
+from parquet_sink.kafka.cluster import requests
+from parquet_sink.kafka.cluster.cluster import KafkaCluster
+from parquet_sink.kafka.dead_letter_headers import HeaderWriter
+from parquet_sink.kafka.dead_letters import DeadLetters
+from parquet_sink.kafka.group.offsets import GroupOffsets
+from parquet_sink.kafka.producer_cache import ProducerCache
+from parquet_sink.kafka.range_reader import RangeReader
+from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings
+from parquet_sink.model.instance import Instance
+from parquet_sink.model.ranges import PlannedRange
+from parquet_sink.model.rejected import Rejected, Stage
+from parquet_sink.runtime.status import Status
+from tests.kafka.client.security.java_stores import Pair, jks, key_entry, pair, pkcs12_trust, trusted_entry
+
+DEAD = "dead-letters"
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """The broker; `sink`, and whoever has the certificate `good`, may do what a connector needs."""
+    with secured(tmp_path_factory.mktemp("secured")) as made:
+        for user in ("sink", "CN=good"):
+            made.allow(user, everything("orders", "connect-orders", DEAD))
+        made.broker.create_topic("orders")
+        made.broker.produce("orders", [(None, b'{"n": %d}' % n) for n in range(3)])
+        made.broker.create_topic(DEAD)
+        _stores(made.folder)
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker of this machine has said all that it will say after half a second, however busy the machine is."""
+    for name in ("SOON_S", "LATE_S"):
+        monkeypatch.setattr(requests, name, 0.5)
+    monkeypatch.setattr(dead_letters, "REFUSED_S", 0.5)
+
+
+@pytest.fixture(scope="module")
+def tokens(door: Secured) -> Iterator[dict[str, TokenEndpoint]]:
+    """Token endpoints over HTTP and over TLS, whose certificate is of the test's authority."""
+    with ExitStack() as stack:
+        context = certificates.server_context(door.folder, "good")
+        yield {
+            "http": stack.enter_context(token_endpoint()),
+            "https": stack.enter_context(token_endpoint(context)),
+        }
+
+
+def everything(topic: str, group: str, dead: str) -> list[tuple[str, str, str]]:
+    """What a connector with dead letters needs."""
+    return [("Read", "topic", topic), ("Read", "group", group), ("Write", "topic", dead), ("Read", "topic", dead)]
+
+
+def _own(folder: Path, name: str) -> Pair:
+    key = load_pem_private_key((folder / f"{name}.key").read_bytes(), None)
+    return Pair(x509.load_pem_x509_certificate((folder / f"{name}.crt").read_bytes()), key)  # type: ignore[arg-type]
+
+
+def _stores(folder: Path) -> None:
+    """The authority, and the certificate `good`, in each of Java's forms; all have the password `secret`."""
+    authority = Pair(x509.load_pem_x509_certificate((folder / "ca.pem").read_bytes()), pair("none").key)
+    own = _own(folder, "good")
+    stores = {
+        "trust.jks": jks("secret", trusted_entry("ca", authority)),
+        "trust.p12": pkcs12_trust("secret", authority),
+        "key.jks": jks("secret", key_entry("me", "mine", own, authority)),
+        "key.p12": own.pkcs12("secret", authority),
+        "key.pem": (own.key_pem("mine") + own.pem).encode(),
+        "stranger.pem": (pair("stranger").key_pem() + pair("stranger").pem).encode(),
+    }
+    for name, content in stores.items():
+        (folder / name).write_bytes(content)
+
+
+def trusting(door: Secured, name: str, kind: str) -> Client:
+    """A trust store of Java's."""
+    place = str(door.folder / name)
+    return door.client(
+        "TLS", ssl_truststore_type=kind, ssl_truststore_location=place, ssl_truststore_password=Secret("secret")
+    )
+
+
+def showing(door: Secured, name: str, kind: str, listener: str = "MUTUAL", **more: str | Secret) -> Client:
+    """A key store."""
+    password: Client = {} if kind == "PEM" else {"ssl.keystore.password": Secret("secret")}
+    place = str(door.folder / name)
+    return door.client(listener, ssl_keystore_type=kind, ssl_keystore_location=place, **more) | password
+
+
+def with_tokens(door: Secured, url: str, secret: str = SECRET, **more: str | Secret) -> Client:
+    """Client credentials."""
+    own = door.client("LOGIN", sasl_mechanism="OAUTHBEARER", sasl_jaas_config=oauth(CLIENT, secret), **more)
+    return {**own, "sasl.oauthbearer.token.endpoint.url": url, "sasl.oauthbearer.scope": "kafka"}
+
+
+def kafka(client: Client, topic: str = "orders", group: str = "connect-orders") -> KafkaSettings:
+    """A connector's settings."""
+    return KafkaSettings((topic,), None, group, {"default.api.timeout.ms": "8000", **client})
+
+
+def go_through(settings: KafkaSettings, dead: str = DEAD) -> list[bytes]:
+    """What a connector does: topics, offsets, records, commits, a dead letter. The values."""
+    topic = settings.topics[0]
+    cluster, group = KafkaCluster(settings), GroupOffsets(settings, Instance.new())
+    try:
+        assert cluster.topic_partitions() == [(topic, 0)]
+        ends = cluster.end_offsets([(topic, 0)])
+        group.read([(topic, 0)])
+        group.claim({(topic, 0): 0})
+        batches = list(RangeReader(settings, topic, 0, 0, ends[topic, 0]).batches())
+        group.commit({(topic, 0): ends[topic, 0]})
+    finally:
+        group.close()
+    dead_letter(DeadLetterSettings(dead, 1, producer=settings.client, admin=settings.client))
+    return [value for batch in batches for value in batch.values.to_pylist()]
+
+
+def dead_letter(settings: DeadLetterSettings) -> None:
+    """Writes one."""
+    cache = ProducerCache()
+    store = DeadLetters(settings, HeaderWriter("sink", context=False), cache=cache)
+    try:
+        store.put(Rejected("orders", 0, 0, Stage.VALUE_CONVERTER, "bad", b"k", b"v", (), int(time.time() * 1000)))
+        store.flush(PlannedRange("orders", 0, 0, 1, "records"))
+    finally:
+        store.close()
+        cache.sweep(10**12)
+
+
+WAYS: dict[str, Callable[[Secured, dict[str, TokenEndpoint]], Client]] = {
+    "PEM": lambda door, _: showing(door, "key.pem", "PEM", ssl_key_password=Secret("mine")),
+    "JKS": lambda door, _: showing(door, "key.jks", "JKS", ssl_key_password=Secret("mine")),
+    "PKCS12": lambda door, _: showing(door, "key.p12", "PKCS12"),
+    "text": lambda door, _: door.client(
+        "MUTUAL",
+        ssl_truststore_location="",
+        ssl_truststore_certificates=(door.folder / "ca.pem").read_text().replace("\n", " "),
+        ssl_keystore_type="PEM",
+        ssl_keystore_key=Secret((door.folder / "good.key").read_text().replace("\n", " ")),
+        ssl_keystore_certificate_chain=(door.folder / "good.crt").read_text(),
+    ),
+    "PLAIN": lambda door, _: door.login("sink", "PLAIN"),
+    "SCRAM-SHA-256": lambda door, _: door.login(door.user((), "sink"), "SCRAM-SHA-256"),
+    "SCRAM-SHA-512": lambda door, _: door.login(door.user((), "sink")),
+    "SCRAM without TLS": lambda door, _: door.client(
+        "PLAINLOGIN", sasl_mechanism="SCRAM-SHA-256", sasl_jaas_config=jaas("SCRAM", door.user((), "sink"))
+    ),
+    "OAUTHBEARER": lambda door, tokens: with_tokens(door, tokens["http"].url),
+    "OAUTHBEARER over TLS": lambda door, tokens: with_tokens(
+        door, tokens["https"].url, https_ca_location=str(door.folder / "ca.pem")
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_who_signs_in_may_work(door: Secured, tokens: dict[str, TokenEndpoint], way: str) -> None:
+    """Consumer, admin and producer take the same settings; records are read, offsets committed, letters written."""
+    before = len(letters(door.broker, DEAD))
+    client = WAYS[way](door, tokens)
+    assert go_through(kafka(client)) == [b'{"n": 0}', b'{"n": 1}', b'{"n": 2}']
+    assert len(letters(door.broker, DEAD)) == before + 1
+
+
+@pytest.mark.parametrize(("name", "kind"), [("trust.jks", "JKS"), ("trust.p12", "PKCS12"), ("trust.p12", "JKS")])
+def test_java_s_trust_stores_are_trusted(door: Secured, name: str, kind: str) -> None:
+    """The broker's certificate is verified by what is in them."""
+    assert KafkaCluster(kafka(trusting(door, name, kind))).topic_partitions() == [("orders", 0)]
+
+
+def test_host_names_are_checked_unless_that_is_switched_off(door: Secured) -> None:
+    """A blank value is Java's way to switch it off."""
+    client = door.client("OTHER", ssl_endpoint_identification_algorithm="")
+    assert KafkaCluster(kafka(client)).topic_partitions() == [("orders", 0)]
+
+
+REFUSALS: dict[str, tuple[Callable[[Secured, dict[str, TokenEndpoint]], Client], str]] = {
+    "expired": (
+        lambda door, _: door.client("EXPIRED"),
+        r"the broker's certificate is not accepted: certificate has expired\. Check the ssl\.truststore",
+    ),
+    "other host": (lambda door, _: door.client("OTHER"), r"not accepted: IP address mismatch"),
+    "unknown authority": (
+        lambda door, _: {k: v for k, v in door.client("TLS").items() if "truststore" not in k},
+        r"not accepted: (unable to get local issuer certificate|self-signed certificate in certificate chain)",
+    ),
+    "no certificate": (
+        lambda door, _: door.client("MUTUAL"),
+        r"TLS failed: .*(certificate of ours|our certificate).*ssl\.keystore",
+    ),
+    "expired certificate of ours": (
+        lambda door, _: showing(door, "expired.pem", "PEM"),
+        r"TLS failed: .*our certificate.*Check the ssl\.keystore",
+    ),
+    "certificate of a stranger": (
+        lambda door, _: showing(door, "stranger.pem", "PEM"),
+        r"TLS failed: .*our certificate.*Check the ssl\.keystore",
+    ),
+    "wrong password by PLAIN": (
+        lambda door, _: door.login("sink", "PLAIN", "canary"),
+        r"authentication failed: .*(nvalid|ailed).*Check security\.protocol, sasl\.mechanism and the credentials",
+    ),
+    "wrong password by SCRAM": (lambda door, _: door.login("sink", password="canary"), r"authentication failed: .*"),
+    "unknown user": (lambda door, _: door.login("canary-user"), r"authentication failed: .*"),
+    "mechanism that is not offered": (
+        lambda door, _: door.client("PLAINLOGIN", sasl_mechanism="PLAIN", sasl_jaas_config=jaas("PLAIN", "sink")),
+        r"authentication failed: .*broker's supported mechanisms: SCRAM-SHA-256",
+    ),
+    "wrong secret": (
+        lambda door, tokens: with_tokens(door, tokens["http"].url, "canary"),
+        r"/token: no token for OAUTHBEARER: answered 401: .*The secret is wrong.*client's id and secret",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_who_is_not_let_in_is_told_why(door: Secured, tokens: dict[str, TokenEndpoint], case: str) -> None:
+    """With the address, the reason and the settings to correct; it ends the connector, as waiting cures nothing."""
+    door.user((), "sink")
+    make, words = REFUSALS[case]
+    with pytest.raises(KafkaRefused, match=words) as found:
+        KafkaCluster(kafka(make(door, tokens))).topic_partitions()
+    assert "does not let us in" in str(found.value)
+    assert "canary" not in str(found.value).replace("canary-user", "")
+    assert PASSWORD not in str(found.value)
+
+
+PROTOCOLS = {"PLAINTEXT": "", "SSL": "TLS", "SASL_PLAINTEXT": "PLAINLOGIN", "SASL_SSL": "LOGIN"}
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [*permutations(PROTOCOLS, 2)])
+def test_a_wrong_protocol_is_told(door: Secured, ours: str, theirs: str) -> None:
+    """Whichever is set, and whichever is right: the message names both, and what to set."""
+    door.user((), "sink")
+    own = door.client(PROTOCOLS[ours], sasl_mechanism="SCRAM-SHA-256", sasl_jaas_config=jaas("SCRAM", "sink"))
+    address = door.client(PROTOCOLS[theirs])["bootstrap.servers"]
+    ways = r" \(with .*SCRAM-SHA-256.*\)" if theirs.startswith("SASL") else ""
+    words = rf"does not let us in.*: it speaks {theirs}{ways}, and security\.protocol={ours} does not\. Set security"
+    with pytest.raises(KafkaRefused, match=words):
+        KafkaCluster(kafka({**own, "bootstrap.servers": address})).topic_partitions()
+
+
+def test_a_token_is_asked_for_with_its_scope(door: Secured, tokens: dict[str, TokenEndpoint]) -> None:
+    """The endpoint's certificate is verified, by the login module's store if it names one."""
+    endpoint = tokens["https"]
+    line = (
+        oauth(CLIENT, SECRET)
+        .reveal()
+        .replace(";", f' ssl.truststore.location="{door.folder}/trust.jks" ssl.truststore.password="secret";', 1)
+    )
+    client = with_tokens(door, endpoint.url) | {"sasl.jaas.config": Secret(line)}
+    endpoint.asked.clear()
+    assert KafkaCluster(kafka(client)).topic_partitions() == [("orders", 0)]
+    assert set(endpoint.asked) == {"kafka"}
+    with pytest.raises(KafkaFailed, match="no token for OAUTHBEARER: .*certificate"):
+        KafkaCluster(kafka(with_tokens(door, endpoint.url))).topic_partitions()
+
+
+RIGHTS = {
+    "describing": ([("Read", "group", "{group}")], "Describe on topic {topic}, which comes with Read"),
+    "seeing the group": ([("Read", "topic", "{topic}")], "Describe on group {group}, which comes with Read"),
+    "committing": ([("Read", "topic", "{topic}"), ("Describe", "group", "{group}")], "Read on group {group}"),
+    "committing of a topic": (
+        [("Describe", "topic", "{topic}"), ("Read", "group", "{group}")],
+        "Read on topic {topic}",
+    ),
+    "describing dead letters": (
+        [("Read", "topic", "{topic}"), ("Read", "group", "{group}")],
+        f"the right (ACL) Describe on topic {DEAD}, which comes with Write",
+    ),
+    "writing dead letters": (
+        [("Read", "topic", "{topic}"), ("Read", "group", "{group}"), ("Describe", "topic", DEAD)],
+        f"the user of [producer.override.*] the right (ACL) Write on topic {DEAD}",
+    ),
+    "writing there, of who may write elsewhere": (
+        [*everything("{topic}", "{group}", "elsewhere"), ("Describe", "topic", DEAD)],
+        f"the user of [producer.override.*] the right (ACL) Write on topic {DEAD}",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", RIGHTS)
+def test_a_right_that_is_missing_is_named(door: Secured, case: str) -> None:
+    """By its operation and its resource, with the command that gives it; then the same user may do it."""
+    rules, words = RIGHTS[case]
+    group = f"connect-{uuid.uuid4().hex[:8]}"
+    user = door.user([(operation, kind, name.format(topic="orders", group=group)) for operation, kind, name in rules])
+    settings = kafka(door.login(user), group=group)
+    with pytest.raises(KafkaRefused) as found:
+        go_through(settings)
+    message = str(found.value)
+    assert words.format(topic="orders", group=group) in message
+    assert "`kafka-acls --bootstrap-server HOST:PORT --add --allow-principal User:NAME --operation " in message
+    door.allow(user, everything("orders", group, DEAD))
+    assert len(go_through(settings)) == 3
+
+
+def test_reading_needs_a_right_of_its_own(door: Secured) -> None:
+    """Of a user who sees the topic only."""
+    user = door.user([("Describe", "topic", "orders"), ("Read", "group", "connect-orders")])
+    expected = r"Topic orders, topic-partition 0, offset 0: .*\(ACL\) Read on topic orders by `kafka-acls"
+    with pytest.raises(KafkaRefused, match=expected):
+        list(RangeReader(kafka(door.login(user)), "orders", 0, 0, 3).batches())
+
+
+def test_making_the_dead_letter_topic_needs_a_right_of_its_own(door: Secured) -> None:
+    """Of a user who may write to it."""
+    dead = f"dead-{uuid.uuid4().hex[:8]}"
+    user = door.user([("Write", "topic", dead)])
+    client = door.login(user)
+    settings = DeadLetterSettings(dead, 1, producer=client, admin=client)
+    with pytest.raises(KafkaRefused, match=rf"\[admin\.override\.\*\] the right \(ACL\) Create on topic {dead} by "):
+        dead_letter(settings)
+    door.allow(user, [("Create", "topic", dead)])
+    dead_letter(settings)
+    assert len(letters(door.broker, dead)) == 1
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_documentation_give_what_is_needed(door: Secured) -> None:
+    """By Kafka's own tool, to a user who had no right before."""
+    text = (Path(__file__).parents[1] / "docs" / "security.md").read_text()
+    commands = [line.split()[3:] for line in text.splitlines() if line.startswith("    kafka-acls --bootstrap-server ")]
+    user, number = door.user(()), uuid.uuid4().hex[:8]
+    names = {"User:sink": f"User:{user}", "connect-orders": f"connect-{number}", "orders-dead": f"dead-{number}"}
+    settings = kafka(door.login(user), group=f"connect-{number}")
+    with pytest.raises(KafkaRefused):
+        go_through(settings, f"dead-{number}")
+    assert len(commands) == 4
+    for words in commands:
+        door.broker.run_tool(TOOLS["acls"], *(names.get(word, word) for word in words), timeout_s=120)
+    assert len(go_through(settings, f"dead-{number}")) == 3
+    assert KafkaCluster(settings).compacted(["orders"]) == {"orders": False}
+
+
+def test_a_connector_works_over_tls_with_a_login(door: Secured, sink: Sink) -> None:
+    """From the worker's settings, in all its processes; without the right to commit it fails before it reads."""
+    group = f"connect-{sink.name}"
+    trust: Client = {"ssl.truststore.location": str(door.folder / "trust.jks"), "ssl.truststore.password": "secret"}
+    trust |= {"ssl.truststore.type": "JKS"}
+    user = door.user([("Read", "topic", "orders"), ("Describe", "group", group)])
+    client = {**door.login(user), **trust}
+    given = {name: text.reveal() if isinstance(text, Secret) else text for name, text in client.items()}
+    worker = {f"consumer.{name}": text for name, text in given.items() if name != "bootstrap.servers"}
+    override = {"consumer.override.bootstrap.servers": given["bootstrap.servers"]}
+    properties = {**sink.properties("orders"), **override}
+
+    def run() -> object:
+        return sink.make(properties, until_caught_up=True, worker=worker, broker=door.broker).start().until_ended()
+
+    failed = run()
+    assert failed.status is Status.FAILED  # type: ignore[attr-defined]
+    assert f"(ACL) Read on group {group} by" in failed.failure.message  # type: ignore[attr-defined]
+    assert sink.rows() == []
+    door.allow(user, [("Read", "group", group)])
+    assert run().status is Status.DONE  # type: ignore[attr-defined]
+    assert [row["n"] for row in sink.rows()] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "words"), [("SASL_SSL", "authentication failed"), ("PLAINTEXT", r"it speaks SASL_SSL \(with .*PLAIN")]
+)
+def test_a_producer_that_is_not_let_in_is_told_soon(door: Secured, protocol: str, words: str) -> None:
+    """Long before the time that a dead letter may take is over."""
+    wrong = {**door.login("sink", "PLAIN", "canary"), "security.protocol": protocol}
+    settings = DeadLetterSettings(DEAD, 1, producer=wrong, admin=door.login("sink", "PLAIN"))
+    with pytest.raises(KafkaRefused, match=f"Dead-letter topic {DEAD}: the broker does not let us in.*{words}"):
+        dead_letter(settings)
+
+
+class CheckRun:
+    """`parquet-sink check --connect` of a connector that signs in, in this process."""
+
+    def __init__(self, folder: Path, out: pytest.CaptureFixture[str]) -> None:
+        self._folder, self._out = folder, out
+
+    def __call__(self, client: Client, **more: str) -> list[str]:
+        """The lines that it printed about rights and the dead-letter topic."""
+        given = {
+            f"consumer.{name}": text.reveal() if isinstance(text, Secret) else text for name, text in client.items()
+        }
+        worker = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false", **given}
+        connector = {
+            "name": "orders",
+            "topics": "orders",
+            "connect.ems.endpoint": f"directory:{self._folder / 'out'}",
+            "connect.ems.target.table": "t",
+            "connect.ems.commit.size.bytes": "1000000",
+            "connect.ems.commit.records": "1000",
+            "connect.ems.commit.interval.ms": "1000",
+            "connect.ems.tmp.dir": str(self._folder / "tmp"),
+            "errors.tolerance": "all",
+            "errors.deadletterqueue.topic.name": DEAD,
+            **more,
+        }
+        (self._folder / "out").mkdir(exist_ok=True)
+        paths = self._folder / "worker.json", self._folder / "orders.json"
+        for path, keys in zip(paths, (worker, connector), strict=True):
+            path.write_text(json.dumps(keys))
+        main(["check", "--connect", "--worker", str(paths[0]), str(paths[1])])
+        said = self._out.readouterr().out
+        assert PASSWORD not in said
+        return [line.strip() for line in said.splitlines() if " rights: " in line or " dead-letter topic " in line]
+
+
+def test_check_tells_which_rights_are_missing(
+    door: Secured, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before anything is read, committed or written, and not any more once they are given."""
+    check, group = CheckRun(tmp_path, capsys), f"connect-{uuid.uuid4().hex[:8]}"
+    user = door.user(())
+    more = {"consumer.override.group.id": group}
+    told = [line.partition(" is missing. Give")[0] for line in check(door.login(user), **more)]
+    assert told[:2] == ["FAILED  rights: Describe on topic orders", f"FAILED  rights: Describe on group {group}"]
+    assert told[2].startswith(f"FAILED  dead-letter topic {DEAD}: Dead-letter topic {DEAD} cannot be looked up")
+    door.allow(user, [("Describe", "topic", "orders"), ("Describe", "topic", DEAD), ("Read", "group", group)])
+    reading, letter = check(door.login(user), **more)
+    assert reading.startswith("FAILED  rights: Read on topic orders is missing. Give the user that signs in the right")
+    assert letter.startswith(
+        f"FAILED  dead-letter topic {DEAD}: Give the user of [producer.override.*] the right (ACL)"
+    )
+    door.allow(user, everything("orders", group, DEAD))
+    reading, letter = check(door.login(user), **more)
+    assert reading == f"OK      rights: it may read 1 topic and commit offsets of group {group}"
+    assert letter == f"OK      dead-letter topic {DEAD}: it is there"
