@@ -65,7 +65,7 @@ def test_each_difference_has_a_reason() -> None:
 
 
 def test_two_requests_at_once_are_one_after_the_other(answers: tuple[Side, list[Answer]], broker: Broker) -> None:
-    """One makes the connector, and one ends it; the others are told so. (Kafka Connect may say yes to both.)"""
+    """One makes the connector, and one ends it; the others are told so. Kafka Connect may say yes to both."""
     side = answers[0]
     made = Script()
     pair = {"name": "pair", "config": side.config(), "initial_state": "STOPPED"}
