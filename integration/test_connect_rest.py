@@ -71,8 +71,11 @@ def test_two_requests_at_once_are_one_after_the_other(answers: tuple[Side, list[
     pair = {"name": "pair", "config": side.config(), "initial_state": "STOPPED"}
     made.ask("create", "POST /connectors", pair, times=2)
     made.ask("put", "PUT /connectors/pair/config", side.config(tasks_max=2), times=2)
+    made.ask("reset", "DELETE /connectors/pair/offsets", times=2)
     made.ask("delete", "DELETE /connectors/pair", times=2)
-    assert [one.status for one in play(made, side, broker)] == [201, 409, 200, 200, 204, 404]
+    statuses = [one.status for one in play(made, side, broker)]
+    assert statuses[:5] + statuses[6:] == [201, 409, 200, 200, 200, 204, 404]
+    assert statuses[5] in (200, 409)  # told to come again, unless the first was done by then
 
 
 @pytest.mark.parametrize("client", [KCCTL, KAFKA_UI])

@@ -138,9 +138,4 @@ KNOWN: Final[tuple[Known, ...]] = (
         "body.offsets",
         "librdkafka cannot remove one offset of a group: the topic-partition goes back to where a new group begins.",
     ),
-    Known(
-        "reset its offsets twice at once, 2",
-        "*",
-        "One change of offsets at a time: the other is told to come again (409), which clients do by themselves.",
-    ),
 )

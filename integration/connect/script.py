@@ -339,7 +339,6 @@ def _at_once(made: Script, side: Side) -> None:
     for action, state, tasks in (("pause", "PAUSED", 1), ("resume", "RUNNING", 1), ("stop", "STOPPED", 0)):
         made.ask(f"{action} it twice at once", f"PUT /connectors/twin/{action}", times=2)
         made.add(UntilState("twin", state, tasks))
-    made.ask("reset its offsets twice at once", "DELETE /connectors/twin/offsets", times=2)
     made.ask("delete what was asked twice", "DELETE /connectors/twin")
     made.add(UntilState("twin", None))
 
