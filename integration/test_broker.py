@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,8 +14,9 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from integration.conftest import TopicFactory
-from parquet_sink.devkit import jars
+from parquet_sink.devkit import jars, kafka_tools, make_kafka_archive
 from parquet_sink.devkit.broker import Broker
+from parquet_sink.devkit.kafka_archive import archive_options
 from parquet_sink.devkit.ports import free_port
 from parquet_sink.errors import KafkaFailed, SetupError
 
@@ -144,8 +146,10 @@ def test_named_folder_is_kept_and_started_from_again(tmp_path: Path) -> None:
     with Broker(data_dir=tmp_path / "kafka") as first:
         first.create_topic("kept")
         first.produce("kept", [(None, b"x")])
-        with pytest.raises(SetupError, match=r"Kafka ended(.|\n)*Failed to acquire lock"):
+        before = (tmp_path / "kafka" / "server.properties").read_text()
+        with pytest.raises(SetupError, match="kafka is in use by another broker"):
             Broker(data_dir=tmp_path / "kafka").start()
+        assert (tmp_path / "kafka" / "server.properties").read_text() == before
     with Broker(data_dir=tmp_path / "kafka") as second:
         assert records(second, "kept") == [(None, b"x")]
 
@@ -274,3 +278,35 @@ def test_kafka_s_tools_run_from_the_command_line(broker: Broker) -> None:
         [*words, "--tool", "topics", "--create", "--topic", "told"], capture_output=True, check=False, timeout=60
     )
     assert again.returncode == 1
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """A copy of the archive of the broker's Java classes, which is made if need be, in a cache of its own."""
+    return Path(shutil.copy(make_kafka_archive.make(), tmp_path))
+
+
+def java_with(archive: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """How Java starts with the archive, as it does for a broker."""
+    folder, java = jars.fetch()
+    command = [java, *kafka_tools.JAVA, *archive_options(archive.parent / folder.name, java), *options]
+    return subprocess.run(
+        [*command, "-cp", f"{folder}/*", "kafka.Kafka", "--version"], capture_output=True, text=True, check=False
+    )
+
+
+def test_java_takes_the_archive_of_its_classes(archive: Path) -> None:
+    """It was made for this Java, these jars and these options: Java maps it, and would not start otherwise."""
+    started = java_with(archive, "-Xshare:on", "-Xlog:class+load")
+    assert started.returncode == 0, started
+    assert "kafka.Kafka$ source: shared objects file (top)" in started.stdout
+
+
+@pytest.mark.parametrize("kept", [0, 20_000_000])
+def test_a_start_goes_without_a_damaged_archive(archive: Path, kept: int) -> None:
+    """A part of it is there, as after a full disk: Java, which would crash, starts without it, and says nothing."""
+    archive.chmod(0o600)
+    with archive.open("r+b") as file:
+        file.truncate(kept)
+    started = java_with(archive)
+    assert (started.returncode, len(started.stdout.splitlines()), started.stderr) == (0, 1, ""), started

@@ -381,12 +381,14 @@ def test_a_connector_works_over_tls_with_a_login(door: Secured, sink: Sink) -> N
     assert [row["n"] for row in sink.rows()] == [0, 1, 2]
 
 
-def test_a_producer_that_is_not_let_in_is_told_soon(door: Secured) -> None:
+@pytest.mark.parametrize(
+    ("protocol", "words"), [("SASL_SSL", "authentication failed"), ("PLAINTEXT", r"it speaks SASL_SSL \(with .*PLAIN")]
+)
+def test_a_producer_that_is_not_let_in_is_told_soon(door: Secured, protocol: str, words: str) -> None:
     """Long before the time that a dead letter may take is over."""
-    settings = DeadLetterSettings(
-        DEAD, 1, producer=door.login("sink", "PLAIN", "canary"), admin=door.login("sink", "PLAIN")
-    )
-    with pytest.raises(KafkaRefused, match=f"Dead-letter topic {DEAD}: the broker does not let us in.*authentication"):
+    wrong = {**door.login("sink", "PLAIN", "canary"), "security.protocol": protocol}
+    settings = DeadLetterSettings(DEAD, 1, producer=wrong, admin=door.login("sink", "PLAIN"))
+    with pytest.raises(KafkaRefused, match=f"Dead-letter topic {DEAD}: the broker does not let us in.*{words}"):
         dead_letter(settings)
 
 
@@ -430,8 +432,12 @@ def test_check_tells_which_rights_are_missing(
 ) -> None:
     """Before anything is read, committed or written, and not any more once they are given."""
     check, group = CheckRun(tmp_path, capsys), f"connect-{uuid.uuid4().hex[:8]}"
-    user = door.user([("Describe", "topic", "orders"), ("Describe", "topic", DEAD), ("Read", "group", group)])
+    user = door.user(())
     more = {"consumer.override.group.id": group}
+    told = [line.partition(" is missing. Give")[0] for line in check(door.login(user), **more)]
+    assert told[:2] == ["FAILED  rights: Describe on topic orders", f"FAILED  rights: Describe on group {group}"]
+    assert told[2].startswith(f"FAILED  dead-letter topic {DEAD}: Dead-letter topic {DEAD} cannot be looked up")
+    door.allow(user, [("Describe", "topic", "orders"), ("Describe", "topic", DEAD), ("Read", "group", group)])
     reading, letter = check(door.login(user), **more)
     assert reading.startswith("FAILED  rights: Read on topic orders is missing. Give the user that signs in the right")
     assert letter.startswith(

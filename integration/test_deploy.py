@@ -2,12 +2,17 @@
 
 import json
 import ssl
+import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from http.client import HTTPSConnection
 from pathlib import Path
 
-from integration import certificates
+import kubernetes_validate
+import pytest
+
+from integration import certificates, kubernetes_api
 from integration.commands import Command
 from parquet_sink.devkit.ports import free_port
 from tests.docs import deployments
@@ -48,6 +53,15 @@ def asked(port: int, method: str, path: str, headers: Mapping[str, str] = {}, bo
         connection.close()
 
 
+def checked(port: int) -> int:
+    """The exit status of the health check of compose, which asks the container's loopback."""
+    service = deployments.yaml_of("compose/compose.yaml")["services"]["worker"]
+    how, python, *words = service["healthcheck"]["test"]
+    assert (how, python) == ("CMD", "python")
+    words = [word.replace("8083", str(port)) for word in words]
+    return subprocess.run([sys.executable, *words], stderr=subprocess.DEVNULL, timeout=30, check=False).returncode
+
+
 def test_the_command_of_the_deployment(tmp_path: Path) -> None:
     """Its probes are answered, also while no broker is there; others sign in; a stop takes less than its grace period.
 
@@ -64,11 +78,60 @@ def test_the_command_of_the_deployment(tmp_path: Path) -> None:
         assert asked(port, "POST", "/connectors", USER, (tmp_path / "orders.json").read_text()) == 201
         worker.until(lambda: "orders: starting" in worker.said)
         assert asked(port, "GET", path) == 200
+        assert checked(ports["8083"]) == 0
         began = time.monotonic()
         worker.send()
         assert worker.ended() == 0
         assert time.monotonic() - began < deployments.kubernetes().grace_s
+        assert checked(ports["8083"]) != 0
         assert deployments.KEY not in (tmp_path / "data" / "store" / "connectors.json").read_text()
         assert all(json.loads(line)["message"] for line in worker.said.splitlines())
     finally:
         worker.close()
+
+
+@pytest.mark.slow
+def test_the_driver_asks_for_executors(tmp_path: Path) -> None:
+    """With Kubernetes as Spark's master: pods of the executors' image, which know the driver's address and go with it.
+
+    Nothing is asked for that its Role does not allow.
+    """
+    folder = deployments.DEPLOY / "kubernetes" / "on-spark"
+    (patch,), rest = deployments.documents(folder / "driver.yaml"), deployments.documents(folder / "spark.yaml")
+    (container,) = patch["spec"]["template"]["spec"]["containers"]
+    (role,) = [one for one in rest if one["kind"] == "Role"]
+    ports = {"kafka-bootstrap.kafka:9092": free_port(), "8083": free_port(), "8443": free_port()}
+    file = pod(tmp_path, ports)[-1]
+    with kubernetes_api.serving("parquet-sink-0") as api:
+        known = {"$(POD_NAME)": api.pod, "$(POD_NAMESPACE)": "default", "$(POD_IP)": "127.0.0.2"}
+        known |= {
+            "https://kubernetes.default.svc": api.url,
+            "7078": (port := str(free_port())),
+            "7079": str(free_port()),
+        }
+        known |= {container["args"][-1]: file}
+        worker = Command(tmp_path, [replaced(word, known) for word in container["args"]], {})
+        try:
+            worker.until(lambda: len(api.of_kind("Pod")) == 2)
+            worker.send()
+            assert worker.ended() == 0
+        finally:
+            worker.close()
+    for one in api.of_kind("Pod"):
+        kubernetes_validate.validate(one, kubernetes_validate.latest_version(), strict=True)
+        (found,) = one["spec"]["containers"]
+        told = {each["name"]: each.get("value") for each in found["env"]}
+        assert told["SPARK_DRIVER_URL"] == f"spark://CoarseGrainedScheduler@127.0.0.2:{port}"
+        assert (found["image"], found["args"]) == ("registry.example/parquet-sink-executor:0.1.0", ["executor"])
+        assert found["resources"]["limits"]["memory"] == "3072Mi"
+        assert [owner["name"] for owner in one["metadata"]["ownerReferences"]] == [api.pod]
+    (rule,) = role["rules"]
+    assert {verb for verb, _ in api.asked} <= set(rule["verbs"])
+    assert {resource for _, resource in api.asked} <= set(rule["resources"])
+
+
+def replaced(text: str, known: Mapping[str, str]) -> str:
+    """Each of them, as the kubelet replaces names of variables."""
+    for before, after in known.items():
+        text = text.replace(before, after)
+    return text

@@ -253,3 +253,32 @@ def test_accepted_files_are_kept_only_when_asked(sink: Sink, broker: Broker, top
     broker.produce(name, numbered(10, 10))
     sink.drain(name, commit_records=6)
     assert {path.name for path in kept.iterdir()} == {"5.parquet", "9.parquet"}
+
+
+def test_files_go_out_with_tokens_that_come_and_go(sink: Sink, broker: Broker, topic: TopicFactory) -> None:
+    """Renewed before they end, awaited while there are none; a client that is refused ends the run, and is told."""
+    name = topic()
+    with TargetProcess(oauth_client="sink:canary:s3cret", token_s=4) as target:
+        ems = {"endpoint": target.endpoint(), "oauth2_client_id": "sink", "oauth2_client_secret": "canary:s3cret"}
+        keys = sink.properties(name, **ems, max_retries=9)
+        del keys["connect.ems.authorization.key"]
+        run, rows = sink.make(keys).start(), 0
+        while target.client.statistics()["tokens_by_status"].get("200", 0) < 2:
+            broker.produce(name, [(None, b'{"n": 1}')] * 10)
+            rows += 10
+            run.until_records(rows)
+        target.client.order_faults({"at": "token", "status": 503, "next": 2})
+        target.client.withdraw_tokens()
+        broker.produce(name, [(None, b'{"n": 2}')] * 10)
+        run.until_records(rows + 10)
+        assert {"200", "503"} <= target.client.statistics()["tokens_by_status"].keys()
+        target.client.order_faults({"at": "token", "status": 401, "body": '{"error": "invalid_client"}'})
+        target.client.withdraw_tokens()
+        broker.produce(name, [(None, b'{"n": 3}')])
+        run.until_ended()
+        assert "it answered 401: invalid_client" in run.failure.message
+        assert "Correct connect.ems.oauth2.client.id and connect.ems.oauth2.client.secret" in run.failure.message
+        target.client.clear_faults()
+        assert sink.make(keys, until_caught_up=True).start().until_ended().status is Status.DONE
+        target.client.sync()
+        assert target.client.table(sink.table).num_rows == rows + 11

@@ -81,8 +81,10 @@ HARNESSES = (
     "parquet_sink.devkit.broker_files",
     "parquet_sink.devkit.ivy",
     "parquet_sink.devkit.jars",
+    "parquet_sink.devkit.kafka_archive",
     "parquet_sink.devkit.kafka_command",
     "parquet_sink.devkit.kafka_tools",
+    "parquet_sink.devkit.make_kafka_archive",
     "parquet_sink.devkit.ports",
 )
 

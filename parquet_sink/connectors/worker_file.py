@@ -1,6 +1,6 @@
 """The worker file, validated: what all connectors of one process share."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from parquet_sink.config.key import find
@@ -24,6 +24,8 @@ from parquet_sink.convert.keys import PREFIXES
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.kafka import client_settings
 from parquet_sink.kafka.keys import SERVERS
+
+_OWN_CLIENTS = ("security.", "sasl.", "ssl.")
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,14 @@ def load_worker(
     machine = with_providers(properties, machine, report)
     resolved = _resolved(properties, machine, report)
     values = read(WORKER_KEYS, resolved, report)
-    warn_about(WORKER_KEYS, values, properties, _unknown, report, **configuration.remarks(values))
+    warn_about(
+        WORKER_KEYS,
+        values,
+        filter(_not_doubled(properties), properties),
+        _unknown,
+        report,
+        **configuration.remarks(values),
+    )
     _refuse_prefixes(values, report)
     servers, origin = _bootstrap(resolved, bootstrap_option, machine, report)
     worker = Worker(
@@ -73,6 +82,11 @@ def load_worker(
         rest=build_rest(values, machine, report),
     )
     return LoadedWorker(worker, tuple(report.problems), tuple(report.warnings))
+
+
+def _not_doubled(properties: Mapping[str, str]) -> Callable[[str], bool]:
+    """False for what is for Kafka Connect's own clients and stands under `consumer.` too: nobody misses it here."""
+    return lambda name: not (name.startswith(_OWN_CLIENTS) and f"consumer.{name}" in properties)
 
 
 def _resolved(properties: Mapping[str, str], machine: Machine, report: Report) -> Resolved:

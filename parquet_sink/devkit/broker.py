@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
 
@@ -17,8 +17,9 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from parquet_sink.devkit import kafka_tools
-from parquet_sink.devkit.broker_files import LOGGING, Listener, cluster_id, server_properties
+from parquet_sink.devkit.broker_files import LOGGING, Listener, cluster_id, held_alone, server_properties
 from parquet_sink.devkit.jars import Report, fetch, print_progress
+from parquet_sink.devkit.kafka_archive import archive_options
 from parquet_sink.devkit.ports import HOST, accepts_connections, free_port, refuse_used_port
 from parquet_sink.errors import KafkaFailed, SetupError
 from parquet_sink.process.tether import Tether
@@ -45,7 +46,7 @@ class Broker:
     port: None takes a free one, which `restart()` keeps. data_dir: None takes a temporary folder, removed by `close()`;
     a folder that is named is kept and can be started from again. properties: Kafka's own server properties, above ours.
     listeners: further ones beside PLAINTEXT, by name, with their security protocols; each has a port of its own.
-    retention_check_ms: how often Kafka looks for segments to delete.
+    retention_check_ms: how often Kafka looks for segments to delete. java_options: further ones, above ours.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Broker:
         listeners: Mapping[str, str] | None = None,
         auto_create_topics: bool = False,
         retention_check_ms: int = 300_000,
+        java_options: Sequence[str] = (),
         report: Report = print_progress,
     ) -> None:
         self.data_dir = (data_dir or Path(tempfile.mkdtemp(prefix="parquet-sink-kafka-"))).absolute()
@@ -71,7 +73,7 @@ class Broker:
             "log.initial.task.delay.ms": str(min(retention_check_ms, 30_000)),
             **(properties or {}),
         }
-        self._report = report
+        self._report, self._java_options = report, java_options
         self._java: tuple[str, ...] = ()
         self._process: subprocess.Popen[bytes] | None = None
         self._tether: Tether | None = None
@@ -107,7 +109,7 @@ class Broker:
             return
         self._dismiss()
         jars, java = fetch(report=self._report)
-        self._java = (java, *_JAVA_LIGHT, "-cp", f"{jars}/*")
+        self._java = (java, *_JAVA_LIGHT, *archive_options(jars, java), "-cp", f"{jars}/*")
         attempts = 1 if self._port else START_ATTEMPTS
         for attempt in range(1, attempts + 1):
             port = self._port or free_port()
@@ -122,12 +124,12 @@ class Broker:
                 self._port = port
                 return
 
-    def stop(self) -> None:
+    def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """End the broker in an orderly way (0.5 s); its data stay, and `start()` goes on from them."""
         if self._process is not None:
             self._process.terminate()
             try:
-                self._process.wait(STOP_TIMEOUT_S)
+                self._process.wait(timeout_s)
             except subprocess.TimeoutExpired:
                 self._process.kill()
         self._dismiss()
@@ -238,24 +240,31 @@ class Broker:
         refuse_used_port(port)
         try:
             (self.data_dir / "data").mkdir(parents=True, exist_ok=True)
-            (self.data_dir / "server.properties").write_text(
-                server_properties(self.data_dir / "data", port, free_port(), self._properties, self._listeners)
-            )
-            self._log_start = self.log_path.stat().st_size if self.log_path.exists() else 0
-            command = self._java_with_logging("server", LOGGING)
-            self._format(command)
-            with (self.data_dir / "console.log").open("wb") as console:
-                self._process = subprocess.Popen(
-                    [*command, *_JAVA_SERVER, "kafka.Kafka", str(self.data_dir / "server.properties")],
-                    stdin=subprocess.DEVNULL,
-                    stdout=console,
-                    stderr=console,
-                    start_new_session=True,  # Ctrl-C is ours to handle, in order
-                )
+            with held_alone(self.data_dir) as held:
+                self._process = self._start_java(port, held)
         except OSError as error:
             cause = error.strerror or error
             raise SetupError(f"Kafka's folder {self.data_dir} cannot be used: {cause}. Name a writable one.") from error
         self._tether = Tether(self._process.pid, self.data_dir if self._temporary else None)
+
+    def _start_java(self, port: int, held: int) -> subprocess.Popen[bytes]:
+        """The broker's process. held: a descriptor that Java inherits, so that it has its folder until it ends."""
+        (self.data_dir / "server.properties").write_text(
+            server_properties(self.data_dir / "data", port, free_port(), self._properties, self._listeners)
+        )
+        self._log_start = self.log_path.stat().st_size if self.log_path.exists() else 0
+        command = self._java_with_logging("server", LOGGING)
+        self._format(command)
+        server = [*_JAVA_SERVER, *self._java_options, "kafka.Kafka", str(self.data_dir / "server.properties")]
+        with (self.data_dir / "console.log").open("wb") as console:
+            return subprocess.Popen(
+                [*command, *server],
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=console,
+                pass_fds=[held],
+                start_new_session=True,  # Ctrl-C is ours to handle, in order
+            )
 
     def _java_with_logging(self, name: str, logging: str) -> list[str]:
         path = self.data_dir / f"{name}-log4j2.properties"

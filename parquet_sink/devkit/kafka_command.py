@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.jars import fetch
+from parquet_sink.devkit.kafka_archive import archive_options
 from parquet_sink.devkit.kafka_tools import TOOLS, tool_command
 from parquet_sink.errors import KafkaFailed
 
@@ -61,7 +62,7 @@ def _become_tool(words: Sequence[str], port: int) -> NoReturn:
     """The tool takes the place of this process: terminal, signals and exit status are its own."""
     tool_command(words, Path(), "java", port)  # a wrong name is told before anything is fetched
     jars, java = fetch()
-    command = tool_command(words, jars, java, port)
+    command = tool_command(words, jars, java, port, archive_options(jars, java))
     os.execvp(command[0], command)  # noqa: S606 -- no shell is wanted
 
 

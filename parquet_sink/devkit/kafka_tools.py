@@ -21,9 +21,10 @@ _SERVER: Final = "--bootstrap-server"
 _NO_BROKER: Final = frozenset({"--help", "--version"})
 
 
-def tool_command(words: Sequence[str], jars: Path, java: str, port: int) -> list[str]:
+def tool_command(words: Sequence[str], jars: Path, java: str, port: int, options: Sequence[str] = ()) -> list[str]:
     """The program to run for `NAME ARGUMENT ...`. Where the arguments name no broker, the local one at `port` is asked.
 
+    options: of Java, besides ours.
     Raises InvalidConfiguration for a tool that there is not.
     """
     name, arguments = (words[0], list(words[1:])) if words else ("", [])
@@ -32,4 +33,5 @@ def tool_command(words: Sequence[str], jars: Path, java: str, port: int) -> list
         raise InvalidConfiguration([f"Invalid [--tool]. {name!r} is no tool; write one of {', '.join(TOOLS)}."])
     if not any(word.partition("=")[0] == _SERVER or word in _NO_BROKER for word in arguments):
         arguments = [_SERVER, f"localhost:{port}", *arguments]
-    return [java, *JAVA, f"-Dlog4j2.configurationFile={LOGGING.as_uri()}", "-cp", f"{jars}/*", TOOLS[name], *arguments]
+    java_options = [*JAVA, *options, f"-Dlog4j2.configurationFile={LOGGING.as_uri()}", "-cp", f"{jars}/*"]
+    return [java, *java_options, TOOLS[name], *arguments]

@@ -3,7 +3,9 @@
 import json
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -13,6 +15,7 @@ FORMATS: Final = (TEXT, JSON)
 
 _BEGINS: Final = "connector %s"
 """How messages of our own begin that are about a connector; its name is their first argument."""
+_concerned: Final[ContextVar[str | None]] = ContextVar("concerned", default=None)
 ABOUT: Final = "about"
 """The attribute of a log record that has more to say than its message: names and values."""
 
@@ -22,14 +25,24 @@ def about(**values: Any) -> dict[str, Any]:
     return {ABOUT: values}
 
 
+@contextmanager
+def concerning(connector: str) -> Iterator[None]:
+    """Lines that this thread logs within are about the connector, those of libraries, too, that do not know it."""
+    token = _concerned.set(connector)
+    try:
+        yield
+    finally:
+        _concerned.reset(token)
+
+
 def connector_of(record: logging.LogRecord) -> str | None:
-    """The connector that a record is about, as far as it says so."""
+    """The connector that a record is about, as far as it says so, or whoever logs it now."""
     given = getattr(record, ABOUT, {}).get("connector")
     if given is not None:
         return str(given)
     if isinstance(record.msg, str) and record.msg.startswith(_BEGINS) and isinstance(record.args, tuple):
         return str(record.args[0]) if record.args else None
-    return None
+    return _concerned.get()
 
 
 class TextLines(logging.Formatter):

@@ -8,6 +8,7 @@ from parquet_sink.kafka.group.committed import RangePlan
 from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.progress import Accepted
+from parquet_sink.process.log_format import concerning
 from parquet_sink.runtime.restarts import Positions
 from parquet_sink.spark.handoff import Handoff
 from parquet_sink.state.store import StateStore
@@ -17,6 +18,11 @@ log = logging.getLogger(__name__)
 
 def commit_accepted(given: Handoff, state: StateStore) -> None:
     """Commits what the target accepted in the micro-batch that ended early, and nothing else. Failures are logged."""
+    with concerning(given.settings.name):
+        _commit_accepted(given, state)
+
+
+def _commit_accepted(given: Handoff, state: StateStore) -> None:
     accepted = state.accepted()
     if not accepted:
         return
@@ -42,7 +48,11 @@ def _advance(group: GroupOffsets, accepted: Sequence[Accepted]) -> None:
 
 def positions(given: Handoff, state: StateStore) -> Positions:
     """Where the connector stands: as its group says, else as it was last seen."""
-    seen = next_offsets(state)
+    with concerning(given.settings.name):
+        return _positions(given, next_offsets(state))
+
+
+def _positions(given: Handoff, seen: dict[PartitionKey, int]) -> Positions:
     if not seen:
         return Positions()
     group = GroupOffsets(given.settings.kafka, given.instance)

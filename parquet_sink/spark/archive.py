@@ -9,8 +9,6 @@ PARQUET_SINK_JAVA_ARCHIVE=off goes without in any case.
 import hashlib
 import logging
 import os
-import re
-import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -21,12 +19,12 @@ from pyspark.find_spark_home import _find_spark_home
 from parquet_sink.errors import SetupError
 from parquet_sink.process.cache import cache_folder
 from parquet_sink.process.java_home import find_java, version_text
+from parquet_sink.process.whole_files import is_whole
 
 log = logging.getLogger(__name__)
 
 VARIABLE: Final = "PARQUET_SINK_JAVA_ARCHIVE"
 OFF: Final = "off"
-_NAME: Final = re.compile(r"java-[0-9a-f]{16}-(?P<size>\d+)-(?P<sum>[0-9a-f]{8})\.jsa")
 FIXED_OPTIONS: Final = "-XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0"
 """Where it was made for, not at a random address: else all of it is rewritten, which is 0.1 s and 70 MB of memory."""
 
@@ -58,23 +56,6 @@ def usable(java_options: str, environment: Mapping[str, str] = os.environ) -> Pa
                 return archive
             discard(archive)
     return None
-
-
-def is_whole(archive: Path) -> bool:
-    """Whether it has the size and the checksum that its name tells. Raises OSError."""
-    named = _NAME.fullmatch(archive.name)
-    if named is None or archive.stat().st_size != int(named["size"]):
-        return False
-    return checksum(archive) == named["sum"]
-
-
-def checksum(file: Path) -> str:
-    """CRC-32 of its content, in hexadecimal. Raises OSError."""
-    found = 0
-    with file.open("rb") as stream:
-        while block := stream.read(1 << 20):
-            found = zlib.crc32(block, found)
-    return f"{found:08x}"
 
 
 def discard(archive: Path) -> None:

@@ -17,7 +17,8 @@ from typing import Final
 from parquet_sink.errors import SetupError
 from parquet_sink.process.cache import cache_folder
 from parquet_sink.process.java_home import find_java
-from parquet_sink.spark.archive import FIXED_OPTIONS, checksum, key_of, usable
+from parquet_sink.process.whole_files import whole_name
+from parquet_sink.spark.archive import FIXED_OPTIONS, key_of, usable
 from parquet_sink.spark.practice import practise
 from parquet_sink.spark.session import JAVA_OPTIONS
 
@@ -40,7 +41,7 @@ def make(environment: Mapping[str, str] = os.environ) -> Path:
         print("Making the archive of Java's classes, once: half a minute to a minute.", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory(prefix="java-making-", dir=folder) as work:
             made = _dumped(Path(work), find_java(environment), JAVA_OPTIONS)
-            name = f"java-{key_of(JAVA_OPTIONS, environment)}-{made.stat().st_size}-{checksum(made)}.jsa"
+            name = whole_name(f"java-{key_of(JAVA_OPTIONS, environment)}", made)
             made.replace(folder / name)
         for other in sorted(folder.glob("java-*.jsa"), key=lambda path: path.stat().st_mtime)[:-KEPT]:
             other.unlink()

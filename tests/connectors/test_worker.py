@@ -102,6 +102,16 @@ def test_a_key_without_effect_is_said_with_its_reason(key: str, value: str, warn
     assert loaded.warnings == (f"Warning [{key}]. {warning}",)
 
 
+def test_settings_of_both_kinds_of_clients_are_not_warned_of() -> None:
+    """A worker file of Kafka Connect has each setting of a login for its own clients, and for those of connectors."""
+    login = {"security.protocol": "SSL", "ssl.truststore.location": "/t", "sasl.mechanism": "PLAIN"}
+    named = {f"consumer.{name}": text for name, text in login.items()}
+    assert _load({**login, **named}).warnings == ()
+    del named["consumer.sasl.mechanism"]
+    (warning,) = _load({**login, **named}).warnings
+    assert warning.startswith("Warning [sasl.mechanism]. It has no effect here")
+
+
 @pytest.mark.parametrize(
     ("key", "value", "problem"),
     [

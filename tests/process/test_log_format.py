@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from parquet_sink.process.log_format import JsonLines, TextLines, about, connector_of, json_line
+from parquet_sink.process.log_format import JsonLines, TextLines, about, concerning, connector_of, json_line
 
 
 def record(words: str, *args: object, level: int = logging.INFO, **more: Any) -> logging.LogRecord:
@@ -85,3 +85,11 @@ def test_fields_take_nothing_away() -> None:
     found = read(record("said", extra=about(message="hidden", level="no", time=1)))
     assert (found["message"], found["level"]) == ("said", "INFO")
     assert json.loads(json_line("WARNING", "stopping"))["message"] == "stopping"
+
+
+def test_lines_of_libraries_concern_whom_their_caller_names() -> None:
+    """Within, and not after; a line that names another connector is about that one."""
+    line, other = record("Kafka client: connection refused"), record("connector %s: x", "other")
+    with concerning("orders"):
+        assert (connector_of(line), connector_of(other)) == ("orders", "other")
+    assert connector_of(line) is None

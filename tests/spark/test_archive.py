@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.errors import SetupError
+from parquet_sink.process.whole_files import whole_name
 from parquet_sink.spark import archive, make_archive
 
 JARS = [("/s/a.jar", 10, 5), ("/s/b.jar", 20, 5)]
@@ -20,9 +21,9 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, st
 
 def put(folder: Path, content: bytes, key: str = "0123456789abcdef") -> Path:
     """An archive whose name tells what it holds."""
-    made = folder / "new"
+    made = folder / "new.jsa"
     made.write_bytes(content)
-    return made.rename(folder / f"java-{key}-{len(content)}-{archive.checksum(made)}.jsa")
+    return made.rename(folder / whole_name(f"java-{key}", made))
 
 
 def test_the_order_of_jars_does_not_matter_to_the_key() -> None:

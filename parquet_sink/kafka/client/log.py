@@ -53,9 +53,11 @@ class ClientLog:
             log.log(min(level, logging.WARNING), "group %s: Kafka client: %s", self._group, words)
 
     def error(self, error: KafkaError) -> None:
-        """An error event of a client; its words were logged before."""
-        self._notice(_plain(error.str()))
-        log.debug("group %s: Kafka client: %s", self._group, error.str())
+        """An error event of a client: hundreds in a second; mostly its words were logged before."""
+        words = _plain(error.str())
+        self._notice(words)
+        if self._is_new(words):
+            log.debug("group %s: Kafka client: %s", self._group, words)
 
     def cause(self) -> Cause:
         """Why brokers cannot be reached, and the cure; it lasts when every problem of late does."""

@@ -140,6 +140,21 @@ def test_problems_are_named_by_address(clock: Clock) -> None:
     assert cure == ("Check [bootstrap.servers], and that the broker runs. Check the names in [bootstrap.servers]")
 
 
+def test_an_error_event_is_told_once(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    """At DEBUG, and not at all where the same words were a line; a client that is polled late has hundreds."""
+    caplog.set_level(logging.DEBUG)
+    one, words = ClientLog("g", clock), "d:1/3: Connect to ipv6#[::1]:1 failed: Connection refused (after {}ms in x)"
+    say(one, REFUSED)
+    for took_ms in range(200):
+        one.error(KafkaError(KafkaError._TRANSPORT, words.format(took_ms)))
+        one.error(KafkaError(KafkaError._TRANSPORT, REFUSED.removeprefix("[thrd:b:9092/bootstrap]: ")))
+    assert [(one.levelname, one.args[1][:6]) for one in caplog.records if isinstance(one.args, tuple)] == [
+        ("WARNING", "b:9092"),
+        ("DEBUG", "d:1/3:"),
+    ]
+    assert set(one.cause().words.split("; ")) >= {"d:1: connection refused ([::1]:1)"}
+
+
 def test_problems_pass(clock: Clock) -> None:
     """What was wrong is no cause any more when a broker answered since, or nothing was said for long."""
     one = ClientLog("g", clock)
