@@ -27,8 +27,8 @@ def share(slots: int, connectors: int, most: int | None = None) -> int:
 
 
 def most_beside_others(connectors: int, cores: int) -> int:
-    """Slots that one connector of a worker may take, however few others there are: beside others one for each core but one.
+    """Slots that one connector of a worker may take, however few others there are.
 
-    With more of them a backlog makes others wait for a core.
+    Beside others it is one for each core but one: with more of them a backlog makes others wait for a core.
     """
     return LEAST_SLOTS if connectors <= 1 else min(LEAST_SLOTS, max(cores - 1, 1))
