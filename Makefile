@@ -10,10 +10,6 @@ ARGS ?=
 # Where it is set, every process compiles all that it imports: nearly 2 s CPU for each of hundreds that tests and demo start.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Two processes share the tests file by file, in the order that integration/conftest.py gives them: what the tests of a
-# file share is made once.
-TWO := -n 2 --dist loadfile --no-loadscope-reorder
-
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
@@ -24,10 +20,12 @@ demo: jars ## see it work: broker, target, an order stream, the sink, and the pr
 	$(BIN)/parquet-sink demo $(ARGS)
 
 unit: $(READY) ## unit tests only: no network, no Java; about two minutes on 2 cores
-	$(BIN)/python -m pytest $(TWO) tests $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests $(ARGS)
 
+# Three processes, on 2 cores too: where some wait, others compute. What the tests of a file share is made once, and
+# files come in the order that integration/conftest.py gives them.
 test: jars ## unit and integration tests
-	$(BIN)/python -m pytest $(TWO) tests integration $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder tests integration $(ARGS)
 
 soak: jars ## an hour of mixed faults at half of the peak load: nothing lost, memory and files flat; MINUTES=
 	$(BIN)/python -m integration.soak $(ARGS)

@@ -29,8 +29,8 @@ class TopicFactory(Protocol):
     ) -> str: ...
 
 
-LONGEST = ("broker", "steps", "kafka_planner", "demo")
-"""Files of tests in the order of the CPU time that they take, as far as it matters."""
+LONGEST = ("connect_rest", "broker", "steps", "kafka_planner", "demo")
+"""Files of tests in the order of the time that they take, as far as it matters."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

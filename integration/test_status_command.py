@@ -122,13 +122,26 @@ def test_a_failure_is_told_with_its_cure(shown: Shown, worker: ScriptedWorker) -
     status, out, _ = shown()
     assert status == 1
     assert out.splitlines()[:6] == [
-        "audit  FAILED  0 of 0 tasks running, 10.0.0.7:8083",
+        "audit  FAILED  no tasks, 10.0.0.7:8083",
         "  UploadRefused: no",
         "  sent   0 files, 0 rows, 0 bytes",
-        "  lag    0 records in 0 topic-partitions",
+        "  lag    not known",
         "  error  2023-11-14 20:13:20 UTC (2 h ago): The target refuses the key.",
         "         Give another in connect.ems.authorization.key.",
     ]
+
+
+def test_a_stopped_connector_has_no_lag_to_tell_of(shown: Shown, worker: ScriptedWorker) -> None:
+    """Nobody looks where its topics end; that is no failure."""
+    stopped = replace(GOOD.status, state=State.STOPPED, tasks=())
+    worker.progress = [as_json(replace(GOOD, status=stopped, partitions=()))]
+    status, out, _ = shown()
+    assert status == 0
+    lines = out.splitlines()
+    assert (lines[0], lines[2]) == (
+        "orders  STOPPED  no tasks, 10.0.0.7:8083",
+        "  lag    not known while it is stopped",
+    )
 
 
 def test_a_task_that_failed_is_told(shown: Shown, worker: ScriptedWorker) -> None:

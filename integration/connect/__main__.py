@@ -39,7 +39,7 @@ def main() -> int:
         recording.write(found)
     different = differences(recording.read(), found)
     told = different if args.all else unknown(different, KNOWN)
-    for line in [*told, *(f"late: {one}" for one in late), *(f"unused: {one}" for one in unused(different, KNOWN))]:
+    for line in [*told, *(f"unused: {one}" for one in unused(different, KNOWN))]:
         print(line)
     print(f"{len(found)} answers, {len(different)} differences, {len(told)} of them told, {len(late)} waits in vain")
     return 1 if told or late else 0
@@ -51,7 +51,12 @@ def _played(start: Start, late: list[str]) -> list[Entry]:
         for topic, partitions in TOPICS.items():
             broker.create_topic(topic, partitions)
         with start(broker, Path(folder)) as side:
-            return recording.entries(play(script(side), side, broker, print, late.append), side)
+
+            def missed(what: str) -> None:
+                print(f"late: {what}")
+                late.append(what)
+
+            return recording.entries(play(script(side), side, broker, print, missed), side)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from typing import Final
 from integration.commands import Command
 from integration.connect.play import until_ready
 from integration.connect.steps import Side
+from parquet_sink import __version__
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.jars import read_lock
 from parquet_sink.devkit.ports import free_port
@@ -68,6 +69,7 @@ def side(port: int, folder: Path) -> Side:
         str(folder): "<folder>",
         LOGGER: "<logger>",
         read_lock().kafka_version: "<version>",
+        __version__: "<version>",
     }
     keys = {f"{PREFIX}{name}": value for name, value in own.items()}
     return Side("parquet-sink", f"http://127.0.0.1:{port}", CLASS, LOGGER, keys, PREFIX, texts)

@@ -5,8 +5,9 @@ import json
 import time
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -24,19 +25,27 @@ from integration.connect.steps import (
 from integration.harness import committed
 from parquet_sink.devkit.broker import Broker
 
-WAIT_S: Final = 40.0
+WAIT_S: Final = 60.0
 ANSWER_S: Final = 100.0
+_AGAIN: Final = (
+    "Request cannot be completed because a rebalance is expected",
+    "Cannot complete request momentarily due to stale configuration",
+)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back. headers: names in lower case. body: the JSON, or a text, or None for nothing."""
+    """What came back. headers: names in lower case. body: the JSON, or a text, or None for nothing.
+
+    client: as of the request.
+    """
 
     title: str
     request: str
     status: int
     headers: Mapping[str, str]
     body: Any
+    client: str = ""
 
 
 def until_ready(url: str, alive: Callable[[], bool], said: Callable[[], str], seconds: float) -> None:
@@ -67,8 +76,9 @@ def play(
     answers = []
     for step in steps:
         if isinstance(step, Ask):
-            answers.append(send(side, step))
-            note(f"{step.title}: {answers[-1].status}")
+            for answer in _asked(side, step):
+                answers.append(answer)
+                note(f"{answer.title}: {answer.status}")
         elif isinstance(step, Produce):
             broker.produce(step.topic, ((None, value) for value in step.values), step.partition)
         elif (missed := _wait(side, broker, step)) is not None:
@@ -76,8 +86,31 @@ def play(
     return answers
 
 
+def _asked(side: Side, ask: Ask) -> list[Answer]:
+    """The answers to requests at the same time come by their statuses."""
+    if ask.times == 1:
+        return [send(side, ask)]
+    with ThreadPoolExecutor(ask.times) as pool:
+        found = sorted(pool.map(lambda _: send(side, ask), range(ask.times)), key=lambda one: one.status)
+    return [replace(one, title=title) for title, one in zip(titles(ask), found, strict=True)]
+
+
+def titles(ask: Ask) -> list[str]:
+    """Of its answers."""
+    return [ask.title] if ask.times == 1 else [f"{ask.title}, {number + 1}" for number in range(ask.times)]
+
+
 def send(side: Side, ask: Ask) -> Answer:
-    """One exchange over a connection of its own. The path is sent as it is written."""
+    """One exchange over a connection of its own, tried again while Kafka Connect says to, as its clients do."""
+    deadline = time.monotonic() + WAIT_S
+    while (answer := _exchange(side, ask)).status >= 400 and any(words in str(answer.body) for words in _AGAIN):
+        assert time.monotonic() < deadline, answer
+        time.sleep(0.2)
+    return answer
+
+
+def _exchange(side: Side, ask: Ask) -> Answer:
+    """The path is sent as it is written."""
     parts = urlsplit(side.url)
     connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=ANSWER_S)
     try:
@@ -91,7 +124,7 @@ def send(side: Side, ask: Ask) -> Answer:
         response = connection.getresponse()
         data = response.read()
         named = {name.lower(): value for name, value in response.getheaders()}
-        return Answer(ask.title, f"{ask.method} {ask.path}", response.status, named, _content(data))
+        return Answer(ask.title, f"{ask.method} {ask.path}", response.status, named, _content(data), ask.client)
     finally:
         connection.close()
 
@@ -131,7 +164,8 @@ def _came(side: Side, broker: Broker, wait: Wait) -> bool:
     if isinstance(wait, UntilFailed):
         return any(task["state"] == "FAILED" for task in tasks)
     right = [task for task in tasks if task["state"] == wait.state]
-    return answer.body["connector"]["state"] == wait.state and len(right) == len(tasks) == wait.tasks
+    wanted = len(tasks) if wait.tasks is None else wait.tasks
+    return answer.body["connector"]["state"] == wait.state and len(right) == len(tasks) == wanted
 
 
 def _status(side: Side, wait: Wait) -> Answer:

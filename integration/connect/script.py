@@ -1,4 +1,4 @@
-"""The script: good requests, wrong ones, in every state; then the calls of kcctl and Kafka UI, as these send them.
+"""The script: good requests, wrong ones, in every state, two at once; then the calls of known clients (`clients.py`).
 
 It is the same for both sides but for the connector class and its keys.
 """
@@ -7,7 +7,10 @@ import json
 from typing import Any, Final
 from urllib.parse import quote
 
+from integration.connect.clients import kafka_ui, kcctl
+from integration.connect.plugins import plugins, validation
 from integration.connect.steps import (
+    TOPIC,
     Produce,
     Script,
     Side,
@@ -17,7 +20,6 @@ from integration.connect.steps import (
     UntilTopics,
 )
 
-TOPIC: Final = "judged"
 OTHER_TOPIC: Final = "judged.other"
 TOPICS: Final = {TOPIC: 2, OTHER_TOPIC: 1}
 """With their numbers of topic-partitions."""
@@ -30,9 +32,21 @@ _ALTERED: Final = {"partition": {"kafka_topic": TOPIC, "kafka_partition": 0}, "o
 def script(side: Side) -> Script:
     """All of it, for one side."""
     made = Script()
-    for part in (_worker, _plugins, _validation, _creation, _reading, _configurations, _topics, _life_cycle):
+    for part in (_worker, plugins, validation, _creation, _reading, _configurations, _topics, _life_cycle):
         part(made, side)
-    for part in (_tasks, _failures, _offsets, _loggers, _odd, _wrong, _kcctl, _kafka_ui, _deletion):
+    for part in (
+        _tasks,
+        _failures,
+        _offsets,
+        _loggers,
+        _odd,
+        _wrong,
+        _restarting,
+        _at_once,
+        kcctl,
+        kafka_ui,
+        _deletion,
+    ):
         part(made, side)
     return made
 
@@ -50,49 +64,6 @@ def _worker(made: Script, side: Side) -> None:
     made.ask("options of connectors", "OPTIONS /connectors")
     made.ask("a method that is none here", "DELETE /connectors")
     made.ask("a method that is none at the root", "POST /", {})
-
-
-def _plugins(made: Script, side: Side) -> None:
-    made.ask("plugins", "GET /connector-plugins")
-    made.ask("plugins, slash at the end", "GET /connector-plugins/")
-    made.ask("plugins of all kinds", "GET /connector-plugins?connectorsOnly=false")
-    made.ask("plugins, with a word for a flag", "GET /connector-plugins?connectorsOnly=maybe")
-    made.ask("keys of the plugin", f"GET /connector-plugins/{side.plugin}/config")
-    made.ask("keys of the plugin by full name", f"GET /connector-plugins/{side.connector_class}/config")
-    made.ask("keys of a converter", "GET /connector-plugins/org.apache.kafka.connect.json.JsonConverter/config")
-    made.ask(
-        "keys of a transform", "GET /connector-plugins/org.apache.kafka.connect.transforms.HoistField$Value/config"
-    )
-    made.ask("keys of a predicate", "GET /connector-plugins/HasHeaderKey/config")
-    made.ask("keys of no plugin", "GET /connector-plugins/NoSuchThing/config")
-    made.ask("a plugin without a question", f"GET /connector-plugins/{side.plugin}")
-
-
-def _validation(made: Script, side: Side) -> None:
-    path = f"PUT /connector-plugins/{side.plugin}/config/validate"
-    made.ask("validate", path, side.config(name="main"))
-    made.ask("validate, by full name", path.replace(side.plugin, side.connector_class), side.config(name="main"))
-    made.ask("validate without topics", path, side.config(None, name="main"))
-    made.ask("validate with topics and a pattern", path, side.config(name="main", topics_regex="a.*"))
-    made.ask("validate a number that is none", path, side.config(name="main", tasks_max="many"))
-    made.ask("validate a number below the least", path, side.config(name="main", tasks_max="0"))
-    made.ask("validate numbers and flags of JSON", path, side.config(name="main", tasks_max=2, errors_log_enable=True))
-    made.ask("validate a choice that is none", path, side.config(name="main", errors_tolerance="some"))
-    made.ask("validate without a name", path, side.config())
-    made.ask("validate an empty name", path, side.config(name=""))
-    made.ask("validate an unknown key", path, side.config(name="main", no_such_key="x"))
-    made.ask("validate a converter that is none", path, side.config(name="main", value_converter="no.such.Converter"))
-    hoist = {"transforms": "hoist", "transforms_hoist_type": "org.apache.kafka.connect.transforms.HoistField$Value"}
-    made.ask("validate a transform", path, side.config(name="main", **hoist, transforms_hoist_field="x"))
-    made.ask("validate a transform without its key", path, side.config(name="main", **hoist))
-    made.ask("validate a transform without a type", path, side.config(name="main", transforms="a"))
-    made.ask("validate a transform that is none", path, side.config(name="main", transforms="a", transforms_a_type="X"))
-    made.ask("validate without a class", path, {"name": "main", "topics": TOPIC})
-    made.ask("validate another class", path, {**side.config(name="main"), "connector.class": "Other"})
-    made.ask("validate a class that is none", "PUT /connector-plugins/NoSuchThing/config/validate", side.config())
-    made.ask("validate nothing", path)
-    made.ask("validate a list", path, [])
-    made.ask("validate torn JSON", path, b'{"name": ')
 
 
 def _creation(made: Script, side: Side) -> None:
@@ -123,7 +94,7 @@ def _creation(made: Script, side: Side) -> None:
     made.ask("create again", "POST /connectors", _named(side.config(name="main")))
     paused = {"name": "paused", "config": side.config(), "initial_state": "paused"}
     made.ask("create paused", "POST /connectors", paused)
-    made.add(UntilState("paused", "PAUSED"))
+    made.add(UntilState("paused", "PAUSED", None))
     stopped = {"name": "stopped", "config": side.config(tasks_max=2), "initial_state": "STOPPED"}
     made.ask("create stopped", "POST /connectors", stopped)
     made.add(UntilState("stopped", "STOPPED", 0))
@@ -209,7 +180,7 @@ def _life_cycle(made: Script, side: Side) -> None:
     made.ask("restart with a word for a flag", "POST /connectors/main/restart?includeTasks=perhaps")
     made.add(UntilState("main", "RUNNING"))
     made.ask("restart one that is paused", "POST /connectors/paused/restart?includeTasks=true")
-    made.add(UntilState("paused", "PAUSED"))
+    made.add(UntilState("paused", "PAUSED", None))
     made.ask("restart one that is stopped", "POST /connectors/stopped/restart?includeTasks=true")
     made.add(UntilState("stopped", "STOPPED", 0))
     made.ask("pause with GET", "GET /connectors/main/pause")
@@ -235,10 +206,10 @@ def _failures(made: Script, side: Side) -> None:
     made.add(UntilFailed("failing"))
     made.ask("status of one that failed", "GET /connectors/failing/status")
     made.ask("status of a task that failed", "GET /connectors/failing/tasks/0/status")
-    made.ask("pause one that failed", "PUT /connectors/failing/pause")
-    made.ask("resume one that failed", "PUT /connectors/failing/resume")
     made.ask("restart what failed", "POST /connectors/failing/restart?includeTasks=true&onlyFailed=true")
     made.add(UntilFailed("failing"))
+    made.ask("pause one that failed", "PUT /connectors/failing/pause")
+    made.ask("resume one that failed", "PUT /connectors/failing/resume")
     made.ask("stop one that failed", "PUT /connectors/failing/stop")
     made.add(UntilState("failing", "STOPPED", 0))
     made.ask("delete one that failed", "DELETE /connectors/failing")
@@ -293,17 +264,18 @@ def _loggers(made: Script, side: Side) -> None:
     one = f"/admin/loggers/{side.logger}"
     made.ask("set a level", f"PUT {one}", {"level": "debug"})
     made.ask("logger after that", f"GET {one}")
-    made.ask("set a level for the cluster", f"PUT {one}?scope=cluster", {"level": "INFO"})
     made.ask("set a level with a scope that is none", f"PUT {one}?scope=galaxy", {"level": "WARN"})
     made.ask("set a level that is none", f"PUT {one}", {"level": "LOUD"})
     made.ask("set no level", f"PUT {one}", {})
     made.ask("set a level by a list", f"PUT {one}", ["INFO"])
     made.ask("set the level of a logger that is none", "PUT /admin/loggers/judged", {"level": "INFO"})
+    made.ask("set a level for the cluster", f"PUT {one}?scope=cluster", {"level": "INFO"})
 
 
 def _odd(made: Script, side: Side) -> None:
     path = f"/connectors/{quote(ODD, safe='')}"
     made.ask("create an odd name", "POST /connectors", _named(side.config(), ODD))
+    made.add(UntilState(quote(ODD, safe=""), "RUNNING"))
     made.ask("status of an odd name", f"GET {path}/status")
     made.ask("pause an odd name", f"PUT {path}/pause")
     made.ask("delete an odd name", f"DELETE {path}")
@@ -329,60 +301,46 @@ def _wrong(made: Script, side: Side) -> None:
     made.ask("a charset", "PUT /connectors/nobody/config", {}, content_type="application/json; charset=utf-8")
 
 
-def _kcctl(made: Script, side: Side) -> None:
-    """As `kcctl` 1.0 sends them: `info`, `get`, `describe`, `apply`, `patch`, `pause` and so on."""
-    who = "kcctl"
-    config = json.dumps(side.config(name="kc")).encode()
-    made.ask("kcctl info", "GET /", client=who)
-    made.ask("kcctl get plugins", "GET /connector-plugins?connectorsOnly=false", client=who)
-    made.ask("kcctl describe plugin", f"GET /connector-plugins/{side.plugin}/config", client=who)
-    made.ask("kcctl apply, is it there", "GET /connectors/", client=who)
-    validate = f"PUT /connector-plugins/{side.plugin}/config/validate"
-    made.ask("kcctl apply, dry run", validate, config, client=who)
-    made.ask("kcctl apply", "PUT /connectors/kc/config", config, client=who)
-    made.add(UntilState("kc", "RUNNING"))
-    made.ask("kcctl get connectors", "GET /connectors?expand=info&expand=status", client=who)
-    made.ask("kcctl describe connector", "GET /connectors/kc", client=who)
-    made.ask("kcctl describe connector, status", "GET /connectors/kc/status", client=who)
-    made.ask("kcctl describe connector, topics", "GET /connectors/kc/topics", client=who)
-    made.ask("kcctl describe connector, offsets", "GET /connectors/kc/offsets", client=who)
-    made.ask("kcctl describe connector, tasks", "GET /connectors/kc/tasks-config", client=who)
-    made.ask("kcctl patch, what is there", "GET /connectors/kc/config", client=who)
-    made.ask("kcctl restart", "POST /connectors/kc/restart?includeTasks=true&onlyFailed=false", client=who)
-    made.add(UntilState("kc", "RUNNING"))
-    made.ask("kcctl restart task", "POST /connectors/kc/tasks/0/restart", client=who)
-    made.add(UntilState("kc", "RUNNING"))
-    made.ask("kcctl stop", "PUT /connectors/kc/stop", client=who)
-    made.add(UntilState("kc", "STOPPED", 0))
-    made.ask("kcctl delete offsets", "DELETE /connectors/kc/offsets", client=who)
-    made.ask("kcctl get loggers", "GET /admin/loggers/", client=who)
-    level = {"level": "INFO"}
-    made.ask("kcctl patch loglevel", f"PUT /admin/loggers/{side.logger}?scope=cluster", level, client=who)
-    made.ask("kcctl describe nobody", "GET /connectors/nobody", client=who)
-    made.ask("kcctl delete", "DELETE /connectors/kc", client=who)
-    made.add(UntilState("kc", None))
+def _restarting(made: Script, side: Side) -> None:
+    """While a restart goes on; what is told of states then is a matter of luck, so it is not asked."""
+    restart = "POST /connectors/main/restart?includeTasks=true"
+    for title, request, body in (
+        ("read it", "GET /connectors/main", None),
+        ("read its configuration", "GET /connectors/main/config", None),
+        ("read its tasks", "GET /connectors/main/tasks", None),
+        ("reset its topics", "PUT /connectors/main/topics/reset", None),
+        ("alter its offsets", "PATCH /connectors/main/offsets", {"offsets": [_ALTERED]}),
+        ("reset its offsets", "DELETE /connectors/main/offsets", None),
+        ("restart it once more", restart, None),
+        ("restart a task", "POST /connectors/main/tasks/0/restart", None),
+        ("create it", "POST /connectors", _named(side.config())),
+        ("put an invalid one", "PUT /connectors/main/config", side.config(None)),
+    ):
+        made.ask(f"restart, and then {title}", restart)
+        made.ask(f"while it restarts: {title}", request, body)
+    made.add(UntilState("main", "RUNNING"))
+    for action, state, tasks in (("pause", "PAUSED", 1), ("resume", "RUNNING", 1), ("stop", "STOPPED", 0)):
+        made.ask(f"restart, and then {action}", restart)
+        made.ask(f"while it restarts: {action}", f"PUT /connectors/main/{action}")
+        made.add(UntilState("main", state, tasks))
+    made.ask("resume after restarts", "PUT /connectors/main/resume")
+    made.add(UntilState("main", "RUNNING"))
 
 
-def _kafka_ui(made: Script, side: Side) -> None:
-    """As Kafka UI sends them, for its list, a connector's page, and a form."""
-    who = "Kafka UI"
-    made.ask("Kafka UI, list", "GET /connectors", client=who)
-    made.ask("Kafka UI, connector", "GET /connectors/main", client=who)
-    made.ask("Kafka UI, configuration", "GET /connectors/main/config", client=who)
-    made.ask("Kafka UI, status", "GET /connectors/main/status", client=who)
-    made.ask("Kafka UI, tasks", "GET /connectors/main/tasks", client=who)
-    made.ask("Kafka UI, status of a task", "GET /connectors/main/tasks/0/status", client=who)
-    made.ask("Kafka UI, topics", "GET /connectors/main/topics", client=who)
-    made.ask("Kafka UI, plugins", "GET /connector-plugins", client=who)
-    validate = f"PUT /connector-plugins/{side.plugin}/config/validate"
-    made.ask("Kafka UI, form", validate, side.config(name="ui", tasks_max=1), client=who)
-    made.ask("Kafka UI, create", "POST /connectors", _named(side.config(tasks_max=1), "ui"), client=who)
-    made.add(UntilState("ui", "RUNNING"))
-    restart = "POST /connectors/ui/restart?includeTasks=false&onlyFailed=false"
-    made.ask("Kafka UI, restart", restart, client=who)
-    made.add(UntilState("ui", "RUNNING"))
-    made.ask("Kafka UI, delete", "DELETE /connectors/ui", client=who)
-    made.add(UntilState("ui", None))
+def _at_once(made: Script, side: Side) -> None:
+    """Pairs for one connector at the same time: which comes first is a matter of luck, the two answers are not."""
+    twin = _named(side.config(), "twin")
+    made.ask("create what will be asked twice", "POST /connectors", twin)
+    made.add(UntilState("twin", "RUNNING"))
+    made.ask("put it twice at once", "PUT /connectors/twin/config", side.config(errors_log_enable="true"), times=2)
+    made.add(UntilState("twin", "RUNNING"))
+    made.ask("restart it twice at once", "POST /connectors/twin/restart?includeTasks=true", times=2)
+    made.add(UntilState("twin", "RUNNING"))
+    for action, state, tasks in (("pause", "PAUSED", 1), ("resume", "RUNNING", 1), ("stop", "STOPPED", 0)):
+        made.ask(f"{action} it twice at once", f"PUT /connectors/twin/{action}", times=2)
+        made.add(UntilState("twin", state, tasks))
+    made.ask("delete what was asked twice", "DELETE /connectors/twin")
+    made.add(UntilState("twin", None))
 
 
 def _deletion(made: Script, side: Side) -> None:

@@ -6,11 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 JSON: Final = "application/json"
+TOPIC: Final = "judged"
 
 
 @dataclass(frozen=True)
 class Ask:
-    """One request. title: its name in the recording. client: whose call it is, when it is one of a known client's."""
+    """One request. title: its name in the recording. client: whose call it is, when it is one of a known client's.
+
+    times: how often it is sent, all at the same time.
+    """
 
     title: str
     method: str
@@ -18,15 +22,19 @@ class Ask:
     body: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     client: str = ""
+    times: int = 1
 
 
 @dataclass(frozen=True)
 class UntilState:
-    """Waits until a connector and so many tasks are in a state; state None: until there is none of that name."""
+    """Waits until a connector and its tasks are in a state; state None: until there is none of that name.
+
+    tasks: how many there have to be; None when that does not matter.
+    """
 
     connector: str
     state: str | None
-    tasks: int = 1
+    tasks: int | None = 1
 
 
 @dataclass(frozen=True)
@@ -109,7 +117,9 @@ class Script:
         """Waits, and what is produced."""
         self.steps += steps
 
-    def ask(self, title: str, request: str, body: object = None, *, client: str = "", **headers: str) -> None:
+    def ask(
+        self, title: str, request: str, body: object = None, *, client: str = "", times: int = 1, **headers: str
+    ) -> None:
         """request: method and path. body: bytes as they are, all else as JSON. headers: underscores for hyphens."""
         assert title not in self._titles, title
         self._titles.add(title)
@@ -118,4 +128,4 @@ class Script:
         if body is not None and "content-type" not in named:
             named["content-type"] = JSON
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-        self.steps.append(Ask(title, method, path, data, {"accept": JSON, **named}, client))
+        self.steps.append(Ask(title, method, path, data, {"accept": JSON, **named}, client, times))

@@ -110,4 +110,10 @@ CONNECT_KEYS: Final = (
         default=True,
         no_effect="tasks.max is always enforced.",
     ),
+    _key(
+        "connector.plugin.version",
+        Type.STRING,
+        "Which version of the connector class is used, where several are installed.",
+        no_effect="there is one version of each class here.",
+    ),
 )

@@ -26,6 +26,7 @@ def _unused(kinds: frozenset[ConverterKind], doc: str, *names: str) -> tuple[Set
 
 UNUSED_SETTINGS: Final = (
     *_unused(ANY, "It is known from the key's own name.", "converter.type"),
+    *_unused(ANY, "There is one version of each class here.", "plugin.version"),
     *_unused(JSON | JSON_SCHEMA, _CACHE, "schemas.cache.size"),
     *_unused(REGISTRY, _CACHE, "schemas.cache.config", "latest.cache.size", "latest.cache.ttl.sec"),
     *_unused(

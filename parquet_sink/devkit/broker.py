@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from parquet_sink.devkit import kafka_tools
-from parquet_sink.devkit.broker_files import LOGGING, Listener, cluster_id, server_properties
+from parquet_sink.devkit.broker_files import LOGGING, Listener, cluster_id, held_alone, server_properties
 from parquet_sink.devkit.jars import Report, fetch, print_progress
 from parquet_sink.devkit.kafka_archive import archive_options
 from parquet_sink.devkit.ports import HOST, accepts_connections, free_port, refuse_used_port
@@ -240,30 +240,31 @@ class Broker:
         refuse_used_port(port)
         try:
             (self.data_dir / "data").mkdir(parents=True, exist_ok=True)
-            (self.data_dir / "server.properties").write_text(
-                server_properties(self.data_dir / "data", port, free_port(), self._properties, self._listeners)
-            )
-            self._log_start = self.log_path.stat().st_size if self.log_path.exists() else 0
-            command = self._java_with_logging("server", LOGGING)
-            self._format(command)
-            with (self.data_dir / "console.log").open("wb") as console:
-                self._process = subprocess.Popen(
-                    [
-                        *command,
-                        *_JAVA_SERVER,
-                        *self._java_options,
-                        "kafka.Kafka",
-                        str(self.data_dir / "server.properties"),
-                    ],
-                    stdin=subprocess.DEVNULL,
-                    stdout=console,
-                    stderr=console,
-                    start_new_session=True,  # Ctrl-C is ours to handle, in order
-                )
+            with held_alone(self.data_dir) as held:
+                self._process = self._start_java(port, held)
         except OSError as error:
             cause = error.strerror or error
             raise SetupError(f"Kafka's folder {self.data_dir} cannot be used: {cause}. Name a writable one.") from error
         self._tether = Tether(self._process.pid, self.data_dir if self._temporary else None)
+
+    def _start_java(self, port: int, held: int) -> subprocess.Popen[bytes]:
+        """The broker's process. held: a descriptor that Java inherits, so that it has its folder until it ends."""
+        (self.data_dir / "server.properties").write_text(
+            server_properties(self.data_dir / "data", port, free_port(), self._properties, self._listeners)
+        )
+        self._log_start = self.log_path.stat().st_size if self.log_path.exists() else 0
+        command = self._java_with_logging("server", LOGGING)
+        self._format(command)
+        server = [*_JAVA_SERVER, *self._java_options, "kafka.Kafka", str(self.data_dir / "server.properties")]
+        with (self.data_dir / "console.log").open("wb") as console:
+            return subprocess.Popen(
+                [*command, *server],
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=console,
+                pass_fds=[held],
+                start_new_session=True,  # Ctrl-C is ours to handle, in order
+            )
 
     def _java_with_logging(self, name: str, logging: str) -> list[str]:
         path = self.data_dir / f"{name}-log4j2.properties"

@@ -1,13 +1,17 @@
-"""What a local broker is set up with: its properties, its logging, its cluster's id."""
+"""What a local broker is set up with: its properties, its logging, its cluster's id, a folder of its own."""
 
 import base64
+import fcntl
+import os
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from parquet_sink.devkit.ports import HOST
+from parquet_sink.errors import SetupError
 
 LOGGING: Final = """\
 status = error
@@ -76,3 +80,27 @@ def _escaped(value: str) -> str:
 def cluster_id() -> str:
     """A new cluster id: 16 random bytes in the base64 that Kafka uses, not starting with a dash."""
     return "p" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
+
+
+@contextmanager
+def held_alone(folder: Path) -> Iterator[int]:
+    """A descriptor that holds the folder: who inherits it keeps it from other brokers until it ends.
+
+    Kafka's own lock comes too late: a second broker writes into the first one's metadata before it asks for it. Raises
+    SetupError when another broker has the folder, OSError when it cannot be used.
+    """
+    held = os.open(folder / "in-use.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        _lock(held, folder)
+        yield held
+    finally:
+        os.close(held)
+
+
+def _lock(held: int, folder: Path) -> None:
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise SetupError(
+            f"Kafka's folder {folder} is in use by another broker. Stop it, or name another one."
+        ) from None

@@ -53,6 +53,10 @@ class OffsetsRefused(HerderError):
     """The broker, or what it has, does not allow these offsets; nothing was changed."""
 
 
+class OffsetsBusy(HerderError):
+    """Another request is changing the connector's offsets; nothing was changed by this one."""
+
+
 class TimedOut(HerderError):
     """The worker did not get to it in time; it may still do it."""
 

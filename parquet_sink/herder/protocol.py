@@ -80,7 +80,11 @@ class Herder(Protocol):
         """Of the connector's group. Raises UnknownConnector, OffsetsRefused."""
 
     def alter_offsets(self, name: str, offsets: Sequence[PartitionOffset]) -> None:
-        """All of them or none. Raises UnknownConnector, WrongState unless it is stopped, OffsetsRefused."""
+        """All of them or none.
+
+        Raises UnknownConnector, WrongState unless it is stopped, OffsetsBusy while another request changes them,
+        OffsetsRefused.
+        """
 
     def reset_offsets(self, name: str) -> None:
-        """Removes all of the group's. Raises UnknownConnector, WrongState unless it is stopped, OffsetsRefused."""
+        """Removes all of the group's. Raises as `alter_offsets` does."""

@@ -16,7 +16,7 @@ from parquet_sink.convert import converters
 from parquet_sink.convert.keys import PREFIXES, find_setting
 from parquet_sink.convert.settings import Side
 from parquet_sink.rest import names
-from parquet_sink.rest.definitions import CONNECT_LOOKS, Definition, definitions, groups
+from parquet_sink.rest.definitions import COMMON, CONNECT_LOOKS, Definition, definitions, groups, look_of
 from parquet_sink.rest.steps import steps
 
 Judge = Callable[[Mapping[str, str]], Sequence[str]]
@@ -44,7 +44,7 @@ def config_infos(
     by_key: dict[str, list[str]] = {}
     for problem in problems:
         found = _PROBLEM.match(problem)
-        by_key.setdefault("" if found is None else found[1], []).append(problem)
+        by_key.setdefault("connector.class" if found is None else found[1], []).append(problem)
     known = [_of_worker(one, defaults) for one in shown_keys(config)]
     listed = [_info(one, config, by_key.pop(one.name, [])) for one in known]
     others = [_other(name, reasons) for name, reasons in by_key.items()]
@@ -80,7 +80,7 @@ def _of_worker(one: Definition, defaults: Mapping[str, str]) -> Definition:
         return one
     default = defaults.get(one.name)
     look = one.look if default is None else replace(one.look, default=default)
-    return replace(one, look=look, offered=tuple(converters.class_names(side)))
+    return replace(one, look=look, offered=tuple(sorted(converters.class_names(side))))
 
 
 def _concerns(key: Key, config: Mapping[str, str]) -> bool:
@@ -101,12 +101,14 @@ def _of_converter(prefix: str, key: Key, config: Mapping[str, str]) -> bool:
 
 
 def _info(one: Definition, config: Mapping[str, str], errors: Sequence[str]) -> dict[str, Any]:
-    return {"definition": one.as_json(), "value": _value(one.name, _text(one, config), one.offered, errors)}
+    text = None if errors and one.look.type == "CLASS" else _text(one, config)
+    return {"definition": one.as_json(), "value": _value(one.name, text, one.offered, errors)}
 
 
 def _other(name: str, errors: Sequence[str]) -> dict[str, Any]:
-    """What is wrong with a key that has no definition."""
-    return {"definition": None, "value": _value(name, None, [], errors)}
+    """What is wrong with a key that the class does not have. Defined all the same: clients look there for its name."""
+    key = Key(name, COMMON, Type.STRING, "A key that is not shown among those of this class.")
+    return {"definition": Definition(key, look_of(key, COMMON, 0)).as_json(), "value": _value(name, None, [], errors)}
 
 
 def _value(name: str, text: str | None, choices: Sequence[str], errors: Sequence[str]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from parquet_sink.config.docs import meaning_of
 from parquet_sink.config.key import PREFIX, Key, Type, Value
+from parquet_sink.convert.converters import SIMPLE_HEADER
 
 COMMON: Final = "Common"
 ERRORS: Final = "Error Handling"
@@ -35,11 +36,17 @@ class Look:
 CONNECT_LOOKS: Final[Mapping[str, Look]] = {
     "name": Look("HIGH", COMMON, 1, "MEDIUM", "Connector name", required=True),
     "connector.class": Look("HIGH", COMMON, 2, "LONG", "Connector class", required=True),
+    "connector.plugin.version": Look("MEDIUM", COMMON, 3, "MEDIUM", "Connector version"),
     "tasks.max": Look("HIGH", COMMON, 4, "SHORT", "Tasks max"),
     "tasks.max.enforce": Look("LOW", COMMON, 5, "SHORT", "Enforce tasks max"),
     "key.converter": Look("LOW", COMMON, 6, "SHORT", "Key converter class", type="CLASS"),
+    "key.converter.plugin.version": Look("LOW", COMMON, 7, "SHORT", "Key converter version"),
     "value.converter": Look("LOW", COMMON, 8, "SHORT", "Value converter class", type="CLASS"),
-    "header.converter": Look("LOW", COMMON, 10, "SHORT", "Header converter class", type="CLASS"),
+    "value.converter.plugin.version": Look("LOW", COMMON, 9, "SHORT", "Value converter version"),
+    "header.converter": Look(
+        "LOW", COMMON, 10, "SHORT", "Header converter class", type="CLASS", default=SIMPLE_HEADER.class_name
+    ),
+    "header.converter.plugin.version": Look("LOW", COMMON, 11, "SHORT", "Header converter version"),
     "transforms": Look("LOW", "Transforms", 12, "LONG", "Transforms", default=""),
     "predicates": Look("LOW", "Predicates", 13, "LONG", "Predicates", default=""),
     "config.action.reload": Look("LOW", COMMON, 14, "MEDIUM", "Reload Action", default="restart"),
@@ -133,7 +140,9 @@ def definitions(table: Sequence[Key], looks: Mapping[str, Look] = CONNECT_LOOKS)
             places[key.group] = places.get(key.group, 0) + 1
             found[name] = look_of(key, key.group, places[key.group])
     return [
-        Definition(keys[name], look, tuple(dependents.get(name, ())), _offered(keys[name], looks))
+        Definition(
+            keys[name], look, () if name in looks else tuple(dependents.get(name, ())), _offered(keys[name], looks)
+        )
         for name, look in found.items()
     ]
 

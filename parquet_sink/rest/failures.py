@@ -8,6 +8,7 @@ from parquet_sink.herder.errors import (
     ConnectorExists,
     HerderError,
     InvalidConnector,
+    OffsetsBusy,
     OffsetsRefused,
     ShuttingDown,
     StoreFailed,
@@ -35,6 +36,7 @@ _STATUS: Final[Mapping[type[HerderError], int]] = {
     WrongState: 400,
     TimedOut: 500,
     ShuttingDown: 503,
+    OffsetsBusy: 409,
     OffsetsRefused: 500,
     StoreFailed: 500,
 }

@@ -46,7 +46,7 @@ class Plugins:
             raise RestError(500, _without_class())
         if not _stem(named).endswith(_stem(asked)):
             raise RestError(400, f"Included connector type {named} does not match request type {asked}")
-        require_class(named)
+        require_class(named, 500)
         literal = {**config, _CLASS: self._literal(named)}
         return Reply(config_infos(literal, self._stored(config), self._judge, self._defaults))
 
@@ -62,8 +62,11 @@ class Plugins:
         return {}
 
 
-def require_class(name: str | None) -> None:
-    """Refuses a configuration without a connector class that is there, in Kafka Connect's words. Raises RestError."""
+def require_class(name: str | None, status: int = 400) -> None:
+    """Refuses a configuration without a connector class that is there, in Kafka Connect's words. Raises RestError.
+
+    status: for a class that is not there, which Kafka Connect tells otherwise where it only validates.
+    """
     if name is None or not name.strip():
         raise RestError(400, _without_class())
     if "${" in name:
@@ -72,7 +75,7 @@ def require_class(name: str | None) -> None:
         find_class(name.strip())
     except PluginUnusable as error:
         raise RestError(
-            500, f"Failed to find any class that implements Connector and which name matches {name}: {error}"
+            status, f"Failed to find any class that implements Connector and which name matches {name}: {error}"
         ) from None
 
 
@@ -119,7 +122,7 @@ def _short_names(name: str, kind: str) -> Iterator[str]:
 
 def _keys(name: str, kind: str) -> Sequence[Key]:
     if kind in ("transformation", "predicate"):
-        return class_keys("predicates" if kind == "predicate" else "transforms", name)
+        return class_keys("predicates" if kind == "predicate" else "transforms", name) or ()
     converter = converters.find(name, "header" if kind == "header_converter" else "value")
     if converter is None or converter.kind == "own":
         return ()

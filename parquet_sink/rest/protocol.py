@@ -10,6 +10,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST_CONNECTIONS: Final = 512
 MOST_HEAD_BYTES: Final = 32 * 1024
+_HEAD_PIECE_BYTES: Final = 4 * 1024
 HEAD_S: Final = 10.0
 """From the first byte of a request, or the connection, to the end of its headers."""
 LINGER_S: Final = 2.0
@@ -42,7 +43,12 @@ class BoundedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+        """A head goes on in pieces: h11 bounds those that are not whole, and takes any length that comes at once."""
+        while data and self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+            super().data_received(data[:_HEAD_PIECE_BYTES])
+            data = data[_HEAD_PIECE_BYTES:]
+        if data and not self.transport.is_closing():
+            super().data_received(data)
         self._watch_head()
 
     def _watch_head(self) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
+from parquet_sink import __version__
 from parquet_sink.connectors.class_keys import keys_of
 from parquet_sink.connectors.connector_class import DEFAULT_CLASS, find_class
 from parquet_sink.connectors.hidden import hide
@@ -94,4 +95,5 @@ def _task_id(connector: str, number: int) -> dict[str, Any]:
 
 
 def _state(state: State, worker_id: str, trace: str) -> dict[str, Any]:
-    return {"state": state.value, "worker_id": worker_id, **({"trace": trace} if trace else {})}
+    known = {"state": state.value, "worker_id": worker_id, "version": __version__}
+    return {**known, "trace": trace} if trace else known

@@ -35,6 +35,7 @@ def _or_null(type_: str) -> dict[str, Any]:
 
 _TASK_ID: Final = _object({"connector": _TEXT, "task": _WHOLE})
 _STATE: Final = {"state": {"type": "string", "enum": _STATES}, "worker_id": _TEXT, "trace": _TEXT}
+_STATED: Final = {**_STATE, "version": _TEXT}
 _VALUE: Final = {"type": ["string", "number", "boolean"]}
 _PARTITION: Final = {"kafka_topic": _TEXT, "kafka_partition": _WHOLE}
 _WORD: Final = {"type": ["string", "integer"]}
@@ -65,11 +66,11 @@ SCHEMAS: Final[Mapping[str, Mapping[str, Any]]] = {
             _map(_object({"info": _ref("Connector"), "status": _ref("Status")}, ("info", "status"))),
         ]
     },
-    "TaskStatus": _object({"id": _WHOLE, **_STATE}, ("trace",)),
+    "TaskStatus": _object({"id": _WHOLE, **_STATED}, ("trace",)),
     "Status": _object(
         {
             "name": _TEXT,
-            "connector": _object(_STATE, ("trace",)),
+            "connector": _object(_STATED, ("trace",)),
             "tasks": _list(_ref("TaskStatus")),
             "type": {"enum": ["sink", "unknown"]},
         }

@@ -28,8 +28,9 @@ def _of_one(kind: str, what: str, name: str, own: Sequence[Key], config: Mapping
     looks = Look("HIGH", group, 0, "LONG", f"{what} type for {name}", type="CLASS", required=True)
     doc = f"Class for the '{name}' {what.lower()}."
     key = Key(f"{prefix}type", group, Type.STRING, doc, origin=Origin.CONNECT)
-    first = Definition(key, looks, offered=tuple(class_names(kind)))
-    others = [*class_keys(kind, config.get(f"{prefix}type", "").strip()), *own[1:]]
+    first = Definition(key, looks, offered=tuple(sorted(class_names(kind))))
+    of_class = class_keys(kind, config.get(f"{prefix}type", "").strip())
+    others = [] if of_class is None else [*of_class, *own[1:]]
     return [
         first,
         *(
@@ -46,12 +47,12 @@ def class_names(kind: str) -> Sequence[str]:
     return plugins.names(PREDICATE_CLASSES if kind == "predicates" else TRANSFORM_CLASSES)
 
 
-def class_keys(kind: str, type_: str) -> Sequence[Key]:
-    """Those of a class; none when it cannot be found, which is told elsewhere."""
+def class_keys(kind: str, type_: str) -> Sequence[Key] | None:
+    """Those of a class; None when it cannot be found, which is told elsewhere."""
     from parquet_sink.transform.classes import find_predicate, find_transform  # load Arrow: only where one is named
 
     if not type_ or "${" in type_:
-        return ()
+        return None
     with suppress(PluginUnusable):
         return find_predicate(type_).keys if kind == "predicates" else find_transform(type_)[0].keys
-    return ()
+    return None

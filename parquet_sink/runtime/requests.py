@@ -8,7 +8,14 @@ from dataclasses import replace
 from typing import Final
 
 from parquet_sink.connectors.loading import Loaded, check_unique
-from parquet_sink.herder.errors import ConnectorExists, InvalidConnector, OffsetsRefused, UnknownTask, WrongState
+from parquet_sink.herder.errors import (
+    ConnectorExists,
+    InvalidConnector,
+    OffsetsBusy,
+    OffsetsRefused,
+    UnknownTask,
+    WrongState,
+)
 from parquet_sink.herder.store import StoredConnector
 from parquet_sink.herder.values import ConnectorInfo, ConnectorStatus, State, TargetState
 from parquet_sink.pipeline.settings import SinkSettings
@@ -108,7 +115,7 @@ class Requests:
                 "the specified connector by issuing a 'PUT' request to the '/connectors/" + name + "/stop' endpoint",
             )
         if one.altered_by is not None:
-            raise OffsetsRefused(f"The offsets of connector {name} are being changed by another request; wait for it.")
+            raise OffsetsBusy(f"The offsets of connector {name} are being changed by another request; wait for it.")
         if one.settings is None:
             raise OffsetsRefused("\n".join(one.loaded.problems) or NOT_READ.format(name))
         one.altered_by = by

@@ -41,6 +41,8 @@ BODIES = st.one_of(JSON, LIKELY, st.dictionaries(FIELDS, LEAVES).map(lambda foun
     lambda found: json.dumps(found).encode()
 )
 
+_MANY = b'{"tasks.max": "many"}'
+
 
 @pytest.fixture(scope="module")
 def asked() -> Iterator[tuple[FakeHerder, Client]]:
@@ -61,6 +63,7 @@ def asked() -> Iterator[tuple[FakeHerder, Client]]:
     ),
 )
 @example(method="PATCH", path="/connectors/{connector}/offsets", names=["c", ""], body=b'{"offsets":[null]}', query={})
+@example(method="PATCH", path="/connectors/{connector}/config", names=["c", ""], body=_MANY, query={})
 def test_every_request_has_an_answer(
     asked: tuple[FakeHerder, Client], method: str, path: str, names: list[str], body: bytes, query: dict[str, str]
 ) -> None:

@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
+from parquet_sink import __version__
 from parquet_sink.herder.errors import ShuttingDown, TimedOut
 from parquet_sink.herder.values import TargetState
 from tests.rest.fake_herder import WORKER, FakeHerder, Kept
@@ -139,7 +140,7 @@ def test_a_body_that_cannot_be_read_is_told_why(api: Client, herder: FakeHerder,
         ({"connector.class": " "}, 400, "contains no connector type"),
         (
             {"connector.class": "Nothing"},
-            500,
+            400,
             "Failed to find any class that implements Connector and which name matches",
         ),
         ({"connector.class": "EmsSink"}, 400, "contains the following 2 error(s):\nInvalid [topics]. "),
@@ -272,7 +273,7 @@ def test_a_restart_tells_the_state_only_when_it_was_asked_for_more(
 def test_states_are_told_without_what_is_not_there(api: Client, herder: FakeHerder) -> None:
     """No trace where nothing failed; a stopped connector has no tasks."""
     _made(api, "c")
-    one = {"state": "RUNNING", "worker_id": WORKER}
+    one = {"state": "RUNNING", "worker_id": WORKER, "version": __version__}
     assert api.get("/connectors/c/status").json == {
         "name": "c",
         "connector": one,
@@ -285,6 +286,7 @@ def test_states_are_told_without_what_is_not_there(api: Client, herder: FakeHerd
         "id": 0,
         "state": "FAILED",
         "worker_id": WORKER,
+        "version": __version__,
         "trace": "it broke",
     }
     herder.kept["c"].trace = ""

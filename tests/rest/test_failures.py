@@ -14,6 +14,7 @@ MADE = {
     "ConnectorExists": errors.ConnectorExists("c"),
     "InvalidConnector": errors.InvalidConnector(["Invalid [a]. Wrong."]),
     "WrongState": errors.WrongState("c", State.RUNNING, "it runs"),
+    "OffsetsBusy": errors.OffsetsBusy("wait"),
     "OffsetsRefused": errors.OffsetsRefused("no right"),
     "TimedOut": errors.TimedOut(),
     "ShuttingDown": errors.ShuttingDown(),
@@ -30,7 +31,14 @@ def test_all_reasons_are_known() -> None:
     ("name", "status"),
     [
         *(("UnknownConnector", 404), ("UnknownTask", 404), ("ConnectorExists", 409), ("InvalidConnector", 400)),
-        *(("WrongState", 400), ("OffsetsRefused", 500), ("TimedOut", 500), ("ShuttingDown", 503), ("StoreFailed", 500)),
+        *(
+            ("WrongState", 400),
+            ("OffsetsBusy", 409),
+            ("OffsetsRefused", 500),
+            ("TimedOut", 500),
+            ("ShuttingDown", 503),
+            ("StoreFailed", 500),
+        ),
     ],
 )
 def test_each_has_its_status(name: str, status: int) -> None:

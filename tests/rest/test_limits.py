@@ -119,6 +119,16 @@ def test_headers_that_are_too_large_are_refused(hasty: Client) -> None:
     assert answer == b"" or answer.startswith(b"HTTP/1.1 431 ")
 
 
+def test_a_head_that_is_whole_has_the_same_limit(hasty: Client) -> None:
+    """However it comes: what fits is answered, what does not is not."""
+    for size, status in ((30_000, b"200"), (40_000, b"431"), (60_000, b"431")):
+        with closing(_connect(hasty)) as connection:
+            connection.sendall(
+                b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX: " + b"y" * size + b"\r\n\r\n"
+            )
+            assert _all(connection).startswith(b"HTTP/1.1 " + status)
+
+
 def test_what_is_no_http_is_refused(hasty: Client) -> None:
     """400, in the form of all errors."""
     with closing(_connect(hasty)) as connection:

@@ -9,7 +9,7 @@ from parquet_sink.errors import failure_named
 from parquet_sink.herder.errors import (
     ConnectorExists,
     InvalidConnector,
-    OffsetsRefused,
+    OffsetsBusy,
     StoreFailed,
     TimedOut,
     UnknownConnector,
@@ -411,7 +411,7 @@ def test_offsets_are_changed_while_nothing_runs(loop: Loop, launched: list[Query
     loop.settle()
     mine, other = object(), object()
     assert loop.inner.begin_alter("one", mine).kafka.group == "connect-one"
-    with pytest.raises(OffsetsRefused, match="by another request"):
+    with pytest.raises(OffsetsBusy, match="by another request"):
         loop.inner.begin_alter("one", other)
     loop.inner.end_alter(other)
     loop.requests.set_target("one", TargetState.STARTED)

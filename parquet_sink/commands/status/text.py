@@ -29,7 +29,8 @@ def connector_lines(one: ConnectorProgress, now_s: float, *, partitions: bool) -
 
 def _status_lines(status: ConnectorStatus) -> Iterator[str]:
     running = sum(task.state is State.RUNNING for task in status.tasks)
-    yield f"{status.name}  {status.state}  {running} of {_count(len(status.tasks), 'task')} running, {status.worker_id}"
+    tasks = f"{running} of {_count(len(status.tasks), 'task')} running" if status.tasks else "no tasks"
+    yield f"{status.name}  {status.state}  {tasks}, {status.worker_id}"
     yield from (f"  {line}" for line in status.trace.splitlines()[:1])
     for task in status.tasks:
         if task.state is State.FAILED and task.trace != status.trace:
@@ -39,6 +40,8 @@ def _status_lines(status: ConnectorStatus) -> Iterator[str]:
 
 
 def _lag_text(one: ConnectorProgress) -> str:
+    if not one.partitions:
+        return "not known while it is stopped" if one.status.state is State.STOPPED else "not known"
     waiting = [partition for partition in one.partitions if partition.oldest_s is not None]
     text = f"{_count(sum(partition.lag for partition in one.partitions), 'record')} in "
     text += _count(len(one.partitions), "topic-partition")
