@@ -98,6 +98,7 @@ def test_no_secret_is_left_or_said(scene: Scene) -> None:
     crashed = java_crashes(scene)
     assert not private.exists()
     assert "RuntimeError: ***** does not open this" in said
+    assert "Fatal Python error: Aborted" in said, "a dump of a Python worker"
     assert list(scene.folder.rglob("core*")) == []
     leaks = {
         "answers": scene.canaries.within("".join(shown)),

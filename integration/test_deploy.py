@@ -2,6 +2,8 @@
 
 import json
 import ssl
+import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from http.client import HTTPSConnection
@@ -51,6 +53,15 @@ def asked(port: int, method: str, path: str, headers: Mapping[str, str] = {}, bo
         connection.close()
 
 
+def checked(port: int) -> int:
+    """The exit status of the health check of compose, which asks the container's loopback."""
+    service = deployments.yaml_of("compose/compose.yaml")["services"]["worker"]
+    how, python, *words = service["healthcheck"]["test"]
+    assert (how, python) == ("CMD", "python")
+    words = [word.replace("8083", str(port)) for word in words]
+    return subprocess.run([sys.executable, *words], stderr=subprocess.DEVNULL, timeout=30, check=False).returncode
+
+
 def test_the_command_of_the_deployment(tmp_path: Path) -> None:
     """Its probes are answered, also while no broker is there; others sign in; a stop takes less than its grace period.
 
@@ -67,10 +78,12 @@ def test_the_command_of_the_deployment(tmp_path: Path) -> None:
         assert asked(port, "POST", "/connectors", USER, (tmp_path / "orders.json").read_text()) == 201
         worker.until(lambda: "orders: starting" in worker.said)
         assert asked(port, "GET", path) == 200
+        assert checked(ports["8083"]) == 0
         began = time.monotonic()
         worker.send()
         assert worker.ended() == 0
         assert time.monotonic() - began < deployments.kubernetes().grace_s
+        assert checked(ports["8083"]) != 0
         assert deployments.KEY not in (tmp_path / "data" / "store" / "connectors.json").read_text()
         assert all(json.loads(line)["message"] for line in worker.said.splitlines())
     finally:

@@ -72,8 +72,9 @@ def _sums(connectors: Sequence[ConnectorProgress]) -> Iterator[Metric]:
     last = _gauge("last_upload_timestamp_seconds", "When a file was accepted last.", OF_CONNECTOR)
     for one in connectors:
         name = [label(one.status.name)]
-        lag.add_metric(name, sum(partition.lag for partition in one.partitions))
-        oldest.add_metric(name, max((partition.oldest_s or 0.0 for partition in one.partitions), default=0.0))
+        if one.partitions:  # nobody looks at those of a stopped connector: 0 would say that nothing waits
+            lag.add_metric(name, sum(partition.lag for partition in one.partitions))
+            oldest.add_metric(name, max(partition.oldest_s or 0.0 for partition in one.partitions))
         count.add_metric(name, len(one.partitions))
         away.add_metric(name, sum(partition.away for partition in one.partitions))
         if one.last_upload is not None:

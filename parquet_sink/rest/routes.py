@@ -16,6 +16,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from parquet_sink.config.report import printable
+from parquet_sink.process.log_format import about
 from parquet_sink.rest import bodies
 from parquet_sink.rest.answers import error_of, error_response, response_of
 from parquet_sink.rest.call import Call, Reply, RestError
@@ -102,7 +103,9 @@ def _tell(request: Request, response: Response) -> None:
     user = request.scope.get(USER)
     who = address if user is None else f"{printable(user)} at {address}"
     path = printable(request.scope["path"])
-    log.log(level, "REST API: %s %s by %s: %d", request.method, path, who, response.status_code)
+    name = request.path_params.get("connector")
+    extra = None if name is None else about(connector=unquote(name))
+    log.log(level, "REST API: %s %s by %s: %d", request.method, path, who, response.status_code, extra=extra)
 
 
 def _decoded(text: str) -> str:

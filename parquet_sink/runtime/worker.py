@@ -44,6 +44,10 @@ JAVA_ENDED: Final = (
     "Spark's Java process ended while connectors ran: it was killed, or ran out of memory. "
     "What was not committed is sent again at the next start."
 )
+SPARK_ENDED: Final = (
+    "Spark has stopped while connectors ran: its master sent it away, or could keep no executor. "
+    "What was not committed is sent again at the next start."
+)
 POLL_S: Final = 0.25
 GIVE_UP_S: Final = 5.0
 """How long a start of Spark that is given up may take to notice."""
@@ -232,15 +236,21 @@ class Worker:
             self._commands.work(POLL_S, self._publish)
 
     def _start_next(self, spark: "SparkSession") -> None:
-        """Slots are shared anew when connectors come or go, and when executors of a cluster do."""
-        from parquet_sink.spark.session import slots
-
+        """Slots are shared anew when connectors come or go, or executors of a cluster. Raises ConnectorError."""
         now_s = time.monotonic()
-        if self._shares.changed(self._hosting.sharers(), partial(slots, spark), now_s):
+        if self._shares.changed(self._hosting.sharers(), partial(self._slots, spark), now_s):
             self._hosting.share(self._shares.each)
         connector = self._hosting.next_to_start(now_s)
         if connector is not None:
             self._alone(connector, partial(self._hosting.start, connector, spark, self._shares.each))
+
+    def _slots(self, spark: "SparkSession") -> int:
+        from parquet_sink.spark.session import slots
+
+        try:
+            return slots(spark)
+        except Exception as error:
+            raise ConnectorError(JAVA_ENDED if self._java_gone(2.0) else SPARK_ENDED) from error
 
     def _alone(self, connector: Connector, act: Callable[[], None]) -> None:
         """What a connector did not foresee ends it alone, unless Java is gone. Raises ConnectorError then."""

@@ -43,7 +43,7 @@ def _write(folder: Path, name: str, text: str) -> str:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with a file of secrets."""
-    (tmp_path / "secrets").write_text("key = canary\n", encoding="utf-8")
+    (tmp_path / "secrets").write_text("key = canary-7f31\n", encoding="utf-8")
     return tmp_path
 
 
@@ -53,7 +53,7 @@ def test_good_files_give_settings_and_a_short_report(folder: Path) -> None:
     path = _write(folder, "a.properties", GOOD)
     checked = check_files([path], worker)
     (settings,) = checked.require()
-    assert settings.target.authorization.reveal() == "AppKey canary"
+    assert settings.target.authorization.reveal() == "AppKey canary-7f31"
     assert format_report(checked).splitlines() == [
         f"{worker}: OK (worker)",
         f"{path}: OK (connector orders: orders -> table ORDERS)",
@@ -92,7 +92,7 @@ def test_problems_of_all_files_are_told_together(folder: Path) -> None:
         checked.require()
     assert len(caught.value.problems) == 4
     assert len(checked.warnings) == 2
-    assert "canary" not in repr(checked) + str(caught.value)
+    assert "canary-7f31" not in repr(checked) + str(caught.value)
 
 
 def test_without_a_worker_file_connectors_are_judged_by_themselves(folder: Path) -> None:
@@ -134,7 +134,7 @@ def test_this_machine_reads_files_and_keeps_the_environment_out_of_its_repr(
     monkeypatch.setenv("CANARY_VARIABLE", "canary-9d")
     machine = this_machine()
     assert machine.environ["CANARY_VARIABLE"] == "canary-9d"
-    assert machine.read_text(str(folder / "secrets")) == "key = canary\n"
+    assert machine.read_text(str(folder / "secrets")) == "key = canary-7f31\n"
     assert machine.is_file(str(folder / "secrets"))
     assert not machine.is_file(str(folder))
     assert "canary-9d" not in repr(machine)

@@ -64,6 +64,11 @@ def _connector(folder: str) -> dict[str, str]:
     return {**found["config"], "name": found["name"]}
 
 
+def yaml_of(name: str) -> Any:
+    """A file of deploy/, read."""
+    return yaml.safe_load(_text(name))
+
+
 def _text(name: str) -> str:
     return (DEPLOY / name).read_text(encoding="utf-8")
 
@@ -85,7 +90,7 @@ def systemd() -> Deployment:
 
 def compose() -> Deployment:
     """The worker's service."""
-    service = yaml.safe_load(_text("compose/compose.yaml"))["services"]["worker"]
+    service = yaml_of("compose/compose.yaml")["services"]["worker"]
     mounts = dict(one.removesuffix(":ro").split(":") for one in service["volumes"])
     named = {source: target for source, target in mounts.items() if not source.startswith("./")}
     return Deployment(

@@ -11,6 +11,7 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.connectors.rest.addresses import Address
 from parquet_sink.connectors.rest.header_rules import parse
 from parquet_sink.connectors.rest.settings import CrossOrigin, RestSettings
+from parquet_sink.process.log_format import connector_of
 from parquet_sink.rest.guards import CHALLENGE, Users
 from tests.rest.fake_herder import FakeHerder, Kept
 from tests.rest.serving import GOOD, LOOPBACK, Client, serving
@@ -72,15 +73,16 @@ def test_every_path_asks_for_a_user(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_who_changed_what_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """One line for each change, with the user; none for who only looks."""
+    """One line for each change, with user and connector; none for who only looks."""
     herder = FakeHerder()
     herder.kept["a\nb"] = Kept(dict(GOOD))
     signed = {"Authorization": _basic("böb", "with:colon ü")}
     with caplog.at_level(logging.INFO), serving(herder, replace(SETTINGS, users=USERS)) as client:
         client.ask("GET", "/connectors", headers=signed)
         client.ask("PUT", "/connectors/a%0Ab/pause", headers=signed)
-    told = [one.getMessage() for one in caplog.records if one.name.endswith("rest.routes")]
-    assert told == ["REST API: PUT /connectors/a%0Ab/pause by böb at 127.0.0.1: 202"]
+    [told] = [one for one in caplog.records if one.name.endswith("rest.routes")]
+    assert told.getMessage() == "REST API: PUT /connectors/a%0Ab/pause by böb at 127.0.0.1: 202"
+    assert connector_of(told) == "a\nb"
 
 
 def test_probes_may_ask_for_health_alone() -> None:

@@ -271,3 +271,35 @@ def test_slots_are_as_many_as_connectors_need(hosted: Callable[..., Worker], con
     names = [f"c{n}" for n in range(connectors)]
     assert hosted(*names, observer=observer, stop_request=stop_request).run() == 0
     assert Spark.made[0].master == master
+
+
+def test_slots_of_a_cluster_are_shared_as_they_come(
+    hosted: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark tells of two before its first executor is there; a connector that runs has those that come later."""
+    observer, stop_request, shared = Observer(), StopRequest(), list[int]()
+    worker = hosted("one", observer=observer, stop_request=stop_request, master="spark://m:7077")
+    found = iter([2, 2, 32])
+    monkeypatch.setattr(session_module, "slots", lambda spark: next(found, 32))
+    monkeypatch.setattr("parquet_sink.runtime.slot_shares.LOOK_S", 0.0)
+    monkeypatch.setattr(Connector, "share", lambda self, slots: shared.append(slots))
+    observer.at_poll = lambda: stop_request.on_signal(signal.SIGTERM, None) if 32 in shared else None
+    assert worker.run() == 0
+    assert shared == [32]
+
+
+@pytest.mark.parametrize(("dead", "told"), [(True, "Java process ended"), (False, "its master sent it away")])
+def test_spark_that_has_stopped_ends_the_worker(
+    hosted: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch, dead: bool, told: str
+) -> None:
+    """A cluster's master that throws the application out leaves Java alive: only another start helps."""
+
+    def slots(spark: Spark) -> int:
+        Spark.made[0].java.dead = dead
+        raise RuntimeError("Cannot call methods on a stopped SparkContext")
+
+    worker = hosted("one", observer=Observer(), master="spark://m:7077", stays=True)
+    monkeypatch.setattr(session_module, "slots", slots)
+    with pytest.raises(ConnectorError, match=told):
+        worker.run()
+    assert Spark.made[0].closed
