@@ -26,6 +26,7 @@ from parquet_sink.kafka.cluster import requests
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.dead_letter_headers import HeaderWriter
 from parquet_sink.kafka.dead_letters import DeadLetters
+from parquet_sink.kafka.group import client as group_client
 from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.kafka.producer_cache import ProducerCache
 from parquet_sink.kafka.range_reader import RangeReader
@@ -58,6 +59,7 @@ def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SOON_S", "LATE_S"):
         monkeypatch.setattr(requests, name, 0.5)
     monkeypatch.setattr(dead_letters, "REFUSED_S", 0.5)
+    monkeypatch.setattr(group_client, "SOON_S", 1.0)
 
 
 @pytest.fixture(scope="module")
