@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from parquet_sink.spark.slots import share
+from parquet_sink.spark.slots import most_beside_others, share
 
 log = logging.getLogger(__name__)
 
@@ -16,10 +16,13 @@ _CLUSTER: Final = "give Spark more of the cluster (--conf spark.cores.max=N, spa
 
 
 class SlotShares:
-    """most: slots that one connector may take, None for any number. tells: whether too few are warned about."""
+    """cores: of the machine that bound what one connector may take beside others, None for any number of slots.
 
-    def __init__(self, *, local: bool, most: int | None, tells: bool) -> None:
-        self._local, self._most, self._tells = local, most, tells
+    tells: whether too few are warned about.
+    """
+
+    def __init__(self, *, local: bool, cores: int | None, tells: bool) -> None:
+        self._local, self._cores, self._tells = local, cores, tells
         self._seen: tuple[int, int] | None = None
         self._look_at_s, self._short_since_s, self._told = 0.0, 0.0, False
         self.each = 1
@@ -36,7 +39,8 @@ class SlotShares:
             self._short_since_s, self._told = now_s, False
         self._seen, before = seen, self.each
         self._tell(*seen, now_s - self._short_since_s)
-        self.each = share(seen[1], connectors, self._most)
+        most = None if self._cores is None else most_beside_others(connectors, self._cores)
+        self.each = share(seen[1], connectors, most)
         return not same or self.each != before
 
     def _tell(self, connectors: int, slots: int, short_s: float) -> None:

@@ -19,6 +19,7 @@ from parquet_sink.errors import ConnectorError, SetupError
 from parquet_sink.herder.errors import HerderError
 from parquet_sink.model.events import Event
 from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.process.cores import usable_cores
 from parquet_sink.process.java_home import find_java
 from parquet_sink.process.signals import StopRequest
 from parquet_sink.runtime.aside import Aside, at_once
@@ -29,7 +30,7 @@ from parquet_sink.runtime.roster import Roster
 from parquet_sink.runtime.slot_shares import SlotShares
 from parquet_sink.spark.causes import message_of
 from parquet_sink.spark.run_folder import RunFolder, run_folder
-from parquet_sink.spark.slots import EXPECTED, LEAST_SLOTS, local_master
+from parquet_sink.spark.slots import EXPECTED, local_master
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -94,8 +95,8 @@ class Worker:
         self._session: Session | None = None
         self._launch: Aside = at_once
         local = (master or "local").startswith("local")
-        most = LEAST_SLOTS if stays and master is None else None
-        self._shares = SlotShares(local=local, most=most, tells=stays or not local)
+        bound = usable_cores() if stays and master is None else None
+        self._shares = SlotShares(local=local, cores=bound, tells=stays or not local)
         self._mend: Callable[[], None] = lambda: None
 
     def run(self) -> int:

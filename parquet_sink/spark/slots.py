@@ -24,3 +24,11 @@ def share(slots: int, connectors: int, most: int | None = None) -> int:
     """
     left = max(slots - connectors + 1, 1)
     return left if most is None else min(left, most)
+
+
+def most_beside_others(connectors: int, cores: int) -> int:
+    """Slots that one connector of a worker may take, however few others there are.
+
+    Beside others it is one for each core but one: with more of them a backlog makes others wait for a core.
+    """
+    return LEAST_SLOTS if connectors <= 1 else min(LEAST_SLOTS, max(cores - 1, 1))

@@ -1,6 +1,5 @@
 """The load and the durations that a simulation starts from, from where the operator says: topics, history, or words."""
 
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -182,8 +181,3 @@ def _no_rows(settings: SinkSettings, found: Sample) -> str:
 def slots_of(connectors: int) -> int:
     """Spark's local slots for so many connectors: three more."""
     return connectors + 3
-
-
-def cores() -> int:
-    """Of this machine, those this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -3,6 +3,7 @@
 import pytest
 
 from parquet_sink.runtime.slot_shares import LOOK_S, PATIENCE_S, SlotShares
+from parquet_sink.spark.slots import most_beside_others
 
 
 class Cluster:
@@ -18,7 +19,7 @@ class Cluster:
 
 def test_executors_that_come_later_are_used() -> None:
     """Spark says 2 before the first executor of a cluster is there, and what there is afterwards."""
-    shares, cluster = SlotShares(local=False, most=None, tells=True), Cluster(2)
+    shares, cluster = SlotShares(local=False, cores=None, tells=True), Cluster(2)
     assert shares.changed(1, cluster.count, 0.0)
     assert shares.each == 2
     cluster.slots = 32
@@ -33,7 +34,7 @@ def test_executors_that_come_later_are_used() -> None:
 
 def test_local_slots_are_asked_for_once_for_each_number_of_connectors() -> None:
     """They are fixed, and the loop has better things to do."""
-    shares, spark = SlotShares(local=True, most=4, tells=True), Cluster(11)
+    shares, spark = SlotShares(local=True, cores=5, tells=True), Cluster(11)
     assert shares.changed(8, spark.count, 0.0)
     assert not shares.changed(8, spark.count, 100.0)
     assert (shares.each, spark.asked) == (4, 1)
@@ -43,7 +44,7 @@ def test_local_slots_are_asked_for_once_for_each_number_of_connectors() -> None:
 
 def test_too_few_local_slots_are_told_at_once(caplog: pytest.LogCaptureFixture) -> None:
     """With the cure; and again when it got worse."""
-    shares = SlotShares(local=True, most=4, tells=True)
+    shares = SlotShares(local=True, cores=4, tells=True)
     for connectors in (11, 12, 13):
         shares.changed(connectors, Cluster(11).count, 0.0)
     assert [message.split(";")[0] for message in caplog.messages] == [
@@ -55,7 +56,7 @@ def test_too_few_local_slots_are_told_at_once(caplog: pytest.LogCaptureFixture) 
 
 def test_too_few_slots_of_a_cluster_are_told_once_they_had_time_to_come(caplog: pytest.LogCaptureFixture) -> None:
     """Executors that come within a minute are no shortage; a shortage is told once."""
-    shares, cluster = SlotShares(local=False, most=None, tells=True), Cluster(2)
+    shares, cluster = SlotShares(local=False, cores=None, tells=True), Cluster(2)
     shares.changed(3, cluster.count, 0.0)
     shares.changed(3, cluster.count, PATIENCE_S - 1)
     assert caplog.messages == []
@@ -67,5 +68,16 @@ def test_too_few_slots_of_a_cluster_are_told_once_they_had_time_to_come(caplog: 
 
 def test_what_runs_files_alone_locally_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
     """`run` has the slots that its files need, or those that its user chose."""
-    SlotShares(local=True, most=None, tells=False).changed(3, Cluster(1).count, 0.0)
+    SlotShares(local=True, cores=None, tells=False).changed(3, Cluster(1).count, 0.0)
     assert caplog.messages == []
+
+
+def test_one_alone_takes_four_and_beside_others_one_for_each_core_but_one() -> None:
+    """On two cores a backlog leaves the others their turn; more than five change nothing."""
+    shares = SlotShares(local=True, cores=2, tells=True)
+    found = []
+    for connectors in (1, 2, 4, 1):
+        assert shares.changed(connectors, Cluster(11).count, 0.0)
+        found.append(shares.each)
+    assert found == [4, 1, 1, 4]
+    assert [most_beside_others(3, cores) for cores in (0, 1, 2, 4, 5, 64)] == [1, 1, 1, 3, 4, 4]

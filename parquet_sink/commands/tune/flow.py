@@ -9,6 +9,7 @@ from typing import Final
 from parquet_sink.commands.tune.options import MOST_READ
 from parquet_sink.commands.tune.report import Report
 from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.process.cores import usable_cores
 from parquet_sink.tune import evidence
 from parquet_sink.tune.evidence import Evidence
 from parquet_sink.tune.front import choose
@@ -146,4 +147,4 @@ def machine_of(args: argparse.Namespace, settings: SinkSettings | None) -> Machi
     """As the options say; slots as the sink takes them by itself, if they do not."""
     slots = args.slots or evidence.slots_of(args.connectors)
     tasks_max = None if settings is None else settings.kafka.tasks_max
-    return Machine(slots, evidence.cores(), args.connectors, tasks_max)
+    return Machine(slots, usable_cores(), args.connectors, tasks_max)
