@@ -469,7 +469,7 @@ def test_json_that_is_not_understood_is_said_to_be(capsys: pytest.CaptureFixture
 def test_an_answer_that_never_comes_ends_in_time(capsys: pytest.CaptureFixture[str]) -> None:
     """--timeout bounds the wait, and the message says that it may have been done."""
     with ScriptedWorker(lambda connection: connection.server.closing.wait(20)) as silent:  # type: ignore[arg-type, return-value]
-        status = main(["connectors", "list", "--url", silent.url, "--timeout", "0.2"])
+        status = main(["connectors", "pause", "orders", "--url", silent.url, "--timeout", "0.2"])
         silent.closing.set()
     assert status == 1
     assert "it did not answer in time; it may have done what it was asked for" in capsys.readouterr().err

@@ -37,6 +37,14 @@ _UNREACHABLE: Final = {
     FailureKind.CONNECT_TIMEOUT: f"no connection within {CONNECT_S:g} s",
     FailureKind.TLS: "TLS failed",
 }
+_RUNS: Final = "Check that it runs and has listeners, and name its address with --url."
+_TRUST: Final = (
+    "Name the authority that signed its certificate as tls.ca.file in a --client-file, and with --url an address that "
+    "the certificate is for."
+)
+_IDENTIFY: Final = " If it wants certificates of its clients, name one as tls.certificate.file in a --client-file."
+_MOMENTARY: Final = (b"rebalance", b"momentarily due to stale configuration", b"being changed by another request")
+"""Words of refusals after which nothing was done, and which do not last."""
 
 
 class Sender(Protocol):
@@ -73,7 +81,7 @@ class WorkerApi:
     """One worker. Not for threads to share; `close` it, or use it in a `with`.
 
     Every method raises SetupError when the worker cannot be reached or does not know us, WorkerRefused when it says no
-    or is silent. What a rebalance of the workers forbids for a moment is asked again, for half a minute.
+    or is silent. What is refused for a moment only, while workers rebalance say, is asked again, for half a minute.
     """
 
     def __init__(self, settings: ApiSettings, sender: Sender, pause: Callable[[float], None] = time.sleep) -> None:
@@ -83,6 +91,7 @@ class WorkerApi:
             settings.timeout_s, min(CONNECT_S, settings.timeout_s), settings.timeout_s, MOST_ANSWER_BYTES
         )
         self._headers = _headers(settings)
+        self._anonymous = self.url.startswith("https:") and settings.certificate_file is None
 
     def __enter__(self) -> Self:
         return self
@@ -107,7 +116,7 @@ class WorkerApi:
             url += "?" + urlencode(query, doseq=True)
         for again in reversed(range(REBALANCE_TRIES)):
             answer = self._exchange(method, url, content)
-            if not (again and _rebalancing(answer)):
+            if not (again and _momentary(answer)):
                 break
             self._pause(REBALANCE_PAUSE_S)
         return self._reply(answer)
@@ -118,17 +127,17 @@ class WorkerApi:
         try:
             return self._sender.send(Request(method, url, headers, body), self._limits)
         except RequestFailed as error:
-            raise self._failed(error) from None
+            raise self._failed(error, changes=method != "GET") from None
 
-    def _failed(self, error: RequestFailed) -> SetupError | WorkerRefused:
+    def _failed(self, error: RequestFailed, *, changes: bool) -> SetupError | WorkerRefused:
         detail = f" ({printable(error.detail)})" if error.detail else ""
         if (why := _UNREACHABLE.get(error.kind)) is not None:
-            return SetupError(
-                f"The worker at {self.url} cannot be reached: {why}{detail}. Check that it runs and has listeners, and "
-                "name its address with --url."
-            )
+            cure = _TRUST if error.kind is FailureKind.TLS else _RUNS
+            return SetupError(f"The worker at {self.url} cannot be reached: {why}{detail}. {cure}")
         why = "it did not answer in time" if error.kind is FailureKind.NO_ANSWER else "the connection broke"
-        return WorkerRefused(f"The worker at {self.url}: {why}{detail}; it may have done what it was asked for.")
+        done = "; it may have done what it was asked for" if changes else ""
+        hint = _IDENTIFY if self._anonymous and error.kind is not FailureKind.NO_ANSWER else ""
+        return WorkerRefused(f"The worker at {self.url}: {why}{detail}{done}.{hint}")
 
     def _reply(self, answer: Answer) -> Reply:
         if not answer.complete:
@@ -211,9 +220,9 @@ def _headers(settings: ApiSettings) -> dict[str, str]:
     return {**headers, "Authorization": urllib3.make_headers(basic_auth=credential)["authorization"]}
 
 
-def _rebalancing(answer: Answer) -> bool:
-    """Whether nothing was done because workers are about to share out connectors anew; clients retry on the words."""
-    return answer.status in (409, 500) and b"rebalance" in answer.body
+def _momentary(answer: Answer) -> bool:
+    """Whether nothing was done, and for a moment only, for one because workers share out their connectors anew."""
+    return answer.status in (409, 500) and any(words in answer.body for words in _MOMENTARY)
 
 
 def _lines(text: str) -> str:
