@@ -24,7 +24,6 @@ from parquet_sink.devkit.ports import free_port
 from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.runtime import restarts
 from parquet_sink.runtime.status import Status
 from parquet_sink.shape.shaper import Shaper
 from tests.factories import accepted
@@ -32,6 +31,9 @@ from tests.factories import accepted
 CHUNKED: Final = ("string", "long")
 CHUNKS: Final = {"flattener_jsonblob_chunks": 3, "data_fallback_varchar_length": 5}
 QUICK: Final = {"value.converter.max.retries": "0"}
+IMPATIENT: Final = {"connect.ems.restart.max": "0"}
+"""A connector whose query is not started again."""
+EAGER: Final = {"connect.ems.restart.interval.ms": "100"}
 
 
 def keys_of(kind: ConverterKind, registry: RegistryServer) -> dict[str, str]:
@@ -101,13 +103,6 @@ EVENT: Final = json.dumps(record("Event", id="long"))
 NEWER: Final = json.dumps(record("Event", id="long", more="string"))
 
 
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A connector whose query is not started again."""
-    monkeypatch.setattr(restarts, "MOST_RESTARTS", 0)
-
-
-@pytest.mark.usefixtures("impatient")
 def test_nobody_answers_then_somebody_does(
     sink: Sink, broker: Broker, topic: TopicFactory, registry: RegistryServer
 ) -> None:
@@ -115,7 +110,7 @@ def test_nobody_answers_then_somebody_does(
     name, nowhere = topic(), f"http://127.0.0.1:{free_port()}"
     values = encode_avro(registry, name, EVENT, [{"id": n} for n in range(3)])
     broker.produce(name, [(None, value) for value in values])
-    avro = keys_of("avro", registry)
+    avro = {**keys_of("avro", registry), **IMPATIENT}
     said = refused(sink.drain(name, {**avro, **QUICK, "value.converter.schema.registry.url": nowhere}))
     assert f"The schema registry did not give schema id 1. {nowhere}: " in said
     assert "Connection refused" in said
@@ -132,7 +127,6 @@ def test_nobody_answers_then_somebody_does(
     assert sink.offsets(name) == [3]
 
 
-@pytest.mark.usefixtures("impatient")
 def test_registry_that_fails_in_mid_range(
     sink: Sink, broker: Broker, topic: TopicFactory, registry: RegistryServer
 ) -> None:
@@ -141,7 +135,7 @@ def test_registry_that_fails_in_mid_range(
     older = encode_avro(registry, name, EVENT, [{"id": n} for n in range(12_000)])
     newer = encode_avro(registry, name, NEWER, [{"id": n, "more": "x"} for n in range(12_000, 12_100)])
     broker.produce(name, [(None, value) for value in (*older, *newer)])
-    avro = {**keys_of("avro", registry), **QUICK}
+    avro = {**keys_of("avro", registry), **QUICK, **IMPATIENT}
     registry.trouble(Trouble(answers=False), Trouble(500))
     said = refused(sink.drain(name, avro))
     assert f"The schema registry did not give schema id 2. {registry.url}: answered 500" in said
@@ -160,14 +154,12 @@ def test_registry_that_is_away_for_a_while(
     broker: Broker,
     topic: TopicFactory,
     registry: RegistryServer,
-    monkeypatch: pytest.MonkeyPatch,
     keys: dict[str, str],
 ) -> None:
     """It is asked again, by the same query or by the next one, and nobody notices."""
-    monkeypatch.setattr(restarts, "PAUSE_S", 0.1)
     name = topic()
     broker.produce(name, [(None, value) for value in encode_avro(registry, name, EVENT, [{"id": 1}])])
     registry.trouble(Trouble(503), Trouble(cut=True))
-    assert sink.drain(name, {**keys_of("avro", registry), **keys}).status is Status.DONE
+    assert sink.drain(name, {**keys_of("avro", registry), **keys, **EAGER}).status is Status.DONE
     assert [row["id"] for row in only(sink).rows] == [1]
     assert sink.offsets(name) == [1]
