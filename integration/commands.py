@@ -1,6 +1,7 @@
 """`parquet-sink` as a process of its own, with all its children found again, whoever their parent is by then."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -13,15 +14,17 @@ from uuid import uuid4
 
 from integration import processes
 from integration.processes import Process
+from parquet_sink.spark.run_folder import MEMORY_FOLDER, PREFIX
 
 TIMEOUT_S: Final = 240.0
+_RUN_FOLDER: Final = re.compile(rf"{re.escape(str(MEMORY_FOLDER / PREFIX))}\w+")
 
 
 class Command:
     """One run. All its processes inherit a mark in their environment. `said`: everything it printed so far.
 
     before: words in front of the command (`timeout 5`, say). out, err: where its words go, None for the log.
-    python: of another environment, in which the package is installed.
+    python: of another environment, in which the package is installed. run_folders: in memory, as far as they were seen.
     """
 
     def __init__(
@@ -38,6 +41,7 @@ class Command:
         self._mark = uuid4().hex
         self.log, self.tmp = folder / f"said-{self._mark}.log", folder / f"tmp-{self._mark}"
         self.tmp.mkdir()
+        self.run_folders: set[Path] = set()
         inherited = {name: value for name, value in os.environ.items() if python is None or name != "PYTHONPATH"}
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
@@ -61,6 +65,7 @@ class Command:
             assert self.process.poll() is None, self.said[-3_000:]
             assert time.monotonic() < deadline, self.said[-3_000:]
             time.sleep(0.05)
+        self.alive()
 
     def until_said(self, words: str) -> None:
         self.until(lambda: words in self.said)
@@ -83,8 +88,10 @@ class Command:
         return self.process.wait(timeout_s)
 
     def alive(self) -> list[Process]:
-        """Its processes that live, children of children included."""
-        return processes.of_run(self._mark)
+        """Its processes that live, children of children included. Run folders that they name are noted."""
+        found = processes.of_run(self._mark)
+        self.run_folders |= {Path(folder) for one in found for folder in _RUN_FOLDER.findall(one.command)}
+        return found
 
     def gone_within(self, seconds: float) -> bool:
         """Whether no process of it is left within so many seconds."""

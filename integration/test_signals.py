@@ -1,6 +1,5 @@
 """Signals to the command as `timeout`, terminals and service managers send them, and what is left after kill -9."""
 
-import fcntl
 import os
 import pty
 import shutil
@@ -20,7 +19,7 @@ from integration.numbered import numbered
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.ports import free_port
 from parquet_sink.devkit.target.process import TargetProcess
-from parquet_sink.spark.run_folder import MEMORY_FOLDER, PREFIX
+from parquet_sink.spark.run_folder import PREFIX
 
 WORKER = "value.converter=JsonConverter\nvalue.converter.schemas.enable=false\n"
 GONE_S = 10.0
@@ -58,28 +57,9 @@ def leaves_nothing(command: Command) -> None:
     """No process, no run folder, and no temporary file is left of a run within GONE_S."""
     assert command.gone_within(GONE_S), command.alive()
     deadline = time.monotonic() + GONE_S
-    while left := [*command.tmp.iterdir(), *ownerless()]:
+    while left := [*command.tmp.iterdir(), *filter(Path.exists, command.run_folders)]:
         assert time.monotonic() < deadline, left
         time.sleep(0.05)
-
-
-def ownerless() -> list[Path]:
-    """Run folders in memory that nobody holds any more; other tests may have runs of their own."""
-    return [folder for folder in MEMORY_FOLDER.glob(f"{PREFIX}*") if _is_free(folder)]
-
-
-def _is_free(folder: Path) -> bool:
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(descriptor)
-    return True
 
 
 def test_a_signal_for_all_stops_in_order(
@@ -97,6 +77,7 @@ def test_a_signal_for_all_stops_in_order(
     assert "\tat " not in command.said
     assert sink.offsets(name) == [5]
     assert target.client.statistics()["files"] == 1
+    assert len(command.run_folders) == 1
     leaves_nothing(command)
 
 

@@ -1,5 +1,6 @@
 """One server for the tests of a module; each test has connectors of its own."""
 
+import logging
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +14,19 @@ def _served() -> Iterator[tuple[FakeHerder, Client]]:
     herder = FakeHerder()
     with serving(herder) as client:
         yield herder, client
+
+
+@pytest.fixture(autouse=True)
+def _levels() -> Iterator[None]:
+    """All levels are as before, once a test has set them by a request."""
+    every = [one for one in logging.Logger.manager.loggerDict.values() if isinstance(one, logging.Logger)]
+    before = {one: one.level for one in (*every, logging.getLogger())}
+    yield
+    for one, level in before.items():
+        one.setLevel(level)
+    for one in logging.Logger.manager.loggerDict.values():
+        if isinstance(one, logging.Logger) and one not in before:
+            one.setLevel(logging.NOTSET)
 
 
 @pytest.fixture

@@ -170,14 +170,15 @@ def test_requests_above_the_limit_are_told_to_come_again(monkeypatch: pytest.Mon
 
     def wait() -> None:
         here.set()
-        go.wait(10)
+        go.wait(60)
 
     herder.kept["c"] = Kept(dict(GOOD))
     herder.waits = wait
     with serving(herder) as client, ThreadPoolExecutor(2) as pool:
         slow = [pool.submit(client.ask, "PUT", "/connectors/c/pause") for _ in range(2)]
-        assert here.wait(10)
-        while (busy := client.get("/connectors")).status != 503:
+        assert here.wait(60)
+        until = time.monotonic() + 30
+        while (busy := client.get("/connectors")).status != 503 and time.monotonic() < until:
             pass
         go.set()
         assert (busy.error[1], busy.headers["Retry-After"]) == ("Too many requests at once; send this one again.", "1")

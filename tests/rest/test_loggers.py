@@ -1,7 +1,6 @@
 """`/admin/loggers`: levels as log4j has them, of this program's loggers alone."""
 
 import logging
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,18 +12,10 @@ NAMES = ("parquet_sink.test_a", "parquet_sink.test_a.inner", "parquet_sink.test_
 
 
 @pytest.fixture(autouse=True)
-def _levels() -> Iterator[None]:
-    """All levels are as before, once a test has set them."""
+def _known() -> None:
+    """Loggers that are there before any is asked for."""
     for name in NAMES:
         logging.getLogger(name)
-    every = [one for one in logging.Logger.manager.loggerDict.values() if isinstance(one, logging.Logger)]
-    before = {one: one.level for one in (*every, logging.getLogger())}
-    yield
-    for one, level in before.items():
-        one.setLevel(level)
-    for one in logging.Logger.manager.loggerDict.values():
-        if isinstance(one, logging.Logger) and one not in before:
-            one.setLevel(logging.NOTSET)
 
 
 def _set(loggers: Loggers, name: str, level: object) -> object:
