@@ -234,8 +234,8 @@ def test_time_is_bounded(name: str) -> None:
         registry = registry_at(f"http://127.0.0.1:{slow.port}", timeout_ms=200, max_retries=10)
         started = time.monotonic()
         assert "no answer in time" in failure(registry)
-        assert 0.35 < time.monotonic() - started < 30
-        assert len(slow.requests) == 2
+        assert 0.2 < time.monotonic() - started < 30
+        assert 1 <= len(slow.requests) <= 2
 
 
 def test_proxies_of_the_environment_are_not_used(server: RegistryServer, monkeypatch: pytest.MonkeyPatch) -> None:
