@@ -56,13 +56,13 @@ def retry_for(**more: object) -> RetrySettings:
 
 
 def settings_for(endpoint: str, **more: object) -> PushSettings:
-    """Impatient settings; what is a matter of retries is passed over."""
+    """Settings with little patience, yet more than a stalled machine takes; what is a matter of retries is passed over."""
     quick = PushSettings(
         endpoint,
         Secret(KEY),
         "a+b",
         connect_timeout_ms=2_000,
-        response_timeout_ms=400,
+        response_timeout_ms=1_500,
     )
     return replace(quick, **{name: value for name, value in more.items() if name not in PATIENCE})
 
