@@ -56,7 +56,7 @@ def retry_for(**more: object) -> RetrySettings:
 
 
 def settings_for(endpoint: str, **more: object) -> PushSettings:
-    """Settings with little patience, yet more than a stalled machine takes; what is a matter of retries is passed over."""
+    """Little patience, yet more than a stalled machine takes; what is a matter of retries is passed over."""
     quick = PushSettings(
         endpoint,
         Secret(KEY),

@@ -218,13 +218,13 @@ def test_one_micro_batch_takes_who_waited_longest_for_a_turn() -> None:
     """Beyond its budget a micro-batch leaves the topic-partitions that had a turn last for the next."""
     turns = [9 - partition for partition in range(10)]
     taken = select_batch([(turn, candidate(p, 10**6)) for p, turn in enumerate(turns)], FLUSH, 4)
-    assert {partition for _, partition, _ in taken} == {9, 8, 7, 6}
+    assert {partition for _, partition, _ in taken} == {9, 8, 7, 6, 5}
 
 
 def test_what_short_ranges_leave_goes_to_long_ones() -> None:
     """Beside a short range a long one gets more than half of the micro-batch, in whole files."""
     taken = select_batch([(0, candidate(0, 10**7)), (0, candidate(1, 500))], FLUSH, 4)
-    assert {partition: len(span) for _, partition, span in taken} == {1: 500, 0: 374_000}
+    assert {partition: len(span) for _, partition, span in taken} == {1: 500, 0: 499_000}
 
 
 def test_a_range_put_down_earlier_is_never_cut() -> None:
@@ -239,12 +239,13 @@ def test_small_ranges_all_fit() -> None:
 
 
 def test_no_topic_partition_starves() -> None:
-    """With endless backlogs everywhere, all topic-partitions have had their turn before one has a second."""
-    turns = dict.fromkeys(range(10), 0)
-    for number in range(1, 6):
-        taken = select_batch([(turn, candidate(p, 10**6)) for p, turn in turns.items()], FLUSH, 2)
-        turns.update({partition: number for _, partition, _ in taken})
-    assert sorted(turns.values()) == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
+    """With endless backlogs everywhere ten topic-partitions, three at a time, wait four micro-batches at most."""
+    last = dict.fromkeys(range(10), 0)
+    for number in range(1, 16):
+        taken = select_batch([(turn, candidate(p, 10**6)) for p, turn in last.items()], FLUSH, 2)
+        assert len(taken) == 3
+        last.update({partition: number for _, partition, _ in taken})
+        assert number - min(last.values()) <= 4
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 2_000_000)), max_size=30), st.integers(1, 8))
