@@ -132,6 +132,30 @@ class RangeFailed(PartitionEvent):
 
 
 @dataclass(frozen=True)
+class RecordsSent(Event):
+    """A source's records are acknowledged. task: of the source. topics: how many went to each.
+
+    polled: records that the source gave; size_bytes: of those sent. passed_over: could not be sent, and first_fault
+    says why of the first. polls: how often it was asked, for `polls_s` seconds, `longest_poll_s` at most.
+    """
+
+    task: int
+    topics: Mapping[str, int]
+    polled: int
+    size_bytes: int
+    passed_over: int = 0
+    first_fault: str = ""
+    polls: int = 0
+    polls_s: float = 0.0
+    longest_poll_s: float = 0.0
+
+    @property
+    def written(self) -> int:
+        """Records, to all topics."""
+        return sum(self.topics.values())
+
+
+@dataclass(frozen=True)
 class OffsetCommitted(PartitionEvent):
     """Everything below `next_offset` was delivered, and the consumer group says so."""
 
@@ -215,7 +239,7 @@ TYPES: Final[dict[str, type[Event]]] = {
     one.__name__: one
     for one in (
         *(RangePlanned, FileAccepted, FileFailed, FilePassedOver, RangeFlushed, RangePostponed, RangeFailed),
-        *(RecordsSetAside, OffsetsPassedOver),
+        *(RecordsSetAside, OffsetsPassedOver, RecordsSent),
         *(
             OffsetCommitted,
             PartitionUnavailable,

@@ -14,60 +14,29 @@ The order of effects:
 A crash before 8 sends the same records again. Nothing is stored before 5 is done for everything below.
 """
 
-import json
 import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
-from typing import Any, Final, TypeVar
+from typing import Final
 
-from parquet_sink.config.secret import Secret
-from parquet_sink.errors import BrokerAway, ConnectorError, SinkError, SourceFailed
+from parquet_sink.errors import BrokerAway, SinkError, SourceFailed
 from parquet_sink.kafka.record_sender import RecordSender
 from parquet_sink.model.source_records import Place, SourceRecord
 from parquet_sink.pipeline.source_encoding import SourceEncoding, Unwritable
 from parquet_sink.pipeline.source_outcome import SourceOutcome, SourceWork
 from parquet_sink.pipeline.source_settings import SourceSettings
+from parquet_sink.pipeline.source_tasks import guarded, reached, settings_of, task_class
 from parquet_sink.process import foreign_code
 from parquet_sink.sources.offsets.connect_form import text_of
-from parquet_sink.sources.task import Memory, Reached, Remembering, SourceTask, TaskClass
+from parquet_sink.sources.task import Memory, Remembering, SourceTask
 
 MOST_S: Final = 2.0
 """How long a task polls: a stop waits for it."""
 MOST_BYTES: Final = 64 << 20
 MOST_POLLS: Final = 10_000
 
-T = TypeVar("T")
-
 log = logging.getLogger(__name__)
-
-
-def task_class(path: str) -> TaskClass:
-    """The class of a source's tasks, `module:Class`. Raises SourceFailed when it is not there."""
-    module, _, name = path.partition(":")
-    try:
-        found: Any = import_module(module)
-        for step in name.split("."):
-            found = getattr(found, step)
-    except Exception as error:
-        raise SourceFailed(
-            f"The source's task {path} cannot be loaded: {foreign_code.place(error)}. It must be on every machine that "
-            "runs Spark tasks."
-        ) from error
-    made: TaskClass = found
-    return made
-
-
-def settings_of(settings: SourceSettings, task: int) -> dict[str, str]:
-    """What a task is told, secrets revealed."""
-    given = settings.tasks[task].items()
-    return {name: value.reveal() if isinstance(value, Secret) else value for name, value in given}
-
-
-def reached(work: SourceWork) -> Reached:
-    """What a task is told of where it was."""
-    return Reached([(json.loads(partition), place) for partition, place in work.places.items()], work.memory)
 
 
 class SourceFlush:
@@ -122,20 +91,20 @@ class _Run:
 
     def poll_until(self, end_s: float) -> None:
         """Steps 1 to 4. Raises SinkError; what was sent before is sent all the same."""
-        task = _guarded(task_class(self._settings.task))
+        task = guarded(task_class(self._settings.task))
         try:
-            _guarded(lambda: task.start(settings_of(self._settings, self._work.task), reached(self._work)))
+            guarded(lambda: task.start(settings_of(self._settings, self._work.task), reached(self._work)))
             for records in self._polls_of(task, end_s):
                 self._memory = {}  # of no use behind a record in the middle
                 self._send(records)
-                self._memory = _guarded(task.remember) if isinstance(task, Remembering) else {}
+                self._memory = guarded(task.remember) if isinstance(task, Remembering) else {}
         finally:
             _stop(task)
 
     def _polls_of(self, task: SourceTask, end_s: float) -> Iterator[Sequence[SourceRecord]]:
         while True:
             begun_s = self._clock()
-            records = _guarded(task.poll)
+            records = guarded(task.poll)
             taken_s = self._clock() - begun_s
             self._polls += 1
             self._polls_s += taken_s
@@ -210,15 +179,3 @@ def _stop(task: SourceTask) -> None:
         task.stop()
     except Exception as error:  # noqa: BLE001 - see above
         log.warning("the source's task did not stop in order: %s", foreign_code.place(error))
-
-
-def _guarded(call: Callable[[], T]) -> T:
-    """What a task's code does. Raises SourceFailed for whatever it did not raise on purpose."""
-    try:
-        return call()
-    except (ConnectorError, MemoryError):
-        raise
-    except Exception as error:
-        raise SourceFailed(
-            f"The source's task failed with {foreign_code.told(error)}. Correct its code, or its settings."
-        ) from error

@@ -11,8 +11,10 @@ from typing import Final
 
 from parquet_sink.files.storage import storage_trouble
 from parquet_sink.sources.offsets.connect_form import Places
-from parquet_sink.sources.task import Memory
+from parquet_sink.sources.task import Memory, Place
 
+_Entry = dict[str, dict[str, Place]]
+"""places: by source partition; tasks: by number, what is remembered."""
 FILE: Final = "source-memory.json"
 
 
@@ -24,8 +26,8 @@ class MemoryFile:
 
     def read(self, places: Places) -> dict[int, Memory]:
         """By task, what goes with these places. Of two entries the older one counts: it repeats, and skips nothing."""
-        known = next((one for one in self._entries() if one["places"] == _plain(places)), {"tasks": {}})
-        return {int(task): memory for task, memory in known["tasks"].items()}
+        known = [one["tasks"] for one in self._entries() if one["places"] == _plain(places)]
+        return {int(task): memory for task, memory in known[0].items()} if known else {}
 
     def write(self, before: Places, after: Places, tasks: Mapping[int, Memory]) -> None:
         """What tasks remember at the places `after`; what was kept for those before stays. Raises StorageFailed."""
@@ -37,7 +39,7 @@ class MemoryFile:
                 json.dump([*kept, mine], file)
             os.replace(new, self._path)
 
-    def _entries(self) -> list[dict[str, dict[str, dict[str, object]]]]:
+    def _entries(self) -> list[_Entry]:
         try:
             with open(self._path, encoding="utf-8") as file:
                 found = json.load(file)
@@ -46,5 +48,5 @@ class MemoryFile:
             return []
 
 
-def _plain(places: Places) -> dict[str, dict[str, object]]:
+def _plain(places: Places) -> dict[str, Place]:
     return {partition: dict(place) for partition, place in places.items()}

@@ -18,6 +18,8 @@ from parquet_sink.sources.file.marks import Mark, digest, edge, head
 from parquet_sink.sources.task import Memory, Place, Reached, SourceRecord
 
 FILE: Final = "file"
+NAME: Final = "name"
+"""What the file is called in places: as it was written, where `file` is its whole path."""
 TOPIC: Final = "topic"
 BATCH: Final = "batch.size"
 LONGEST: Final = "longest.line"
@@ -41,7 +43,7 @@ class FileTask:
     def start(self, settings: Mapping[str, str], reached: Reached) -> None:
         self._path, self._topic = settings[FILE], settings[TOPIC]
         self._most, self._longest = int(settings[BATCH]), int(settings[LONGEST])
-        self._partition: Place = {FILENAME: self._path}
+        self._partition: Place = {FILENAME: settings.get(NAME, self._path)}
         self._position = _position(reached.offset(self._partition), self._path)
         self._mark = Mark.of_memory(reached.memory)
 
