@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from parquet_sink import __version__
+from parquet_sink.archive.settings import ArchiveSettings
 from parquet_sink.config.secret import digest
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.files import naming
@@ -77,6 +78,7 @@ class SinkSettings:
     errors: ErrorSettings = field(default_factory=ErrorSettings)
     parked: ParkedSettings = field(default_factory=ParkedSettings)
     history: HistorySettings = field(default_factory=HistorySettings)
+    archive: ArchiveSettings | None = None
     restart: RestartSettings = field(default_factory=RestartSettings)
     registry_patience_ms: int = 0
     registry_pause_ms: int = 60_000

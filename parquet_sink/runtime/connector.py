@@ -104,7 +104,9 @@ class Connector:
     def ended(self) -> bool:
         """Whether nothing of it runs any more, so that it may be closed."""
         late = time.monotonic() >= self._stop_by_s
-        return self.status in {Status.DONE, Status.FAILED} and (late or not self._busy_aside())
+        return (
+            self.status in {Status.DONE, Status.FAILED} and (late or not self._busy_aside()) and self._files.archived()
+        )
 
     def _busy_aside(self) -> bool:
         """Whether a thread is at work for it."""

@@ -1,17 +1,24 @@
 """What a running connector owns on this machine: its lock, its run folder, and its state store."""
 
+import logging
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from parquet_sink.archive.archiver import Archiver
+from parquet_sink.archive.waiting import WaitingFolder
+from parquet_sink.files import naming
 from parquet_sink.files.cleanup import prepare, remove_leftovers
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.history.writer import HistoryWriter
 from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.runtime.archiving import archiver_of
 from parquet_sink.spark import handoff
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import Field
+
+log = logging.getLogger(__name__)
 
 
 class RunFiles:
@@ -22,6 +29,7 @@ class RunFiles:
         self._lock = ConnectorLock(settings.files.tmp_dir, settings.name)
         self.handoff: handoff.Handoff | None = None
         self.state: SqliteStore | None = None
+        self._archiver: Archiver | None = None
 
     def prepare(self) -> None:
         """Takes the lock, removes what an earlier run left, and makes folder and store. Raises ConnectorError."""
@@ -33,12 +41,33 @@ class RunFiles:
         self.handoff = handoff.write(self._settings, self._folder)
         self.state = SqliteStore.for_new_run(self.handoff.state_path)
         self._check_history()
+        self._archive_what_waits()
 
     def _check_history(self) -> None:
         """A torn one is made anew before the first upload, and not when it is asked for."""
         history = HistoryWriter(self._settings.name, Path(self._settings.history_file), self._settings.history)
         history.check()
         history.close()
+
+    def _archive_what_waits(self) -> None:
+        """Also what waits of a time when the archive was not required; without an archive it waits for nothing."""
+        name, archive = self._settings.name, self._settings.archive
+        waiting = WaitingFolder(naming.waiting_folder(self._settings.files.tmp_dir, name))
+        if archive is None:
+            if count := waiting.clear():
+                log.warning("connector %s: %d files waited for an archive, and there is none now", name, count)
+        elif not archive.required or waiting.files():
+            self._archiver = archiver_of(self._settings, archive)
+            self._archiver.start()
+
+    @property
+    def archiver(self) -> Archiver | None:
+        """What archives files behind the connector; None where nothing does."""
+        return self._archiver
+
+    def archived(self) -> bool:
+        """Whether nothing more is archived, for a connector that has ended: it is waited for as long as for a stop."""
+        return self._archiver is None or self._archiver.finished(self._settings.stop_timeout_ms / 1000)
 
     def _prepare_parked(self) -> None:
         if self._settings.errors.parks:
@@ -76,6 +105,8 @@ class RunFiles:
 
         in_use: a thread may be using the store, which would not survive its end; that one's end closes it.
         """
+        if self._archiver is not None:
+            self._archiver.close()
         if self.state is not None and not in_use:
             self.state.close()
         self._lock.release()
