@@ -7,6 +7,7 @@
     ├── NothingSampled           there is nothing to tune by: no records, no history (exit status 2)
     ├── NotVerified              a target did not say what it has (exit status 1)
     ├── HistoryUnusable          the history of uploads cannot be read or written: nothing else is lost (exit status 1)
+    ├── ArchiveUnusable          the archive cannot be read (exit status 1)
     ├── WorkerRefused            a worker did not do what it was asked for over HTTP, or was silent (exit status 1)
     ├── DemoFailed               the demo did not get to its proof (exit status 1)
     └── ConnectorError           the connector stops            (exit status 1)
@@ -29,6 +30,7 @@
         ├── TransformFailed      a transform could not do its work, and no record is to blame
         │   └── RetryLater       what a transform needs is away; it may come back
         ├── SourceFailed         what a source reads from cannot be used, or its task failed
+        │   ├── WrongPlace       a source cannot go on from a position that somebody wants to set
         │   └── SourceAway       what a source reads from is away; it may come back
         ├── StorageFailed        a folder of ours cannot be used
         │   └── ParkedFull       what was passed over takes all the room it may: mend the cause and replay it
@@ -110,6 +112,10 @@ class HistoryUnusable(SinkError):
 
     def __str__(self) -> str:
         return self.message
+
+
+class ArchiveUnusable(SinkError):
+    """An archive cannot be read; the message names it, and where to look."""
 
 
 class WorkerRefused(SinkError):
@@ -272,6 +278,10 @@ class RetryLater(TransformFailed):
 
 class SourceFailed(ConnectorError):
     """A source's task cannot go on, or what it reads from cannot be used; positions stay before what is not sent."""
+
+
+class WrongPlace(SourceFailed):
+    """A position that a source could not begin with; the text is Kafka Connect's."""
 
 
 class SourceAway(SourceFailed):

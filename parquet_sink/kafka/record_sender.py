@@ -18,6 +18,7 @@ from parquet_sink.kafka.client.producer_options import delivery_s
 from parquet_sink.kafka.client.rights import REFUSED, to_write
 from parquet_sink.kafka.producer_cache import CachedProducer, ProducerCache, producers
 from parquet_sink.kafka.settings import ProducerSettings
+from parquet_sink.model.partitions import PartitionKey
 
 MOST_BYTES: Final = 16 << 20
 """On their way at once, unless a single record is larger: the client keeps a copy of each."""
@@ -52,8 +53,17 @@ class Outgoing:
         return len(self.key or b"") + len(self.value or b"") + headers
 
 
+@dataclass
+class Delivered:
+    """What brokers acknowledged in one topic-partition: how many records, and their first and last offset there."""
+
+    count: int
+    first: int
+    last: int
+
+
 class RecordSender:
-    """Of one Spark task. What is sent is acknowledged when `flush` returns."""
+    """Of one Spark task. What is sent is acknowledged when `flush` returns. delivered: what is acknowledged so far."""
 
     def __init__(
         self,
@@ -68,6 +78,7 @@ class RecordSender:
         self._on_way = self._bytes = self._puts = 0
         self._heard_s = 0.0
         self._failed: KafkaFailed | None = None
+        self.delivered: dict[PartitionKey, Delivered] = {}
 
     def send(self, record: Outgoing) -> None:
         """Raises KafkaFailed when it, or one before it, cannot be sent."""
@@ -141,13 +152,20 @@ class RecordSender:
         if self._failed is not None:
             raise self._failed
 
-    def _on_delivery(self, topic: str, size: int, error: KafkaError | None, _: Message) -> None:
+    def _on_delivery(self, topic: str, size: int, error: KafkaError | None, message: Message) -> None:
         """In whichever call polls the producer."""
         self._on_way -= 1
         self._bytes -= size
         self._heard_s = self._clock()
-        if error is not None and self._failed is None:
+        if error is None:
+            self._note((topic, message.partition() or 0), message.offset() or 0)
+        elif self._failed is None:
             self._failed = self._failure(error, topic)
+
+    def _note(self, key: PartitionKey, offset: int) -> None:
+        found = self.delivered.setdefault(key, Delivered(0, offset, offset))
+        found.count += 1
+        found.first, found.last = min(found.first, offset), max(found.last, offset)
 
     def _give_up(self, failure: KafkaFailed) -> KafkaFailed:
         self._failed = failure

@@ -132,27 +132,20 @@ class RangeFailed(PartitionEvent):
 
 
 @dataclass(frozen=True)
-class RecordsSent(Event):
-    """A source's records are acknowledged. task: of the source. topics: how many went to each.
+class SourcePolled(Event):
+    """A task of a source gave records, and all of them are acknowledged, or were passed over.
 
-    polled: records that the source gave; size_bytes: of those sent. passed_over: could not be sent, and first_fault
-    says why of the first. polls: how often it was asked, for `polls_s` seconds, `longest_poll_s` at most.
+    first_fault: why the first could not be sent. polls: how often it was asked, for `polls_s` seconds, `longest_poll_s`
+    at most.
     """
 
     task: int
-    topics: Mapping[str, int]
     polled: int
-    size_bytes: int
-    passed_over: int = 0
-    first_fault: str = ""
-    polls: int = 0
-    polls_s: float = 0.0
-    longest_poll_s: float = 0.0
-
-    @property
-    def written(self) -> int:
-        """Records, to all topics."""
-        return sum(self.topics.values())
+    passed_over: int
+    first_fault: str
+    polls: int
+    polls_s: float
+    longest_poll_s: float
 
 
 @dataclass(frozen=True)
@@ -239,7 +232,7 @@ TYPES: Final[dict[str, type[Event]]] = {
     one.__name__: one
     for one in (
         *(RangePlanned, FileAccepted, FileFailed, FilePassedOver, RangeFlushed, RangePostponed, RangeFailed),
-        *(RecordsSetAside, OffsetsPassedOver, RecordsSent),
+        *(RecordsSetAside, OffsetsPassedOver, SourcePolled),
         *(
             OffsetCommitted,
             PartitionUnavailable,

@@ -2,15 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Place = Mapping[str, str | int | float | bool | None]
 """A flat JSON object: which part of a source (`{"filename": …}`), or where in it (`{"position": …}`)."""
-NOWHERE: Final[Place] = MappingProxyType({})
 
 
 class SourceHeader(NamedTuple):

@@ -16,7 +16,6 @@ A crash before 8 sends the same records again. Nothing is stored before 5 is don
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
@@ -82,8 +81,6 @@ class _Run:
         self._memory: Memory = work.memory
         self._places: dict[str, Place] = {}
         self._kept: Memory = work.memory
-        self._topics: Counter[str] = Counter()
-        self._counted: Counter[str] = Counter()
         self._polled = self._passed_over = self._size = self._polls = 0
         self._longest_s = self._polls_s = 0.0
         self._more = False
@@ -125,7 +122,6 @@ class _Run:
             else:
                 for one in outgoing:
                     self._sender.send(one)
-                    self._counted[one.topic] += 1
                     self._size += one.size
             if record.source_offset is not None:
                 self._sent[text_of(record.source_partition)] = record.source_offset
@@ -147,7 +143,7 @@ class _Run:
 
     def acknowledged(self) -> None:
         """Step 5 is done for all that was sent."""
-        self._places, self._kept, self._topics = self._sent, self._memory, self._counted
+        self._places, self._kept = self._sent, self._memory
 
     def outcome(self, failure: SinkError | None) -> SourceOutcome:
         """Step 6."""
@@ -157,15 +153,14 @@ class _Run:
             self._kept,
             self._polled,
             self._passed_over,
-            dict(self._topics),
-            self._size if self._topics else 0,
+            self._fault,
+            self._sender.delivered,
             self._more,
             self._polls,
-            self._longest_s,
             self._polls_s,
+            self._longest_s,
             None if failure is None else failure.failure(),
             isinstance(failure, BrokerAway),
-            self._fault,
         )
 
 

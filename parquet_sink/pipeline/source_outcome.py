@@ -4,7 +4,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from parquet_sink.kafka.record_sender import Delivered
 from parquet_sink.model.failure import Failure
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.source_records import Place
 from parquet_sink.sources.offsets.connect_form import Places
 from parquet_sink.sources.task import Memory
@@ -31,10 +33,10 @@ class SourceWork:
 class SourceOutcome:
     """How far a task got: everything up to `places` is acknowledged, or was passed over.
 
-    memory: of the task, which goes with these places. polled, written, passed_over: records. topics: of those written,
-    by topic. size_bytes: of those written. more: whether it ended for time or size, so that it may have more at once.
-    seconds: of the polls alone. failure: why it did not go on. away: whether brokers did not answer, so that the
-    failure is waited out. first_fault: why the first record was passed over.
+    memory: of the task, which goes with these places. polled, passed_over: records; first_fault: why of the first.
+    delivered: by topic-partition, what brokers acknowledged. more: whether it ended for time or size, so that it may
+    have more at once. polls: how often it was asked, for `polls_s` seconds, `longest_poll_s` at most. failure: why it
+    did not go on. away: whether brokers did not answer, so that the failure is waited out.
     """
 
     task: int
@@ -42,16 +44,11 @@ class SourceOutcome:
     memory: Memory = field(default_factory=dict)
     polled: int = 0
     passed_over: int = 0
-    topics: Mapping[str, int] = field(default_factory=dict)
-    size_bytes: int = 0
+    first_fault: str = ""
+    delivered: Mapping[PartitionKey, Delivered] = field(default_factory=dict)
     more: bool = False
     polls: int = 0
-    longest_poll_s: float = 0.0
     polls_s: float = 0.0
+    longest_poll_s: float = 0.0
     failure: Failure | None = None
     away: bool = False
-    first_fault: str = ""
-
-    @property
-    def written(self) -> int:
-        return sum(self.topics.values())

@@ -5,16 +5,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Protocol
 
-from parquet_sink.errors import SourceFailed
+from parquet_sink.errors import WrongPlace
 from parquet_sink.herder.values import OFFSET, PARTITION, TOPIC, StoredOffset
 from parquet_sink.kafka.group import manual_offsets
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.pipeline.connector_settings import ConnectorSettings
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.pipeline.source_settings import SourceSettings
+from parquet_sink.pipeline.source_tasks import task_class
 from parquet_sink.sources.offsets.connect_form import text_of
 from parquet_sink.sources.offsets.opening import opened
 from parquet_sink.sources.offsets.storage import OffsetStorage
+from parquet_sink.sources.task import Judging
 
 
 class StoredOffsets(Protocol):
@@ -54,15 +56,21 @@ class OfSource:
     """A source's: those of its offset storage."""
 
     def __init__(self, settings: SourceSettings) -> None:
-        self._name, self._storage = settings.name, settings.storage
+        self._name, self._storage, self._task = settings.name, settings.storage, settings.task
 
     def read(self) -> tuple[StoredOffset, ...]:
+        if self._storage is None:
+            return ()
         with self._opened() as storage:
             places = storage.read(self._name)
         return tuple(StoredOffset(json.loads(partition), place) for partition, place in places.items())
 
     def alter(self, offsets: Sequence[StoredOffset]) -> None:
-        """A partition is meant as it is stored, whatever the order of its fields in the request."""
+        """A partition is meant as it is stored, whatever the order of its fields in the request.
+
+        Raises WrongPlace, in Kafka Connect's words, for what the source's task could not begin with.
+        """
+        self._judge(offsets)
         with self._opened() as storage:
             known = [json.loads(one) for one in storage.read(self._name)]
             same = {text_of(one.partition): one for one in offsets}
@@ -76,10 +84,19 @@ class OfSource:
         with self._opened() as storage:
             storage.write(self._name, dict.fromkeys(storage.read(self._name)))
 
+    def _judge(self, offsets: Sequence[StoredOffset]) -> None:
+        task = task_class(self._task)()
+        for one in offsets if isinstance(task, Judging) else ():
+            if one.offset is not None and (why := task.wrong_place(one.partition, one.offset)) is not None:
+                raise WrongPlace(why)
+
     @contextmanager
     def _opened(self) -> Iterator[OffsetStorage]:
         if self._storage is None:
-            raise SourceFailed(f"Connector {self._name} keeps no positions: it reads standard input.")
+            raise WrongPlace(
+                "Offsets cannot be modified if the 'file' configuration is unspecified. This is because stdin is used "
+                "for input and offsets are not tracked."
+            )
         with closing(opened(self._storage)) as storage:
             yield storage
 

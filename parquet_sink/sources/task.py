@@ -17,7 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from parquet_sink.model.source_records import NOWHERE, Place, SourceRecord
+from parquet_sink.model.source_records import Place as Place
+from parquet_sink.model.source_records import SourceRecord as SourceRecord
 
 Memory = Mapping[str, str | int | float | bool | None]
 """What a task remembers: a flat JSON object."""
@@ -70,6 +71,12 @@ class Looking(Protocol):
         """
 
 
-TaskClass = Callable[[], SourceTask]
+@runtime_checkable
+class Judging(Protocol):
+    """A task that can judge places which somebody sets by REST, without having been started."""
 
-__all__ = ["NOWHERE", "Looking", "Memory", "Place", "Reached", "Remembering", "SourceRecord", "SourceTask", "TaskClass"]
+    def wrong_place(self, partition: Place, offset: Place) -> str | None:
+        """Why the task could not begin there, as one sentence; None when it could."""
+
+
+TaskClass = Callable[[], SourceTask]

@@ -19,7 +19,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
 from parquet_sink.errors import ConnectorError
-from parquet_sink.model.events import RecordsSent
+from parquet_sink.model.events import SourcePolled
 from parquet_sink.model.failure import Failure
 from parquet_sink.pipeline.source_outcome import SourceOutcome, SourceWork
 from parquet_sink.pipeline.source_reached import SourceReached
@@ -191,17 +191,6 @@ class SourceWriter(DataSourceStreamArrowWriter):
         return failures[0] if failures else None
 
 
-def _event(connector: str, one: SourceOutcome) -> RecordsSent:
-    return RecordsSent(
-        connector,
-        time.time(),
-        one.task,
-        one.topics,
-        one.polled,
-        one.size_bytes,
-        one.passed_over,
-        one.first_fault,
-        one.polls,
-        one.polls_s,
-        one.longest_poll_s,
-    )
+def _event(connector: str, one: SourceOutcome) -> SourcePolled:
+    polls = (one.polls, one.polls_s, one.longest_poll_s)
+    return SourcePolled(connector, time.time(), one.task, one.polled, one.passed_over, one.first_fault, *polls)

@@ -71,6 +71,17 @@ class FileTask:
         """By what the file is known again."""
         return {} if self._mark is None else self._mark.to_memory()
 
+    def wrong_place(self, partition: Place, offset: Place) -> str | None:
+        """In the words of Kafka Connect's class."""
+        if POSITION not in offset:
+            return f"Offset objects should either be null or contain the key '{POSITION}'"
+        position = offset[POSITION]
+        if isinstance(position, bool) or not isinstance(position, int):
+            return f"The value for the '{POSITION}' key in the offset is expected to be a Long value"
+        if position < 0:
+            return f"The value for the '{POSITION}' key in the offset should be a non-negative value"
+        return None if FILENAME in partition else f"Partition objects should contain the key '{FILENAME}'"
+
     def stop(self) -> None:
         if self._file is not None:
             self._file.close()
