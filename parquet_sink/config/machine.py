@@ -23,8 +23,8 @@ class Machine:
     """Folders, files and environment of the process that runs the connectors.
 
     memory_dir: a writable memory-backed folder, None where there is none. read_text: the file's text as UTF-8, raises
-    OSError or UnicodeDecodeError. environ is kept out of the repr: it holds secrets. providers: config providers by
-    name; None: Kafka's own three.
+    OSError or UnicodeDecodeError. no_standard_input: why standard input cannot be read; empty when it can. environ is
+    kept out of the repr: it holds secrets. providers: config providers by name; None: Kafka's own three.
     """
 
     tmp_dir: str = "/tmp"
@@ -35,6 +35,7 @@ class Machine:
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     providers: Mapping[str, Provider] | None = field(default=None, repr=False)
     host_name: str = "localhost"
+    no_standard_input: str = ""
 
     def absolute(self, path: str) -> str:
         """A path as this process takes it."""

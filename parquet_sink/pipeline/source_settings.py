@@ -21,9 +21,9 @@ class SourceSettings:
 
     task: of the class of its tasks, as `module:Class`; tasks: what each of them is told. origin: what is read, in
     words. topics: where records go, as far as that is known before. storage: of its positions; None keeps them for a
-    run alone. producer: settings of the client, with Java's names. tolerant: records that cannot be transformed or
-    converted are passed over; log: a line tells of each. poll_interval_ms: how often a source is asked that cannot
-    tell whether there is anything new.
+    run alone. spool: a file that standard input is copied to, where that is read; else None. producer: settings of
+    the client, with Java's names. tolerant: records that cannot be transformed or converted are passed over; log: a
+    line tells of each. poll_interval_ms: how often a source is asked that cannot tell whether there is anything new.
     """
 
     name: str
@@ -32,6 +32,7 @@ class SourceSettings:
     origin: str
     topics: tuple[str, ...]
     storage: OffsetStorageSettings | None
+    spool: str | None = None
     producer: Mapping[str, str | Secret] = field(default_factory=dict)
     value: ConverterSettings = field(default_factory=ConverterSettings)
     key: ConverterSettings = field(default_factory=ConverterSettings)

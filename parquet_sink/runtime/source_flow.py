@@ -13,6 +13,8 @@ from parquet_sink.pipeline.source_settings import SourceSettings
 from parquet_sink.process.log_format import concerning
 from parquet_sink.runtime.restarts import Positions
 from parquet_sink.sources.offsets.connect_form import text_of
+from parquet_sink.sources.offsets.file import FileStorage
+from parquet_sink.sources.standard_input import StandardInput
 from parquet_sink.state.store import DRAINED, SENT, STARTED, StateStore
 
 if TYPE_CHECKING:
@@ -33,15 +35,27 @@ class SourceFlow:
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
         self._folder = ""
+        self._input: StandardInput | None = None
 
     def make_ready(self) -> None:
-        """The storage is asked for by the planner, where a broker that is away may be waited for."""
+        """A file of positions is looked at; a topic is asked for by the planner, which waits for brokers.
+
+        Standard input is read from here on. Raises StorageFailed, SourceFailed.
+        """
+        storage = self._settings.storage
+        if storage is not None and storage.file is not None:
+            FileStorage(storage.file).check()
+        if self._settings.spool is not None:
+            self._input = StandardInput(self._settings.spool, self._settings.name)
+            self._input.start()
 
     def start_query(self, spark: "SparkSession", folder: Path, *, until_caught_up: bool) -> "StreamingQuery":
         from parquet_sink.spark.query import start
         from parquet_sink.spark.source_stream import NAME
 
         self._folder = str(folder)
+        if until_caught_up and self._input is not None:
+            self._input.wait()
         return start(spark, self._settings.name, folder, (NAME, NAME), None if until_caught_up else TICK_MS)
 
     def settle(self, instance: Instance, state: StateStore) -> None:
@@ -77,3 +91,11 @@ class SourceFlow:
     def left(self, state: StateStore) -> str | None:
         """Nobody knows what a source has."""
         return None
+
+    def at_rest(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        """Standard input is read no more."""
+        if self._input is not None:
+            self._input.close()

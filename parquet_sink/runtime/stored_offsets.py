@@ -86,7 +86,9 @@ class OfSource:
 
     def _judge(self, offsets: Sequence[StoredOffset]) -> None:
         task = task_class(self._task)()
-        for one in offsets if isinstance(task, Judging) else ():
+        if not isinstance(task, Judging):
+            return
+        for one in offsets:
             if one.offset is not None and (why := task.wrong_place(one.partition, one.offset)) is not None:
                 raise WrongPlace(why)
 

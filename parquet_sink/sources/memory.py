@@ -15,7 +15,7 @@ from parquet_sink.sources.task import Memory, Place
 
 _Entry = dict[str, dict[str, Place]]
 """places: by source partition; tasks: by number, what is remembered."""
-FILE: Final = "source-memory.json"
+FILE: Final = ".source-memory.json"
 
 
 class MemoryFile:

@@ -17,8 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from parquet_sink.model.source_records import Place as Place
-from parquet_sink.model.source_records import SourceRecord as SourceRecord
+from parquet_sink.model.source_records import Place, SourceRecord
 
 Memory = Mapping[str, str | int | float | bool | None]
 """What a task remembers: a flat JSON object."""
@@ -80,3 +79,5 @@ class Judging(Protocol):
 
 
 TaskClass = Callable[[], SourceTask]
+
+__all__ = ["Judging", "Looking", "Memory", "Place", "Reached", "Remembering", "SourceRecord", "SourceTask", "TaskClass"]

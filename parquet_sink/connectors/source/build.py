@@ -24,12 +24,13 @@ def source_settings(
     tasks: Sequence[Mapping[str, str | Secret]],
     origin: str,
     topics: Sequence[str],
-    stores: bool = True,
+    spool: str | None = None,
 ) -> SourceSettings:
     """Of values about which there was no problem.
 
     task: of the class of tasks, as `module:Class`. tasks: what each of them is told. origin: what is read, in words.
-    topics: that records go to, as far as that is known. stores: whether positions are kept beyond a run.
+    topics: that records go to, as far as that is known. spool: a file that standard input
+    is copied to, where that is read: no position is kept of it beyond a run.
     """
     return SourceSettings(
         name=text(values, "name"),
@@ -37,7 +38,8 @@ def source_settings(
         tasks=tuple(tasks),
         origin=origin,
         topics=tuple(topics),
-        storage=worker.offset_storage if stores else None,
+        storage=worker.offset_storage if spool is None else None,
+        spool=spool,
         producer=_producer(values, worker),
         value=_converter("value", values, worker),
         key=_converter("key", values, worker),

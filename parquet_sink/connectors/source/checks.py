@@ -17,8 +17,8 @@ _OVERRIDE: Final = "producer.override."
 _OF_KAFKA: Final = ("offset.field", "partition.field")
 
 
-def check(values: Values, worker: Worker, report: Report, *, stores: bool = True) -> None:
-    """Tell what is wrong between keys. stores: whether positions are kept beyond a run."""
+def check(values: Values, worker: Worker, report: Report, *, of_input: bool = False) -> None:
+    """Tell what is wrong between keys. of_input: it reads standard input, of which no position is kept."""
     configuration.check(values, worker.converters, worker.source, worker.machine, report)
     _converters(values, worker, report)
     _transforms(values, worker, report)
@@ -26,7 +26,7 @@ def check(values: Values, worker: Worker, report: Report, *, stores: bool = True
     client_settings.check_policy(worker.override_policy, override, report, _OVERRIDE)
     if SERVERS_KEY in values.given and worker.bootstrap_origin in (BOOTSTRAP_OPTION, BOOTSTRAP_VARIABLE):
         report.warn(SERVERS_KEY, f"It wins over {worker.bootstrap_origin} for this connector.")
-    if stores and worker.offset_storage is None:
+    if not of_input and worker.offset_storage is None:
         report.problem(
             "offset.storage.file.filename",
             "A source keeps its positions there, and the worker file (--worker) names neither that file nor "

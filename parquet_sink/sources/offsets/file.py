@@ -37,6 +37,12 @@ class FileStorage:
         self._path, self._wait_s, self._pause = path, wait_s, pause
         self._folder = os.path.dirname(os.path.abspath(path))
 
+    def check(self) -> None:
+        """Raises StorageFailed when the file cannot be read, or its folder not be written."""
+        self._connectors()
+        with self._locked():
+            pass
+
     def read(self, connector: str) -> Places:
         """Raises StorageFailed when the file cannot be read, or holds something else."""
         return self._connectors().get(connector, {})
