@@ -1,6 +1,7 @@
 """`parquet-sink archive`: what is listed, what is found wrong, and with which status it ends."""
 
 import json
+import logging
 from contextlib import closing
 from dataclasses import replace
 from hashlib import sha256
