@@ -72,7 +72,7 @@ $(READY): pyproject.toml
 	  [ "$${version:-0}" -ge 17 ] || { \
 	  echo "Java 17 or newer is needed, and $$java is version $${version:-unknown}. Install a newer one, or set JAVA_HOME." >&2; exit 2; }
 	"$(PYTHON)" -m venv "$(VENV)"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[target,worker,traces,sql,plot,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[target,worker,traces,sql,s3,plot,dev]'
 	@touch $@
 
 clean: ## remove the virtual environment and all caches of tools in this folder

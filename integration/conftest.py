@@ -12,6 +12,7 @@ from confluent_kafka import Producer
 
 from integration.harness import sink, spark
 from integration.registry import RegistryServer
+from integration.s3.server import S3Server
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
 
@@ -86,6 +87,13 @@ def target(target_process: TargetProcess) -> TargetProcess:
     with closing(target_process.client) as client:
         client.reset()
     return target_process
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3Server]:
+    """The S3 server that all tests share; each makes buckets of its own."""
+    with S3Server() as started:
+        yield started
 
 
 @pytest.fixture

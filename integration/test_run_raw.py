@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 
 from integration.conftest import TopicFactory
 from integration.harness import Sink
-from integration.test_replay import Command, replay
+from integration.replaying import Command, replay
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.runtime.status import Status
 

@@ -7,6 +7,8 @@ is as it should be, and the cure where it is not.
 from collections.abc import Iterator
 from typing import Final
 
+from parquet_sink.archive.opening import open_archive
+from parquet_sink.archive.settings import ArchiveSettings
 from parquet_sink.commands import probe_dead_letters
 from parquet_sink.commands.finding import Finding
 from parquet_sink.commands.probe_kafka import probe_kafka
@@ -15,6 +17,7 @@ from parquet_sink.errors import InvalidConfiguration, RegistryFailed, StorageFai
 from parquet_sink.files.cleanup import prepare
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.files.storage import free_space
+from parquet_sink.pipeline.connector_settings import ConnectorSettings
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.targets.opening import open_target
 from parquet_sink.targets.outcome import Health
@@ -23,8 +26,14 @@ from parquet_sink.targets.settings import TargetSettings
 TARGET_S: Final = 20.0
 
 
-def probe(settings: SinkSettings) -> Iterator[Finding]:
+def probe(settings: ConnectorSettings) -> Iterator[Finding]:
     """Tries everything, in the order in which `run` would need it; each wait is bounded."""
+    if isinstance(settings, SinkSettings):
+        yield from probe_sink(settings)
+
+
+def probe_sink(settings: SinkSettings) -> Iterator[Finding]:
+    """Of a sink that writes Parquet files."""
     yield from probe_kafka(settings.kafka, settings)
     if (letters := settings.errors.dead_letters) is not None:
         fine, text = probe_dead_letters.look(letters)
@@ -34,6 +43,8 @@ def probe(settings: SinkSettings) -> Iterator[Finding]:
     if settings.errors.parks:
         yield probe_parked(settings)
     yield probe_target(settings.target)
+    if settings.archive is not None:
+        yield probe_archive(settings.archive)
 
 
 def probe_registries(settings: SinkSettings) -> Iterator[Finding]:
@@ -74,6 +85,16 @@ def probe_parked(settings: SinkSettings) -> Finding:
     except StorageFailed as error:
         return Finding(Health.FAILED, "parked.dir", str(error))
     return Finding(Health.OK, "parked.dir", f"{folder} can be written, {free_space(folder)}")
+
+
+def probe_archive(settings: ArchiveSettings) -> Finding:
+    """What the archive itself finds when it is tried; nothing is kept there."""
+    archive = open_archive(settings)
+    try:
+        result = archive.probe(TARGET_S)
+    finally:
+        archive.close()
+    return Finding(result.health, f"archive {archive.name}", result.text)
 
 
 def probe_target(settings: TargetSettings) -> Finding:

@@ -30,7 +30,7 @@ _TIMESTAMP_TYPES: Final = {
 }
 _value: Callable[[Message], bytes | None] = Message.value
 _key: Callable[[Message], bytes | None] = Message.key
-_client_headers: Callable[[Message], list[Header] | None] = Message.headers
+_client_headers: Callable[[Message], list[Header] | None] = Message.headers  # type: ignore[assignment]
 """To be called by `map` alone: it looks for an exception left behind; Python's own call, once specialised, does not."""
 
 

@@ -3,7 +3,7 @@
 Batches of records are what the reading thread of a Spark task hands to the one that writes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final, Protocol
@@ -206,11 +206,10 @@ def header_lists(headers: Sequence[Sequence[Header] | None], what: str) -> pa.Li
     flat = list(chain.from_iterable(filter(None, headers)))
     names, values = zip(*flat, strict=False) if flat else ((), ())
     structs = pa.StructArray.from_arrays([pa.array(names, pa.string()), _binary(values, what)], fields=_HEADER_FIELDS)
+    ends = np.zeros(len(headers) + 1, np.int32)
+    mask = None
     if type(None) in set(map(type, headers)):
         mask = pa.array([one is None for one in headers], pa.bool_())
-        headers = [one or () for one in headers]
-    else:
-        mask = None
-    ends = np.zeros(len(headers) + 1, np.int32)
-    np.cumsum(np.fromiter(map(len, headers), np.int32, len(headers)), out=ends[1:])
+    lengths: Iterable[int] = map(len, headers) if mask is None else (len(one or ()) for one in headers)  # type: ignore[arg-type]
+    np.cumsum(np.fromiter(lengths, np.int32, len(headers)), out=ends[1:])
     return pa.ListArray.from_arrays(pa.array(ends), structs, type=HEADERS, mask=mask)

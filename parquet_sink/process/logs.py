@@ -28,7 +28,7 @@ VARIABLE: Final = "PARQUET_SINK_RELAY"
 LEVEL_VARIABLE: Final = "PARQUET_SINK_LOG_LEVEL"
 FORMAT_VARIABLE: Final = "PARQUET_SINK_LOG_FORMAT"
 LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
-CHATTY: Final = ("urllib3", "pyspark")
+CHATTY: Final = ("urllib3", "pyspark", "boto3", "botocore")
 """Libraries that tell each request; what goes wrong there is told by us."""
 NOISE: Final = (
     "WARNING: Using incubator modules",

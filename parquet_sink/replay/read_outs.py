@@ -19,10 +19,10 @@ from parquet_sink.net.exchange import Answer, Limits, Request, RequestFailed
 from parquet_sink.net.redaction import excerpt
 from parquet_sink.net.tls import tls_context
 from parquet_sink.replay.table_state import NotUnderstood, TableState, state_of
-from parquet_sink.targets.push.answers import of_failure
 from parquet_sink.targets.push.authorization import authorization_of, signed
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.trust import authorities
+from parquet_sink.targets.reaching import of_failure
 from parquet_sink.targets.settings import TargetSettings
 
 PART_ROWS: Final = 250_000

@@ -7,6 +7,7 @@ from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import Values
 from parquet_sink.connectors import error_handling, reading
 from parquet_sink.connectors.ems import (
+    archive_checks,
     parked_checks,
     raw_checks,
     shape_checks,
@@ -25,6 +26,7 @@ def check(values: Values, worker: Worker, report: Report) -> None:
     error_handling.check(values, worker, report)
     parked_checks.check(values, report)
     target_checks.check(values, report)
+    archive_checks.check(values, report)
     _tables(values, report)
     if raw_checks.is_raw(values):
         raw_checks.check(values, report)

@@ -11,7 +11,6 @@ from parquet_sink.shape.settings import RAW_IDENTITY, RAW_ORDER
 
 MODE: Final = ems("mode")
 _KEYS, _ORDER, _FIELDS = ems("data.primary.key"), ems("order.field.name"), ems("obfuscation.fields")
-_CURE: Final = "With the files that come out, parquet-sink reshape does it, by a connector file of its own"
 _CHANGING: Final = {
     "transforms": "would change records",
     _FIELDS: "would hide fields",
@@ -31,7 +30,7 @@ def check(values: Values, report: Report) -> None:
     for name, what in _CHANGING.items():
         if values.names(name):
             why = f"It {what}, but {MODE} is raw, which keeps them as they came"
-            report.problem(name, f"{why}; remove it, or set shaped. {_CURE}.")
+            report.problem(name, f"{why}; remove it, or set shaped.")
     _identity(values, report)
     _of_no_effect(values, report)
 

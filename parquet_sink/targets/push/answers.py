@@ -8,31 +8,7 @@ from parquet_sink.net.asked_wait import asked_wait
 from parquet_sink.net.exchange import Answer, FailureKind
 from parquet_sink.net.redaction import excerpt, printable, redact
 from parquet_sink.targets.outcome import Outcome, Verdict
-
-_FAILURES: Final = {
-    FailureKind.CONNECT: (Verdict.RETRIABLE, "no connection to the target"),
-    FailureKind.CONNECT_TIMEOUT: (Verdict.RETRIABLE, "no connection to the target in time"),
-    FailureKind.PROXY: (
-        Verdict.RETRIABLE,
-        "the proxy could not reach the target, or could not be reached itself",
-    ),
-    FailureKind.PROXY_REFUSED: (Verdict.REFUSED, "the proxy refused the connection"),
-    FailureKind.TLS: (Verdict.REFUSED, "the target's certificate or TLS version is not acceptable"),
-    FailureKind.BROKEN: (Verdict.UNKNOWN, "the connection broke before the whole answer had come"),
-    FailureKind.NO_ANSWER: (Verdict.UNKNOWN, "no whole answer came in time"),
-}
-_REACH: Final = "Check connect.ems.endpoint, the network and connect.ems.proxy.host"
-_FAILURE_CURES: Final = {
-    FailureKind.CONNECT: _REACH,
-    FailureKind.CONNECT_TIMEOUT: f"{_REACH}, or raise connect.ems.http.connect.timeout.ms",
-    FailureKind.PROXY: "Check connect.ems.proxy.host, connect.ems.proxy.port and the proxy itself",
-    FailureKind.PROXY_REFUSED: "Check connect.ems.proxy.auth.username and connect.ems.proxy.auth.password, "
-    "and that the proxy lets this machine reach the target",
-    FailureKind.TLS: "Correct the target's certificate, or name the CA it comes from in connect.ems.tls.ca.file; "
-    "certificates are always verified",
-    FailureKind.BROKEN: "Check the target and what stands between",
-    FailureKind.NO_ANSWER: "Check the target's load, or raise connect.ems.http.response.timeout.ms",
-}
+from parquet_sink.targets.reaching import of_failure
 
 _RETRIABLE: Final = frozenset({408, 421, 425, 429})
 _REFUSED_5XX: Final = frozenset({501, 505})
@@ -69,13 +45,6 @@ def of_answer(answer: Answer, secrets: Sequence[str] = (), now: float = 0.0) -> 
     wait = asked_wait(answer.status, answer.headers, now)
     cure, of_file = _cure(answer.status, verdict), answer.status in _OF_FILE
     return Outcome(verdict, cause, cure, answer.status, wait, of_file=of_file)
-
-
-def of_failure(failure: FailureKind, detail: str = "", secrets: Sequence[str] = ()) -> Outcome:
-    """What an attempt without a usable answer means. detail: the words of the system or the library."""
-    verdict, cause = _FAILURES[failure]
-    shown = printable(redact(detail, secrets))
-    return Outcome(verdict, f"{cause} ({shown})" if shown else cause, _FAILURE_CURES[failure])
 
 
 def verdict_of_status(status: int) -> Verdict:

@@ -18,13 +18,14 @@ from parquet_sink.net.client import HttpClient
 from parquet_sink.net.exchange import Answer, Limits, Request, RequestFailed
 from parquet_sink.net.tls import tls_context
 from parquet_sink.targets.outcome import Outcome, ProbeResult
-from parquet_sink.targets.push.answers import of_answer, of_failure
+from parquet_sink.targets.push.answers import of_answer
 from parquet_sink.targets.push.authorization import authorization_of, proxy_secrets, signed
 from parquet_sink.targets.push.body import EmptyForm, Form, MultipartFile
 from parquet_sink.targets.push.probe import judge
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.token_answers import of_token_failure, with_token_cure
 from parquet_sink.targets.push.trust import authorities
+from parquet_sink.targets.reaching import of_failure
 
 MOST_ANSWER_BYTES: Final = 64 * 1024
 

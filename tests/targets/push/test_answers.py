@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from parquet_sink.net.exchange import Answer, FailureKind
 from parquet_sink.targets.outcome import Outcome, Verdict
-from parquet_sink.targets.push.answers import of_answer, of_failure
+from parquet_sink.targets.push.answers import of_answer
+from parquet_sink.targets.reaching import of_failure
 
 GOOD = {"id": "7", "fileName": "f", "bucketId": "b", "flushStatus": "NEW", "clientId": None}
 

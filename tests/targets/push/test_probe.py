@@ -4,8 +4,9 @@ import pytest
 
 from parquet_sink.net.exchange import Answer, FailureKind
 from parquet_sink.targets.outcome import Health
-from parquet_sink.targets.push.answers import of_answer, of_failure
+from parquet_sink.targets.push.answers import of_answer
 from parquet_sink.targets.push.probe import judge
+from parquet_sink.targets.reaching import of_failure
 
 
 @pytest.mark.parametrize("status", [400, 411, 415, 422])

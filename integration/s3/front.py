@@ -1,0 +1,85 @@
+"""A front between the sink and an S3 server: requests that it was told of misbehave, all others are passed on."""
+
+import re
+import socket
+import threading
+from dataclasses import dataclass
+from typing import Final
+
+from integration.scripted_target import Behaviour, Connection, Request, Server, answer, read_head
+
+IDLE_S: Final = 60.0
+_PIECE_BYTES: Final = 1 << 18
+
+
+@dataclass
+class Fault:
+    """What happens to the next `times` requests whose line matches: `PUT /b/k?partNumber=1&…`."""
+
+    pattern: str
+    behave: Behaviour
+    times: int = 1
+
+
+class S3Front(Server):
+    """upstream: port of the S3 server on loopback. Of faults the first that matches a request and is left happens."""
+
+    def __init__(self, upstream: int, *faults: Fault) -> None:
+        super().__init__()
+        self._upstream, self._faults, self._lock = upstream, list(faults), threading.Lock()
+        self.requests: list[Request] = []
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def asked(self, pattern: str) -> int:
+        """How many requests' lines matched."""
+        return sum(re.search(pattern, request.line) is not None for request in self.requests)
+
+    def handle(self, accepted: socket.socket) -> None:
+        accepted.settimeout(IDLE_S)
+        with accepted:
+            head = read_head(accepted)
+            if head is None:
+                return
+            connection = Connection(accepted, self, *head)
+            self._fault_of(connection.request)(connection)
+
+    def _fault_of(self, request: Request) -> Behaviour:
+        with self._lock:
+            self.requests.append(request)
+            fault = next((one for one in self._faults if one.times and re.search(one.pattern, request.line)), None)
+            if fault is None:
+                return self.pass_on
+            fault.times -= 1
+        return fault.behave
+
+    def pass_on(self, connection: Connection) -> None:
+        """The server's answer to the whole request; then the connection ends."""
+        connection.send(self.answer_of(connection))
+
+    def answer_of(self, connection: Connection) -> bytes:
+        """What the server says."""
+        connection.read_body()
+        headers = {**connection.request.headers, "connection": "close"}
+        lines = [connection.request.line, *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+        with socket.create_connection(("127.0.0.1", self._upstream), timeout=IDLE_S) as upstream:
+            upstream.sendall("\r\n".join(lines).encode("latin-1") + connection.request.body)
+            answer = b""
+            while piece := upstream.recv(_PIECE_BYTES):
+                answer += piece
+        return answer
+
+
+def taken_and_cut(connection: Connection) -> None:
+    """The server does what it is asked for, and the client hears nothing of it."""
+    assert isinstance(connection.server, S3Front)
+    connection.server.answer_of(connection)
+    connection.reset()
+
+
+def error(status: int, code: str, message: str = "of the test") -> Behaviour:
+    """S3's answer of an error."""
+    body = f'<?xml version="1.0"?><Error><Code>{code}</Code><Message>{message}</Message></Error>'.encode()
+    return answer(status, body, "Content-Type: application/xml", "Connection: close")

@@ -1,0 +1,134 @@
+"""A large file in parts: each with its SHA-256, and tried again by itself; nothing unfinished stays behind.
+
+An upload whose program died is aborted when the same object is sent again, which a crash always comes to, because a
+range is repeated as the same files. What nobody repeats (a connector that was given up) is aborted by `sweep`.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
+from hashlib import sha256
+from typing import Any, Final
+
+from parquet_sink.targets.outcome import Outcome, Verdict
+from parquet_sink.targets.s3.calls import Calls
+from parquet_sink.targets.s3.failures import S3Failed
+from parquet_sink.targets.s3.local_file import FileSlice, LocalFile, in_base64
+
+MOST_PARTS: Final = 10_000
+ABANDONED: Final = timedelta(days=1)
+"""How old an unfinished upload must be before it is taken for one that nobody continues."""
+ABORT_S: Final = 5.0
+
+logger = logging.getLogger(__name__)
+
+
+class MultipartUploads:
+    """Sends files in parts to one bucket; threads may share it, each with objects of its own."""
+
+    def __init__(self, calls: Calls, bucket: str, part_bytes: int) -> None:
+        self._calls, self._bucket, self._part_bytes = calls, bucket, part_bytes
+        self._swept: set[str] = set()
+
+    def send(self, key: str, file: LocalFile, options: Mapping[str, Any], if_absent: Mapping[str, str]) -> str | None:
+        """Sends a whole file; its ETag. if_absent: the condition, which S3 looks at when the parts are put together.
+
+        Raises S3Failed, StorageFailed. Then no part of it stays, as far as S3 could be told.
+        """
+        self._abort_earlier(key)
+        begun = self._calls.once(
+            "create_multipart_upload", Bucket=self._bucket, Key=key, ChecksumAlgorithm="SHA256", **options
+        )
+        named = {"Bucket": self._bucket, "Key": key, "UploadId": begun["UploadId"]}
+        try:
+            parts = [self._part(named, file, number, start) for number, start in enumerate(self._starts(file), 1)]
+            done = self._calls.once("complete_multipart_upload", **named, MultipartUpload={"Parts": parts}, **if_absent)
+            _verify(done, parts)
+        except BaseException:
+            self._abort(named)
+            raise
+        return done.get("ETag")
+
+    def sweep(self, prefix: str, is_ours: Callable[[str], bool]) -> None:
+        """Aborts uploads of objects of ours that were begun long ago; once for a prefix. Trouble is passed over."""
+        if prefix in self._swept:
+            return
+        self._swept.add(prefix)
+        with suppress(S3Failed):  # a right that only this needs may not be there
+            for upload, age in self._unfinished(prefix):
+                if age > ABANDONED and is_ours(upload["Key"]):
+                    self._abort({"Bucket": self._bucket, "Key": upload["Key"], "UploadId": upload["UploadId"]})
+
+    def _starts(self, file: LocalFile) -> range:
+        return range(0, max(1, file.size_bytes), self._size_of_part(file))
+
+    def _size_of_part(self, file: LocalFile) -> int:
+        return max(self._part_bytes, -(-file.size_bytes // MOST_PARTS))
+
+    def _part(self, named: Mapping[str, str], file: LocalFile, number: int, start: int) -> dict[str, Any]:
+        size = min(self._size_of_part(file), file.size_bytes - start)
+        body = FileSlice(file.path, start, size)
+        try:
+            digest = in_base64(body.digest())
+            answer = self._calls.patiently(
+                "upload_part", **named, PartNumber=number, Body=body, ContentLength=size, ChecksumSHA256=digest
+            )
+        finally:
+            body.close()
+        return {"PartNumber": number, "ETag": answer["ETag"], "ChecksumSHA256": digest}
+
+    def _abort_earlier(self, key: str) -> None:
+        """What an attempt left that died: who owns the topic-partition is the only one to send this object."""
+        with suppress(S3Failed):
+            for upload, _ in self._unfinished(key):
+                if upload["Key"] == key:
+                    self._abort({"Bucket": self._bucket, "Key": key, "UploadId": upload["UploadId"]})
+
+    def _abort(self, named: Mapping[str, str]) -> None:
+        """Within the time that is left: if there is none, the next attempt at the object does it."""
+        try:
+            self._calls.once("abort_multipart_upload", **named)
+        except S3Failed as error:
+            logger.debug("An unfinished upload of %s was not aborted: %s", named["Key"], error)
+
+    def _unfinished(self, prefix: str) -> Iterator[tuple[dict[str, Any], timedelta]]:
+        """Unfinished uploads and their ages, by the server's own clock; without that they count as young."""
+        at: dict[str, str] = {}
+        while True:
+            page = self._calls.once("list_multipart_uploads", Bucket=self._bucket, Prefix=prefix, **at)
+            now = _date(page)
+            for upload in page.get("Uploads", ()):
+                begun = upload.get("Initiated")
+                yield upload, now - begun if now is not None and begun is not None else timedelta()
+            if not page.get("IsTruncated"):
+                return
+            at = {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page["NextUploadIdMarker"]}
+
+
+def _date(answer: Mapping[str, Any]) -> datetime | None:
+    with suppress(ValueError, TypeError, KeyError):
+        return parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
+    return None
+
+
+def _verify(done: Mapping[str, Any], parts: list[dict[str, Any]]) -> None:
+    """What S3 says it put together must be these parts. Raises S3Failed."""
+    told = done.get("ChecksumSHA256")
+    if told is not None and "-" in told and told != checksum_of(parts):
+        raise S3Failed(
+            Outcome(
+                Verdict.UNKNOWN,
+                f"the target put something else together than the parts that were sent (SHA-256 {told})",
+                "Check the target and what stands between",
+            )
+        )
+
+
+def checksum_of(parts: list[dict[str, Any]]) -> str:
+    """The SHA-256 of an object in parts, as S3 has it: that of the digests of its parts, and how many there are."""
+    import base64
+
+    whole = sha256(b"".join(base64.b64decode(part["ChecksumSHA256"]) for part in parts))
+    return f"{in_base64(whole.digest())}-{len(parts)}"
