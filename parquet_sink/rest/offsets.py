@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from parquet_sink.herder.errors import OffsetsRefused, WrongState
+from parquet_sink.herder.errors import HerderError, OffsetsRefused, WrongState
 from parquet_sink.herder.protocol import Herder
 from parquet_sink.herder.values import OFFSET, PARTITION, TOPIC, StoredOffset
 from parquet_sink.rest import bodies, renderings, source_offsets
@@ -53,8 +53,10 @@ class Offsets:
         return f"{'Failed to retrieve' if 'retrieve' in failed else 'Failed to modify'} offsets for source connector"
 
     def _is_source(self, name: str) -> bool:
-        with told():
+        try:
             return renderings.type_of(self._herder.info(name).config) == "source"
+        except HerderError:  # what was asked for tells it
+            return False
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from parquet_sink.connectors.documentation import help_text, markdown
 from parquet_sink.connectors.ems.sink import EmsSink
 from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.connectors.worker import Worker
+from parquet_sink.plugins import BUILT_IN, CONNECTORS
 from tests.connectors.packages import install
 
 ROOT = Path(__file__).parents[2]
@@ -122,8 +123,8 @@ def test_an_unknown_class_is_told_with_those_that_are_there(shop: Path) -> None:
     assert loaded.settings is None
     assert loaded.problems == (
         (
-            'Invalid [connector.class]. "ShopSnk" is no connector class known here; known are parquet_sink.EmsSink, '
-            "com.celonis.kafka.connect.ems.sink.EmsSinkConnector, com.example.ShopSinkConnector. Write one of them, or "
+            'Invalid [connector.class]. "ShopSnk" is no connector class known here; known are '
+            f"{', '.join(BUILT_IN[CONNECTORS])}, com.example.ShopSinkConnector. Write one of them, or "
             "install the Python package that has it. Did you mean com.example.ShopSinkConnector?"
         ),
     )

@@ -24,6 +24,8 @@ def check(values: Values, worker: Worker, report: Report, *, of_input: bool = Fa
     _transforms(values, worker, report)
     override = client_settings.under(_OVERRIDE, values.texts)
     client_settings.check_policy(worker.override_policy, override, report, _OVERRIDE)
+    for name in sorted(one for one in values.given if one.startswith("topic.creation.")):
+        report.problem(name, "Topics are not made here; make it, or let the brokers make it, and remove the key.")
     if SERVERS_KEY in values.given and worker.bootstrap_origin in (BOOTSTRAP_OPTION, BOOTSTRAP_VARIABLE):
         report.warn(SERVERS_KEY, f"It wins over {worker.bootstrap_origin} for this connector.")
     if not of_input and worker.offset_storage is None:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from parquet_sink.sources.encoding.faults import NotEncodable
-from parquet_sink.transform.fields.java.texts import of_float
 
 _NAMES: Final = {None: "null", True: "true", False: "false"}
 _ESCAPE: Final = re.compile(r"\\u00[01][0-9a-f]")
@@ -37,6 +36,8 @@ def text(value: str) -> str:
 
 def number(value: float) -> str:
     """`Double.toString`; what is no number is text."""
+    from parquet_sink.transform.fields.java.texts import of_float  # loads NumPy, which positions do without
+
     found = of_float(value)
     return text(found) if value != value or value in (float("inf"), float("-inf")) else found  # noqa: PLR0124 - NaN
 

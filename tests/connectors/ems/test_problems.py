@@ -8,6 +8,7 @@ from parquet_sink.config.key import Type
 from parquet_sink.connectors.ems.keys import EMS_KEYS
 from parquet_sink.connectors.loading import check_unique, load
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.plugins import BUILT_IN, CONNECTORS
 from tests.connectors.ems.connector_files import CANARY, GOOD, WORKER, E, load_file
 
 WHOLE = "is not a whole number; write digits only"
@@ -22,8 +23,8 @@ PROBLEMS = [
         "connector.class",
         "io.x.S3Sink",
         (
-            '"io.x.S3Sink" is no connector class known here; known are parquet_sink.EmsSink, '
-            "com.celonis.kafka.connect.ems.sink.EmsSinkConnector. Write one of them, or install the Python package "
+            f'"io.x.S3Sink" is no connector class known here; known are {", ".join(BUILT_IN[CONNECTORS])}. '
+            "Write one of them, or install the Python package "
             "that has it."
         ),
     ),
