@@ -5,6 +5,7 @@ from typing import cast
 
 from parquet_sink.config.key import ems
 from parquet_sink.config.values import Values
+from parquet_sink.connectors.ems.build_archive import archive_settings
 from parquet_sink.connectors.ems.build_target import target_settings
 from parquet_sink.connectors.ems.required import absolute, number, text
 from parquet_sink.connectors.error_handling import error_settings
@@ -29,7 +30,7 @@ _MEMORY_FOLDER = "parquet-sink"
 
 def build(values: Values, worker: Worker) -> SinkSettings:
     """The settings of an EMS connector, from values about which there was no problem."""
-    kafka = kafka_settings(values, worker)
+    kafka, files = kafka_settings(values, worker), _files(values, worker)
     return SinkSettings(
         name=text(values, "name"),
         kafka=kafka,
@@ -39,13 +40,14 @@ def build(values: Values, worker: Worker) -> SinkSettings:
             commit_interval_ms=number(values, "commit.interval.ms"),
         ),
         shape=_shape(values),
-        files=_files(values, worker),
+        files=files,
         target=target_settings(values, worker),
         tables=_tables(values),
         retry=_retry(values),
         errors=error_settings(values, worker, kafka),
         parked=_parked(values, worker),
         history=_history(values),
+        archive=archive_settings(values, files.tmp_dir),
         restart=restart_settings(values),
         value=_value(values, worker),
         key=build_converter("key", values, worker.converters, worker.machine),

@@ -6,7 +6,14 @@ from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import Values
 from parquet_sink.connectors import error_handling, reading
-from parquet_sink.connectors.ems import parked_checks, shape_checks, target_checks, tombstone_checks, transform_checks
+from parquet_sink.connectors.ems import (
+    archive_checks,
+    parked_checks,
+    shape_checks,
+    target_checks,
+    tombstone_checks,
+    transform_checks,
+)
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert import configuration
 from parquet_sink.targets.table_map import MAP_KEY, TableMap, parse
@@ -19,6 +26,7 @@ def check(values: Values, worker: Worker, report: Report) -> None:
     error_handling.check(values, worker, report)
     parked_checks.check(values, report)
     target_checks.check(values, report)
+    archive_checks.check(values, report)
     _tables(values, report)
     shape_checks.check(values, report)
     tombstone_checks.check(values, worker, report)
