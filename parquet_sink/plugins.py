@@ -40,6 +40,9 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
     CONNECTORS: {
         "parquet_sink.EmsSink": "parquet_sink.connectors.ems.sink:EmsSink",
         "com.celonis.kafka.connect.ems.sink.EmsSinkConnector": "parquet_sink.connectors.ems.sink:EmsSink",
+        "org.apache.kafka.connect.file.FileStreamSinkConnector": (
+            "parquet_sink.connectors.file_stream.sink:FileStreamSink"
+        ),
     },
     TRANSFORMS: {
         **_sides("Cast", "fields.cast:Cast"),

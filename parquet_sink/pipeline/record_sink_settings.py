@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, Self
+from typing import Literal, Self
 
 from parquet_sink import __version__
 from parquet_sink.config.secret import digest
@@ -10,10 +10,8 @@ from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.pipeline import description
 from parquet_sink.pipeline.settings import ErrorSettings, RestartSettings
+from parquet_sink.targets.record_sink_setup import RecordSinkSetup
 from parquet_sink.transform.settings import StepSettings
-
-if TYPE_CHECKING:  # planners know settings, and no sinks
-    from parquet_sink.targets.record_sink import RecordSinkSetup
 
 
 @dataclass(frozen=True)
@@ -26,7 +24,7 @@ class RecordSinkSettings:
     name: str
     kafka: KafkaSettings
     flush: FlushSettings
-    sink: "RecordSinkSetup"
+    sink: RecordSinkSetup
     tmp_dir: str
     value: ConverterSettings = field(default_factory=ConverterSettings)
     key: ConverterSettings | None = None

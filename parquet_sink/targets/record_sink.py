@@ -13,8 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from parquet_sink.convert.decoded import Inferred, Piece, Typed
-from parquet_sink.model.records import RecordParts
-from parquet_sink.targets.outcome import ProbeResult
 from parquet_sink.transform.fields.plain import to_plain
 from parquet_sink.transform.records import DecodedRecords
 
@@ -124,27 +122,3 @@ class RecordSink(Protocol):
 
     def close(self) -> None:
         """The range has ended, well or not; what was put and not flushed need not be kept. Raises nothing."""
-
-
-class RecordSinkSetup(Protocol):
-    """What a record sink is set up with: a frozen dataclass, handed to Spark's processes by value.
-
-    address: where records go, in words, without secrets. needs: what of a record it looks at beside its value.
-    """
-
-    @property
-    def address(self) -> str: ...
-    @property
-    def needs(self) -> RecordParts: ...
-
-    def problems(self) -> Sequence[str]:
-        """What is wrong as far as it can be told without writing, each as `Invalid [key]. reason; cure`."""
-        ...
-
-    def probe(self, seconds_left: float) -> ProbeResult:
-        """Tries whether records would be taken, within so many seconds. Stores nothing. Raises nothing on purpose."""
-        ...
-
-    def open(self) -> RecordSink:
-        """A sink of its own for the caller, who closes it. Raises as `RecordSink.put`."""
-        ...

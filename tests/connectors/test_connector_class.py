@@ -123,8 +123,9 @@ def test_an_unknown_class_is_told_with_those_that_are_there(shop: Path) -> None:
     assert loaded.problems == (
         (
             'Invalid [connector.class]. "ShopSnk" is no connector class known here; known are parquet_sink.EmsSink, '
-            "com.celonis.kafka.connect.ems.sink.EmsSinkConnector, com.example.ShopSinkConnector. Write one of them, or "
-            "install the Python package that has it. Did you mean com.example.ShopSinkConnector?"
+            "com.celonis.kafka.connect.ems.sink.EmsSinkConnector, "
+            "org.apache.kafka.connect.file.FileStreamSinkConnector, com.example.ShopSinkConnector. Write one of them, "
+            "or install the Python package that has it. Did you mean com.example.ShopSinkConnector?"
         ),
     )
 

@@ -23,7 +23,8 @@ PROBLEMS = [
         "io.x.S3Sink",
         (
             '"io.x.S3Sink" is no connector class known here; known are parquet_sink.EmsSink, '
-            "com.celonis.kafka.connect.ems.sink.EmsSinkConnector. Write one of them, or install the Python package "
+            "com.celonis.kafka.connect.ems.sink.EmsSinkConnector, "
+            "org.apache.kafka.connect.file.FileStreamSinkConnector. Write one of them, or install the Python package "
             "that has it."
         ),
     ),
