@@ -22,6 +22,7 @@ PARKED_FOLDER: Final = ".parked"
 REPLAY_FOLDER: Final = ".replay"
 REPLAY_JOURNAL_FOLDER: Final = ".replayed"
 
+_SENT_NAME: Final = re.compile(r"(topic|connector)-.+_partition-[0-9]+_.+_bytes-[0-9]+_rows-[0-9]+\.parquet")
 _OWN_NAME: Final = re.compile(r"parquet-sink-[0-9a-f]{32}-[0-9]{6}\.parquet\.part")
 
 
@@ -48,6 +49,11 @@ def frame_file_name(
         f"connector-{_encoded(connector)}_{frame.label}{batch}_partition-{frame.partition}"
         f"_firstRow-{first_row}_lastRow-{last_row}_bytes-{size_bytes}_rows-{records}.parquet"
     )
+
+
+def is_sent_name(name: str) -> bool:
+    """Whether `file_name` or `frame_file_name` may have made this name."""
+    return _SENT_NAME.fullmatch(name) is not None
 
 
 def component(text: str) -> str:

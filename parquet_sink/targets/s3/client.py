@@ -51,7 +51,9 @@ def connect(settings: BucketSettings, environment: Mapping[str, str] = os.enviro
         max_idle=settings.pool_max_idle,
         keepalive_seconds=settings.pool_keepalive_ms / 1000,
     )
-    transport = Transport(http, settings.connect_timeout_ms / 1000, settings.response_timeout_ms / 1000)
+    closes = settings.pool_explicit_close or settings.pool_max_idle <= 0
+    headers = {"Connection": "Close"} if closes else {}
+    transport = Transport(http, settings.connect_timeout_ms / 1000, settings.response_timeout_ms / 1000, headers)
     client = _client(settings)
     client.meta.events.register("before-send.s3", transport.send)
     of_aws = ".amazonaws." in client.meta.endpoint_url

@@ -49,6 +49,11 @@ def fixed_part(template: str) -> str:
     return template.lstrip("/").partition("{")[0]
 
 
+def pattern(template: str) -> str:
+    """The template with a star for each field, as readers of such folders write it."""
+    return _FIELD.sub("*", template).strip("/")
+
+
 def object_key(template: str, origin: Origin, name: str) -> str:
     """The whole name of an object. Of a first record without a timestamp the date is that of 1970-01-01."""
     path = _FIELD.sub(lambda found: _value(found[1], origin), template).strip("/")
