@@ -35,7 +35,7 @@ def _connect(checked: Checked) -> int:
     from parquet_sink.targets.outcome import Health
 
     failed = False
-    for settings in checked.require():
+    for settings in checked.settings():
         print(f"\nconnector {settings.name}")
         for finding in probe(settings):
             print(finding.line(), flush=True)

@@ -15,6 +15,7 @@ from parquet_sink.connectors.rest.settings import RestSettings
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.connectors.worker_file import LoadedWorker
 from parquet_sink.herder.store import ConfigStore
+from parquet_sink.pipeline.connector_settings import ConnectorSettings
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.process.signals import StopRequest
 from parquet_sink.rest import needed
@@ -39,9 +40,9 @@ class Plan:
     until_caught_up: bool = False
     serves: bool = False
 
-    def told_of(self, settings: SinkSettings | None) -> Iterator[str]:
+    def told_of(self, settings: ConnectorSettings | None) -> Iterator[str]:
         """What a connector's folders of one machine are warned of on a cluster."""
-        if settings is not None and not (self.master or "local").startswith("local"):
+        if isinstance(settings, SinkSettings) and not (self.master or "local").startswith("local"):
             told = on_cluster(settings)
             yield from [] if told is None else [told]
 

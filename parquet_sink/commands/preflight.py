@@ -22,6 +22,7 @@ from parquet_sink.kafka.client.dead_letter_check import problems as dead_letter_
 from parquet_sink.kafka.client.security.translation import Client
 from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings
 from parquet_sink.net.tls import tls_context
+from parquet_sink.pipeline.connector_settings import ConnectorSettings
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.push.settings import PushSettings
@@ -58,16 +59,21 @@ def inspect(checked: Checked, environment: Mapping[str, str] = os.environ) -> Ch
     return Checked(replace(checked.worker, problems=tuple(worker)), tuple(connectors), tuple(machine))
 
 
-def _inspect(settings: SinkSettings, worker: Worker, environment: Mapping[str, str], found: _Found) -> None:
+def _inspect(settings: ConnectorSettings, worker: Worker, environment: Mapping[str, str], found: _Found) -> None:
+    reason = folders.unusable(settings.tmp_dir, settings.name)
+    if reason is not None:
+        found.connector[f"Invalid [connect.ems.tmp.dir]. {reason}"] = None
+    if isinstance(settings, SinkSettings):
+        _sink(settings, worker, environment, found)
+
+
+def _sink(settings: SinkSettings, worker: Worker, environment: Mapping[str, str], found: _Found) -> None:
     if not _kafka(settings.kafka, worker, found) and settings.errors.dead_letters is not None:
         _dead_letters(settings.errors.dead_letters, worker, found)
     _target(settings.target, environment, found)
     for side, converter in (("value", settings.value), ("key", settings.key)):
         if converter is not None and converter.registry is not None:
             _registry(side, converter.registry, worker, found)
-    reason = folders.unusable(settings.files.tmp_dir, settings.name)
-    if reason is not None:
-        found.connector[f"Invalid [connect.ems.tmp.dir]. {reason}"] = None
     parked(settings, worker.machine.tmp_dir, found.connector, found.warnings)
 
 

@@ -15,6 +15,7 @@ from parquet_sink.errors import InvalidConfiguration, RegistryFailed, StorageFai
 from parquet_sink.files.cleanup import prepare
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.files.storage import free_space
+from parquet_sink.pipeline.connector_settings import ConnectorSettings
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.targets.opening import open_target
 from parquet_sink.targets.outcome import Health
@@ -23,8 +24,14 @@ from parquet_sink.targets.settings import TargetSettings
 TARGET_S: Final = 20.0
 
 
-def probe(settings: SinkSettings) -> Iterator[Finding]:
+def probe(settings: ConnectorSettings) -> Iterator[Finding]:
     """Tries everything, in the order in which `run` would need it; each wait is bounded."""
+    if isinstance(settings, SinkSettings):
+        yield from probe_sink(settings)
+
+
+def probe_sink(settings: SinkSettings) -> Iterator[Finding]:
+    """Of a sink that writes Parquet files."""
     yield from probe_kafka(settings.kafka, settings)
     if (letters := settings.errors.dead_letters) is not None:
         fine, text = probe_dead_letters.look(letters)

@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
         log.warning("%s", warning)
     if wrong:
         raise InvalidConfiguration([*wrong, *checked.problems])
-    settings = checked.require()
+    settings = checked.settings()
     rest = checked.worker.worker.rest
     if rest.given and args.until_caught_up:
         log.warning("Warning [listeners]. There is no REST API with --until-caught-up, which ends by itself.")
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     for told in (text for one in settings for text in plan.told_of(one)):
         log.warning("%s", told)
     live = not args.no_live and args.log_format != JSON and draws(sys.stderr)
-    known = {one.require().name: one for one in checked.connectors}
+    known = {one.name: loaded for one, loaded in zip(settings, checked.connectors, strict=True)}
     store = MemoryConfigStore({name: StoredConnector(one.properties) for name, one in known.items()})
     return host(plan, store, known, [_live_view() if live else log_lines()])
 

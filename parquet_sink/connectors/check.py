@@ -13,7 +13,7 @@ from parquet_sink.connectors.loading import Loaded, check_unique, load
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.connectors.worker_file import LoadedWorker, load_worker
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.pipeline.description import described
+from parquet_sink.pipeline.connector_settings import ConnectorSettings
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.process.plugin_path import add_plugin_path
 
@@ -42,10 +42,15 @@ class Checked:
         files += [(one.source, one.warnings) for one in self.connectors]
         return tuple(f"{text} (in {source})" for source, texts in files for text in texts)
 
-    def require(self) -> tuple[SinkSettings, ...]:
-        """Settings of all connectors. Raises InvalidConfiguration with every problem of every file."""
+    def settings(self) -> tuple[ConnectorSettings, ...]:
+        """Of all connectors. Raises InvalidConfiguration with every problem of every file."""
         if self.problems:
             raise InvalidConfiguration(self.problems)
+        return tuple(one.settings for one in self.connectors if one.settings is not None)
+
+    def require(self) -> tuple[SinkSettings, ...]:
+        """Of all connectors, which are sinks into Parquet files. Raises InvalidConfiguration as `settings` does."""
+        self.settings()
         return tuple(one.require() for one in self.connectors)
 
 
@@ -108,37 +113,23 @@ def format_report(checked: Checked) -> str:
         good = "defaults are taken" if worker.worker.source == "no worker file" else "OK (worker)"
         lines += _section(worker.worker.source, good, worker.problems, worker.warnings)
     for one in checked.connectors:
-        good = _summary(one.settings) if one.settings is not None else ""
+        good = "" if one.settings is None else f"OK (connector {one.settings.name}: {one.settings.summary()})"
         lines += _section(one.source, good, one.problems, one.warnings)
         lines += [] if one.settings is None else _steps(one.settings)
     return "\n".join([*lines, *checked.shared])
 
 
-def _steps(settings: SinkSettings) -> list[str]:
+def _steps(settings: ConnectorSettings) -> list[str]:
     keys = headers = False
     if settings.transforms:
         from parquet_sink.transform.building import needs_of  # loads Arrow, as transforms did when they were checked
 
         needs = needs_of(settings.transforms)
         keys, headers = needs.keys, needs.headers
-    steps = described(settings, keys=keys, headers=headers)
+    steps = settings.description(keys=keys, headers=headers)
     return ["  what happens to a record:", *(f"    {number}. {step}" for number, step in enumerate(steps, 1))]
 
 
 def _section(source: str, good: str, problems: Sequence[str], warnings: Sequence[str]) -> list[str]:
     count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
     return [f"{source}: {count if problems else good}", *(f"  {text}" for text in (*problems, *warnings))]
-
-
-def _summary(settings: SinkSettings) -> str:
-    kafka = settings.kafka
-    table = settings.target.target_table
-    if not settings.tables.rules:
-        topics = ", ".join(kafka.topics) or f"topics matching {kafka.topics_regex}"
-        return f"OK (connector {settings.name}: {topics} -> table {table})"
-    if kafka.topics:
-        ways = ", ".join(f"{topic} -> table {settings.table_of(topic)}" for topic in kafka.topics)
-    else:
-        rules = ", ".join(f"{rule.pattern} -> table {rule.table}" for rule in settings.tables.rules)
-        ways = f"topics matching {kafka.topics_regex}: {rules}, all others -> table {table}"
-    return f"OK (connector {settings.name}: {ways})"

@@ -8,7 +8,7 @@ from parquet_sink.config.key import Key
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
 from parquet_sink.connectors.worker import Worker
-from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.pipeline.connector_settings import ConnectorSettings, ConnectorType
 from parquet_sink.plugins import CONNECTORS, Kind
 
 DEFAULT_CLASS: Final = "parquet_sink.EmsSink"
@@ -16,7 +16,9 @@ DEFAULT_CLASS: Final = "parquet_sink.EmsSink"
 
 @runtime_checkable
 class ConnectorClass(Protocol):
-    """A class that `connector.class` may name. Only sinks that our pipeline runs are there so far.
+    """A class that `connector.class` may name.
+
+    It is a sink; one with the attribute `kind` = "source" is a source, as are its settings.
 
     keys: all that a file of the class may hold; sections of the documentation follow their order. prefixes: beginnings
     that many of its keys share, left out when a misspelt key is compared with them.
@@ -28,8 +30,11 @@ class ConnectorClass(Protocol):
     def check(self, values: Values, worker: Worker, report: Report) -> None:
         """Tell the report what is wrong between keys, or between a key and the machine; each by itself was judged."""
 
-    def settings(self, values: Values, worker: Worker) -> SinkSettings:
-        """What the runtime runs, from values about which there was no problem."""
+    def settings(self, values: Values, worker: Worker) -> ConnectorSettings:
+        """What the runtime runs, from values about which there was no problem.
+
+        `SinkSettings` write Parquet files and hand them to a target.
+        """
 
 
 CONNECTOR_CLASSES: Final[Kind[ConnectorClass]] = Kind(CONNECTORS, "connector class", ("Connector",), ConnectorClass)  # type: ignore[type-abstract]
@@ -38,3 +43,8 @@ CONNECTOR_CLASSES: Final[Kind[ConnectorClass]] = Kind(CONNECTORS, "connector cla
 def find_class(name: str = DEFAULT_CLASS) -> ConnectorClass:
     """The connector class of a full name, a short name or an entry point. Raises plugins.PluginUnusable."""
     return plugins.find(CONNECTOR_CLASSES, name)
+
+
+def type_of(found: ConnectorClass) -> ConnectorType:
+    """Whether a class is a sink or a source."""
+    return "source" if getattr(found, "kind", "sink") == "source" else "sink"

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from parquet_sink.config.key import find
@@ -16,11 +16,13 @@ from parquet_sink.connectors.worker import Worker
 from parquet_sink.connectors.worker_keys import WORKER_KEYS
 from parquet_sink.convert import configuration
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.pipeline.connector_settings import ConnectorSettings
 from parquet_sink.pipeline.settings import RestartSettings, SinkSettings
 from parquet_sink.plugins import PluginUnusable
 from parquet_sink.transform import configuration as transforms
 
 _CLASS: Final = "connector.class"
+NO_FILES: Final = "A connector of this class writes no Parquet files, which is what is asked for; leave its file out."
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Loaded:
     wrong with it may pass without anybody's hand, because a config provider is away.
     """
 
-    settings: SinkSettings | None
+    settings: ConnectorSettings | None
     problems: tuple[str, ...]
     warnings: tuple[str, ...]
     source: str
@@ -39,9 +41,14 @@ class Loaded:
     again: RestartSettings | None = None
 
     def require(self) -> SinkSettings:
-        """The settings. Raises InvalidConfiguration with every problem, each naming the file."""
+        """The settings of a sink into Parquet files, for what is of these alone.
+
+        Raises InvalidConfiguration with every problem, each naming the file; also for a connector of another kind.
+        """
         if self.settings is None:
             raise InvalidConfiguration([f"{problem} (in {self.source})" for problem in self.problems])
+        if not isinstance(self.settings, SinkSettings):
+            raise InvalidConfiguration([f"Invalid [{_CLASS}]. {NO_FILES} (in {self.source})"])
         return self.settings
 
 
@@ -78,13 +85,13 @@ def _connector_class(resolved: Resolved, report: Report) -> ConnectorClass | Non
 
 def _settings(
     connector: ConnectorClass, properties: Mapping[str, str], resolved: Resolved, worker: Worker, report: Report
-) -> SinkSettings | None:
+) -> ConnectorSettings | None:
     values = read(connector.keys, resolved, report)
     connector.check(values, worker, report)
     steps = transforms.check(values, report) if values.knows("transforms") else ()
     remarks = configuration.remarks(values, worker.converters)
     warn_about(connector.keys, values, properties, lambda name: _unknown(name, connector), report, **remarks)
-    return None if report.problems else replace(connector.settings(values, worker), transforms=steps)
+    return None if report.problems else connector.settings(values, worker).with_transforms(steps)
 
 
 def _unknown(name: str, connector: ConnectorClass) -> str:
@@ -103,7 +110,8 @@ def check_unique(loaded: Sequence[Loaded]) -> tuple[str, ...]:
     for one in loaded:
         if one.settings is not None:
             names[one.settings.name].append(one.source)
-            groups[one.settings.kafka.group].append(one.source)
+            if one.settings.group is not None:
+                groups[one.settings.group].append(one.source)
     shared_names = {tuple(sources) for sources in names.values() if len(sources) > 1}
     problems = [_shared("name", name, sources) for name, sources in names.items() if len(sources) > 1]
     for group, sources in groups.items():

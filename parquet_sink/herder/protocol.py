@@ -13,7 +13,7 @@ from parquet_sink.herder.values import (
     ConnectorInfo,
     ConnectorProgress,
     ConnectorStatus,
-    PartitionOffset,
+    StoredOffset,
     TargetState,
 )
 
@@ -76,10 +76,10 @@ class Herder(Protocol):
     def reset_topics(self, name: str) -> None:
         """Raises UnknownConnector."""
 
-    def offsets(self, name: str) -> tuple[PartitionOffset, ...]:
-        """Of the connector's group. Raises UnknownConnector, OffsetsRefused."""
+    def offsets(self, name: str) -> tuple[StoredOffset, ...]:
+        """Where the connector goes on: of a sink its group's. Raises UnknownConnector, OffsetsRefused."""
 
-    def alter_offsets(self, name: str, offsets: Sequence[PartitionOffset]) -> None:
+    def alter_offsets(self, name: str, offsets: Sequence[StoredOffset]) -> None:
         """All of them or none.
 
         Raises UnknownConnector, WrongState unless it is stopped, OffsetsBusy while another request changes them,
@@ -87,4 +87,4 @@ class Herder(Protocol):
         """
 
     def reset_offsets(self, name: str) -> None:
-        """Removes all of the group's. Raises as `alter_offsets` does."""
+        """Removes all. Raises as `alter_offsets` does."""

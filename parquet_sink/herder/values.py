@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any, Final
 
 
 class State(StrEnum):
@@ -59,13 +60,21 @@ class ConnectorInfo:
     tasks: int
 
 
-@dataclass(frozen=True)
-class PartitionOffset:
-    """The next offset of a topic-partition in a connector's group. None: there is none, or it is to be removed."""
+TOPIC: Final = "kafka_topic"
+PARTITION: Final = "kafka_partition"
+OFFSET: Final = "kafka_offset"
+"""Fields of a sink's offsets: of a topic-partition the next offset in the connector's group."""
 
-    topic: str
-    partition: int
-    offset: int | None
+
+@dataclass(frozen=True)
+class StoredOffset:
+    """Where a connector stands, as Kafka Connect's JSON has it: a mapping of its own kind to another.
+
+    offset: None: there is none, or it is to be removed.
+    """
+
+    partition: Mapping[str, Any]
+    offset: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from parquet_sink.metrics.counted import Counted
 from parquet_sink.metrics.counting import Counting
 from parquet_sink.metrics.machine import Machine
 from parquet_sink.model.events import Event
-from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.pipeline.connector_settings import ConnectorSettings
 from parquet_sink.process.usage import memory_by_kind
 
 
@@ -31,7 +31,7 @@ class Watched(Protocol):
     """What is asked of a connector."""
 
     @property
-    def settings(self) -> SinkSettings: ...
+    def settings(self) -> ConnectorSettings: ...
 
 
 class Metrics:
@@ -68,7 +68,8 @@ class Metrics:
     def refresh(self, connectors: Sequence[Watched]) -> None:
         """Notes the settings that figures are compared with."""
         for one in connectors:
-            self._intervals_s[one.settings.name] = one.settings.flush.commit_interval_ms / 1000
+            if (interval_ms := one.settings.flush_interval_ms) is not None:
+                self._intervals_s[one.settings.name] = interval_ms / 1000
 
     def close(self, connectors: Sequence[Watched]) -> None:
         """Figures may be asked for to the very end."""

@@ -1,17 +1,21 @@
 """What happens to a record of a connector, in order and in words."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from parquet_sink.convert.settings import KIND_TEXTS, ConverterSettings
-from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.transform.settings import StepSettings
+
+if TYPE_CHECKING:
+    from parquet_sink.pipeline.settings import SinkSettings
 
 _METADATA = ("kafkaPartition", "kafkaOffset", "kafkaTimestamp", "kafkaPartitionOffset")
 _ORDER_COLUMN = "__celonis_order"
 
 
-def described(settings: SinkSettings, *, keys: bool, headers: bool) -> tuple[str, ...]:
+def described(settings: "SinkSettings", *, keys: bool, headers: bool) -> tuple[str, ...]:
     """One line for each step. keys, headers: whether transforms look at them."""
     keys = keys or settings.shape.tombstone_column is not None
     decoded = [
@@ -21,6 +25,23 @@ def described(settings: SinkSettings, *, keys: bool, headers: bool) -> tuple[str
     ]
     steps = ["decoded: " + "; ".join(decoded), *map(_transform, settings.transforms)]
     return (*steps, *_shape(settings.shape), _target(settings), _invalid(settings))
+
+
+def summary(settings: "SinkSettings") -> str:
+    """From which topics to which tables."""
+    kafka = settings.kafka
+    table = settings.target.target_table
+    if not settings.tables.rules:
+        return f"{named_topics(kafka)} -> table {table}"
+    if kafka.topics:
+        return ", ".join(f"{topic} -> table {settings.table_of(topic)}" for topic in kafka.topics)
+    rules = ", ".join(f"{rule.pattern} -> table {rule.table}" for rule in settings.tables.rules)
+    return f"{named_topics(kafka)}: {rules}, all others -> table {table}"
+
+
+def named_topics(kafka: KafkaSettings) -> str:
+    """The topics that a sink reads, in words."""
+    return ", ".join(kafka.topics) or f"topics matching {kafka.topics_regex}"
 
 
 def _transform(step: StepSettings) -> str:
@@ -68,7 +89,7 @@ def _added(shape: ShapeSettings) -> Iterator[str]:
         yield shape.tombstone_column
 
 
-def _target(settings: SinkSettings) -> str:
+def _target(settings: "SinkSettings") -> str:
     rules, table = settings.tables.rules, settings.target.target_table
     if not rules:
         return f"a row of a file for table {table}"
@@ -76,7 +97,7 @@ def _target(settings: SinkSettings) -> str:
     return f"a row of a file for table {ways}, else {table}"
 
 
-def _invalid(settings: SinkSettings) -> str:
+def _invalid(settings: "SinkSettings") -> str:
     errors = settings.errors
     if not errors.invalid_records:
         return "what fails on the way: the connector stops before it"

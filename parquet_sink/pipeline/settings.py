@@ -1,6 +1,8 @@
 """What a sink runs from, made by its connector class from a connector file. Durations are milliseconds."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self
 
 from parquet_sink import __version__
 from parquet_sink.config.secret import digest
@@ -10,6 +12,7 @@ from parquet_sink.files.settings import FileSettings
 from parquet_sink.history.settings import HistorySettings
 from parquet_sink.kafka.settings import DeadLetterSettings, FlushSettings, KafkaSettings
 from parquet_sink.parked.settings import ParkedSettings
+from parquet_sink.pipeline import description
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.targets.settings import RetrySettings, TargetSettings
 from parquet_sink.targets.table_map import MAP_KEY, TableMap
@@ -81,6 +84,43 @@ class SinkSettings:
     registry_patience_ms: int = 0
     registry_pause_ms: int = 60_000
     stop_timeout_ms: int = 30_000
+
+    @property
+    def kind(self) -> Literal["sink"]:
+        """In Kafka Connect's words."""
+        return "sink"
+
+    @property
+    def group(self) -> str:
+        """The consumer group."""
+        return self.kafka.group
+
+    @property
+    def tasks_max(self) -> int | None:
+        """The most Spark tasks at once; None leaves the number to Spark."""
+        return self.kafka.tasks_max
+
+    @property
+    def tmp_dir(self) -> str:
+        """Where the connector's folder is."""
+        return self.files.tmp_dir
+
+    @property
+    def flush_interval_ms(self) -> int:
+        """The age at which records are due."""
+        return self.flush.commit_interval_ms
+
+    def with_transforms(self, steps: tuple[StepSettings, ...]) -> Self:
+        """The same with these transforms."""
+        return replace(self, transforms=steps)
+
+    def summary(self) -> str:
+        """From where to where, in a few words."""
+        return description.summary(self)
+
+    def description(self, *, keys: bool, headers: bool) -> Sequence[str]:
+        """What happens to a record, in order: a line for each step. keys, headers: whether transforms look at them."""
+        return description.described(self, keys=keys, headers=headers)
 
     @property
     def away_timeout_ms(self) -> int:

@@ -6,14 +6,11 @@ from typing import Any, Final
 
 from parquet_sink.herder.errors import OffsetsRefused, WrongState
 from parquet_sink.herder.protocol import Herder
-from parquet_sink.herder.values import PartitionOffset
+from parquet_sink.herder.values import OFFSET, PARTITION, TOPIC, StoredOffset
 from parquet_sink.rest import bodies, renderings
 from parquet_sink.rest.call import Call, Reply, RestError
 from parquet_sink.rest.failures import told
 
-TOPIC: Final = "kafka_topic"
-PARTITION: Final = "kafka_partition"
-OFFSET: Final = "kafka_offset"
 _LONGEST: Final = 19
 
 
@@ -35,7 +32,7 @@ class Offsets:
             raise RestError(400, "Partitions / offsets need to be provided for an alter offsets request")
         if not isinstance(given, list):
             raise bodies.unreadable('"offsets" is no JSON list; send one')
-        wanted = tuple({(one.topic, one.partition): one for one in map(_read, given)}.values())
+        wanted = tuple({tuple(one.partition.values()): one for one in map(_read, given)}.values())
         with _of_group("Failed to alter consumer group offsets for connector", call.connector):
             self._herder.alter_offsets(call.connector, wanted)
         return Reply({"message": "The offsets for this connector have been altered successfully"})
@@ -62,18 +59,18 @@ def _of_group(what: str, name: str) -> Iterator[None]:
             ) from error
 
 
-def _read(entry: Any) -> PartitionOffset:
+def _read(entry: Any) -> StoredOffset:
     """One of the list. Raises RestError."""
     if not isinstance(entry, dict):
         raise bodies.unreadable("an entry of offsets is no JSON object; send partition and offset in one")
     bodies.known_fields(entry, ("partition", "offset"))
-    topic, partition = _partition(_part(entry, "partition"))
+    partition = _partition(_part(entry, "partition"))
     offset = _part(entry, "offset")
     if offset is None:
-        return PartitionOffset(topic, partition, None)
+        return StoredOffset(partition, None)
     if OFFSET not in offset:
         raise RestError(400, f"The offset for a sink connector should either be null or contain the key '{OFFSET}'")
-    return PartitionOffset(topic, partition, _number(offset[OFFSET], "offset", 64))
+    return StoredOffset(partition, {OFFSET: _number(offset[OFFSET], "offset", 64)})
 
 
 def _part(entry: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
@@ -83,7 +80,7 @@ def _part(entry: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
     return found
 
 
-def _partition(given: Mapping[str, Any] | None) -> tuple[str, int]:
+def _partition(given: Mapping[str, Any] | None) -> Mapping[str, Any]:
     if given is None:
         raise RestError(400, "The partition for a sink connector offset cannot be null or missing")
     if TOPIC not in given or PARTITION not in given:
@@ -95,8 +92,7 @@ def _partition(given: Mapping[str, Any] | None) -> tuple[str, int]:
     if given[PARTITION] is None:
         raise RestError(400, "Kafka partitions must be valid numbers and may not be null")
     topic = bodies.texts_of({TOPIC: given[TOPIC]}, "partition")[TOPIC]
-    assert topic is not None
-    return topic, _number(given[PARTITION], "partition", 32)
+    return {TOPIC: topic, PARTITION: _number(given[PARTITION], "partition", 32)}
 
 
 def _number(given: Any, what: str, bits: int) -> int:

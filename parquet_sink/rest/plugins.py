@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from parquet_sink import __version__, plugins
 from parquet_sink.config.key import Key
-from parquet_sink.connectors.connector_class import CONNECTOR_CLASSES, find_class
+from parquet_sink.connectors.connector_class import CONNECTOR_CLASSES, DEFAULT_CLASS, find_class
 from parquet_sink.convert import converters
 from parquet_sink.convert.keys import SETTINGS
 from parquet_sink.herder.errors import HerderError
@@ -16,10 +16,13 @@ from parquet_sink.rest import bodies
 from parquet_sink.rest.call import Call, Reply, RestError
 from parquet_sink.rest.config_infos import NO_DEFAULTS, Judge, config_infos, plugin_keys
 from parquet_sink.rest.definitions import definitions
+from parquet_sink.rest.renderings import type_of
 from parquet_sink.rest.steps import class_keys
 
 _SUFFIX: Final = "Connector"
 _CLASS: Final = "connector.class"
+_CONNECTORS: Final = ("sink", "source", "unknown")
+"""Types of connectors; the last of one whose package is broken."""
 
 
 class Plugins:
@@ -80,11 +83,11 @@ def require_class(name: str | None, status: int = 400) -> None:
 
 
 def _without_class() -> str:
-    return f"Connector config contains no connector type; set {_CLASS}, to {next(iter(_connectors()))[0]} for example."
+    return f"Connector config contains no connector type; set {_CLASS}, to {DEFAULT_CLASS} for example."
 
 
 def _connectors() -> Iterator[tuple[str, str]]:
-    return ((name, "sink") for name in plugins.names(CONNECTOR_CLASSES))
+    return ((name, type_of({_CLASS: name})) for name in plugins.names(CONNECTOR_CLASSES))
 
 
 def all_plugins() -> Iterator[tuple[str, str]]:
@@ -105,7 +108,7 @@ def _definitions(asked: str) -> Sequence[Any]:
     for name, kind in all_plugins():
         if asked not in (name, *_short_names(name, kind)):
             continue
-        if kind == "sink":
+        if kind in _CONNECTORS:
             return plugin_keys(find_class(name).keys)
         return definitions(_keys(name, kind), {})
     raise RestError(404, f"Unknown plugin {asked}.")

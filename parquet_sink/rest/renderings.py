@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from parquet_sink import __version__
+from parquet_sink.connectors import connector_class
 from parquet_sink.connectors.class_keys import keys_of
 from parquet_sink.connectors.connector_class import DEFAULT_CLASS, find_class
 from parquet_sink.connectors.hidden import hide
@@ -12,8 +13,8 @@ from parquet_sink.herder.values import (
     ConnectorInfo,
     ConnectorProgress,
     ConnectorStatus,
-    PartitionOffset,
     State,
+    StoredOffset,
     TaskStatus,
 )
 from parquet_sink.plugins import PluginUnusable
@@ -22,12 +23,11 @@ CLASS: Final = "connector.class"
 
 
 def type_of(config: Mapping[str, str]) -> str:
-    """`sink`; `unknown` where the class is not there any more."""
+    """`sink` or `source`; `unknown` where the class is not there any more."""
     try:
-        find_class(config.get(CLASS, "").strip() or DEFAULT_CLASS)
+        return connector_class.type_of(find_class(config.get(CLASS, "").strip() or DEFAULT_CLASS))
     except PluginUnusable:
         return "unknown"
-    return "sink"
 
 
 def config_of(config: Mapping[str, str]) -> dict[str, str]:
@@ -72,17 +72,9 @@ def task(found: TaskStatus) -> dict[str, Any]:
     return {"id": found.id, **_state(found.state, found.worker_id, found.trace)}
 
 
-def offsets(found: Sequence[PartitionOffset]) -> dict[str, Any]:
-    """Next offsets of a sink's group."""
-    return {
-        "offsets": [
-            {
-                "partition": {"kafka_topic": one.topic, "kafka_partition": one.partition},
-                "offset": {"kafka_offset": one.offset},
-            }
-            for one in found
-        ]
-    }
+def offsets(found: Sequence[StoredOffset]) -> dict[str, Any]:
+    """Where a connector goes on."""
+    return {"offsets": [asdict(one) for one in found]}
 
 
 def progress(found: Sequence[ConnectorProgress]) -> list[dict[str, Any]]:

@@ -38,6 +38,7 @@ _STATE: Final = {"state": {"type": "string", "enum": _STATES}, "worker_id": _TEX
 _STATED: Final = {**_STATE, "version": _TEXT}
 _VALUE: Final = {"type": ["string", "number", "boolean"]}
 _PARTITION: Final = {"kafka_topic": _TEXT, "kafka_partition": _WHOLE}
+_TYPE: Final = {"enum": ["sink", "source", "unknown"]}
 _WORD: Final = {"type": ["string", "integer"]}
 
 SCHEMAS: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -57,9 +58,7 @@ SCHEMAS: Final[Mapping[str, Mapping[str, Any]]] = {
         },
         ("initial_state",),
     ),
-    "Connector": _object(
-        {"name": _TEXT, "config": _map(_TEXT), "tasks": _list(_TASK_ID), "type": {"enum": ["sink", "unknown"]}}
-    ),
+    "Connector": _object({"name": _TEXT, "config": _map(_TEXT), "tasks": _list(_TASK_ID), "type": _TYPE}),
     "Connectors": {
         "oneOf": [
             _ref("Names"),
@@ -72,7 +71,7 @@ SCHEMAS: Final[Mapping[str, Mapping[str, Any]]] = {
             "name": _TEXT,
             "connector": _object(_STATED, ("trace",)),
             "tasks": _list(_ref("TaskStatus")),
-            "type": {"enum": ["sink", "unknown"]},
+            "type": _TYPE,
         }
     ),
     "Tasks": _list(_object({"id": _TASK_ID, "config": _map(_TEXT)})),

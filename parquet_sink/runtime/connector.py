@@ -1,4 +1,4 @@
-"""One connector's life: prepare, start, supervise, stop.
+"""One connector's life: prepare, start, supervise, stop. What differs between kinds of connectors is its `Flow`.
 
 Nothing here waits: what may take long is done aside, and followed up at a later poll.
 
@@ -30,17 +30,16 @@ from parquet_sink.model.events import (
     Event,
 )
 from parquet_sink.model.failure import Failure
-from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.runtime import group_commit
+from parquet_sink.pipeline.connector_settings import ConnectorSettings
 from parquet_sink.runtime.aside import Aside, Pending, at_once, in_thread
 from parquet_sink.runtime.clock_steps import ClockSteps
+from parquet_sink.runtime.flow import flow_of
 from parquet_sink.runtime.restarts import PAUSE_S, RestartPolicy
 from parquet_sink.runtime.run_files import RunFiles
 from parquet_sink.runtime.status import Status
 from parquet_sink.spark.causes import failure_of
-from parquet_sink.spark.query import start_query
 from parquet_sink.state.sqlite.store import SqliteStore
-from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STARTED, STOP, WARM_UP
+from parquet_sink.state.store import PAUSE, SLOTS, STARTED, STOP, WARM_UP
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +56,7 @@ class Connector:
 
     def __init__(
         self,
-        settings: SinkSettings,
+        settings: ConnectorSettings,
         folder: Path,
         *,
         until_caught_up: bool = False,
@@ -71,7 +70,8 @@ class Connector:
         self.status = Status.STARTING
         self.failure: Failure | None = None
         self._until_caught_up, self._emit = until_caught_up, emit
-        self._files = RunFiles(settings, folder)
+        self._flow = flow_of(settings)
+        self._files = RunFiles(settings, folder, self._flow.make_ready)
         self._query: StreamingQuery | None = None
         self._launching: Future[StreamingQuery] | None = None
         self._pending: Pending[Any] | None = None
@@ -178,7 +178,7 @@ class Connector:
         return query
 
     def _start_query(self, spark: SparkSession) -> StreamingQuery:
-        return start_query(spark, self.settings, self.folder, until_caught_up=self._until_caught_up)
+        return self._flow.start_query(spark, self.folder, until_caught_up=self._until_caught_up)
 
     def _poll_launch(self) -> None:
         if self._launching is None or not self._launching.done():
@@ -193,7 +193,7 @@ class Connector:
 
     def _not_launched(self, error: Exception) -> None:
         log.debug("connector %s", self.settings.name, exc_info=error)
-        self._on_query_end(failure_of(error, self.settings.files.tmp_dir))
+        self._on_query_end(failure_of(error, self.settings.tmp_dir))
 
     def poll(self, spark: SparkSession) -> None:
         """Notices that the query ended; starts it again where that may help; goes on with a stop."""
@@ -227,7 +227,7 @@ class Connector:
 
     def _begin_anew(self, query: StreamingQuery, why: str) -> None:
         """Ends a query that cannot go on as it is. why: the beginning of a sentence."""
-        told = f"{why} the query is started again from the group's offsets."
+        told = f"{why} the query is started again from {self._flow.origin}."
         log.warning("connector %s: %s", self.settings.name, told)
         self._pending = Pending(self._aside(query.stop), lambda done: self._schedule_restart(PAUSE_S, told))
         self._is_pending()
@@ -238,8 +238,8 @@ class Connector:
         self._is_pending()
 
     def _judged(self, failure: Failure | None) -> float | None:
-        """Commits what was accepted. Seconds until the query is started again; None: it is not."""
-        self._commit_accepted()
+        """Settles what was delivered. Seconds until the query is started again; None: it is not."""
+        self._settle_flow()
         return None if failure is None else self._pause_before_restart(failure)
 
     def _on_judged(self, failure: Failure | None, pause_s: float | None) -> None:
@@ -249,7 +249,7 @@ class Connector:
             self._fail(failure)
         else:
             log.warning(
-                "connector %s: %s Starting again from the group's offsets.", self.settings.name, failure.message
+                "connector %s: %s Starting again from %s.", self.settings.name, failure.message, self._flow.origin
             )
             self._schedule_restart(pause_s, failure.message)
 
@@ -266,7 +266,7 @@ class Connector:
         if error is None:
             return None
         log.debug("connector %s: %s", self.settings.name, error)
-        return self.state.failure() or failure_of(error, self.settings.files.tmp_dir)
+        return self.state.failure() or failure_of(error, self.settings.tmp_dir)
 
     def _pause_before_restart(self, failure: Failure) -> float | None:
         state, handoff = self.state, self._files.handoff
@@ -274,7 +274,7 @@ class Connector:
         assert handoff is not None
         started = bool(state.progress())
         return self._restarts.pause_s(
-            failure, time.monotonic(), lambda: group_commit.positions(handoff, state), started=started
+            failure, time.monotonic(), lambda: self._flow.positions(handoff.instance, state), started=started
         )
 
     def request_stop(self, requested_at_s: float | None = None) -> None:
@@ -299,8 +299,8 @@ class Connector:
                     return
                 log.warning(
                     "connector %s: the flush in progress is given up, %g s after the stop was asked for "
-                    "(connect.ems.stop.timeout.ms); its files are sent again at the next start, under the same names",
-                    *(self.settings.name, self.settings.stop_timeout_ms / 1000),
+                    "(connect.ems.stop.timeout.ms); %s",
+                    *(self.settings.name, self.settings.stop_timeout_ms / 1000, self._flow.given_up),
                 )
             self._stopper = self._end_in_thread()
             self._stop_by_s = time.monotonic() + END_S
@@ -308,10 +308,10 @@ class Connector:
             self._settle()
 
     def _in_flight(self) -> bool:
-        """Whether a flush may be in progress: not before the source looked for the first time, nor once it says so."""
+        """Whether a flush may be in progress."""
         assert self.state is not None
         running = self._restart_at_s is None and self._query is not None and self._query.isActive
-        return running and bool(self.state.progress()) and not self.state.get(DRAINED)
+        return running and self._flow.in_flight(self.state)
 
     def _end_in_thread(self) -> Thread:
         thread = Thread(target=self._end_query, name=f"stop-{self.settings.name}", daemon=True)
@@ -320,7 +320,7 @@ class Connector:
 
     def _end_query(self) -> None:
         """Whatever goes wrong here: what is not committed is sent again."""
-        for step in (self._stop_query, self._commit_accepted):
+        for step in (self._stop_query, self._settle_flow):
             try:
                 step()
             except Exception as error:  # noqa: BLE001 - see above
@@ -336,9 +336,9 @@ class Connector:
         if self._query is not None and self._query.isActive:
             self._query.stop()
 
-    def _commit_accepted(self) -> None:
+    def _settle_flow(self) -> None:
         if self._files.handoff is not None and self.state is not None:
-            group_commit.commit_accepted(self._files.handoff, self.state)
+            self._flow.settle(self._files.handoff.instance, self.state)
 
     def _settle(self) -> None:
         """After the query ended on our request: done, unless the operator must act. What is not delivered is logged."""
@@ -351,13 +351,13 @@ class Connector:
         self._stopped()
         if failure is not None:
             log.warning("connector %s: the last flush did not end well: %s", self.settings.name, failure.message)
-        if behind := group_commit.undelivered(self.state):
-            log.warning("connector %s: %s", self.settings.name, group_commit.stopped_message(behind))
+        if (left := self._flow.left(self.state)) is not None:
+            log.warning("connector %s: %s", self.settings.name, left)
 
     def fail_unexpectedly(self, error: BaseException) -> None:
         """Something unforeseen went wrong with this connector here, in the program: it fails, the others go on."""
         log.debug("connector %s", self.settings.name, exc_info=error)
-        self._fail(failure_of(error, self.settings.files.tmp_dir))
+        self._fail(failure_of(error, self.settings.tmp_dir))
         self._given_up, self._stop_by_s = True, time.monotonic() + END_S
         self._stopper = self._end_in_thread()
 

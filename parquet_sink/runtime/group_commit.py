@@ -6,31 +6,32 @@ from collections.abc import Sequence
 from parquet_sink.errors import ConnectorError
 from parquet_sink.kafka.group.committed import RangePlan
 from parquet_sink.kafka.group.offsets import GroupOffsets
+from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.progress import Accepted
+from parquet_sink.pipeline.connector_settings import TopicSettings
 from parquet_sink.process.log_format import concerning
 from parquet_sink.runtime.restarts import Positions
-from parquet_sink.spark.handoff import Handoff
 from parquet_sink.state.store import StateStore
 
 log = logging.getLogger(__name__)
 
 
-def commit_accepted(given: Handoff, state: StateStore) -> None:
+def commit_accepted(settings: TopicSettings, instance: Instance, state: StateStore) -> None:
     """Commits what the target accepted in the micro-batch that ended early, and nothing else. Failures are logged."""
-    with concerning(given.settings.name):
-        _commit_accepted(given, state)
+    with concerning(settings.name):
+        _commit_accepted(settings, instance, state)
 
 
-def _commit_accepted(given: Handoff, state: StateStore) -> None:
+def _commit_accepted(settings: TopicSettings, instance: Instance, state: StateStore) -> None:
     accepted = state.accepted()
     if not accepted:
         return
-    group = GroupOffsets(given.settings.kafka, given.instance)
+    group = GroupOffsets(settings.kafka, instance)
     try:
         _advance(group, accepted)
     except ConnectorError as error:
-        log.warning("connector %s: %s The files after it are sent again.", given.settings.name, error)
+        log.warning("connector %s: %s What comes after it is delivered again.", settings.name, error)
     finally:
         group.close()
 
@@ -46,16 +47,16 @@ def _advance(group: GroupOffsets, accepted: Sequence[Accepted]) -> None:
     )
 
 
-def positions(given: Handoff, state: StateStore) -> Positions:
+def positions(settings: TopicSettings, instance: Instance, state: StateStore) -> Positions:
     """Where the connector stands: as its group says, else as it was last seen."""
-    with concerning(given.settings.name):
-        return _positions(given, next_offsets(state))
+    with concerning(settings.name):
+        return _positions(settings, instance, next_offsets(state))
 
 
-def _positions(given: Handoff, seen: dict[PartitionKey, int]) -> Positions:
+def _positions(settings: TopicSettings, instance: Instance, seen: dict[PartitionKey, int]) -> Positions:
     if not seen:
         return Positions()
-    group = GroupOffsets(given.settings.kafka, given.instance)
+    group = GroupOffsets(settings.kafka, instance)
     try:
         found = group.read(list(seen))
     except ConnectorError:  # no broker answers, which the next start of the query reports

@@ -15,18 +15,18 @@ from parquet_sink.herder.values import (
     ConnectorInfo,
     ConnectorProgress,
     ConnectorStatus,
-    PartitionOffset,
+    StoredOffset,
     TargetState,
 )
 from parquet_sink.kafka import client_settings
-from parquet_sink.kafka.group import manual_offsets
 from parquet_sink.kafka.settings import KafkaSettings
-from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.pipeline.connector_settings import ConnectorSettings
 from parquet_sink.runtime.cluster_id import ClusterId
 from parquet_sink.runtime.commands import Commands
 from parquet_sink.runtime.judging import NOTHING, judge
 from parquet_sink.runtime.requests import NOT_READ, Outdated, Requests
 from parquet_sink.runtime.roster import Roster, Snapshot
+from parquet_sink.runtime.stored_offsets import stored_offsets_of
 
 T = TypeVar("T")
 
@@ -139,25 +139,25 @@ class LocalHerder:
     def reset_topics(self, name: str) -> None:
         self._commands.ask(partial(self._requests.reset_topics, name), TIMEOUT_S)
 
-    def offsets(self, name: str) -> tuple[PartitionOffset, ...]:
+    def offsets(self, name: str) -> tuple[StoredOffset, ...]:
         published = self._published
         settings = _found(published.settings, name)
         if settings is None:
             status = published.statuses[name]
             raise OffsetsRefused(status.trace or status.waits_for or NOT_READ.format(name))
         with _refusals():
-            return tuple(PartitionOffset(*key, offset) for key, offset in manual_offsets.read(settings.kafka).items())
+            return stored_offsets_of(settings).read()
 
-    def alter_offsets(self, name: str, offsets: Sequence[PartitionOffset]) -> None:
+    def alter_offsets(self, name: str, offsets: Sequence[StoredOffset]) -> None:
         with self._stopped(name) as settings, _refusals():
-            manual_offsets.alter(settings.kafka, {(one.topic, one.partition): one.offset for one in offsets})
+            stored_offsets_of(settings).alter(offsets)
 
     def reset_offsets(self, name: str) -> None:
         with self._stopped(name) as settings, _refusals():
-            manual_offsets.reset(settings.kafka)
+            stored_offsets_of(settings).reset()
 
     @contextmanager
-    def _stopped(self, name: str) -> Iterator[SinkSettings]:
+    def _stopped(self, name: str) -> Iterator[ConnectorSettings]:
         """The connector is stopped, and stays so within."""
         by = object()
         try:

@@ -9,7 +9,7 @@ from parquet_sink.connectors.loading import Loaded
 from parquet_sink.herder.store import StoredConnector
 from parquet_sink.herder.values import ConnectorInfo, ConnectorStatus, State, TargetState, TaskStatus
 from parquet_sink.model.failure import Failure
-from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.pipeline.connector_settings import ConnectorSettings
 from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.status import Status
 
@@ -44,7 +44,7 @@ class Hosted:
         self._paused = False
 
     @property
-    def settings(self) -> SinkSettings | None:
+    def settings(self) -> ConnectorSettings | None:
         """None when the configuration turned out to be wrong, or was not read yet."""
         return self.loaded.settings
 
@@ -161,7 +161,7 @@ class Hosted:
         """None of what is stopped, has not begun, or cannot begin."""
         if self.settings is None or self.state in {State.STOPPED, State.UNASSIGNED}:
             return range(0)
-        return range(min(self.settings.kafka.tasks_max or 1, MOST_TASKS))
+        return range(min(self.settings.tasks_max or 1, MOST_TASKS))
 
     def _trace(self) -> str:
         if self.state is not State.FAILED:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from parquet_sink.herder.errors import StoreFailed
-from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.pipeline.connector_settings import ConnectorSettings
 from parquet_sink.runtime.aside import Aside, in_thread
 from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.hosted import Hosted
@@ -33,7 +33,7 @@ class Hosting:
     def __init__(
         self,
         roster: Roster,
-        make: Callable[[SinkSettings], Connector],
+        make: Callable[[ConnectorSettings], Connector],
         *,
         track_topics: bool = True,
         aside: Aside = in_thread,
@@ -89,7 +89,7 @@ class Hosting:
         settings = one.settings
         assert settings is not None
         others = [other.settings for other in self._roster.runs]
-        return any(other.name == settings.name or other.kafka.group == settings.kafka.group for other in others)
+        return any(other.name == settings.name or _share_group(other, settings) for other in others)
 
     def next_to_start(self, now_s: float) -> Connector | None:
         """One that is prepared, once the one before has begun, or had its time. now_s: monotonic."""
@@ -127,3 +127,8 @@ class Hosting:
                 topics = tuple(sorted({*one.stored.topics, *new}))
                 with suppress(StoreFailed):  # it is tried again
                     self._roster.keep(one, replace(one.stored, topics=topics))
+
+
+def _share_group(one: ConnectorSettings, other: ConnectorSettings) -> bool:
+    """Whether both have the same consumer group; sources have none."""
+    return one.group is not None and one.group == other.group

@@ -18,7 +18,7 @@ from parquet_sink.herder.errors import (
 )
 from parquet_sink.herder.store import StoredConnector
 from parquet_sink.herder.values import ConnectorInfo, ConnectorStatus, State, TargetState
-from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.pipeline.connector_settings import ConnectorSettings
 from parquet_sink.runtime.hosted import Hosted
 from parquet_sink.runtime.judging import NOTHING, Judged
 from parquet_sink.runtime.roster import Roster, tell, warn
@@ -104,7 +104,7 @@ class Requests:
         if one.stored.topics:
             self._roster.keep(one, replace(one.stored, topics=()))
 
-    def begin_alter(self, name: str, by: object) -> SinkSettings:
+    def begin_alter(self, name: str, by: object) -> ConnectorSettings:
         """From here to `end_alter` the connector's offsets may be changed: it does not start. by: whoever asks."""
         one = self._roster.named(name)
         if one.state is not State.STOPPED:

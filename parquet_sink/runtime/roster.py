@@ -9,7 +9,8 @@ from parquet_sink.connectors.loading import Loaded
 from parquet_sink.herder.errors import UnknownConnector
 from parquet_sink.herder.store import ConfigStore, StoredConnector
 from parquet_sink.herder.values import ConnectorInfo, ConnectorProgress, ConnectorStatus, TargetState
-from parquet_sink.pipeline.settings import RestartSettings, SinkSettings
+from parquet_sink.pipeline.connector_settings import ConnectorSettings
+from parquet_sink.pipeline.settings import RestartSettings
 from parquet_sink.runtime.book import Book
 from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.hosted import Hosted
@@ -25,7 +26,7 @@ class Snapshot:
     statuses: Mapping[str, ConnectorStatus] = field(default_factory=dict)
     progress: tuple[ConnectorProgress, ...] = ()
     topics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    settings: Mapping[str, SinkSettings | None] = field(default_factory=dict)
+    settings: Mapping[str, ConnectorSettings | None] = field(default_factory=dict)
     targets: Mapping[str, TargetState] = field(default_factory=dict)
 
 

@@ -1,51 +1,39 @@
 """What a running connector owns on this machine: its lock, its run folder, and its state store."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from parquet_sink.files.cleanup import prepare, remove_leftovers
 from parquet_sink.files.lock import ConnectorLock
-from parquet_sink.history.writer import HistoryWriter
-from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.pipeline.connector_settings import ConnectorSettings
 from parquet_sink.spark import handoff
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import Field
 
 
 class RunFiles:
-    """From `prepare` to `close`. handoff and state are None until then."""
+    """From `prepare` to `close`. handoff and state are None until then.
 
-    def __init__(self, settings: SinkSettings, folder: Path) -> None:
-        self._settings, self._folder = settings, folder
-        self._lock = ConnectorLock(settings.files.tmp_dir, settings.name)
-        self.handoff: handoff.Handoff | None = None
+    make_ready: what the kind of connector needs beside them; raises ConnectorError.
+    """
+
+    def __init__(self, settings: ConnectorSettings, folder: Path, make_ready: Callable[[], None]) -> None:
+        self._settings, self._folder, self._make_ready = settings, folder, make_ready
+        self._lock = ConnectorLock(settings.tmp_dir, settings.name)
+        self.handoff: handoff.Handoff[ConnectorSettings] | None = None
         self.state: SqliteStore | None = None
 
     def prepare(self) -> None:
         """Takes the lock, removes what an earlier run left, and makes folder and store. Raises ConnectorError."""
-        tmp_dir = self._settings.files.tmp_dir
+        tmp_dir = self._settings.tmp_dir
         prepare(tmp_dir)
         self._lock.acquire()
         remove_leftovers(tmp_dir, self._settings.name)
-        self._prepare_parked()
+        self._make_ready()
         self.handoff = handoff.write(self._settings, self._folder)
         self.state = SqliteStore.for_new_run(self.handoff.state_path)
-        self._check_history()
-
-    def _check_history(self) -> None:
-        """A torn one is made anew before the first upload, and not when it is asked for."""
-        history = HistoryWriter(self._settings.name, Path(self._settings.history_file), self._settings.history)
-        history.check()
-        history.close()
-
-    def _prepare_parked(self) -> None:
-        if self._settings.errors.parks:
-            from parquet_sink.parked.folder import ParkedFolder  # loads Arrow, for few connectors
-
-            folder = self._settings.parked_folder
-            ParkedFolder(folder, self._settings.name, self._settings.parked.max_bytes).prepare()
 
     def missing(self) -> list[Path]:
         """Of the files that the connector's processes share, those that somebody removed."""

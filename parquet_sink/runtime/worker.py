@@ -18,7 +18,7 @@ from parquet_sink.connectors.loading import Loaded
 from parquet_sink.errors import ConnectorError, SetupError
 from parquet_sink.herder.errors import HerderError
 from parquet_sink.model.events import Event
-from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.pipeline.connector_settings import ConnectorSettings
 from parquet_sink.process.cores import usable_cores
 from parquet_sink.process.java_home import find_java
 from parquet_sink.process.signals import StopRequest
@@ -116,7 +116,7 @@ class Worker:
             finally:
                 self._commands.close()
 
-    def _made(self, settings: SinkSettings) -> Connector:
+    def _made(self, settings: ConnectorSettings) -> Connector:
         assert self._folder is not None
         folder = self._folder.path / str(self._made_so_far)
         self._made_so_far += 1

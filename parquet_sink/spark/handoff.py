@@ -10,15 +10,17 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Generic, TypeVar
 
 from parquet_sink.config.handover import dump_with_secrets, load_with_secrets
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files import naming
 from parquet_sink.files.cleanup import prepare_connector
 from parquet_sink.model.instance import Instance
-from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.pipeline.connector_settings import ConnectorSettings
 
+S = TypeVar("S", bound=ConnectorSettings)
+S_co = TypeVar("S_co", bound=ConnectorSettings, covariant=True)
 RUN_FOLDER: Final = "run.folder"
 """The one option of both data sources: the folder that `write` made."""
 SETTINGS_FILE: Final = "settings.json"
@@ -26,17 +28,17 @@ INSTANCE_FILE: Final = "instance.json"
 
 
 @dataclass(frozen=True)
-class Handoff:
+class Handoff(Generic[S_co]):
     """A connector's settings, its instance, and the folder that its processes share on the driver's machine."""
 
-    settings: SinkSettings
+    settings: S_co
     instance: Instance
     folder: str
 
     @property
     def state_path(self) -> Path:
         """In the connector's folder below `tmp.dir`, because it outlives a run."""
-        base = naming.connector_folder(self.settings.files.tmp_dir, self.settings.name)
+        base = naming.connector_folder(self.settings.tmp_dir, self.settings.name)
         return Path(base) / naming.STATE_FILE
 
     @property
@@ -45,12 +47,12 @@ class Handoff:
         return Path(self.folder, SETTINGS_FILE), Path(self.folder, INSTANCE_FILE)
 
 
-def write(settings: SinkSettings, folder: Path, instance: Instance | None = None) -> Handoff:
+def write(settings: S, folder: Path, instance: Instance | None = None) -> Handoff[S]:
     """Puts the settings into `folder`, readable by this user alone. instance: whose folder was lost; else a new one.
 
     Raises StorageFailed when tmp.dir is of no use, OSError when the folder is.
     """
-    prepare_connector(settings.files.tmp_dir, settings.name)
+    prepare_connector(settings.tmp_dir, settings.name)
     given = Handoff(settings, instance or Instance.new(), str(folder))
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     settings_file, instance_file = given.files
@@ -59,7 +61,7 @@ def write(settings: SinkSettings, folder: Path, instance: Instance | None = None
     return given
 
 
-def read(options: Mapping[str, str]) -> Handoff:
+def read(options: Mapping[str, str]) -> Handoff[Any]:
     """What `write` put there. Raises InvalidConfiguration."""
     given = options.get(RUN_FOLDER)
     if given is None:

@@ -18,6 +18,7 @@ from parquet_sink.model.ranges import Known
 from parquet_sink.pipeline.outcome import RangeOutcome
 from parquet_sink.pipeline.outcome_events import events_of
 from parquet_sink.pipeline.outcome_history import history_of, record_outcomes, sender_of
+from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.spark import handoff
 from parquet_sink.spark.frame_sink import FrameSaveWriter, FrameStreamWriter, is_frame
 from parquet_sink.spark.rows import ranges_in
@@ -41,7 +42,7 @@ class PushSink(DataSource):
     """Writable by name once `parquet_sink.spark.register` was called."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self.handoff = handoff.read(options)
+        self.handoff: handoff.Handoff[SinkSettings] = handoff.read(options)
 
     @classmethod
     def name(cls) -> str:
@@ -59,7 +60,7 @@ class PushSink(DataSource):
 class PushWriter(DataSourceStreamArrowWriter):
     """Made anew for each micro-batch."""
 
-    def __init__(self, given: handoff.Handoff) -> None:
+    def __init__(self, given: handoff.Handoff[SinkSettings]) -> None:
         self._given = given
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> Outcomes:

@@ -21,6 +21,7 @@ from parquet_sink.model.events import ConnectorRunning
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordParts
+from parquet_sink.pipeline.connector_settings import TopicSettings
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.spark import handoff, rows, stream_offsets
 from parquet_sink.state.sqlite.store import SqliteStore
@@ -61,7 +62,7 @@ class KafkaRanges(DataSource):
     """Readable by name once `parquet_sink.spark.register` was called."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self.handoff = handoff.read(options)
+        self.handoff: handoff.Handoff[TopicSettings] = handoff.read(options)
         self.form = Form(options.get(FORM, Form.RANGES))
         self.headers = options.get(INCLUDE_HEADERS, "false").lower() == "true"
 
@@ -81,7 +82,7 @@ class KafkaRanges(DataSource):
 class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """One per query and process. What `read` needs is pickled with it; the rest is made where it is used."""
 
-    def __init__(self, given: handoff.Handoff, form: "Form", parts: RecordParts) -> None:
+    def __init__(self, given: handoff.Handoff[TopicSettings], form: "Form", parts: RecordParts) -> None:
         self._given, self._form, self._parts = given, form, parts
         self._planner: Planner | None = None
         self._state: SqliteStore | None = None

@@ -17,6 +17,7 @@ from parquet_sink.connectors.documentation import help_text, markdown
 from parquet_sink.connectors.ems.sink import EmsSink
 from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.connectors.worker import Worker
+from tests.connectors.packages import install
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "connector-classes.md").read_text(encoding="utf-8")
@@ -30,17 +31,6 @@ def block(language: str) -> str:
     found = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
     assert len(found) == 1
     return str(found[0])
-
-
-def install(folder: Path, package: str, source: str, entry_points: dict[str, str]) -> None:
-    """A package with entry points, as an installer leaves it."""
-    (folder / package).mkdir()
-    (folder / package / "__init__.py").write_text(source)
-    info = folder / f"{package}-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package.replace('_', '-')}\nVersion: 1.0\n")
-    lines = [f"{name} = {path}" for name, path in entry_points.items()]
-    (info / "entry_points.txt").write_text("\n".join(["[parquet_sink.connectors]", *lines, ""]))
 
 
 @pytest.fixture

@@ -95,4 +95,4 @@ class World:
 
 def watched(name: str, interval_ms: int) -> Any:
     """A connector as the loop has it."""
-    return SimpleNamespace(settings=SimpleNamespace(name=name, flush=SimpleNamespace(commit_interval_ms=interval_ms)))
+    return SimpleNamespace(settings=SimpleNamespace(name=name, flush_interval_ms=interval_ms))

@@ -13,14 +13,17 @@ from parquet_sink.herder.errors import (
     WrongState,
 )
 from parquet_sink.herder.values import (
+    OFFSET,
+    PARTITION,
+    TOPIC,
     ConnectorInfo,
     ConnectorProgress,
     ConnectorStatus,
     LastError,
     LastUpload,
-    PartitionOffset,
     PartitionProgress,
     State,
+    StoredOffset,
     TargetState,
     TaskStatus,
 )
@@ -151,9 +154,9 @@ class FakeHerder:
     def reset_topics(self, name: str) -> None:
         self._find(name).topics = ()
 
-    def offsets(self, name: str) -> tuple[PartitionOffset, ...]:
-        kept = self._find(name)
-        return tuple(PartitionOffset(topic, number, at) for (topic, number), at in sorted(kept.offsets.items()))
+    def offsets(self, name: str) -> tuple[StoredOffset, ...]:
+        kept = sorted(self._find(name).offsets.items())
+        return tuple(StoredOffset({TOPIC: topic, PARTITION: number}, {OFFSET: at}) for (topic, number), at in kept)
 
     def _stopped(self, name: str) -> Kept:
         kept = self._find(name)
@@ -161,16 +164,17 @@ class FakeHerder:
             raise WrongState(name, STATES[kept.target], "it is not stopped")
         return kept
 
-    def alter_offsets(self, name: str, offsets: Sequence[PartitionOffset]) -> None:
+    def alter_offsets(self, name: str, offsets: Sequence[StoredOffset]) -> None:
         kept = self._stopped(name)
         self.asked.append(("alter", *offsets))
-        if any(one.topic == "nowhere" for one in offsets):
+        if any(one.partition[TOPIC] == "nowhere" for one in offsets):
             raise OffsetsRefused("topic nowhere is not there")
         for one in offsets:
+            key = one.partition[TOPIC], one.partition[PARTITION]
             if one.offset is None:
-                kept.offsets.pop((one.topic, one.partition), None)
+                kept.offsets.pop(key, None)
             else:
-                kept.offsets[one.topic, one.partition] = one.offset
+                kept.offsets[key] = one.offset[OFFSET]
 
     def reset_offsets(self, name: str) -> None:
         self._stopped(name).offsets.clear()

@@ -1,6 +1,7 @@
 """`/connector-plugins`: classes, their keys, and configurations judged key by key."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from parquet_sink import __version__
 from parquet_sink.herder.values import TargetState
 from parquet_sink.rest.call import Call
 from parquet_sink.rest.plugins import Plugins
+from tests.connectors.packages import forget, install
 from tests.rest.fake_herder import FakeHerder, Kept
 from tests.rest.serving import GOOD, Client
 
@@ -39,6 +41,20 @@ def test_connectors_are_listed_by_their_full_names(api: Client) -> None:
     kinds = list(dict.fromkeys(one["type"] for one in every))
     assert kinds == ["sink", "transformation", "predicate", "converter", "header_converter"]
     assert len({(one["class"], one["type"]) for one in every}) == len(every)
+
+
+def test_a_source_and_a_broken_package_are_listed_as_what_they_are(
+    api: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A source is no sink; what cannot be loaded is of unknown type, and costs the others nothing."""
+    monkeypatch.syspath_prepend(tmp_path)
+    source = "class Tick:\n    kind, keys, prefixes = 'source', (), ()\n    check = settings = print\n"
+    install(tmp_path, "tick_one", source, {"com.example.Tick": "tick_one:Tick"})
+    install(tmp_path, "tick_two", "raise OSError", {"com.example.Tock": "tick_two:Tock"})
+    found = {one["class"]: one["type"] for one in api.get("/connector-plugins").json}
+    forget("tick_one")
+    assert (found["com.example.Tick"], found["com.example.Tock"]) == ("source", "unknown")
+    assert found["parquet_sink.EmsSink"] == "sink"
 
 
 @pytest.mark.parametrize("name", ["EmsSink", "EmsSinkConnector", "parquet_sink.EmsSink"])

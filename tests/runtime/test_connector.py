@@ -295,7 +295,7 @@ def test_offsets_that_cannot_be_committed_are_told(
     launched[0].isActive = False
     running.poll(SPARK)
     assert running.status is Status.DONE
-    assert "it stays. The files after it are sent again." in caplog.text
+    assert "it stays. What comes after it is delivered again." in caplog.text
 
 
 def stop(connector: Connector, clock: Clock, drained_s: float | None = None) -> None:

@@ -1,0 +1,111 @@
+"""What differs between the kinds of connectors in a run: one `Flow` for each, so that a connector's life has no branch.
+
+A flow starts its streaming query on Spark, settles once that has ended, and tells what a stop leaves behind. Where it
+goes on is told by what is stored outside (the group's offsets, a source's offset storage), never by Spark.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from parquet_sink.history.writer import HistoryWriter
+from parquet_sink.model.instance import Instance
+from parquet_sink.pipeline.connector_settings import ConnectorSettings, TopicSettings
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.runtime import group_commit
+from parquet_sink.runtime.restarts import Positions
+from parquet_sink.state.store import DRAINED, StateStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+class Flow(Protocol):
+    """Of one connector. Methods but `start_query` may be called in any thread, one at a time.
+
+    origin: where a query goes on, in words. given_up: what becomes of a flush that a stop gives up, in words.
+    """
+
+    @property
+    def origin(self) -> str: ...
+    @property
+    def given_up(self) -> str: ...
+
+    def make_ready(self) -> None:
+        """What it needs on this machine beside its folder and state store. Raises ConnectorError."""
+
+    def start_query(self, spark: "SparkSession", folder: Path, *, until_caught_up: bool) -> "StreamingQuery":
+        """folder: the connector's run folder, as `spark.handoff.write` made it. In a thread that knows the session."""
+        ...
+
+    def settle(self, instance: Instance, state: StateStore) -> None:
+        """After the query ended: what was delivered is stored where it goes on from. Failures are logged."""
+
+    def positions(self, instance: Instance, state: StateStore) -> Positions:
+        """Where it stands, to tell whether it got anywhere since the last failure."""
+        ...
+
+    def in_flight(self, state: StateStore) -> bool:
+        """Whether a flush may be in progress, of a query that runs."""
+        ...
+
+    def left(self, state: StateStore) -> str | None:
+        """What a stop leaves undelivered, for the log; None for nothing."""
+        ...
+
+
+class TopicFlow:
+    """Of a sink: it goes on from its group's offsets, to which what was accepted is committed."""
+
+    origin = "the group's offsets"
+    given_up = "its records are delivered again at the next start"
+
+    def __init__(self, settings: TopicSettings) -> None:
+        self._settings = settings
+
+    def settle(self, instance: Instance, state: StateStore) -> None:
+        group_commit.commit_accepted(self._settings, instance, state)
+
+    def positions(self, instance: Instance, state: StateStore) -> Positions:
+        return group_commit.positions(self._settings, instance, state)
+
+    def in_flight(self, state: StateStore) -> bool:
+        """Not before the planner looked for the first time, nor once it says so."""
+        return bool(state.progress()) and not state.get(DRAINED)
+
+    def left(self, state: StateStore) -> str | None:
+        behind = group_commit.undelivered(state)
+        return group_commit.stopped_message(behind) if behind else None
+
+
+class ParquetFlow(TopicFlow):
+    """Of a sink that writes Parquet files."""
+
+    given_up = "its files are sent again at the next start, under the same names"
+
+    def __init__(self, settings: SinkSettings) -> None:
+        super().__init__(settings)
+        self._sink = settings
+
+    def make_ready(self) -> None:
+        """The folder of parked records, and the history: a torn one is made anew before the first upload."""
+        settings = self._sink
+        if settings.errors.parks:
+            from parquet_sink.parked.folder import ParkedFolder  # loads Arrow, for few connectors
+
+            ParkedFolder(settings.parked_folder, settings.name, settings.parked.max_bytes).prepare()
+        history = HistoryWriter(settings.name, Path(settings.history_file), settings.history)
+        history.check()
+        history.close()
+
+    def start_query(self, spark: "SparkSession", folder: Path, *, until_caught_up: bool) -> "StreamingQuery":
+        from parquet_sink.spark.query import start_query
+
+        return start_query(spark, self._sink, folder, until_caught_up=until_caught_up)
+
+
+def flow_of(settings: ConnectorSettings) -> Flow:
+    """The flow of a connector. Raises TypeError for settings of no kind that runs."""
+    if isinstance(settings, SinkSettings):
+        return ParquetFlow(settings)
+    raise TypeError(f"{type(settings).__name__} are settings of no kind of connector that runs")
