@@ -13,9 +13,11 @@ from parquet_sink.targets.s3.prefix import fields
 from parquet_sink.targets.table_map import MAP_KEY
 
 TABLE: Final = ems("target.table")
-_OTHERS: Final = (ems("endpoint"), *(key.name for key in (*PUSH_KEYS, *OAUTH2_KEYS)))
-_SHARED: Final = frozenset({http_checks.ALLOW_HTTP})
-"""Of the push API's keys those that a bucket heeds as well."""
+_VARCHAR: Final = ems("data.fallback.varchar.length")
+_SHARED: Final = frozenset({http_checks.ALLOW_HTTP, _VARCHAR})
+"""Of the push API's keys those that are of use without one, or may be."""
+IDLE: Final = (ems("endpoint"), *(key.name for key in (*PUSH_KEYS, *OAUTH2_KEYS) if key.name not in _SHARED))
+"""Keys of a push API that a bucket has no use for."""
 
 
 def check(values: Values, report: Report) -> None:
@@ -24,9 +26,9 @@ def check(values: Values, report: Report) -> None:
         report.problem(s3.BUCKET, "It is missing; give the name of the bucket that takes the files.")
     connection(values, report)
     _table(values, report)
-    shaping = {ems("data.fallback.varchar.length")} if ems("flattener.jsonblob.chunks") in values.given else set[str]()
-    for name in _OTHERS:
-        if name in values.given - shaping - _SHARED:
+    idle = IDLE if ems("flattener.jsonblob.chunks") in values.given else (*IDLE, _VARCHAR)
+    for name in idle:
+        if name in values.given and values.knows(name):
             report.warn(name, f"It has no effect: files go to a bucket ({ems('target.type')}=s3).")
 
 

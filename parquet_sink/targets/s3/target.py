@@ -14,6 +14,7 @@ from parquet_sink.targets.s3 import prefix
 from parquet_sink.targets.s3.client import connect
 from parquet_sink.targets.s3.failures import S3Failed
 from parquet_sink.targets.s3.local_file import LocalFile
+from parquet_sink.targets.s3.object_key import Origin, object_key
 from parquet_sink.targets.s3.objects import Objects
 from parquet_sink.targets.s3.settings import S3Settings
 
@@ -59,8 +60,8 @@ class S3Target:
 
     def _key(self, file: FinishedFile) -> str:
         table = file.table or self._settings.target_table
-        origin = prefix.Origin(file.topic, file.partition, file.first_offset, table, file.first_ms)
-        return prefix.object_key(self._settings.prefix, origin, file.name)
+        origin = Origin(file.topic, file.partition, file.first_offset, table, file.first_ms)
+        return object_key(self._settings.prefix, origin, file.name)
 
 
 def _metadata(file: FinishedFile) -> dict[str, str]:

@@ -105,13 +105,9 @@ def _request(request: AWSPreparedRequest, more: Mapping[str, str]) -> Request:
     headers = {name: _text(value) for name, value in request.headers.items()}
     length = next((value for name, value in headers.items() if name.lower() == "content-length"), None)
     kept = {name: value for name, value in headers.items() if name.lower() not in ("content-length", "expect")}
-    body = request.body
-    if body is None:
-        return Request(request.method, request.url, {**kept, **more})
-    body = body.encode() if isinstance(body, str) else body
-    return Request(
-        request.method, request.url, {**kept, **more}, SentBody(body, len(body) if length is None else int(length))
-    )
+    body = request.body.encode() if isinstance(request.body, str) else request.body
+    sent = None if body is None else SentBody(body, len(body) if length is None else int(length))
+    return Request(request.method, request.url, {**kept, **more}, sent)
 
 
 def _text(value: str | bytes) -> str:
