@@ -7,6 +7,7 @@
     ├── NothingSampled           there is nothing to tune by: no records, no history (exit status 2)
     ├── NotVerified              a target did not say what it has (exit status 1)
     ├── HistoryUnusable          the history of uploads cannot be read or written: nothing else is lost (exit status 1)
+    ├── ArchiveUnusable          the archive cannot be read (exit status 1)
     ├── WorkerRefused            a worker did not do what it was asked for over HTTP, or was silent (exit status 1)
     ├── DemoFailed               the demo did not get to its proof (exit status 1)
     └── ConnectorError           the connector stops            (exit status 1)
@@ -108,6 +109,10 @@ class HistoryUnusable(SinkError):
 
     def __str__(self) -> str:
         return self.message
+
+
+class ArchiveUnusable(SinkError):
+    """An archive cannot be read; the message names it, and where to look."""
 
 
 class WorkerRefused(SinkError):

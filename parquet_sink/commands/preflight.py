@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from parquet_sink.archive.keys import URL
+from parquet_sink.archive.settings import ArchiveSettings, why_same
 from parquet_sink.commands.parked.preflight import parked
 from parquet_sink.connectors.check import Checked
 from parquet_sink.connectors.loading import Loaded
@@ -32,6 +34,7 @@ from parquet_sink.targets.settings import TargetSettings
 
 _TLS = "schema.registry.ssl."
 _PROTOCOL = "security.protocol"
+_ENDPOINT = "connect.ems.endpoint"
 
 
 @dataclass
@@ -72,6 +75,8 @@ def _sink(settings: SinkSettings, worker: Worker, environment: Mapping[str, str]
     if not _kafka(settings.kafka, worker, found) and settings.errors.dead_letters is not None:
         _dead_letters(settings.errors.dead_letters, worker, found)
     _target(settings.target, environment, found)
+    if settings.archive is not None:
+        _archive(settings.archive, settings.target, found)
     for side, converter in (("value", settings.value), ("key", settings.key)):
         if converter is not None and converter.registry is not None:
             _registry(side, converter.registry, worker, found)
@@ -111,13 +116,21 @@ def _target(settings: TargetSettings, environment: Mapping[str, str], found: _Fo
     elif isinstance(settings, S3Settings):
         _bucket(settings.bucket, environment, found)
     elif isinstance(settings, DirectorySettings):
-        from parquet_sink.targets.directory.target import (  # loads Arrow, which others start without
-            ENDPOINT_KEY,
-            unusable,
-        )
+        from parquet_sink.targets.directory.outcomes import unusable  # loads Arrow, which others start without
 
-        if (reason := unusable(settings)) is not None:
-            found.connector[f"Invalid [{ENDPOINT_KEY}]. {reason}"] = None
+        if (reason := unusable(settings.folder, _ENDPOINT)) is not None:
+            found.connector[f"Invalid [{_ENDPOINT}]. {reason}"] = None
+
+
+def _archive(settings: ArchiveSettings, target: TargetSettings, found: _Found) -> None:
+    """Whether it can be used, and is another place than the target's also where names tell nothing."""
+    from parquet_sink.targets.directory.outcomes import unusable  # as above
+
+    if (reason := unusable(settings.folder, URL)) is None and isinstance(target, DirectorySettings):
+        within = os.path.realpath(settings.folder), os.path.realpath(target.folder)
+        reason = why_same(*within)
+    if reason is not None:
+        found.connector[f"Invalid [{URL}]. {reason}"] = None
 
 
 def _bucket(settings: BucketSettings, environment: Mapping[str, str], found: _Found) -> None:

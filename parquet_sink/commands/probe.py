@@ -7,6 +7,8 @@ is as it should be, and the cure where it is not.
 from collections.abc import Iterator
 from typing import Final
 
+from parquet_sink.archive.opening import open_archive
+from parquet_sink.archive.settings import ArchiveSettings
 from parquet_sink.commands import probe_dead_letters
 from parquet_sink.commands.finding import Finding
 from parquet_sink.commands.probe_kafka import probe_kafka
@@ -41,6 +43,8 @@ def probe_sink(settings: SinkSettings) -> Iterator[Finding]:
     if settings.errors.parks:
         yield probe_parked(settings)
     yield probe_target(settings.target)
+    if settings.archive is not None:
+        yield probe_archive(settings.archive)
 
 
 def probe_registries(settings: SinkSettings) -> Iterator[Finding]:
@@ -81,6 +85,16 @@ def probe_parked(settings: SinkSettings) -> Finding:
     except StorageFailed as error:
         return Finding(Health.FAILED, "parked.dir", str(error))
     return Finding(Health.OK, "parked.dir", f"{folder} can be written, {free_space(folder)}")
+
+
+def probe_archive(settings: ArchiveSettings) -> Finding:
+    """What the archive itself finds when it is tried; nothing is kept there."""
+    archive = open_archive(settings)
+    try:
+        result = archive.probe(TARGET_S)
+    finally:
+        archive.close()
+    return Finding(result.health, f"archive {archive.name}", result.text)
 
 
 def probe_target(settings: TargetSettings) -> Finding:

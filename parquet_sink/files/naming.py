@@ -19,6 +19,7 @@ CLAIMS_FOLDER: Final = ".claims"
 STATE_FILE: Final = ".state.db"
 HISTORY_FILE: Final = ".history.db"
 PARKED_FOLDER: Final = ".parked"
+WAITING_FOLDER: Final = ".archive"
 REPLAY_FOLDER: Final = ".replay"
 REPLAY_JOURNAL_FOLDER: Final = ".replayed"
 
@@ -90,6 +91,11 @@ def claim_file(base: str, connector: str, topic: str, partition: int) -> str:
 def parked_folder(base: str, connector: str) -> str:
     """Folder of a connector's parked records where none is configured: no topic's folder is called so."""
     return str(PurePath(connector_folder(base, connector)) / PARKED_FOLDER)
+
+
+def waiting_folder(base: str, connector: str) -> str:
+    """Where accepted files wait for the archive, of a connector that does not wait for it."""
+    return str(PurePath(connector_folder(base, connector)) / WAITING_FOLDER)
 
 
 def replay_folder(base: str, connector: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from parquet_sink.model.archiving import Archiving
 from parquet_sink.model.attempts import Attempt
 from parquet_sink.model.ranges import Known, PlannedRange
 from parquet_sink.model.receipts import Receipt
@@ -47,7 +48,8 @@ class UploadRecord:
     none has one. attempts: how many were made, of which `tried` has those that are kept. upload_s: seconds of all
     attempts and the waits between them. answer_id: what the target calls the file. cause: why it was not accepted.
     table: at the target. topic_id: Kafka's, "" when unknown. target: where it went, without secrets. repeat: how often
-    a file of this name was accepted before, as far as the history goes back; the store fills it in.
+    a file of this name was accepted before, as far as the history goes back; the store fills it in. archive: what is
+    known of its being archived, None for nothing.
     """
 
     file_name: str
@@ -75,6 +77,7 @@ class UploadRecord:
     target: str = ""
     origin: Origin = Origin.RUN
     repeat: int = 0
+    archive: Archiving | None = None
 
     @property
     def accepted_ms(self) -> int | None:
@@ -95,7 +98,10 @@ class UploadRecord:
         """The inverse of `to_dict`. Raises ValueError, KeyError or TypeError for anything else."""
         given = {name: value for name, value in fields.items() if name not in ("accepted_ms", "freshness_ms")}
         tried, outcome = tuple(map(Attempt.from_dict, given["tried"])), UploadOutcome(given["outcome"])
-        return cls(**{**given, "tried": tried, "outcome": outcome, "origin": Origin(given["origin"])})
+        archive = None if given.get("archive") is None else Archiving(**given["archive"])
+        return cls(
+            **{**given, "tried": tried, "outcome": outcome, "origin": Origin(given["origin"]), "archive": archive}
+        )
 
 
 @dataclass(frozen=True)
@@ -185,6 +191,7 @@ def upload_record(receipt: Receipt, sender: Sender, ended_at_s: float, topic_id:
         topic_id=topic_id,
         target=sender.target,
         origin=sender.origin,
+        archive=receipt.archive,
     )
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from parquet_sink.history.records import RangeRecord, UploadOutcome, UploadRecord
+from parquet_sink.model.archiving import Archiving
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,9 @@ class HistoryStore(Protocol):
 
         `repeat` is filled in. A record takes the place of a WAITING one of the same offsets, target and origin.
         """
+
+    def note_archived(self, file_name: str, archiving: Archiving) -> None:
+        """What became of a file at an archive, in place of what was known of it there."""
 
     def append_ranges(self, records: Sequence[RangeRecord]) -> None:
         """Adds ranges; one that is there is not added again, and its `done_until` grows."""

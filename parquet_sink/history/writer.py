@@ -17,6 +17,7 @@ from parquet_sink.errors import HistoryUnusable
 from parquet_sink.history.records import RangeRecord, UploadRecord
 from parquet_sink.history.settings import HistorySettings
 from parquet_sink.history.sqlite.store import SqliteHistory, write_history
+from parquet_sink.model.archiving import Archiving
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +42,11 @@ class HistoryWriter:
         """Adds uploads, and the ranges that they were cut from."""
         if self._settings.enabled and (files or ranges):
             self._act(lambda history: self._append(history, files, ranges))
+
+    def note_archived(self, file_name: str, archiving: Archiving) -> None:
+        """What became of a file at an archive."""
+        if self._settings.enabled:
+            self._act(lambda history: history.note_archived(file_name, archiving))
 
     def check(self) -> None:
         """Looks at all of the file, if there is one, and forgets what is too old or too much."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from parquet_sink.model.archiving import Archiving
 from parquet_sink.model.attempts import Attempt, AttemptCount
 from parquet_sink.model.failure import Failure
 
@@ -19,7 +20,8 @@ class Receipt:
     none of them has one. passed_over: why the target refused it, where its records are set aside and the next file
     goes on; then there is no failure. table: at the target, None for the connector's one. digest: SHA-256 of the
     file's bytes, hexadecimal. tried: what came of each of the attempts, as far as it is kept. answers: what came of
-    those that were made in the last Spark task, all of them counted.
+    those that were made in the last Spark task, all of them counted. archive: what became of it at an archive, None
+    where there is none, or that is not known yet.
     """
 
     connector: str
@@ -45,6 +47,7 @@ class Receipt:
     digest: str | None = None
     tried: tuple[Attempt, ...] = ()
     answers: tuple[AttemptCount, ...] = ()
+    archive: Archiving | None = None
 
     @property
     def accepted(self) -> bool:
@@ -69,4 +72,5 @@ class Receipt:
         failure, tried = fields.get("failure"), tuple(map(Attempt.from_dict, fields.get("tried", ())))
         failed = None if failure is None else Failure.from_dict(failure)
         answers = tuple(map(AttemptCount.from_dict, fields.get("answers", ())))
-        return cls(**{**fields, "failure": failed, "tried": tried, "answers": answers})
+        archive = None if fields.get("archive") is None else Archiving(**fields["archive"])
+        return cls(**{**fields, "failure": failed, "tried": tried, "answers": answers, "archive": archive})

@@ -19,6 +19,8 @@ _ORDER_COLUMN = "__celonis_order"
 
 def described(settings: "SinkSettings", *, keys: bool, headers: bool) -> tuple[str, ...]:
     """One line for each step. keys, headers: whether transforms look at them."""
+    if settings.shape.raw:
+        return (*_raw(settings.shape), _target(settings))
     keys = keys or settings.shape.tombstone_column is not None
     decoded = [
         f"value: {KIND_TEXTS[settings.value.kind]}",
@@ -27,6 +29,13 @@ def described(settings: "SinkSettings", *, keys: bool, headers: bool) -> tuple[s
     ]
     steps = ["decoded: " + "; ".join(decoded), *map(_transform, settings.transforms)]
     return (*steps, *_shape(settings.shape), _target(settings), _invalid(settings))
+
+
+def _raw(shape: ShapeSettings) -> Iterator[str]:
+    yield "raw: kept as it came, nothing is decoded; a null value (tombstone) is a row, too"
+    yield "columns: key, value, headers, timestamp, timestamp_type, topic, partition, offset"
+    if shape.primary_keys:
+        yield f"primary keys: {', '.join(shape.primary_keys)}; ordered by {shape.order_field}"
 
 
 def summary(settings: "SinkSettings") -> str:

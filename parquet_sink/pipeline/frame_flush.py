@@ -21,6 +21,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from parquet_sink.archive.opening import archived
 from parquet_sink.config.key import ems
 from parquet_sink.errors import ConnectorError, InvalidRecord, UploadPostponed
 from parquet_sink.files import naming
@@ -76,7 +77,7 @@ class FrameFlush:
     def __init__(self, settings: SinkSettings, frame: FrameSlice) -> None:
         configure_worker(settings.name)
         self._settings, self._frame = for_frame(settings), frame
-        target = target_for(settings.target)
+        target = archived(target_for(settings.target), settings.archive)
         deliverer = Deliverer(settings.name, target, settings.retry, keep_files=self._files.keep_files)
         self._uploader = OrderedUploader(PatientDeliverer(deliverer))
         place = Place(settings.name, frame.label, frame.partition, uuid.uuid4().hex, frame)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Self
 
 from parquet_sink import __version__
+from parquet_sink.archive.settings import ArchiveSettings
 from parquet_sink.config.secret import digest
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.files import naming
@@ -80,6 +81,7 @@ class SinkSettings:
     errors: ErrorSettings = field(default_factory=ErrorSettings)
     parked: ParkedSettings = field(default_factory=ParkedSettings)
     history: HistorySettings = field(default_factory=HistorySettings)
+    archive: ArchiveSettings | None = None
     restart: RestartSettings = field(default_factory=RestartSettings)
     registry_patience_ms: int = 0
     registry_pause_ms: int = 60_000

@@ -6,7 +6,8 @@ For each range [start, end):
   2. records become rows; of one without a row the policy decides:       (`shape.shaper`, `pipeline.reject_policy`)
      the range ends before it, or it is set aside
   3. rows become local files; a finished file's footer is verified       (`files.accumulator`)
-  4. a file is sent, the next only after this one was accepted           (`targets.uploader`)
+  4. a file is sent, then archived where there is an archive; the next   (`targets.uploader`, `archive.target`)
+     only after both have this one
   5. the accepted file is removed from the disk; one that is refused     (`targets.delivery`, `targets.uploader`)
      for what is in it may be passed over: it is removed, and the next goes on
   6. the records of a file that was passed over are read again from      (`pipeline.refused_files`)
@@ -18,7 +19,8 @@ For each range [start, end):
 
 A crash before 4 leaves nothing behind but local files, which the next attempt or start removes, and perhaps records
 that were set aside. A crash between 4 and 10 sends the same files again, under the same names, with the same rows, and
-sets the same records aside again: a range is always repeated as a whole, from what was known when it was planned.
+sets the same records aside again: a range is always repeated as a whole, from what was known when it was planned. So
+what the target has and the archive has not is sent to both again; what either has already is the same file there.
 Nothing is committed before 4, or 6, and 7 are done for all below.
 """
 
@@ -27,6 +29,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+from parquet_sink.archive.opening import archived
 from parquet_sink.errors import ConnectorError
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.kafka.settings import KafkaSettings
@@ -69,7 +72,7 @@ class TaskFlush:
         self._settings, self._given = settings, steps
         self._read_range = read or partial(from_kafka, on_lost=self._on_lost)
         self._lost: dict[tuple[str, int], tuple[LostOffsets, ...]] = {}
-        target = target_for(settings.target)
+        target = archived(target_for(settings.target), settings.archive)
         deliverer = Deliverer(settings.name, target, settings.retry, keep_files=settings.files.keep_files)
         self._uploader = OrderedUploader(deliverer, passes_over=settings.errors.refused_files)
         self._flushes: dict[tuple[str, int], RangeFlush] = {}
@@ -151,6 +154,8 @@ class TaskFlush:
 
 def steps_for(settings: SinkSettings, policy: RejectPolicy) -> RecordSteps:
     """The value converter's decoder, and transforms, are kept in this process from micro-batch to micro-batch."""
+    if settings.shape.raw:
+        return RecordSteps(policy=policy, raw=True)
     from parquet_sink.convert.decoders import decoder_for, key_decoder_for  # loads only what this connector needs
     from parquet_sink.transform.building import chain_for
 

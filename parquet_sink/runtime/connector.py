@@ -104,7 +104,8 @@ class Connector:
     def ended(self) -> bool:
         """Whether nothing of it runs any more, so that it may be closed."""
         late = time.monotonic() >= self._stop_by_s
-        return self.status in {Status.DONE, Status.FAILED} and (late or not self._busy_aside())
+        over = self.status in {Status.DONE, Status.FAILED} and (late or not self._busy_aside())
+        return over and self._flow.at_rest()
 
     def _busy_aside(self) -> bool:
         """Whether a thread is at work for it."""
@@ -373,4 +374,5 @@ class Connector:
     def close(self) -> None:
         """Releases the lock and removes the run folder."""
         self._given_up = True
+        self._flow.close()
         self._files.close(in_use=self._busy_aside())

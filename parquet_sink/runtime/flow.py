@@ -7,11 +7,13 @@ goes on is told by what is stored outside (the group's offsets, a source's offse
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from parquet_sink.archive.archiver import Archiver
 from parquet_sink.history.writer import HistoryWriter
 from parquet_sink.model.instance import Instance
 from parquet_sink.pipeline.connector_settings import ConnectorSettings, TopicSettings
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.runtime import group_commit
+from parquet_sink.runtime.archiving import archiver_of
 from parquet_sink.runtime.restarts import Positions
 from parquet_sink.state.store import DRAINED, StateStore
 
@@ -53,6 +55,13 @@ class Flow(Protocol):
         """What a stop leaves undelivered, for the log; None for nothing."""
         ...
 
+    def at_rest(self) -> bool:
+        """Whether nothing is done beside the query, of a connector that has ended: it may take as long as a stop."""
+        ...
+
+    def close(self) -> None:
+        """Ends what is done beside the query; it may not have been made ready."""
+
 
 class TopicFlow:
     """Of a sink: it goes on from its group's offsets, to which what was accepted is committed."""
@@ -77,6 +86,12 @@ class TopicFlow:
         behind = group_commit.undelivered(state)
         return group_commit.stopped_message(behind) if behind else None
 
+    def at_rest(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        """Nothing is done beside the query."""
+
 
 class ParquetFlow(TopicFlow):
     """Of a sink that writes Parquet files."""
@@ -86,9 +101,10 @@ class ParquetFlow(TopicFlow):
     def __init__(self, settings: SinkSettings) -> None:
         super().__init__(settings)
         self._sink = settings
+        self._archiver: Archiver | None = None
 
     def make_ready(self) -> None:
-        """The folder of parked records, and the history: a torn one is made anew before the first upload."""
+        """The folder of parked records; the history: a torn one is made anew before the first upload; the archive."""
         settings = self._sink
         if settings.errors.parks:
             from parquet_sink.parked.folder import ParkedFolder  # loads Arrow, for few connectors
@@ -97,6 +113,16 @@ class ParquetFlow(TopicFlow):
         history = HistoryWriter(settings.name, Path(settings.history_file), settings.history)
         history.check()
         history.close()
+        self._archiver = archiver_of(settings)
+        if self._archiver is not None:
+            self._archiver.start()
+
+    def at_rest(self) -> bool:
+        return self._archiver is None or self._archiver.finished(self._sink.stop_timeout_ms / 1000)
+
+    def close(self) -> None:
+        if self._archiver is not None:
+            self._archiver.close()
 
     def start_query(self, spark: "SparkSession", folder: Path, *, until_caught_up: bool) -> "StreamingQuery":
         from parquet_sink.spark.query import start_query

@@ -116,6 +116,7 @@ def _receipt(connector: str, file: FinishedFile, sent: Sent, accepted_at: float,
         status=sent.outcome.status,
         answer_id=sent.outcome.answer_id,
         accepted_at=accepted_at,
+        archive=sent.outcome.archive,
     )
 
 
@@ -151,7 +152,7 @@ def _kind_of_error(file: FinishedFile, sent: Sent, *, superseded: bool) -> Uploa
     ended = ", ended because another attempt at these offsets has begun" if superseded else ""
     into = _into(file)
     message = (
-        f"{file.origin}: file {file.name}{into} {_FATES[outcome.verdict]}: {outcome.cause} "
+        f"{file.origin}: file {file.name}{into} {outcome.fate or _FATES[outcome.verdict]}: {outcome.cause} "
         f"({tries}{ended}). {outcome.cure}. "
         f"{NOT_COMMITTED if file.frame is None else file.frame.repeated}"
         f"{_TO_PASS if outcome.of_file and file.frame is None else ''}"

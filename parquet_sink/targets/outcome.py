@@ -9,6 +9,8 @@ unknown    the file may have been taken: the same name and bytes are sent again,
 from dataclasses import dataclass
 from enum import StrEnum
 
+from parquet_sink.model.archiving import Archiving
+
 
 class Verdict(StrEnum):
     """The four classes of outcomes."""
@@ -26,7 +28,8 @@ class Outcome:
     status: the number that the target's protocol has for it, such as an HTTP status; None when no answer came, or the
     protocol has none. retry_after_seconds: how long the target asks to be left alone. answer_id: what the target calls
     the file. of_file: REFUSED for what is in this file, so that another one may be accepted; not for a key, a right or
-    an address, which all files share.
+    an address, which all files share. archive: what became of an
+    accepted file at an archive. fate: what became of the file, where the verdict alone would not tell it right.
     """
 
     verdict: Verdict
@@ -36,6 +39,8 @@ class Outcome:
     retry_after_seconds: float | None = None
     answer_id: str | None = None
     of_file: bool = False
+    archive: Archiving | None = None
+    fate: str = ""
 
 
 class Health(StrEnum):

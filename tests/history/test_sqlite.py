@@ -14,6 +14,7 @@ from parquet_sink.history.settings import HistorySettings
 from parquet_sink.history.sqlite import database
 from parquet_sink.history.sqlite.store import SqliteHistory, read_history, write_history
 from parquet_sink.history.store import ALL, HistoryQuery
+from parquet_sink.model.archiving import Archiving
 from parquet_sink.model.ranges import Known
 from tests.history.uploads import HOUR_MS, span, upload
 
@@ -216,3 +217,30 @@ def test_a_history_is_read_where_nothing_may_be_written(tmp_path: Path, monkeypa
     path.with_name("history.db-wal").write_bytes(b"what is in it would be missing")
     with pytest.raises(HistoryUnusable, match="unable to open"):
         read_history(path)
+
+
+def test_what_became_of_a_file_at_an_archive_is_kept(history: SqliteHistory) -> None:
+    """With the upload, or noted later in place of what was known; it is forgotten with its file."""
+    place = Archiving("directory:/a", 5_000)
+    history.append_files([upload(0, 9, archive=place), upload(10, 19), upload(20, 29)])
+    history.note_archived(upload(10, 19).file_name, Archiving("directory:/a", 6_000, "full"))
+    history.note_archived(upload(10, 19).file_name, Archiving("directory:/a", 7_000))
+    assert [one.archive for one in history.files()] == [place, Archiving("directory:/a", 7_000), None]
+    assert next(UploadRecord.from_dict(one.to_dict()).archive for one in history.files()) == place
+    history.prune(25 * HOUR_MS)
+    history.append_files([upload(0, 9, at_ms=26 * HOUR_MS)])
+    assert [one.archive for one in history.files()] == [None]
+
+
+def test_a_history_of_a_time_without_archives_is_read_and_written(tmp_path: Path) -> None:
+    """Its uploads have none, until one is noted."""
+    path = tmp_path / "history.db"
+    with closing(write_history(path, HistorySettings())) as history:
+        history.append_files([upload()])
+    with closing(sqlite3.connect(path)) as raw:
+        raw.execute("drop table archived")
+    with closing(read_history(path)) as history:
+        assert [one.archive for one in history.files()] == [None]
+    with closing(write_history(path, HistorySettings())) as history:
+        history.note_archived(upload().file_name, Archiving("directory:/a", 1))
+        assert [one.archive for one in history.files()] == [Archiving("directory:/a", 1)]

@@ -55,8 +55,9 @@ def file_line(one: UploadRecord) -> str:
     repeat = f", repeat {one.repeat}" if one.repeat else ""
     origin = "" if one.origin is Origin.RUN else f", by {one.origin}"
     digest = f", sha256 {one.digest[:12]}" if one.digest else ""
-    cause = f": {one.cause}" if one.cause else ""
-    return printable(f"{parts}{answer}{digest}{repeat}{origin}{cause}")
+    archive = "" if one.archive is None else ", archived" if one.archive.cause is None else ", not archived"
+    why = one.cause or (one.archive and one.archive.cause)
+    return printable(f"{parts}{answer}{digest}{repeat}{origin}{archive}{f': {why}' if why else ''}")
 
 
 def attempt_line(one: Attempt) -> str:

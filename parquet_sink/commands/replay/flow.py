@@ -128,8 +128,8 @@ def _send(
 
 
 def _in_own_folder(settings: SinkSettings, journal: Journal) -> SinkSettings:
-    """Files of a replay are apart from those of the connector, and are not kept."""
-    return replace(settings, files=replace(settings.files, tmp_dir=journal.work_dir, keep_files=False))
+    """Files of a replay are apart from those of the connector, and are not kept; the archive has their first time."""
+    return replace(settings, files=replace(settings.files, tmp_dir=journal.work_dir, keep_files=False), archive=None)
 
 
 def _rate(args: argparse.Namespace, settings: SinkSettings) -> Rate:

@@ -5,9 +5,11 @@ from typing import cast
 from parquet_sink.config.key import ems
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values
+from parquet_sink.connectors.ems.raw_checks import is_raw
 from parquet_sink.connectors.ems.required import absolute, number, text
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.net.settings import ClientCredentials, ProxySettings, ProxyType
+from parquet_sink.shape.settings import RAW_ORDER
 from parquet_sink.targets.directory.address import folder_of, is_directory
 from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.keys import S3
@@ -76,7 +78,7 @@ def _push(values: Values, worker: Worker) -> PushSettings:
         connection_id=values.text(ems("connection.id")),
         fallback_varchar_length=values.number(ems("data.fallback.varchar.length")),
         primary_keys=primary_keys,
-        order_column=(values.text(ems("order.field.name")) or ORDER_COLUMN) if primary_keys else None,
+        order_column=(values.text(ems("order.field.name")) or _order_column(values)) if primary_keys else None,
         connect_timeout_ms=number(values, "http.connect.timeout.ms"),
         response_timeout_ms=number(values, "http.response.timeout.ms"),
         ca_file=None if ca_file is None else absolute(ca_file, worker),
@@ -85,6 +87,11 @@ def _push(values: Values, worker: Worker) -> PushSettings:
         pool_keepalive_ms=number(values, "pool.keepalive"),
         pool_explicit_close=values.flag(ems("pool.explicit.close")),
     )
+
+
+def _order_column(values: Values) -> str:
+    """That which the sink adds, or that of raw files."""
+    return RAW_ORDER if is_raw(values) else ORDER_COLUMN
 
 
 def _authorization(values: Values) -> Secret | ClientCredentials:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from parquet_sink.archive.keys import ARCHIVE_KEYS
 from parquet_sink.config.key import Key, Type, ems
 from parquet_sink.connectors.connect_keys import CONNECT_KEYS, CONNECTOR_KEYS
 from parquet_sink.connectors.error_keys import ERROR_HANDLING_KEYS
@@ -52,6 +53,7 @@ EMS_KEYS: Final[tuple[Key, ...]] = (
     *PARKED_KEYS,
     *HISTORY_KEYS,
     *S3_KEYS,
+    *ARCHIVE_KEYS,
     *HTTP_KEYS,
     *OBFUSCATION_KEYS,
     *CONNECT_KEYS,

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from parquet_sink.config.key import Key, ems
+from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
 from parquet_sink.connectors.ems import http_checks
@@ -45,14 +45,12 @@ def connection(values: Values, report: Report) -> None:
 
 
 def of_no_use(values: Values, report: Report) -> None:
-    """Of a connector whose files go elsewhere."""
+    """Of a connector whose files go elsewhere; its archive may be in a bucket."""
+    archived = values.texts.get(ems("archive.url"), "").strip().lower().startswith("s3:")
     for one in s3.S3_KEYS:
-        if _said(values, one):
+        idle = one.name in (s3.BUCKET, s3.PREFIX) or not archived
+        if idle and one.name in values.given and values.differs(one):
             report.warn(one.name, f"It has no effect: set {ems('target.type')}=s3 to send files to a bucket.")
-
-
-def _said(values: Values, key: Key) -> bool:
-    return key.name in values.given and values.differs(key)
 
 
 def _table(values: Values, report: Report) -> None:

@@ -30,6 +30,9 @@ TABLES: Final = {
         "unique (topic, partition, start, end, topic_id, recipe, knowledge, reason)"
     ),
 }
+ARCHIVED: Final = "archived"
+"""Files at archives. A history that was made before there were archives has no such table, and gets it when written."""
+_ARCHIVED_COLUMNS: Final = "file_name text not null primary key, place text not null, at_ms int not null, cause text"
 INDEXES: Final = {
     "file_by_offset": "file (topic, partition, last_offset)",
     "file_by_name": "file (file_name)",
@@ -69,6 +72,7 @@ def opened_to_write(path: Path) -> sqlite3.Connection:
         connection.execute(f"pragma journal_size_limit = {LOG_BYTES}")
         if _version(connection) == 0:
             _create(connection)
+        connection.execute(f"create table if not exists {ARCHIVED} ({_ARCHIVED_COLUMNS}) without rowid")
     except BaseException:
         connection.close()
         raise
@@ -87,6 +91,12 @@ def _create(connection: sqlite3.Connection) -> None:
         connection.execute("rollback")
         raise
     connection.execute("commit")
+
+
+def knows_archives(connection: sqlite3.Connection) -> bool:
+    """Whether it has the table of archived files."""
+    asked = "select 1 from sqlite_master where type = 'table' and name = ?"
+    return connection.execute(asked, (ARCHIVED,)).fetchone() is not None
 
 
 def opened_to_read(path: Path) -> sqlite3.Connection:

@@ -9,9 +9,10 @@ from parquet_sink.history.records import RangeRecord, UploadRecord, known_from_j
 from parquet_sink.history.store import HistoryQuery
 
 _TABLE: Final = "target_table"
-_FIELDS: Final = tuple(one.name for one in fields(UploadRecord))
+_FIELDS: Final = tuple(one.name for one in fields(UploadRecord) if one.name != "archive")
 FILE_COLUMNS: Final = tuple(_TABLE if name == "table" else name for name in _FIELDS)
-"""In the order of `UploadRecord`'s fields, of which `repeat` is the last."""
+"""In the order of `UploadRecord`'s fields but what is known of its archive; `repeat` is the last."""
+ARCHIVE_COLUMNS: Final = ("place", "at_ms", "cause")
 RANGE_COLUMNS: Final = (
     "topic",
     "partition",
@@ -40,9 +41,11 @@ def file_key(row: tuple[Any, ...]) -> bytes:
 
 
 def file_of(row: tuple[Any, ...]) -> UploadRecord:
-    """The inverse of `file_row`. Raises ValueError, KeyError or TypeError for anything else."""
-    values: dict[str, Any] = dict(zip(_FIELDS, row, strict=True))
-    return UploadRecord.from_dict({**values, "tried": json.loads(values["tried"])})
+    """Of the values of FILE_COLUMNS, then of ARCHIVE_COLUMNS. Raises ValueError, KeyError or TypeError."""
+    values: dict[str, Any] = dict(zip(_FIELDS, row[: len(_FIELDS)], strict=True))
+    archive = dict(zip(ARCHIVE_COLUMNS, row[len(_FIELDS) :], strict=True))
+    known = archive if archive["place"] is not None else None
+    return UploadRecord.from_dict({**values, "tried": json.loads(values["tried"]), "archive": known})
 
 
 def range_of(row: tuple[Any, ...]) -> RangeRecord:

@@ -9,11 +9,21 @@ from typing import Final
 from parquet_sink.history.records import RangeRecord, UploadOutcome, UploadRecord, known_to_dict
 from parquet_sink.history.settings import HistorySettings
 from parquet_sink.history.sqlite import rows
-from parquet_sink.history.sqlite.database import WRITTEN, history_trouble, opened_to_read, opened_to_write, transaction
+from parquet_sink.history.sqlite.database import (
+    ARCHIVED,
+    WRITTEN,
+    history_trouble,
+    knows_archives,
+    opened_to_read,
+    opened_to_write,
+    transaction,
+)
 from parquet_sink.history.store import ALL, HistoryExtent, HistoryQuery, HourSummary
 from parquet_sink.history.summary import summarised
+from parquet_sink.model.archiving import Archiving
 
 _FILES: Final = ", ".join(rows.FILE_COLUMNS)
+_OF_FILES: Final = ", ".join(f"file.{one}" for one in rows.FILE_COLUMNS)
 _RANGES: Final = ", ".join(f"range.{one}" for one in rows.RANGE_COLUMNS)
 _ADD_FILE: Final = (
     f"insert into file (key, {_FILES}) values ({','.join('?' * (len(rows.FILE_COLUMNS) + 1))}) "
@@ -53,6 +63,12 @@ class SqliteHistory:
             (record.file_name, record.target, record.table, UploadOutcome.ACCEPTED),
         ).fetchone()
         db.execute(_ADD_FILE, (key, *row[:-1], repeat))
+        if record.archive is not None:
+            _note_archived(db, record.file_name, record.archive)
+
+    def note_archived(self, file_name: str, archiving: Archiving) -> None:
+        with history_trouble(self.path, WRITTEN), transaction(self._connection) as db:
+            _note_archived(db, file_name, archiving)
 
     def append_ranges(self, records: Sequence[RangeRecord]) -> None:
         with history_trouble(self.path, WRITTEN), transaction(self._connection) as db:
@@ -72,8 +88,17 @@ class SqliteHistory:
 
     def files(self, query: HistoryQuery = ALL) -> Iterator[UploadRecord]:
         condition, values = rows.files_where(query)
-        asked = f"select {_FILES} from file where {condition}"
+        with history_trouble(self.path, "read"):
+            archives, joined = self._archives()
+        asked = f"select {_OF_FILES}, {archives} from (select * from file where {condition}) as file {joined}"
         yield from map(rows.file_of, self._asked(asked, "file", values, query.newest))
+
+    def _archives(self) -> tuple[str, str]:
+        """Columns of what is known of archives, and how they are joined."""
+        if not knows_archives(self._connection):
+            return ", ".join("null" for _ in rows.ARCHIVE_COLUMNS), ""
+        on = f"{ARCHIVED}.file_name = file.file_name and file.outcome = '{UploadOutcome.ACCEPTED}'"
+        return ", ".join(f"{ARCHIVED}.{one}" for one in rows.ARCHIVE_COLUMNS), f"left join {ARCHIVED} on {on}"
 
     def ranges(self, query: HistoryQuery = ALL) -> Iterator[RangeRecord]:
         condition, values = rows.ranges_where(query)
@@ -122,6 +147,8 @@ class SqliteHistory:
                 gone, ranges = gone + fewer, ranges + 1
             if ranges:
                 _forget_knowledge(db)
+            if gone:
+                db.execute(f"delete from {ARCHIVED} where file_name not in (select file_name from file)")
         with history_trouble(self.path, WRITTEN):
             self._connection.executescript("pragma incremental_vacuum")  # `execute` would free a single page
         return gone
@@ -145,6 +172,11 @@ class SqliteHistory:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _note_archived(db: sqlite3.Connection, file_name: str, one: Archiving) -> None:
+    values = (file_name, one.place, one.at_ms, one.cause)
+    db.execute(f"insert or replace into {ARCHIVED} (file_name, place, at_ms, cause) values (?, ?, ?, ?)", values)
 
 
 def _forget_knowledge(db: sqlite3.Connection) -> None:

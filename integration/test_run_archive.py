@@ -1,0 +1,81 @@
+"""Connectors with an archive, on a real broker: what is archived when, and what follows where it is not."""
+
+import shutil
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from integration.conftest import TopicFactory
+from integration.harness import Run, Sink
+from integration.numbered import numbered
+from parquet_sink.devkit.broker import Broker
+from parquet_sink.history.records import UploadRecord
+from parquet_sink.history.sqlite.store import read_history
+from parquet_sink.runtime.status import Status
+
+
+def kept(folder: Path) -> dict[str, str]:
+    """Digests of what an archive has, by the path within."""
+    files = (path for path in folder.rglob("*.parquet"))
+    return {str(path.relative_to(folder)): sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def uploads(run: Run) -> list[UploadRecord]:
+    """What the history has."""
+    with closing(read_history(Path(run.settings.history_file))) as history:
+        return list(history.files())
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """An empty folder."""
+    (tmp_path / "archive").mkdir()
+    return tmp_path / "archive"
+
+
+def test_what_the_target_took_is_archived_before_it_counts(
+    sink: Sink, broker: Broker, topic: TopicFactory, archive: Path
+) -> None:
+    """The same files with the same bytes; a resend is the same there; without the archive nothing is committed."""
+    name = topic(2)
+    for partition in range(2):
+        broker.produce(name, numbered(100), partition)
+    ems = {"commit_records": 40, "archive_url": f"directory:{archive}"}
+    run = sink.drain(name, **ems)
+    assert run.status is Status.DONE
+    expected = {f"{sink.name}/{name}/{one.file_name}": one.digest for one in run.receipts}
+    assert kept(archive) == expected
+    assert len(expected) == 6
+    assert [one.archive and (one.archive.place, one.archive.cause) for one in uploads(run)] == [
+        (f"directory:{archive}", None)
+    ] * 6
+    shutil.rmtree(sink.tmp_dir)
+    again = {**sink.properties(name, **ems), "consumer.override.group.id": f"again-{sink.name}"}
+    assert sink.make(again, until_caught_up=True).start().until_ended().status is Status.DONE
+    assert kept(archive) == expected
+    archive.rename(archive.parent / "away")
+    broker.produce(name, numbered(10))
+    failed = sink.drain(name, **ems, max_retries=2)
+    assert (failed.status, failed.failure.kind) == (Status.FAILED, "UploadExhausted")
+    assert "is not archived: connect.ems.archive.url: archive directory:" in failed.failure.message
+    assert sink.offsets(name, 2) == [100, 100]
+
+
+def test_an_archive_that_is_not_required_holds_nothing_up(
+    sink: Sink, broker: Broker, topic: TopicFactory, archive: Path
+) -> None:
+    """While it is away files are accepted and wait; once it is back they are archived, and the history says so."""
+    name = topic()
+    archive.rename(archive.parent / "away")
+    ems = {"archive_url": f"directory:{archive}", "archive_required": "false", "retry_interval": 1_000}
+    run = sink.start(name, **ems)
+    broker.produce(name, numbered(10))
+    run.until_records(10).until(lambda: sink.offsets(name) == [10])
+    assert list(sink.tmp_dir.rglob(".archive/*/*.parquet"))
+    (archive.parent / "away").rename(archive)
+    run.until(lambda: [one.archive is not None for one in uploads(run)] == [True])
+    run.stop()
+    assert kept(archive) == {f"{sink.name}/{name}/{one.file_name}": one.digest for one in run.receipts}
+    assert not list(sink.tmp_dir.rglob(".archive/*/*.parquet"))

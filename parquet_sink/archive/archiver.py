@@ -1,0 +1,189 @@
+"""Archives what waits (`archive.waiting`), in threads of the connector's program.
+
+  1. files are taken in the order in which they began to wait, some side by side
+  2. each is tried by the connector's retry policy, as an upload is           (`targets.retry`)
+  3. one that is archived, or given up, is noted in the history
+  4. then it waits no more: it is removed
+
+A file that is given up is warned of. An end in between leaves the file where it is, and it is tried again at the next
+start: the archive knows the same file again. At a stop each file that waits has one more attempt, as long as these go
+well and there is time.
+"""
+
+import logging
+import posixpath
+import random
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from parquet_sink.archive.keys import URL
+from parquet_sink.archive.settings import ArchiveSettings
+from parquet_sink.archive.store import ArchiveStore, LocalFile
+from parquet_sink.archive.waiting import Waiting, WaitingFolder
+from parquet_sink.errors import StorageFailed
+from parquet_sink.model.archiving import Archiving
+from parquet_sink.model.ranges import NO_TRIES, Tries
+from parquet_sink.targets.outcome import Outcome, Verdict
+from parquet_sink.targets.retry import RetryPolicy, Sent, Surroundings, send_with_retries, should_retry
+from parquet_sink.targets.settings import RetrySettings
+
+log = logging.getLogger(__name__)
+
+LOOK_S: Final = 0.5
+MOST_PARALLEL: Final = 4
+LEAVE_S: Final = 2.0
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How an archive stands that nobody waits for. archived, failed: files since the start. cause: of the last failure.
+
+    waiting, waiting_bytes: what waits now.
+    """
+
+    archived: int = 0
+    failed: int = 0
+    waiting: int = 0
+    waiting_bytes: int = 0
+    cause: str = ""
+
+
+class Archiver:
+    """Of one connector, from `start` to `close`. note: takes a file's name and what became of it; raises nothing.
+
+    archive: made in the thread that first needs it.
+    """
+
+    def __init__(
+        self,
+        settings: ArchiveSettings,
+        retry: RetrySettings,
+        archive: Callable[[ArchiveSettings], ArchiveStore],
+        note: Callable[[str, Archiving], None],
+    ) -> None:
+        self._settings, self._policy, self._note = settings, RetryPolicy.of(retry), note
+        self._waiting = WaitingFolder(settings.waiting, settings.max_waiting_bytes)
+        self._open = archive
+        self._archived, self._failed, self._cause = 0, 0, ""
+        self._ending, self._ended = threading.Event(), threading.Event()
+        self._leave_by_s: float | None = None
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name=f"archive-{settings.connector}", daemon=True)
+
+    @property
+    def standing(self) -> Standing:
+        """How it stands now."""
+        files = self._waiting.files()
+        waiting_bytes = sum(one.file.size_bytes for one in files)
+        return Standing(self._archived, self._failed, len(files), waiting_bytes, self._cause)
+
+    def start(self) -> None:
+        """Begins with what an earlier run left."""
+        self._thread.start()
+
+    def finished(self, within_s: float) -> bool:
+        """Whether nothing more is done, so that it may be closed; asked again and again, it is so after `within_s`.
+
+        From the first time on each file has one attempt.
+        """
+        if self._leave_by_s is None:
+            self._leave_by_s = time.monotonic() + within_s
+            self._ending.set()
+        return not self._thread.is_alive() or time.monotonic() >= self._leave_by_s
+
+    def close(self) -> None:
+        """Ends it; what still waits is told of, and is archived at the next start."""
+        self._ending.set()
+        self._ended.set()
+        self._thread.join(LEAVE_S)
+        if left := len(self._waiting.files()):
+            log.warning(
+                "connector %s: %d files wait for the archive %s in %s; they are archived at the next start",
+                *(self._settings.connector, left, self._settings.address, self._settings.waiting),
+            )
+
+    def _run(self) -> None:
+        archive = self._open(self._settings)
+        with ThreadPoolExecutor(MOST_PARALLEL, thread_name_prefix="archive") as pool:
+            while not self._ended.is_set():
+                some = self._waiting.files()[:MOST_PARALLEL]
+                settled = all(pool.map(partial(self._settled, archive), some))
+                if not (some and settled) and self._ending.wait(LOOK_S):
+                    break
+        archive.close()
+
+    def _settled(self, archive: ArchiveStore, one: Waiting) -> bool:
+        """Archives a file, or gives it up; False when it goes on waiting. Raises nothing."""
+        try:
+            outcome = self._outcome(archive, one)
+            if outcome is not None:
+                self._noted(one, outcome)
+                self._waiting.remove(one)
+        except FileNotFoundError:
+            return True  # somebody else removed it
+        except OSError as error:
+            log.warning("connector %s: %s cannot be removed: %s", self._settings.connector, one.file.path, error)
+            return False
+        return outcome is not None
+
+    def _outcome(self, archive: ArchiveStore, one: Waiting) -> Outcome | None:
+        """What it came to in the end; None when it is to be tried at the next start."""
+        tries = NO_TRIES
+        while True:
+            sent = self._attempts(archive, one, tries)
+            if sent.wait_s is None or self._ending.wait(sent.wait_s):
+                final = not (self._ending.is_set() and should_retry(sent.outcome, self._policy))
+                return sent.outcome if final else None
+            tries = replace(sent.tries, elapsed_s=sent.tries.elapsed_s + sent.wait_s)
+
+    def _attempts(self, archive: ArchiveStore, one: Waiting, tries: Tries) -> Sent:
+        began_s = time.monotonic()
+        around = Surroundings(
+            elapsed=lambda: time.monotonic() - began_s,
+            jitter=random.random,
+            sleep=self._rest,
+            stopped=self._ending.is_set,
+        )
+        keep = partial(_kept, archive, one.file)
+        return send_with_retries(keep, self._policy, around, partial(self._tell_wait, one), tries)
+
+    def _tell_wait(self, one: Waiting, so_far: Outcome, wait_s: float) -> None:
+        self._cause = so_far.cause
+        log.warning(
+            "connector %s: file %s is accepted, and not archived yet: %s: %s; next attempt in %.1f s",
+            *(self._settings.connector, _name(one), URL, so_far.cause, wait_s),
+        )
+
+    def _noted(self, one: Waiting, outcome: Outcome) -> None:
+        archived = outcome.verdict is Verdict.ACCEPTED
+        if not archived:
+            log.warning(
+                "connector %s: file %s is accepted, but will not be archived: %s: %s. %s.",
+                *(self._settings.connector, _name(one), URL, outcome.cause, outcome.cure),
+            )
+        cause = "" if archived else outcome.cause
+        with self._lock:
+            self._archived, self._failed = self._archived + archived, self._failed + (not archived)
+            self._cause = cause
+            at_ms = round(time.time() * 1000)
+            self._note(_name(one), Archiving(self._settings.address, at_ms, cause or None))
+
+    def _rest(self, seconds: float) -> None:
+        self._ending.wait(seconds)
+
+
+def _kept(archive: ArchiveStore, file: LocalFile, seconds_left: float) -> Outcome:
+    """Trouble with the local file is as final as a refusal."""
+    try:
+        return archive.keep(file, seconds_left)
+    except StorageFailed as error:
+        return Outcome(Verdict.REFUSED, str(error), "Keep other programs out of connect.ems.tmp.dir")
+
+
+def _name(one: Waiting) -> str:
+    return posixpath.basename(one.file.where)

@@ -1,0 +1,62 @@
+"""What an archive is: files of one connector are kept there, listed, and read back."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from parquet_sink.targets.outcome import Outcome, ProbeResult
+
+
+@dataclass(frozen=True)
+class LocalFile:
+    """A file to be kept. where: within the connector's folder (`layout.path_of`). size_bytes: as it was verified."""
+
+    path: str
+    where: str
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class ArchivedFile:
+    """A file in an archive. where: as of `LocalFile`."""
+
+    where: str
+    size_bytes: int
+
+
+class ArchiveStore(Protocol):
+    """The archive of one connector; threads may share it. Reading raises ArchiveUnusable."""
+
+    @property
+    def name(self) -> str:
+        """Where it is, for a message, without secrets."""
+        ...
+
+    def keep(self, file: LocalFile, seconds_left: float) -> Outcome:
+        """One attempt to keep a file, within so many seconds.
+
+        ACCEPTED only when the archive has the whole file durably. The same file that is there already is accepted;
+        another one of the name is REFUSED, and never overwritten. Leaves the local file alone. Raises StorageFailed
+        when that cannot be read.
+        """
+        ...
+
+    def probe(self, seconds_left: float) -> ProbeResult:
+        """Tries whether files would be taken. Raises nothing on purpose."""
+        ...
+
+    def files(self) -> Iterator[ArchivedFile]:
+        """All that is in the connector's folder, in order of where it is."""
+        ...
+
+    def digest(self, where: str) -> str | None:
+        """SHA-256 of a file's bytes, hexadecimal, of all of them as they are now; None when it is not there."""
+        ...
+
+    def fetch(self, where: str, path: str) -> bool:
+        """Puts a file's bytes into a new local file; False when it is not there. Raises StorageFailed, too."""
+        ...
+
+    def close(self) -> None:
+        """Lets go of what is open. May be called twice."""
+        ...

@@ -1,0 +1,114 @@
+"""Targets before an archive: `ArchivedTarget` waits for it, `ThenArchivedTarget` does not."""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from parquet_sink.archive.accepted import AcceptedFiles
+from parquet_sink.archive.keys import URL
+from parquet_sink.archive.layout import path_of
+from parquet_sink.archive.store import ArchiveStore, LocalFile
+from parquet_sink.archive.waiting import WaitingFolder
+from parquet_sink.files.accumulator import FinishedFile
+from parquet_sink.model.archiving import Archiving
+from parquet_sink.targets.outcome import Outcome, ProbeResult, Verdict
+from parquet_sink.targets.target import Target
+
+log = logging.getLogger(__name__)
+
+ONCE_S: Final = 10.0
+"""How long an archive that is not required may hold a file up where nobody else would archive it."""
+
+
+class ArchivedTarget:
+    """Implements `targets.target.Target`: a file counts as accepted once the archive has it, too. monotonic: seconds.
+
+    accepted: a file that the target took is not sent to it again because the archive did not.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        archive: ArchiveStore,
+        accepted: AcceptedFiles,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._target, self._archive, self._accepted, self._monotonic = target, archive, accepted, monotonic
+
+    @property
+    def name(self) -> str:
+        return self._target.name
+
+    def push(self, file: FinishedFile, seconds_left: float) -> Outcome:
+        """The target's outcome, with the archive's address; or, of an accepted file, why it is not archived."""
+        end = self._monotonic() + seconds_left
+        outcome = self._accepted.get(self._target, file) or self._target.push(file, seconds_left)
+        if outcome.verdict is not Verdict.ACCEPTED:
+            return outcome
+        self._accepted.add(self._target, file, outcome)
+        kept = self._archive.keep(local_file(file), max(0.0, end - self._monotonic()))
+        if kept.verdict is not Verdict.ACCEPTED:
+            return _not_archived(kept, self._archive.name)
+        self._accepted.remove(self._target, file)
+        return replace(outcome, archive=_archiving(self._archive.name))
+
+    def probe(self, seconds_left: float) -> ProbeResult:
+        return self._target.probe(seconds_left)
+
+    def close(self) -> None:
+        self._target.close()
+
+
+class ThenArchivedTarget:
+    """Implements `targets.target.Target`: an accepted file is handed to the connector's program, which archives it.
+
+    Where that is not on this machine (an executor, a PySpark program) it is tried once, here and now.
+    """
+
+    def __init__(self, target: Target, archive: ArchiveStore, waiting: WaitingFolder) -> None:
+        self._target, self._archive, self._waiting = target, archive, waiting
+
+    @property
+    def name(self) -> str:
+        return self._target.name
+
+    def push(self, file: FinishedFile, seconds_left: float) -> Outcome:
+        """The target's outcome. A file that will not be archived is told of, in the outcome and in the log."""
+        outcome = self._target.push(file, seconds_left)
+        if outcome.verdict is not Verdict.ACCEPTED:
+            return outcome
+        local = local_file(file)
+        if self._waiting.tended:
+            cause = self._waiting.put(local)
+            return outcome if cause is None else replace(outcome, archive=self._failed(file, cause))
+        kept = self._archive.keep(local, ONCE_S)
+        if kept.verdict is Verdict.ACCEPTED:
+            return replace(outcome, archive=_archiving(self._archive.name))
+        return replace(outcome, archive=self._failed(file, f"{kept.cause}. {kept.cure}"))
+
+    def _failed(self, file: FinishedFile, cause: str) -> Archiving:
+        log.warning("%s: file %s is not archived in %s: %s.", file.origin, file.name, self._archive.name, cause)
+        return _archiving(self._archive.name, cause)
+
+    def probe(self, seconds_left: float) -> ProbeResult:
+        return self._target.probe(seconds_left)
+
+    def close(self) -> None:
+        self._target.close()
+
+
+def local_file(file: FinishedFile) -> LocalFile:
+    """As an archive gets it."""
+    return LocalFile(file.path, path_of(file.topic, file.name), file.size_bytes)
+
+
+def _archiving(place: str, cause: str | None = None) -> Archiving:
+    return Archiving(place, round(time.time() * 1000), cause)
+
+
+def _not_archived(kept: Outcome, archive: str) -> Outcome:
+    """What an archive's outcome is to whoever sends the file: never one of what is in it, which the target took."""
+    cause = f"{URL}: archive {archive}: {kept.cause}"
+    return replace(kept, cause=cause, of_file=False, fate="was accepted, but is not archived")

@@ -1,0 +1,36 @@
+"""The thread of a connector that archives behind it, with what it needs of the program."""
+
+import logging
+from pathlib import Path
+
+from parquet_sink.archive.archiver import Archiver
+from parquet_sink.archive.settings import ArchiveSettings
+from parquet_sink.archive.store import ArchiveStore
+from parquet_sink.archive.waiting import WaitingFolder
+from parquet_sink.files import naming
+from parquet_sink.history.writer import HistoryWriter
+from parquet_sink.pipeline.settings import SinkSettings
+
+log = logging.getLogger(__name__)
+
+
+def archiver_of(settings: SinkSettings) -> Archiver | None:
+    """Not started yet; None where nothing is archived behind the connector. What becomes of files the history has.
+
+    Also for what waits of a time when the archive was not required; without an archive it waits for nothing.
+    """
+    waiting = WaitingFolder(naming.waiting_folder(settings.files.tmp_dir, settings.name))
+    if settings.archive is None:
+        if count := waiting.clear():
+            log.warning("connector %s: %d files waited for an archive, and there is none now", settings.name, count)
+        return None
+    if settings.archive.required and not waiting.files():
+        return None
+    history = HistoryWriter(settings.name, Path(settings.history_file), settings.history)
+    return Archiver(settings.archive, settings.retry, _opened, history.note_archived)
+
+
+def _opened(settings: ArchiveSettings) -> ArchiveStore:
+    from parquet_sink.archive.opening import open_archive  # loads Arrow, for few connectors
+
+    return open_archive(settings)
