@@ -10,3 +10,11 @@ def size(name: str, default: int) -> int:
     if not (given.isascii() and given.isdigit() and int(given)):
         sys.exit(f"{name}={given}: give a whole number above 0")
     return int(given)
+
+
+def word(name: str, *known: str) -> str:
+    """One of these words from the environment, by default the first. Ends the program when it is another."""
+    given = os.environ.get(name) or known[0]
+    if given not in known:
+        sys.exit(f"{name}={given}: give {' or '.join(known)}")
+    return given

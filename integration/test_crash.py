@@ -16,11 +16,12 @@ from parquet_sink.devkit.target.process import TargetProcess
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("raw", [False, True], ids=["shaped", "raw"])
 @pytest.mark.timeout(1_200)  # about a minute where it is quiet; every start of the sink takes longer where it is not
-def test_kill_9_loses_alters_and_invents_nothing(broker: Broker, tmp_path: Path) -> None:
+def test_kill_9_loses_alters_and_invents_nothing(raw: bool, tmp_path: Path) -> None:
     """Whichever process is killed under load, every record arrives as it was produced, and SIGTERM is clean."""
-    sizes = Sizes(kills=len(Kind), records=2_000, seed=6)
-    with TargetProcess(tmp_path / "target", deleted_column="__deleted") as target:
+    sizes = Sizes(kills=len(Kind), records=2_000, seed=6, raw=raw)
+    with Broker() as broker, TargetProcess(tmp_path / "target", deleted_column="__deleted") as target:
         report = campaign(sizes, broker, target, tmp_path)
     assert report.passed, "\n".join([report.summary(), *report.lines()])
     assert {hit.kind for hit in report.hits} == set(Kind)

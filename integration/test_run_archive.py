@@ -1,6 +1,7 @@
 """Connectors with an archive, on a real broker: what is archived when, and what follows where it is not."""
 
 import shutil
+from collections.abc import Mapping
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
@@ -8,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from integration.conftest import TopicFactory
-from integration.harness import Run, Sink
+from integration.harness import WORKER, Run, Sink
 from integration.numbered import numbered
+from parquet_sink import cli
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.history.records import UploadRecord
 from parquet_sink.history.sqlite.store import read_history
@@ -26,6 +28,15 @@ def uploads(run: Run) -> list[UploadRecord]:
     """What the history has."""
     with closing(read_history(Path(run.settings.history_file))) as history:
         return list(history.files())
+
+
+def verified(sink: Sink, properties: Mapping[str, str], folder: Path) -> int:
+    """The status of `archive verify` for a connector file with these properties."""
+    file, worker = folder / "archived.properties", folder / "worker.properties"
+    file.write_text("".join(f"{key}={text}\n" for key, text in properties.items()))
+    shared = {**WORKER, "bootstrap.servers": sink.broker.bootstrap_servers}
+    worker.write_text("".join(f"{key}={text}\n" for key, text in shared.items()))
+    return cli.main(["archive", "verify", "--worker", str(worker), str(file)])
 
 
 @pytest.fixture
@@ -51,6 +62,7 @@ def test_what_the_target_took_is_archived_before_it_counts(
     assert [one.archive and (one.archive.place, one.archive.cause) for one in uploads(run)] == [
         (f"directory:{archive}", None)
     ] * 6
+    assert verified(sink, sink.properties(name, **ems), archive.parent) == 0
     shutil.rmtree(sink.tmp_dir)
     again = {**sink.properties(name, **ems), "consumer.override.group.id": f"again-{sink.name}"}
     assert sink.make(again, until_caught_up=True).start().until_ended().status is Status.DONE

@@ -17,7 +17,7 @@ def run(stand: Stand) -> dict[str, Any]:
     records = share * PARTITIONS
     flush = {**stand.flush, "commit.records": stand.sizes.per_file(share)}
     with stand.part_folder(name) as folder, stand.topic(name, PARTITIONS):
-        path = connector_file(folder, name, name, stand.target.endpoint(), flush, {})
+        path = connector_file(folder, name, name, stand.target.endpoint(), flush, stand.keys)
         load.fill(stand.servers, name, PARTITIONS, share, stand.values)
         before = stand.rows()
         with SinkProcess([path], stand.servers, folder) as sink, Sampler(sink.pid) as memory:

@@ -17,7 +17,7 @@ def run(stand: Stand) -> dict[str, Any]:
     name, sizes = "bench-trickle", stand.sizes
     flush = {**stand.flush, "commit.interval.ms": INTERVAL_MS}
     with stand.part_folder(name) as folder, stand.topic(name, PARTITIONS):
-        path = connector_file(folder, name, name, stand.target.endpoint(), flush, {})
+        path = connector_file(folder, name, name, stand.target.endpoint(), flush, stand.keys)
         load.fill(stand.servers, name, PARTITIONS, 1_000, stand.values)
         before = stand.rows()
         with SinkProcess([path], stand.servers, folder) as sink:

@@ -76,7 +76,7 @@ def _measure(stand: Stand, name: str, count: int) -> Idling:
 def _connector(stand: Stand, folder: Path, name: str) -> Path:
     stand.broker.create_topic(name, 1)
     load.fill(stand.servers, name, 1, 1, stand.values)
-    return connector_file(folder, name, name, stand.target.endpoint(), stand.flush, {})
+    return connector_file(folder, name, name, stand.target.endpoint(), stand.flush, stand.keys)
 
 
 def _core(sink: SinkProcess) -> float:

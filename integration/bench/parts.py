@@ -6,13 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from integration.bench import load
 from integration.bench.sizes import Sizes
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.client import TargetClient
 from parquet_sink.devkit.target.process import TargetProcess
+
+RAW: Final = {
+    "connect.ems.mode": "raw",
+    "connect.ems.data.primary.key": "topic,partition,offset",
+    "connect.ems.flattener.enable": "",
+    "value.converter": "",
+    "value.converter.schemas.enable": "",
+}
+"""An empty text takes back what the bench's connector files have."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +73,15 @@ class Stand:
     def servers(self) -> str:
         return self.broker.bootstrap_servers
 
+    @property
+    def keys(self) -> Mapping[str, str]:
+        """Of every connector file, on top of the bench's own."""
+        return RAW if self.sizes.mode == "raw" else {}
+
     def orders(self, partitions: int) -> Work:
-        """Plain JSON orders on so many topic-partitions."""
-        return Work(f"bench-{partitions}", partitions, self.sizes.records, self.values)
+        """JSON orders on so many topic-partitions."""
+        name, sizes = f"bench-{partitions}", self.sizes
+        return Work(name, partitions, sizes.records, self.values, self.keys, sizes.record)
 
     def patience_s(self, records: int) -> float:
         """How long so many records may take before the benchmark gives up."""

@@ -1,9 +1,9 @@
 """What the environment asks of a benchmark."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from integration.bench.formats import FORMATS
 from integration.bench.named_transforms import TRANSFORMS
@@ -12,6 +12,13 @@ from parquet_sink.errors import InvalidConfiguration
 PARTS: Final = ("start", "4", "1", "freshness", "idle", "backlog", "stages", "invalid")
 WITH_TRANSFORMS: Final = ("json", "avro")
 """Formats that transforms are measured with where none is named: one without a schema, one with it."""
+MODES: Final = ("shaped", "raw")
+BESIDE: Final[Mapping[str, Mapping[str, Any]]] = {
+    "nothing": {},
+    "key": {"key": b"order-00004711"},
+    "headers": {"key": b"order-00004711", "headers": [("source", b"shop-eu-1"), ("traceparent", b"00-" + 52 * b"a")]},
+}
+"""What an order may have beside its value, by the words of BESIDE=."""
 USUAL: Final = tuple(part for part in PARTS if part not in ("backlog", "invalid"))
 
 
@@ -33,6 +40,13 @@ class Sizes:
     parts: tuple[str, ...] = USUAL
     formats: tuple[str, ...] = ()
     transforms: tuple[str, ...] = ()
+    mode: str = "shaped"
+    beside: str = "nothing"
+
+    @property
+    def record(self) -> Mapping[str, Any]:
+        """What an order has beside its value, as a producer takes it."""
+        return BESIDE[self.beside]
 
     def per_file(self, per_partition: int) -> int:
         """The file size nearest below COMMIT_RECORDS that divides a topic-partition's share into full files."""
@@ -60,6 +74,13 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Sizes:
             return default
         return int(text) if text else default
 
+    def word(name: str, known: Collection[str], default: str) -> str:
+        text = environment.get(name, "").strip() or default
+        if text not in known:
+            problems.append(f"Invalid [{name}]. '{text}' is none of {', '.join(known)}.")
+            return default
+        return text
+
     base = Sizes()
     transforms = _transforms(environment.get("TRANSFORMS", ""), problems)
     formats = _formats(environment.get("FORMAT", ""), problems) or (WITH_TRANSFORMS if transforms else ())
@@ -79,7 +100,11 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Sizes:
         parts=_parts(environment.get("ONLY", ""), backlog, problems, usual=() if formats else USUAL),
         formats=formats,
         transforms=transforms,
+        mode=word("MODE", MODES, base.mode),
+        beside=word("BESIDE", BESIDE, base.beside),
     )
+    if sizes.mode == "raw" and (formats or "invalid" in sizes.parts):
+        problems.append("Invalid [MODE]. Raw records are not decoded: FORMAT, TRANSFORMS and ONLY=invalid need shaped.")
     if problems:
         raise InvalidConfiguration(problems)
     return sizes

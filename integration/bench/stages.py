@@ -19,23 +19,25 @@ from integration.bench.parts import Stand, Work, report
 from integration.bench.running import connector_file
 from parquet_sink.connectors.check import check_files
 from parquet_sink.convert.decoded import LearningDecoder
-from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.cleanup import prepare
 from parquet_sink.files.parquet import sha256_of
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.kafka.range_reader import RangeReader
-from parquet_sink.model.records import VALUES_ONLY, Header, RecordBatch
+from parquet_sink.model.records import Header, RecordBatch
+from parquet_sink.pipeline.record_steps import RecordSteps
+from parquet_sink.pipeline.reject_policy import StopAtRejected
 from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.pipeline.task import steps_for
+from parquet_sink.process.memory import collect_garbage_rarely
 from parquet_sink.shape.run import Run
-from parquet_sink.shape.shaper import Shaper
 from parquet_sink.targets.opening import open_target
 from parquet_sink.targets.target import Target
-from parquet_sink.transform.building import chain_for
 
 ROUNDS: Final = 4
 SEND_S: Final = 60.0
 SHAPED: Final = "JSON or decoded records to columns, flattened, with metadata"
+KEPT: Final = "records to raw rows"
 DECODED: Final = "decode records"
 WRITTEN: Final = "write and verify Parquet"
 DIGEST: Final = "digest of files"
@@ -57,6 +59,7 @@ def run(stand: Stand, work: Work) -> dict[str, Any]:
 
 
 def _measure(settings: SinkSettings, topic: str, count: int, folder: Path) -> dict[str, float]:
+    collect_garbage_rarely()  # as a Spark task does
     found: dict[str, float] = {}
 
     def timed(stage: str, work: Callable[[], Any]) -> Any:
@@ -77,11 +80,12 @@ def _measure(settings: SinkSettings, topic: str, count: int, folder: Path) -> di
     build = "of which building blocks from lists"
     keys = [None if block.keys is None else block.keys.to_pylist() for block in blocks]
     headers = [_headers(block) for block in blocks]
-    columns = list(zip(offsets, stamps, values, keys, headers, strict=True))
-    timed(build, lambda: [RecordBatch.of(topic, 0, *lists) for lists in columns])
+    kinds = [None if block.timestamp_types is None else block.timestamp_types.to_pylist() for block in blocks]
+    columns = list(zip(offsets, stamps, values, keys, headers, kinds, strict=True))
+    timed(build, lambda: [RecordBatch.of(topic, 0, *lists, timestamp_types=kinds) for *lists, kinds in columns])
     known = _learned(settings, blocks)
-    runs: list[Run] = timed(SHAPED, lambda: _shape(settings, known, blocks))
-    decoder = decoder_for(settings.value)
+    runs: list[Run] = timed(KEPT if settings.shape.raw else SHAPED, lambda: _shape(settings, known, blocks))
+    decoder = _steps(settings).decoder
     if decoder is not None and not isinstance(decoder, LearningDecoder):  # such a one reads quickly in a shaper alone
         timed(DECODED, lambda: [decoder.decode(block.values) for block in blocks])
     files: list[FinishedFile] = timed(WRITTEN, lambda: _write(settings, topic, runs))
@@ -104,9 +108,12 @@ def _without_overlap(found: dict[str, float], build: str) -> dict[str, float]:
     return {names.get(stage, stage): max(us, 0.0) for stage, us in out.items()}
 
 
+def _steps(settings: SinkSettings) -> RecordSteps:
+    return steps_for(settings, StopAtRejected())
+
+
 def _read(settings: SinkSettings, topic: str, count: int) -> list[RecordBatch]:
-    chain = chain_for(settings.transforms, settings.key)
-    parts = VALUES_ONLY if chain is None else chain.needs
+    parts = _steps(settings).needs
     return list(RangeReader(settings.kafka, topic, 0, 0, count, parts=parts).batches())
 
 
@@ -118,14 +125,14 @@ def _headers(block: RecordBatch) -> list[tuple[Header, ...]] | None:
 
 def _learned(settings: SinkSettings, blocks: list[RecordBatch]) -> pa.Schema | None:
     """What a first micro-batch teaches the next."""
-    shaper = Shaper(settings.shape, None, decoder_for(settings.value), chain_for(settings.transforms, settings.key))
+    shaper = _steps(settings).shaper(settings.shape)
     for block in blocks[:1]:
         list(shaper.shape(block))
     return shaper.known
 
 
 def _shape(settings: SinkSettings, known: pa.Schema | None, blocks: list[RecordBatch]) -> list[Run]:
-    shaper = Shaper(settings.shape, known, decoder_for(settings.value), chain_for(settings.transforms, settings.key))
+    shaper = _steps(settings).shaper(settings.shape, known)
     return [one for block in blocks for one in shaper.shape(block) if isinstance(one, Run)]
 
 

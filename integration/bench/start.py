@@ -100,7 +100,7 @@ def _one(stand: Stand, number: int) -> tuple[dict[str, float], list[list[str]]]:
     name = f"bench-start-{number}"
     flush = {**stand.flush, "commit.records": RECORDS}
     with stand.part_folder(name) as folder, stand.topic(name, PARTITIONS):
-        path = connector_file(folder, name, name, stand.target.endpoint(), flush, {})
+        path = connector_file(folder, name, name, stand.target.endpoint(), flush, stand.keys)
         load.fill(stand.servers, name, PARTITIONS, RECORDS, stand.values)
         before = stand.rows()
         with SinkProcess([path], stand.servers, folder, {LEVEL_VARIABLE: "DEBUG"}) as sink, Watch(sink.pid) as watch:

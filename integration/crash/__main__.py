@@ -1,4 +1,4 @@
-"""`python -m integration.crash`: sizes by the environment variables KILLS, RECORDS and SEED.
+"""`python -m integration.crash`: sizes by the environment variables KILLS, RECORDS and SEED; MODE=raw.
 
 Ends with 0 when every record arrived unaltered, nothing else did, and all kills were done; with 1 otherwise.
 """
@@ -13,7 +13,7 @@ from integration.crash.campaign import Campaign
 from integration.crash.report import Report, Sizes
 from integration.oracle.trial import Failed
 from integration.sink_process import LOG
-from integration.sizes import size
+from integration.sizes import size, word
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
 
@@ -26,6 +26,7 @@ def main() -> int:
         kills=size("KILLS", KILLS),
         records=size("RECORDS", RECORDS),
         seed=size("SEED", random.randrange(1, 1_000_000)),
+        raw=word("MODE", "shaped", "raw") == "raw",
     )
     print(
         f"{sizes.kills} kills, {sizes.records} records or more at {sizes.per_second:.0f}/s, SEED={sizes.seed}",

@@ -2,6 +2,7 @@
 
 import random
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -29,7 +30,7 @@ class Campaign:
         self._victims = Victims()
         tmp = folder / "tmp"
         kinds = (small(TOPIC, sizes.per_second, sizes.records), large(f"{TOPIC}-large"))
-        self._streams = [Stream(kind, broker) for kind in kinds]
+        self._streams = [Stream(replace(kind, raw=sizes.raw), broker) for kind in kinds]
         self.report = Report([stream.oracle.findings for stream in self._streams])
         sink = SinkProcess(
             [stream.connector(target.endpoint(), tmp) for stream in self._streams],

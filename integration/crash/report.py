@@ -13,11 +13,15 @@ SECONDS_PER_KILL: Final = 8.0
 
 @dataclass(frozen=True)
 class Sizes:
-    """How long a run is. timeout_s: for all kills and recoveries together; records: at least so many."""
+    """How long a run is. timeout_s: for all kills and recoveries together; records: at least so many.
+
+    raw: whether connectors keep records as they came.
+    """
 
     kills: int
     records: int
     seed: int
+    raw: bool = False
 
     @property
     def per_second(self) -> float:

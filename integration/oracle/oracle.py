@@ -147,12 +147,12 @@ class Oracle:
         """
         before: Place | None = None
         for row in rows:
-            place = (row["kafkaPartition"], row["kafkaOffset"])
+            place = self.place(row)
             if before is not None and (place[0] != before[0] or place[1] <= before[1]):
-                self.findings.note("disordered", f"{_at(place)} comes after {_at(before)} in file {name}")
+                self.findings.note("disordered", f"{at(place)} comes after {at(before)} in file {name}")
             before = place
             if floor and place[1] < floor.get(place[0], 0):
-                self.findings.note("resent", f"{_at(place)} came again after SIGTERM, in file {name}")
+                self.findings.note("resent", f"{at(place)} came again after SIGTERM, in file {name}")
             self._row(name, place, row, accepted_ms)
         self._names.add(name)
 
@@ -160,22 +160,34 @@ class Oracle:
         ledger, offset = self._ledgers.get(place[0], _EMPTY), place[1]
         expected = ledger.expected(offset, Fate.ROW)
         if expected is None:
-            self.findings.note("invented", f"{_at(place)} in file {name} was never produced")
-        elif not _genuine(place, row, expected):
-            self.findings.note("altered", f"{_at(place)} in file {name} is unlike the record that was produced")
+            self.findings.note("invented", f"{at(place)} in file {name} was never produced")
+        elif not self.genuine(place, row, expected):
+            self.findings.note("altered", f"{at(place)} in file {name} is unlike the record that was produced")
         elif not ledger.accept(offset, accepted_ms):
             self.findings.repeated += 1
             if name not in self._names:
-                self.findings.note("renamed", f"{_at(place)} came again in a file of another name, {name}")
+                self.findings.note("renamed", f"{at(place)} came again in a file of another name, {name}")
+
+    def place(self, row: Mapping[str, Any]) -> Place:
+        """Where a row says that it comes from."""
+        return row["kafkaPartition"], row["kafkaOffset"]
+
+    def genuine(self, place: Place, row: Mapping[str, Any], expected: bytes) -> bool:
+        """Whether a row is the record: all its columns, and its metadata."""
+        own = {name for name, value in row.items() if value is not None and not name.startswith(NEW_FIELDS)} - _META
+        told = row.get("kafkaPartitionOffset") == f"{place[0]}_{place[1]}" and row.get("__celonis_order") == place[1]
+        value, deleted = value_of_row(row), row.get("__deleted")
+        told = told and deleted is (value is None) and own <= (_OWN if value is not None else _DELETED)
+        return told and digest(str(row.get("key")).encode(), value) == expected
 
     def dead_letter(self, place: Place, key: bytes, value: bytes | None, written_ms: int) -> None:
         """Judges one record of the dead-letter topic, given in the order in which they were written."""
         ledger, offset = self._ledgers.get(place[0], _EMPTY), place[1]
         expected = ledger.expected(offset, Fate.DEAD_LETTER)
         if expected is None:
-            self.findings.note("invented", f"{_at(place)} is a dead letter, and has a row or was never produced")
+            self.findings.note("invented", f"{at(place)} is a dead letter, and has a row or was never produced")
         elif digest(key, value) != expected:
-            self.findings.note("altered", f"{_at(place)} is a dead letter unlike the record that was produced")
+            self.findings.note("altered", f"{at(place)} is a dead letter unlike the record that was produced")
         elif not ledger.accept(offset, written_ms):
             self.findings.dead_letters_again += 1
         else:
@@ -202,7 +214,7 @@ class Oracle:
         for where, fate in (("accepted file", Fate.ROW), ("dead letter", Fate.DEAD_LETTER)):
             for partition, ledger in self._ledgers.items():
                 for offset in ledger.missing(fate):
-                    self.findings.note("missing", f"{_at((partition, offset))} is in no {where}")
+                    self.findings.note("missing", f"{at((partition, offset))} is in no {where}")
 
     def commits(self, samples: Iterable[Sample]) -> None:
         """Judges committed offsets: never backwards, and never past what the target had accepted by then."""
@@ -227,13 +239,13 @@ class Oracle:
             row = found.pop(key, None)
             if expected is None:
                 if row is not None:
-                    self.findings.note("stale_rows", f"the table has a row of {key!r}, which {_at(place)} deleted")
+                    self.findings.note("stale_rows", f"the table has a row of {key!r}, which {at(place)} deleted")
             elif (
                 row is None
                 or (row["kafkaPartition"], row["kafkaOffset"]) != place
-                or not _genuine(place, row, expected)
+                or not self.genuine(place, row, expected)
             ):
-                self.findings.note("stale_rows", f"the table's row of {key!r} is not that of {_at(place)}")
+                self.findings.note("stale_rows", f"the table's row of {key!r} is not that of {at(place)}")
         for key in found:
             self.findings.note("stale_rows", f"the table has a row of {key!r}, which was never produced")
 
@@ -246,14 +258,6 @@ def _span(name: str) -> tuple[int, int, int]:
     return int(found[1]), int(found[2]), int(found[3])
 
 
-def _genuine(place: Place, row: Mapping[str, Any], expected: bytes) -> bool:
-    """Whether a row is the record: all its columns, and its metadata."""
-    own = {name for name, value in row.items() if value is not None and not name.startswith(NEW_FIELDS)} - _META
-    told = row.get("kafkaPartitionOffset") == f"{place[0]}_{place[1]}" and row.get("__celonis_order") == place[1]
-    value, deleted = value_of_row(row), row.get("__deleted")
-    told = told and deleted is (value is None) and own <= (_OWN if value is not None else _DELETED)
-    return told and digest(str(row.get("key")).encode(), value) == expected
-
-
-def _at(place: Place) -> str:
+def at(place: Place) -> str:
+    """A place in words."""
     return f"topic-partition {place[0]}, offset {place[1]}"

@@ -9,6 +9,7 @@ from integration.oracle.group import Group
 from integration.oracle.judge import Stop, judge
 from integration.oracle.load import Load
 from integration.oracle.oracle import Oracle
+from integration.oracle.raw import KEYS, RawOracle
 from integration.sink_process import connector, dead_letters_of
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.client import TargetClient
@@ -16,7 +17,10 @@ from parquet_sink.devkit.target.client import TargetClient
 
 @dataclass(frozen=True)
 class Kind:
-    """What a stream is like. latency_s: how long the target takes to answer, so that kills find uploads under way."""
+    """What a stream is like. latency_s: how long the target takes to answer, so that kills find uploads under way.
+
+    raw: of a connector that keeps records as they came.
+    """
 
     topic: str
     table: str
@@ -26,6 +30,7 @@ class Kind:
     value: Callable[[int], bytes | None]
     per_second: float
     at_least: int
+    raw: bool = False
 
 
 class Stream:
@@ -33,7 +38,7 @@ class Stream:
 
     def __init__(self, kind: Kind, broker: Broker) -> None:
         self.kind = kind
-        self.oracle = Oracle()
+        self.oracle = RawOracle() if kind.raw else Oracle()
         self.load = Load(
             broker.bootstrap_servers,
             kind.topic,
@@ -63,7 +68,8 @@ class Stream:
 
     def connector(self, endpoint: str, tmp_dir: Path) -> dict[str, str]:
         """Its connector file's settings."""
-        return connector(self.kind.topic, endpoint, tmp_dir, self.kind.table) | self.kind.keys
+        raw = KEYS if self.kind.raw else {}
+        return connector(self.kind.topic, endpoint, tmp_dir, self.kind.table) | self.kind.keys | raw
 
     def look(self) -> None:
         """Asks for the committed offsets."""

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import methodcaller
+from functools import cached_property
 from typing import Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME, TIMESTAMP_NOT_AVAILABLE, Message
 
-from parquet_sink.model.records import VALUES_ONLY, Header, RecordBatch, RecordParts
+from parquet_sink.model.records import VALUES_ONLY, Header, RecordBatch, RecordParts, header_lists
 
 BATCH_RECORDS: Final = 10_000
 """Records in one batch: enough to be vectorised, few enough to keep workers small (20,000 cost 200 MB more in all)."""
@@ -28,8 +30,8 @@ _TIMESTAMP_TYPES: Final = {
 }
 _value: Callable[[Message], bytes | None] = Message.value
 _key: Callable[[Message], bytes | None] = Message.key
-_client_headers: Callable[[Message], list[Header] | None] = methodcaller("headers")
-"""Through C, which looks for an exception left behind; Python's own method call, once it is specialised, does not."""
+_client_headers: Callable[[Message], list[Header] | None] = Message.headers  # type: ignore[assignment]
+"""To be called by `map` alone: it looks for an exception left behind; Python's own call, once specialised, does not."""
 
 
 class BatchBuilder:
@@ -112,16 +114,25 @@ class _Read:
     values: list[bytes | None]
     keys: list[bytes | None] | None
     headers: list[Sequence[Header] | None] | None
+    timestamp_types: bool = False
 
     @classmethod
     def of(cls, messages: Sequence[Message], parts: RecordParts) -> "_Read":
         keys = list(map(_key, messages)) if parts.keys else None
-        headers = list(map(headers_of, messages)) if parts.headers else None
-        return cls(messages, list(map(_value, messages)), keys, headers)
+        headers = headers_of(messages) if parts.headers else None
+        return cls(messages, list(map(_value, messages)), keys, headers, parts.timestamp_types)
 
     @property
     def bytes(self) -> int:
-        return _total(self.values) + _total(self.keys or ()) + sum(map(_header_bytes, self.headers or ()))
+        structs = None if self.header_lists is None else self.header_lists.values
+        headers = 0 if structs is None else HEADER_BYTES * len(structs) + sum(map(_text_bytes, structs.flatten()))
+        return _total(self.values) + _total(self.keys or ()) + headers
+
+    @cached_property
+    def header_lists(self) -> pa.ListArray | None:
+        """Made once: of two headers a record, taking the lists apart costs as much as all else of building."""
+        where = "RecordBatch: the headers"
+        return None if self.headers is None else header_lists(self.headers, where)
 
     def sizes(self) -> list[int]:
         """Of each record; their sum is `bytes`."""
@@ -135,11 +146,15 @@ class _Read:
     def part(self, begin: int, end: int) -> "_Read":
         keys = None if self.keys is None else self.keys[begin:end]
         headers = None if self.headers is None else self.headers[begin:end]
-        return _Read(self.messages[begin:end], self.values[begin:end], keys, headers)
+        return _Read(self.messages[begin:end], self.values[begin:end], keys, headers, self.timestamp_types)
 
     def batch(self, topic: str, partition: int) -> RecordBatch:
-        stamps = [ms if kind else 0 for kind, ms in map(Message.timestamp, self.messages)]
-        return RecordBatch.of(topic, partition, self._offsets(), stamps, self.values, self.keys, self.headers)
+        kinds, stamps = zip(*map(Message.timestamp, self.messages), strict=True)
+        if TIMESTAMP_NOT_AVAILABLE in set(kinds):
+            stamps = tuple(ms if kind else 0 for kind, ms in zip(kinds, stamps, strict=True))
+        names = _names_of(kinds) if self.timestamp_types else None
+        lists = self._offsets(), stamps, self.values, self.keys, self.header_lists
+        return RecordBatch.of(topic, partition, *lists, timestamp_types=names)
 
     def _offsets(self) -> Sequence[int]:
         """Of most topics they have no gaps: then the first and the last say it all."""
@@ -162,7 +177,7 @@ class KeptMessages:
 
     def headers(self, index: int) -> tuple[Header, ...] | None:
         if index not in self._headers:
-            found = headers_of(self._messages[index])
+            (found,) = headers_of([self._messages[index]])
             self._headers[index] = None if found is None else tuple(found)
         return self._headers[index]
 
@@ -174,16 +189,31 @@ def next_poll(messages: Sequence[Message], asked: int) -> int:
     return max(1, min(asked * 4, POLL_RECORDS, BATCH_BYTES // max(size, 1)))
 
 
-def headers_of(message: Message) -> Sequence[Header] | None:
-    """The headers of a record; None when a name is not UTF-8.
+def _names_of(kinds: Sequence[int]) -> str | list[str]:
+    """Of timestamps, which are nearly always of one kind."""
+    first, *others = set(kinds)
+    return [_TIMESTAMP_TYPES[kind] for kind in kinds] if others else _TIMESTAMP_TYPES[first]
+
+
+def headers_of(messages: Sequence[Message]) -> list[Sequence[Header] | None]:
+    """The headers of each record; None where a name is not UTF-8.
 
     To be called once for a message: confluent-kafka 2.16 leaves an exception behind for such a name, and afterwards
     gives a list whose use ends the process.
     """
-    try:
-        return _client_headers(message) or ()
-    except SystemError:
-        return None
+    found: list[Sequence[Header] | None] = []
+    unreadable: list[int] = []
+    reading = map(_client_headers, messages)
+    while len(found) < len(messages):
+        try:
+            found.extend(reading)  # what came before an exception stays in the list
+        except SystemError:
+            unreadable.append(len(found))
+            found.append(None)
+    found = [one or () for one in found] if any(found) else [()] * len(found)
+    for index in unreadable:
+        found[index] = None
+    return found
 
 
 def _total(values: Iterable[bytes | None]) -> int:
@@ -191,4 +221,8 @@ def _total(values: Iterable[bytes | None]) -> int:
 
 
 def _header_bytes(headers: Sequence[Header] | None) -> int:
-    return sum(HEADER_BYTES + len(name) + len(value or b"") for name, value in headers or ())
+    return sum(HEADER_BYTES + len(name.encode()) + len(value or b"") for name, value in headers or ())
+
+
+def _text_bytes(texts: pa.StringArray | pa.BinaryArray) -> int:
+    return int(pc.sum(pc.binary_length(texts)).as_py() or 0)

@@ -3,9 +3,9 @@
 Batches of records are what the reading thread of a Spark task hands to the one that writes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, chain
+from itertools import chain
 from typing import Final, Protocol
 
 import numpy as np
@@ -22,7 +22,8 @@ HEADERS: Final = pa.list_(pa.field("element", pa.struct(_HEADER_FIELDS)))
 class RecordParts:
     """What of a record is read beside its offset, timestamp and value. `a | b`: what either asks for.
 
-    keys, headers: of all records. single: of single records, by `RecordBatch.source`, which costs those alone.
+    keys, headers, timestamp_types: of all records. single: of single records, by `RecordBatch.source`, which costs
+    those alone.
     header_values: names of the headers whose values a transform or predicate looks at decoded, where it asks for
     headers; None: of all. For names alone it is empty.
     """
@@ -31,6 +32,7 @@ class RecordParts:
     headers: bool = False
     single: bool = False
     header_values: frozenset[str] | None = None
+    timestamp_types: bool = False
 
     def __or__(self, other: "RecordParts") -> "RecordParts":
         return RecordParts(
@@ -38,6 +40,7 @@ class RecordParts:
             self.headers or other.headers,
             self.single or other.single,
             self._with_values_of(other),
+            self.timestamp_types or other.timestamp_types,
         )
 
     def _with_values_of(self, other: "RecordParts") -> frozenset[str] | None:
@@ -47,6 +50,8 @@ class RecordParts:
 
 
 VALUES_ONLY: Final = RecordParts()
+NO_TIMESTAMP: Final = "NoTimestampType"
+"""Kafka's name of the kind of timestamp that a record without one has."""
 
 
 class RecordSource(Protocol):
@@ -71,9 +76,10 @@ class RecordBatch:
     epoch milliseconds, no nulls (0 when the record has none). values: binary, the bytes of the record's value as Kafka
     had them; null is a tombstone. keys: likewise; null is no key. headers: of type HEADERS, for each record its headers
     in their order, names may repeat, values may be null; the list is empty where there are none, and null where they
-    cannot be read because a name is not UTF-8. keys and headers are None as a whole when they were not asked for. All
-    have one entry per record; together the values, and the keys, stay below 2 GiB. source: gives keys and headers of
-    single records, if that was asked for.
+    cannot be read because a name is not UTF-8. timestamp_types: text, Kafka's names of the kinds of timestamps, no
+    nulls. keys, headers and timestamp_types are None as a whole when they were not asked for. All have one entry per
+    record; together the values, and the keys, stay below 2 GiB. source: gives keys and headers of single records, if
+    that was asked for.
     """
 
     topic: str
@@ -84,9 +90,11 @@ class RecordBatch:
     keys: pa.BinaryArray | None = None
     headers: pa.ListArray | None = None
     source: RecordSource | None = field(default=None, compare=False, repr=False)
+    timestamp_types: pa.StringArray | None = None
 
     def __post_init__(self) -> None:
-        arrays = {"timestamps": self.timestamps, "values": self.values, "keys": self.keys, "headers": self.headers}
+        names = ("timestamps", "values", "keys", "headers", "timestamp_types")
+        arrays = {name: getattr(self, name) for name in names}
         lengths = {name: len(array) for name, array in arrays.items() if array is not None}
         if any(length != len(self.offsets) for length in lengths.values()):
             found = ", ".join(f"{length} {name}" for name, length in lengths.items())
@@ -113,6 +121,8 @@ class RecordBatch:
 
     def timestamp_type_of(self, index: int) -> str:
         """Kafka's name of the kind of one record's timestamp; CreateTime when that was not asked for."""
+        if self.timestamp_types is not None:
+            return str(self.timestamp_types[index])
         return "CreateTime" if self.source is None else self.source.timestamp_type(index)
 
     def headers_of(self, index: int) -> tuple[Header, ...] | None:
@@ -131,11 +141,17 @@ class RecordBatch:
         timestamps: Sequence[int],
         values: Sequence[bytes | None],
         keys: Sequence[bytes | None] | None = None,
-        headers: Sequence[Sequence[Header] | None] | None = None,
+        headers: Sequence[Sequence[Header] | None] | pa.ListArray | None = None,
         source: RecordSource | None = None,
+        timestamp_types: Sequence[str] | str | None = None,
     ) -> "RecordBatch":
-        """A batch from one entry per record. Raises ValueError when lengths differ or something exceeds 2 GiB."""
+        """A batch from one entry per record. timestamp_types: one text if they are all the same.
+
+        Raises ValueError when lengths differ or something exceeds 2 GiB.
+        """
         where = f"RecordBatch of topic {topic}, topic-partition {partition}"
+        if headers is not None and not isinstance(headers, pa.ListArray):
+            headers = header_lists(headers, f"{where}: the headers")
         return cls(
             topic,
             partition,
@@ -143,8 +159,9 @@ class RecordBatch:
             _integers(timestamps),
             _binary(values, f"{where}: the values"),
             None if keys is None else _binary(keys, f"{where}: the keys"),
-            None if headers is None else _header_lists(headers, f"{where}: the headers"),
+            headers,
             source,
+            None if timestamp_types is None else _texts(timestamp_types, len(offsets)),
         )
 
     @classmethod
@@ -162,6 +179,7 @@ class RecordBatch:
             None if first.keys is None else pa.concat_arrays([one.keys for one in batches]),
             None if first.headers is None else pa.concat_arrays([one.headers for one in batches]),
             source,
+            None if first.timestamp_types is None else pa.concat_arrays([one.timestamp_types for one in batches]),
         )
 
 
@@ -179,11 +197,19 @@ def _binary(values: Sequence[bytes | None], what: str) -> pa.BinaryArray:
     return array
 
 
-def _header_lists(headers: Sequence[Sequence[Header] | None], what: str) -> pa.ListArray:
+def _texts(texts: Sequence[str] | str, count: int) -> pa.StringArray:
+    return pa.repeat(texts, count) if isinstance(texts, str) else pa.array(texts, pa.string())
+
+
+def header_lists(headers: Sequence[Sequence[Header] | None], what: str) -> pa.ListArray:
+    """An array of type HEADERS. Raises ValueError when values, which the message calls `what`, exceed 2 GiB."""
     flat = list(chain.from_iterable(filter(None, headers)))
-    names = pa.array([name for name, _ in flat], pa.string())
-    values = _binary([value for _, value in flat], what)
-    ends = accumulate((len(one or ()) for one in headers), initial=0)
-    nulls = pa.array([one is None for one in headers], pa.bool_())
-    structs = pa.StructArray.from_arrays([names, values], fields=_HEADER_FIELDS)
-    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), structs, type=HEADERS, mask=nulls)
+    names, values = zip(*flat, strict=False) if flat else ((), ())
+    structs = pa.StructArray.from_arrays([pa.array(names, pa.string()), _binary(values, what)], fields=_HEADER_FIELDS)
+    ends = np.zeros(len(headers) + 1, np.int32)
+    mask = None
+    if type(None) in set(map(type, headers)):
+        mask = pa.array([one is None for one in headers], pa.bool_())
+    lengths: Iterable[int] = map(len, headers) if mask is None else (len(one or ()) for one in headers)  # type: ignore[arg-type]
+    np.cumsum(np.fromiter(lengths, np.int32, len(headers)), out=ends[1:])
+    return pa.ListArray.from_arrays(pa.array(ends), structs, type=HEADERS, mask=mask)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 from parquet_sink.convert.settings import KIND_TEXTS, ConverterSettings
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.targets.s3.settings import S3Settings
+from parquet_sink.targets.settings import address_of
 from parquet_sink.transform.settings import StepSettings
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ _ORDER_COLUMN = "__celonis_order"
 
 def described(settings: "SinkSettings", *, keys: bool, headers: bool) -> tuple[str, ...]:
     """One line for each step. keys, headers: whether transforms look at them."""
+    if settings.shape.raw:
+        return (*_raw(settings.shape), _target(settings))
     keys = keys or settings.shape.tombstone_column is not None
     steps = _decoded(settings, keys=keys, headers=headers)
     return (*steps, *_shape(settings.shape), _target(settings), _invalid(settings.errors))
@@ -39,10 +43,19 @@ def _decoded(settings: "SinkSettings | RecordSinkSettings", *, keys: bool, heade
     yield from map(_transform, settings.transforms)
 
 
+def _raw(shape: ShapeSettings) -> Iterator[str]:
+    yield "raw: kept as it came, nothing is decoded; a null value (tombstone) is a row, too"
+    yield "columns: key, value, headers, timestamp, timestamp_type, topic, partition, offset"
+    if shape.primary_keys:
+        yield f"primary keys: {', '.join(shape.primary_keys)}; ordered by {shape.order_field}"
+
+
 def summary(settings: "SinkSettings") -> str:
-    """From which topics to which tables."""
+    """From which topics to which tables, or where else."""
     kafka = settings.kafka
     table = settings.target.target_table
+    if isinstance(settings.target, S3Settings):
+        return f"{named_topics(kafka)} -> {address_of(settings.target)}"
     if not settings.tables.rules:
         return f"{named_topics(kafka)} -> table {table}"
     if kafka.topics:
@@ -102,6 +115,8 @@ def _added(shape: ShapeSettings) -> Iterator[str]:
 
 
 def _target(settings: "SinkSettings") -> str:
+    if isinstance(settings.target, S3Settings):
+        return f"a row of a file in {address_of(settings.target)}"
     rules, table = settings.tables.rules, settings.target.target_table
     if not rules:
         return f"a row of a file for table {table}"

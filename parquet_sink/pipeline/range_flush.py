@@ -31,7 +31,6 @@ from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.pipeline.transform_retry import TransformRetry
 from parquet_sink.shape.run import Run
 from parquet_sink.shape.schema.change_monitor import SchemaChangeMonitor
-from parquet_sink.shape.shaper import Shaper
 from parquet_sink.targets.uploader import OrderedUploader, Upload
 
 log = logging.getLogger(__name__)
@@ -73,7 +72,7 @@ class RangeFlush:
         self._schema_changes = SchemaChangeMonitor(name, planned.topic)
         schema = planned.known.schema
         known = None if schema is None else pa.ipc.read_schema(pa.py_buffer(schema))
-        self.shaper = Shaper(settings.shape, known, steps.decoder, steps.transforms, steps.tombstone_keys)
+        self.shaper = steps.shaper(settings.shape, known)
 
     def begin(self) -> None:
         """Claims the topic-partition. When an earlier attempt still holds it, the range ends and comes again."""

@@ -155,6 +155,8 @@ class TaskFlush:
 
 def steps_for(settings: SinkSettings, policy: RejectPolicy) -> RecordSteps:
     """The value converter's decoder, and transforms, are kept in this process from micro-batch to micro-batch."""
+    if settings.shape.raw:
+        return RecordSteps(policy=policy, raw=True)
     from parquet_sink.convert.decoders import decoder_for, key_decoder_for  # loads only what this connector needs
     from parquet_sink.transform.building import chain_for
 

@@ -61,18 +61,26 @@ class Trial:
 def trial(record: RecordBatch, steps: RecordSteps, shape: ShapeSettings) -> Trial:
     """The way of one record. steps: of the connector. Raises ConnectorError when the record is not to blame."""
     assert len(record) == 1
+    if steps.raw:
+        return _ended(list(steps.shaper(shape).shape(record)))
     watched = _Watched(steps.transforms or TransformChain(()), steps.tombstone_keys)
     transforms = None if steps.transforms is None else watched
     shaper = Shaper(shape, None, steps.decoder, transforms, steps.tombstone_keys)
     if transforms is None:
         watched.apply(record, steps.decoder or json.decoder())
     found = list(shaper.shape(record))
+    trial = _ended(found, watched)
+    return replace(trial, unmatched=shaper.unmatched()) if trial.rows else trial
+
+
+def _ended(found: Sequence[Run | Rejected], watched: "_Watched | None" = None) -> Trial:
     rejected = next((one for one in found if isinstance(one, Rejected)), None)
     runs = [one for one in found if isinstance(one, Run)]
     rows = tuple(row for run in runs for row in _rows(run))
     columns = tuple(_column(one) for one in runs[-1].rows.schema) if runs else ()
-    unmatched = shaper.unmatched() if rows else ()
-    return Trial(tuple(watched.seen), rows, columns, rejected, watched.dropped_by, watched.rejected_by, unmatched)
+    if watched is None:
+        return Trial((), rows, columns, rejected)
+    return Trial(tuple(watched.seen), rows, columns, rejected, watched.dropped_by, watched.rejected_by)
 
 
 def _rows(run: Run) -> list[dict[str, object]]:

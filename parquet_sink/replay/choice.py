@@ -1,19 +1,17 @@
 """From a selection to spans of offsets, by what Kafka and the history know; pure."""
 
 import difflib
-import re
 from collections.abc import Mapping, Sequence
 from typing import Final
-from urllib.parse import unquote
 
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.files import naming
 from parquet_sink.history.records import UploadRecord
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.replay.plan import Past, Survey
 from parquet_sink.replay.selection import Selection
 from parquet_sink.replay.spans import Span
 
-_NAME: Final = re.compile(r"topic-(.+)_partition-(\d+)_firstOffset-(\d+)_lastOffset-(\d+)_bytes-\d+_rows-\d+\.parquet")
 MOST_NAMED: Final = 5
 
 
@@ -90,9 +88,9 @@ def _spans(files: Sequence[UploadRecord]) -> dict[PartitionKey, list[Span]]:
 def _unknown(name: str, known: Sequence[str]) -> str:
     """What to do about a name that the history does not have."""
     cure = "parquet-sink history has the names"
-    if (parts := _NAME.fullmatch(name)) is not None:
-        topic, partition, first, last = parts.groups()
-        cure = f"its records: --topic {unquote(topic)} --partition {partition} --from {first} --to {last}"
+    if (parts := naming.parts_of(name)) is not None:
+        offsets = f"--from {parts.first_offset} --to {parts.last_offset}"
+        cure = f"its records: --topic {parts.topic} --partition {parts.partition} {offsets}"
     near = difflib.get_close_matches(name, known[:1000], n=1, cutoff=0.8)
     meant = f" Did you mean {near[0]}?" if near else ""
     return f"Invalid [--file]. The history of this connector has no file {name}; {cure}.{meant}"

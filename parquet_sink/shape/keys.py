@@ -12,6 +12,18 @@ OBFUSCATION: Final = "Obfuscation"
 
 SHAPE_KEYS: Final = (
     Key(
+        ems("mode"),
+        SHAPE,
+        Type.STRING,
+        "`shaped`: records are decoded and become rows. `raw`: each record is a row as it came, tombstones included: "
+        "key, value and headers as bytes, timestamp with its type, topic, partition, offset. No converter, nothing of "
+        "this section but `connect.ems.data.primary.key` and `connect.ems.order.field.name` has an effect then. See "
+        "[raw.md](raw.md).",
+        default="shaped",
+        choices=("shaped", "raw"),
+        origin=Origin.OWN,
+    ),
+    Key(
         ems("data.primary.key"),
         SHAPE,
         Type.LIST,
@@ -31,7 +43,7 @@ SHAPE_KEYS: Final = (
         SHAPE,
         Type.STRING,
         "Column by which the target picks the latest of rows with equal keys. Without it, and with a primary key, the "
-        "column `__celonis_order` (the record's offset) is added and named.",
+        "column `__celonis_order` (the record's offset) is added and named; of raw files it is `offset`.",
         check=PRINTABLE,
         needs=ems("data.primary.key"),
     ),

@@ -10,6 +10,11 @@ MOST_CHUNKS: Final = 2_000
 MOST_VARCHAR_BYTES: Final = 65_000
 """The longest text that the target's columns take."""
 
+RAW_IDENTITY: Final = ("topic", "partition", "offset")
+"""The columns of a raw file that tell a row from all others."""
+RAW_ORDER: Final = "offset"
+"""Its column that tells which of two rows is newer."""
+
 ObfuscationMethod = Literal["fix", "sha1", "sha512", "sha256", "hmac-sha256"]
 
 
@@ -31,7 +36,8 @@ class ObfuscationSettings:
 class ShapeSettings:
     """How a record becomes a row (see docs/data-mapping.md). chunk_bytes: with chunks, the size of each column.
 
-    tombstone_column: tombstones become rows, in which this column is true; None: they are skipped.
+    tombstone_column: tombstones become rows, in which this column is true; None: they are skipped. raw: records are
+    kept as they came, and of all else only the primary keys count.
     """
 
     flatten: bool = True
@@ -47,3 +53,4 @@ class ShapeSettings:
     explode: bool = False
     obfuscation: ObfuscationSettings | None = None
     tombstone_column: str | None = None
+    raw: bool = False

@@ -20,7 +20,6 @@ from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.pipeline.record_steps import RecordSteps
 from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.shape.shaper import Shaper
 from parquet_sink.tune.model import Sizes
 
 COUNTS: Final = (1, 10, 100, 1_000, 10_000, 100_000)
@@ -106,7 +105,7 @@ class _Writer:
         per_row = None if known is None else known.data_bytes / known.file.rows
         limits = Limits(NO_LIMIT, NO_LIMIT)
         accumulator = Accumulator(place, limits, self._files, bytes_per_row=per_row)
-        shaper = self._shaper(None if known is None else known.schema)
+        shaper = self._steps.shaper(self._settings.shape, None if known is None else known.schema)
         rejected, why, written, started = 0, "", [], time.process_time()
         for batch in renumbered(batches):
             for item in shaper.shape(batch, across_rejected=True):
@@ -122,10 +121,6 @@ class _Writer:
         file = max(files, key=lambda one: one.records)  # several where the schema changed in a way that parts files
         per_record = accumulator.bytes_per_record or 0.0
         return _Written(file, per_record * file.records, shaper.known, cpu_s, rejected, why)
-
-    def _shaper(self, known: pa.Schema | None) -> Shaper:
-        steps = self._steps
-        return Shaper(self._settings.shape, known, steps.decoder, steps.transforms, steps.tombstone_keys)
 
 
 def renumbered(batches: Sequence[RecordBatch]) -> Iterator[RecordBatch]:

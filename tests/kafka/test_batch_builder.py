@@ -30,7 +30,9 @@ class Message:
         value: bytes | None,
         key: bytes | None = None,
         headers: list[Header] | type[Exception] | None = None,
+        kind: int = 1,
     ) -> None:
+        self._kind = kind
         self._offset, self._value, self._key, self._headers = offset, value, key, headers
         self.asked = 0
 
@@ -51,7 +53,7 @@ class Message:
         return self._headers
 
     def timestamp(self) -> tuple[int, int]:
-        return (1, 1_000 + self._offset)
+        return (self._kind, 1_000 + self._offset)
 
 
 @pytest.fixture(autouse=True)
@@ -61,6 +63,7 @@ def ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_builder, "message_offset", Message.offset)
     monkeypatch.setattr(batch_builder, "_value", Message.value)
     monkeypatch.setattr(batch_builder, "_key", Message.key)
+    monkeypatch.setattr(batch_builder, "_client_headers", Message.headers)
 
 
 def built(
@@ -98,6 +101,20 @@ def test_what_nobody_asks_for_is_not_read(parts: RecordParts) -> None:
     (batch,) = built(messages, parts)
     assert (batch.keys is not None, batch.headers is not None) == (parts.keys, parts.headers)
     assert [message.asked for message in messages] == [int(parts.headers)] * 5
+
+
+@pytest.mark.parametrize("kinds", [(1, 1, 1), (2, 1, 0), (0, 0, 0)])
+def test_kinds_of_timestamps_are_read_where_they_are_asked_for(kinds: tuple[int, int, int]) -> None:
+    """By Kafka's names, whether all are of one kind or not; without a timestamp there is 0."""
+    messages = [Message(offset, b"x", kind=kind) for offset, kind in enumerate(kinds)]
+    (batch,) = built(messages, RecordParts(timestamp_types=True), [2, 1])
+    names = {0: "NoTimestampType", 1: "CreateTime", 2: "LogAppendTime"}
+    assert batch.timestamp_types is not None
+    assert batch.timestamp_types.to_pylist() == [names[kind] for kind in kinds]
+    assert [batch.timestamp_type_of(index) for index in range(3)] == batch.timestamp_types.to_pylist()
+    assert batch.timestamps.to_pylist() == [1_000 + offset if kind else 0 for offset, kind in enumerate(kinds)]
+    (plain,) = built(messages)
+    assert plain.timestamp_types is None
 
 
 def test_headers_that_cannot_be_read_are_null() -> None:

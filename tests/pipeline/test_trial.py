@@ -235,3 +235,14 @@ def test_typed_values() -> None:
         {"s": {"d": "2026-01-02", "b": "01"}, "m": [["k", "1.50"]], "f": 0.5},
         {"s": None, "m": None, "f": "nan"},
     ]
+
+
+def test_a_raw_record_is_its_own_row() -> None:
+    """Nothing is decoded, bytes are hexadecimal digits, and a tombstone has a row, too."""
+    settings = settings_of({f"{E}mode": "raw"})
+    record = RecordBatch.of("orders", 3, [7], [5], [None], [b"7"], [[("a", b"1"), ("b", None)]])
+    found = trial(record, steps_for(settings, StopAtRejected()), settings.shape)
+    (row,) = found.rows
+    assert (row["key"], row["value"], row["offset"]) == ("37", None, 7)
+    assert row["headers"] == [{"key": "a", "value": "31"}, {"key": "b", "value": None}]
+    assert next(iter(lines(found, "T"))) == "1 row of table T"

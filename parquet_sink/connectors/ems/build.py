@@ -1,19 +1,19 @@
 """From checked values to settings. Nothing is judged here: everything wrong was reported before."""
 
 import posixpath
-from typing import cast
+from typing import Any, cast
 
 from parquet_sink.config.key import ems
 from parquet_sink.config.values import Values
 from parquet_sink.connectors.ems.build_archive import archive_settings
-from parquet_sink.connectors.ems.build_target import target_settings
+from parquet_sink.connectors.ems.build_target import is_s3, target_settings
+from parquet_sink.connectors.ems.raw_checks import is_raw
 from parquet_sink.connectors.ems.required import absolute, number, text
 from parquet_sink.connectors.error_handling import error_settings
 from parquet_sink.connectors.reading import kafka_settings
 from parquet_sink.connectors.restart_keys import restart_settings
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert.configuration import build_converter, build_headers
-from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.files.settings import Codec, FileSettings
 from parquet_sink.history import keys as history_keys
 from parquet_sink.history.settings import HistorySettings
@@ -21,7 +21,7 @@ from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.parked.keys import DIR, MAX_BYTES
 from parquet_sink.parked.settings import ParkedSettings
 from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.shape.settings import ObfuscationMethod, ObfuscationSettings, ShapeSettings
+from parquet_sink.shape.settings import RAW_ORDER, ObfuscationMethod, ObfuscationSettings, ShapeSettings
 from parquet_sink.targets.settings import ErrorPolicy, RetrySettings
 from parquet_sink.targets.table_map import MAP_KEY, TableMap, parse
 
@@ -31,6 +31,7 @@ _MEMORY_FOLDER = "parquet-sink"
 def build(values: Values, worker: Worker) -> SinkSettings:
     """The settings of an EMS connector, from values about which there was no problem."""
     kafka, files = kafka_settings(values, worker), _files(values, worker)
+    raw = is_raw(values)
     return SinkSettings(
         name=text(values, "name"),
         kafka=kafka,
@@ -39,7 +40,7 @@ def build(values: Values, worker: Worker) -> SinkSettings:
             commit_records=number(values, "commit.records"),
             commit_interval_ms=number(values, "commit.interval.ms"),
         ),
-        shape=_shape(values),
+        shape=_raw_shape(values) if raw else _shape(values),
         files=files,
         target=target_settings(values, worker),
         tables=_tables(values),
@@ -49,19 +50,19 @@ def build(values: Values, worker: Worker) -> SinkSettings:
         history=_history(values),
         archive=archive_settings(values, files.tmp_dir),
         restart=restart_settings(values),
-        value=_value(values, worker),
-        key=build_converter("key", values, worker.converters, worker.machine),
-        header=build_headers(values, worker.converters, worker.machine),
+        **({} if raw else _converters(values, worker)),
         registry_patience_ms=values.number("errors.retry.timeout") or 0,
         registry_pause_ms=values.number("errors.retry.delay.max.ms") or 0,
         stop_timeout_ms=number(values, "stop.timeout.ms"),
     )
 
 
-def _value(values: Values, worker: Worker) -> ConverterSettings:
+def _converters(values: Values, worker: Worker) -> dict[str, Any]:
+    """Fields of SinkSettings."""
     value = build_converter("value", values, worker.converters, worker.machine)
     assert value is not None
-    return value
+    key = build_converter("key", values, worker.converters, worker.machine)
+    return {"value": value, "key": key, "header": build_headers(values, worker.converters, worker.machine)}
 
 
 def _files(values: Values, worker: Worker) -> FileSettings:
@@ -69,10 +70,16 @@ def _files(values: Values, worker: Worker) -> FileSettings:
     row_group = values.number(ems("parquet.row.group.size.bytes"))
     return FileSettings(
         tmp_dir=_tmp_dir(values, worker, in_memory),
-        codec=cast(Codec, text(values, ems("parquet.compression.codec"))),
+        codec=_codec(values),
         row_group_size_bytes=None if row_group is None else min(row_group, number(values, "commit.size.bytes")),
         keep_files=values.flag(ems("debug.keep.parquet.files")) and not in_memory,
     )
+
+
+def _codec(values: Values) -> Codec:
+    """What takes Parquet by PutObject may expect it uncompressed, as the EMS connector's successor does."""
+    name = ems("parquet.compression.codec")
+    return "none" if is_s3(values) and name not in values.given else cast(Codec, text(values, name))
 
 
 def _tmp_dir(values: Values, worker: Worker, in_memory: bool) -> str:
@@ -108,6 +115,11 @@ def _history(values: Values) -> HistorySettings:
 def _tables(values: Values) -> TableMap:
     text = values.text(MAP_KEY)
     return TableMap() if text is None else parse(text)
+
+
+def _raw_shape(values: Values) -> ShapeSettings:
+    primary_keys = values.names(ems("data.primary.key"))
+    return ShapeSettings(raw=True, primary_keys=primary_keys, order_field=RAW_ORDER if primary_keys else None)
 
 
 def _shape(values: Values) -> ShapeSettings:

@@ -9,6 +9,7 @@ from parquet_sink.connectors import error_handling, reading
 from parquet_sink.connectors.ems import (
     archive_checks,
     parked_checks,
+    raw_checks,
     shape_checks,
     target_checks,
     tombstone_checks,
@@ -22,19 +23,27 @@ from parquet_sink.targets.table_map import MAP_KEY, TableMap, parse
 def check(values: Values, worker: Worker, report: Report) -> None:
     """Every rule that needs two keys, or a key and the machine."""
     reading.check(values, worker, report)
-    configuration.check(values, worker.converters, worker.source, worker.machine, report)
     error_handling.check(values, worker, report)
     parked_checks.check(values, report)
     target_checks.check(values, report)
     archive_checks.check(values, report)
     _tables(values, report)
-    shape_checks.check(values, report)
-    tombstone_checks.check(values, worker, report)
-    transform_checks.check(values, report)
+    if raw_checks.is_raw(values):
+        raw_checks.check(values, report)
+    else:
+        _shaped(values, worker, report)
     _files(values, worker, report)
     _row_group(values, report)
     if "name" not in values.given:
         report.warn("name", "It is missing, so MissingSinkName is taken; name the connector.")
+
+
+def _shaped(values: Values, worker: Worker, report: Report) -> None:
+    """What concerns the way from a record to a row."""
+    configuration.check(values, worker.converters, worker.source, worker.machine, report)
+    shape_checks.check(values, report)
+    tombstone_checks.check(values, worker, report)
+    transform_checks.check(values, report)
 
 
 def _tables(values: Values, report: Report) -> None:

@@ -1,0 +1,92 @@
+"""`connect.ems.mode=raw` in a connector file: what it sets, what is refused beside it, and what has no effect."""
+
+import pytest
+
+from parquet_sink.connectors.loading import Loaded
+from parquet_sink.convert.settings import ConverterSettings
+from parquet_sink.pipeline.description import described
+from parquet_sink.pipeline.policies import policy_for
+from parquet_sink.pipeline.task import steps_for
+from parquet_sink.shape.raw import RAW_PARTS
+from parquet_sink.targets.push.settings import PushSettings
+from tests.connectors.ems.connector_files import E, load_file
+
+RAW: dict[str, str | None] = {f"{E}mode": "raw", "value.converter": None, "value.converter.schemas.enable": None}
+
+
+def _load(more: dict[str, str | None]) -> Loaded:
+    return load_file({**RAW, **more})
+
+
+def test_no_converter_is_needed() -> None:
+    """Nothing is decoded or shaped, and nobody misses a converter; the files of a shaped connector are other ones."""
+    loaded = _load({})
+    settings = loaded.require()
+    assert (settings.shape.raw, settings.value, settings.key, settings.transforms) == (
+        *(True, ConverterSettings(), None, ()),
+    )
+    assert loaded.warnings == ()
+    assert settings.fingerprint != load_file().require().fingerprint
+    assert not load_file({f"{E}mode": "shaped"}).require().shape.raw
+
+
+def test_all_of_a_record_is_read_and_nothing_for_rejected_ones() -> None:
+    """No record can be rejected, so what single ones would cost is not spent, wherever they would go."""
+    settings = _load({"errors.tolerance": "all"}).require()
+    assert steps_for(settings, policy_for(settings)).needs == RAW_PARTS
+
+
+def test_rows_are_told_apart_by_where_they_come_from() -> None:
+    """Primary keys are columns of raw files, the newest row is that of the highest offset."""
+    target = _load({f"{E}data.primary.key": "topic,partition,offset"}).require().target
+    assert isinstance(target, PushSettings)
+    assert (target.primary_keys, target.order_column) == (("topic", "partition", "offset"), "offset")
+    assert described(_load({}).require(), keys=False, headers=False) == (
+        "raw: kept as it came, nothing is decoded; a null value (tombstone) is a row, too",
+        "columns: key, value, headers, timestamp, timestamp_type, topic, partition, offset",
+        "a row of a file for table ORDERS",
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "key", "reason"),
+    [
+        (
+            {"transforms": "m", "transforms.m.type": "MaskField$Value", "transforms.m.fields": "a"},
+            "transforms",
+            "change",
+        ),
+        ({f"{E}obfuscation.fields": "name"}, f"{E}obfuscation.fields", "It would hide fields"),
+        ({f"{E}data.primary.key": "topic,id"}, f"{E}data.primary.key", '"id" tells no row of a raw file'),
+        (
+            {f"{E}data.primary.key": "offset", f"{E}order.field.name": "changed"},
+            f"{E}order.field.name",
+            '"changed" orders no rows',
+        ),
+        ({f"{E}mode": "row"}, f"{E}mode", '"row" is not one of shaped, raw; write one of them. Did you mean raw?'),
+    ],
+)
+def test_what_cannot_be_done_is_refused(more: dict[str, str | None], key: str, reason: str) -> None:
+    """Who masks fields must not find them in clear; keys must be columns that are there."""
+    (problem,) = [one for one in _load(more).problems if one.startswith(f"Invalid [{key}]")]
+    assert reason in problem
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("value.converter", "org.apache.kafka.connect.json.JsonConverter"),
+        ("key.converter", "org.apache.kafka.connect.storage.StringConverter"),
+        (f"{E}tombstones", "row"),
+        (f"{E}flattener.enable", "false"),
+        (f"{E}embed.kafka.metadata", "false"),
+        (f"{E}explode.mode", "List"),
+        ("errors.tolerance", "all"),
+        (f"{E}error.policy.continue.on.invalid.input", "true"),
+    ],
+)
+def test_what_has_no_effect_is_said(key: str, text: str) -> None:
+    """A converter, and all that shapes, is named in a warning each."""
+    loaded = _load({key: text})
+    assert loaded.problems == ()
+    assert any(one.startswith(f"Warning [{key}]. It has no effect: connect.ems.mode is raw") for one in loaded.warnings)
