@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 from parquet_sink.convert.settings import KIND_TEXTS, ConverterSettings
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.targets.s3.settings import S3Settings
+from parquet_sink.targets.settings import address_of
 from parquet_sink.transform.settings import StepSettings
 
 if TYPE_CHECKING:
@@ -37,9 +39,11 @@ def _raw(shape: ShapeSettings) -> Iterator[str]:
 
 
 def summary(settings: "SinkSettings") -> str:
-    """From which topics to which tables."""
+    """From which topics to which tables, or where else."""
     kafka = settings.kafka
     table = settings.target.target_table
+    if isinstance(settings.target, S3Settings):
+        return f"{named_topics(kafka)} -> {address_of(settings.target)}"
     if not settings.tables.rules:
         return f"{named_topics(kafka)} -> table {table}"
     if kafka.topics:
@@ -99,6 +103,8 @@ def _added(shape: ShapeSettings) -> Iterator[str]:
 
 
 def _target(settings: "SinkSettings") -> str:
+    if isinstance(settings.target, S3Settings):
+        return f"a row of a file in {address_of(settings.target)}"
     rules, table = settings.tables.rules, settings.target.target_table
     if not rules:
         return f"a row of a file for table {table}"
