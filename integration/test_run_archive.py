@@ -1,19 +1,26 @@
 """Connectors with an archive, on a real broker: what is archived when, and what follows where it is not."""
 
 import shutil
+from collections.abc import Mapping
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from integration.conftest import TopicFactory
-from integration.harness import Run, Sink
+from integration.harness import WORKER, Run, Sink
 from integration.numbered import numbered
+from integration.replaying import Command, replay
+from parquet_sink import cli
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.history.records import UploadRecord
 from parquet_sink.history.sqlite.store import read_history
 from parquet_sink.runtime.status import Status
+
+__all__ = ["replay"]
 
 
 def kept(folder: Path) -> dict[str, str]:
@@ -26,6 +33,15 @@ def uploads(run: Run) -> list[UploadRecord]:
     """What the history has."""
     with closing(read_history(Path(run.settings.history_file))) as history:
         return list(history.files())
+
+
+def verified(sink: Sink, properties: Mapping[str, str], folder: Path) -> int:
+    """The status of `archive verify` for a connector file with these properties."""
+    file, worker = folder / "archived.properties", folder / "worker.properties"
+    file.write_text("".join(f"{key}={text}\n" for key, text in properties.items()))
+    shared = {**WORKER, "bootstrap.servers": sink.broker.bootstrap_servers}
+    worker.write_text("".join(f"{key}={text}\n" for key, text in shared.items()))
+    return cli.main(["archive", "verify", "--worker", str(worker), str(file)])
 
 
 @pytest.fixture
@@ -51,6 +67,7 @@ def test_what_the_target_took_is_archived_before_it_counts(
     assert [one.archive and (one.archive.place, one.archive.cause) for one in uploads(run)] == [
         (f"directory:{archive}", None)
     ] * 6
+    assert verified(sink, sink.properties(name, **ems), archive.parent) == 0
     shutil.rmtree(sink.tmp_dir)
     again = {**sink.properties(name, **ems), "consumer.override.group.id": f"again-{sink.name}"}
     assert sink.make(again, until_caught_up=True).start().until_ended().status is Status.DONE
@@ -79,3 +96,27 @@ def test_an_archive_that_is_not_required_holds_nothing_up(
     run.stop()
     assert kept(archive) == {f"{sink.name}/{name}/{one.file_name}": one.digest for one in run.receipts}
     assert not list(sink.tmp_dir.rglob(".archive/*/*.parquet"))
+
+
+def test_a_replay_takes_from_the_archive_what_kafka_no_longer_has(
+    sink: Sink, broker: Broker, topic: TopicFactory, archive: Path, tmp_path: Path, replay: Command
+) -> None:
+    """Deleted by retention, then with the whole topic: the same files come again, and a dry run says from where."""
+    name = topic()
+    ems = {"commit_records": 40, "archive_url": f"directory:{archive}"}
+    broker.produce(name, numbered(100))
+    first = {one.file_name: one.digest for one in sink.drain(name, **ems).receipts}
+    assert len(first) == 3
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    admin.delete_records([TopicPartition(name, 0, 50)])[TopicPartition(name, 0)].result(20)
+    properties = sink.properties(name, **ems)
+    status, foretold = replay(properties, "--dry-run", "--from", "0", "--to", "99")
+    assert (status, foretold["missing"]) == (0, [])
+    assert [one["from_archive"] for one in foretold["ranges"] if one["from"] < 50] == [True, True]
+    assert sum(one["files"] for one in foretold["ranges"]) == 3
+    admin.delete_topics([name])[name].result(20)
+    (tmp_path / "other").mkdir()
+    status, found = replay(properties, "--target", f"directory:{tmp_path / 'other'}")
+    assert (status, found["same"], found["from_archive"]) == (0, 3, 3)
+    sent = {path.name: sha256(path.read_bytes()).hexdigest() for path in (tmp_path / "other").rglob("*.parquet")}
+    assert sent == first

@@ -36,6 +36,10 @@ COMMANDS: Final = {
     "try": ("parquet_sink.commands.try_record", "show what becomes of one record, step by step; nothing is sent"),
     "parked": ("parquet_sink.commands.parked.command", "what connectors passed over: list, show, send again, drop"),
     "history": ("parquet_sink.commands.history.command", "what connectors sent, when, and where a record is"),
+    "archive": (
+        "parquet_sink.commands.archive.command",
+        "what the archive of a connector has, and whether that is what was sent",
+    ),
     "replay": (
         "parquet_sink.commands.replay.command",
         "send again what was delivered, or elsewhere, compared with the first time",

@@ -52,10 +52,12 @@ CONNECTORS_SHELL = frozenset(
     f"parquet_sink.connectors.{name}"
     for name in (
         *("check", "class_keys", "config_providers", "connector_class", "documentation", "loading", "provider_class"),
-        "worker_file",
+        *("worker_file", "file_stream.sink"),
     )
 )
-"""What reads files, and looks for connector classes in installed packages; all else there is pure."""
+"""What reads files, looks for connector classes in installed packages, or knows a sink's own way to open itself; all
+else there is pure.
+"""
 
 IMPURE = frozenset(
     {

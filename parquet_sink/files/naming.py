@@ -5,10 +5,11 @@ neither `.` nor `..`, does not start with a dot, and fits into 255 bytes.
 """
 
 import re
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import PurePath
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from parquet_sink.model.frames import FrameSlice
 
@@ -23,6 +24,10 @@ WAITING_FOLDER: Final = ".archive"
 REPLAY_FOLDER: Final = ".replay"
 REPLAY_JOURNAL_FOLDER: Final = ".replayed"
 
+_SENT_NAME: Final = re.compile(r"(topic|connector)-.+_partition-[0-9]+_.+_bytes-[0-9]+_rows-[0-9]+\.parquet")
+_FILE_NAME: Final = re.compile(
+    r"topic-(.+)_partition-(\d+)_firstOffset-(\d+)_lastOffset-(\d+)_bytes-(\d+)_rows-(\d+)\.parquet"
+)
 _OWN_NAME: Final = re.compile(r"parquet-sink-[0-9a-f]{32}-[0-9]{6}\.parquet\.part")
 
 
@@ -37,6 +42,33 @@ def file_name(topic: str, partition: int, first_offset: int, last_offset: int, s
     )
 
 
+@dataclass(frozen=True)
+class NameParts:
+    """What the name of a file tells, as `file_name` made it; both offsets are within."""
+
+    topic: str
+    partition: int
+    first_offset: int
+    last_offset: int
+    size_bytes: int
+    records: int
+
+
+def parts_of(name: str) -> NameParts | None:
+    """The inverse of `file_name`; None for another name."""
+    found = _FILE_NAME.fullmatch(name)
+    if found is None:
+        return None
+    parts = NameParts(unquote(found[1], errors="surrogatepass"), *map(int, found.groups()[1:]))
+    again = (parts.topic, parts.partition, parts.first_offset, parts.last_offset, parts.size_bytes, parts.records)
+    return parts if file_name(*again) == name else None
+
+
+def is_frame_file(name: str) -> bool:
+    """Whether `frame_file_name` made a name, as far as it tells."""
+    return name.startswith("connector-") and "_firstRow-" in name and name.endswith(".parquet")
+
+
 def frame_file_name(
     connector: str, frame: FrameSlice, first_row: int, last_row: int, size_bytes: int, records: int
 ) -> str:
@@ -49,6 +81,11 @@ def frame_file_name(
         f"connector-{_encoded(connector)}_{frame.label}{batch}_partition-{frame.partition}"
         f"_firstRow-{first_row}_lastRow-{last_row}_bytes-{size_bytes}_rows-{records}.parquet"
     )
+
+
+def is_sent_name(name: str) -> bool:
+    """Whether `file_name` or `frame_file_name` may have made this name."""
+    return _SENT_NAME.fullmatch(name) is not None
 
 
 def component(text: str) -> str:

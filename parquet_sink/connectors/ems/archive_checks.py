@@ -7,6 +7,7 @@ from parquet_sink.archive.settings import why_same
 from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
+from parquet_sink.connectors.ems.build_target import is_s3
 from parquet_sink.targets.directory.address import folder_of, is_directory
 
 ENDPOINT: Final = ems("endpoint")
@@ -14,7 +15,7 @@ ENDPOINT: Final = ems("endpoint")
 
 def check(values: Values, report: Report) -> None:
     """An archive is another place than the target; and keys of it must mean something."""
-    url, endpoint = values.text(URL), values.text(ENDPOINT)
+    url, endpoint = values.text(URL), None if is_s3(values) else values.text(ENDPOINT)
     if url is None:
         return
     target = folder_of(endpoint) if endpoint is not None and is_directory(endpoint) else None

@@ -8,6 +8,7 @@ from parquet_sink.config.key import Type
 from parquet_sink.connectors.ems.keys import EMS_KEYS
 from parquet_sink.connectors.loading import check_unique, load
 from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.plugins import BUILT_IN, CONNECTORS
 from tests.connectors.ems.connector_files import CANARY, GOOD, WORKER, E, load_file
 
 WHOLE = "is not a whole number; write digits only"
@@ -20,11 +21,10 @@ PROBLEMS = [
     ("tasks.max", "0", '"0" is less than 1; give 1 or more.'),
     (
         "connector.class",
-        "io.x.S3Sink",
+        "io.x.Unknown",
         (
-            '"io.x.S3Sink" is no connector class known here; known are parquet_sink.EmsSink, '
-            "com.celonis.kafka.connect.ems.sink.EmsSinkConnector. Write one of them, or install the Python package "
-            "that has it."
+            f'"io.x.Unknown" is no connector class known here; known are {", ".join(BUILT_IN[CONNECTORS])}. Write one '
+            "of them, or install the Python package that has it."
         ),
     ),
     ("name", "a\tb", '"a\\tb" holds control characters; remove them.'),
