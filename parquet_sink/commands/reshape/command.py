@@ -5,12 +5,14 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from parquet_sink.connectors.check import check_files
 from parquet_sink.connectors.ems.raw_checks import MODE
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.targets.directory.settings import DirectorySettings
 
 if TYPE_CHECKING:  # loaded once the connector file was found right
     from parquet_sink.reshape.spans import RawRange
@@ -19,7 +21,7 @@ INTERRUPTED: Final = 130
 _RAW: Final = "It is raw, and so are the files already; give the connector file of a shaped one."
 _ENDPOINT: Final = "connect.ems.endpoint"
 _OVERRIDES: Final = {"connect.ems.archive.url": ""}
-"""Nothing is sent to the connector's own target, and nothing of this is kept a second time."""
+"""Nothing is kept a second time. With a folder as its endpoint a connector needs no credential."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +68,7 @@ def _settings(args: argparse.Namespace, out: str) -> SinkSettings:
     (settings,) = checked.require()
     if settings.shape.raw:
         raise InvalidConfiguration([f"Invalid [{MODE}]. {_RAW} (in {args.connector})"])
-    return settings
+    return replace(settings, target=DirectorySettings(out, settings.target.target_table or settings.name))
 
 
 def _reads(settings: SinkSettings, topic: str) -> bool:
