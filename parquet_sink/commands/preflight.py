@@ -25,6 +25,7 @@ from parquet_sink.kafka.client.security.translation import Client
 from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings
 from parquet_sink.net.tls import tls_context
 from parquet_sink.pipeline.connector_settings import ConnectorSettings
+from parquet_sink.pipeline.record_sink_settings import RecordSinkSettings
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.push.settings import PushSettings
@@ -68,19 +69,23 @@ def _inspect(settings: ConnectorSettings, worker: Worker, environment: Mapping[s
     if reason is not None:
         found.connector[f"Invalid [connect.ems.tmp.dir]. {reason}"] = None
     if isinstance(settings, SinkSettings):
-        _sink(settings, worker, environment, found)
+        _topics(settings, worker, found)
+        _target(settings.target, environment, found)
+        if settings.archive is not None:
+            _archive(settings.archive.place, settings.target, environment, found)
+        parked(settings, worker.machine.tmp_dir, found.connector, found.warnings)
+    elif isinstance(settings, RecordSinkSettings):
+        _topics(settings, worker, found)
+        found.connector |= dict.fromkeys(settings.sink.problems())
 
 
-def _sink(settings: SinkSettings, worker: Worker, environment: Mapping[str, str], found: _Found) -> None:
+def _topics(settings: SinkSettings | RecordSinkSettings, worker: Worker, found: _Found) -> None:
+    """What any sink has: clients of Kafka, and registries."""
     if not _kafka(settings.kafka, worker, found) and settings.errors.dead_letters is not None:
         _dead_letters(settings.errors.dead_letters, worker, found)
-    _target(settings.target, environment, found)
-    if settings.archive is not None:
-        _archive(settings.archive.place, settings.target, environment, found)
     for side, converter in (("value", settings.value), ("key", settings.key)):
         if converter is not None and converter.registry is not None:
             _registry(side, converter.registry, worker, found)
-    parked(settings, worker.machine.tmp_dir, found.connector, found.warnings)
 
 
 def _kafka(kafka: KafkaSettings, worker: Worker, found: _Found) -> bool:

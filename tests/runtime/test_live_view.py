@@ -72,7 +72,7 @@ def connector(
     """What the view reads of a connector."""
     if state is not None:
         state.append_events([ConnectorRunning(name, 0.0)])
-    settings = SimpleNamespace(name=name)
+    settings = SimpleNamespace(name=name, of_files=True)
     made = SimpleNamespace(settings=settings, status=status, failure=failure, state=state, paused=paused)
     return cast(Connector, made)
 
@@ -394,7 +394,8 @@ state = SqliteStore(Path(sys.argv[1]))
 state.record_progress([PartitionProgress("orders", number, 0, number * 10, None) for number in range(30)])
 made = [
     SimpleNamespace(
-        settings=SimpleNamespace(name=f"c{number}"), status=Status.RUNNING, failure=None, state=state, paused=False,
+        settings=SimpleNamespace(name=f"c{number}", of_files=True),
+        status=Status.RUNNING, failure=None, state=state, paused=False,
     )
     for number in range(6)
 ]
