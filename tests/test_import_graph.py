@@ -231,6 +231,7 @@ def test_configuration_knows_nothing_of_what_it_configures() -> None:
 ROOMS = (
     *("model", "process", "config", "plugins", "net", "convert", "transform", "shape", "files", "parked", "targets"),
     *("state", "history", "archive", "kafka", "pipeline", "connectors", "herder", "metrics", "spark", "replay"),
+    "reshape",
     *("runtime", "rest", "tune", "commands", "devkit"),
 )
 """Packages, and one module, in the order in which they may know each other: each imports only those before it, so there
