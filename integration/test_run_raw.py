@@ -11,6 +11,7 @@ from confluent_kafka import Producer
 from integration.conftest import TopicFactory
 from integration.harness import Sink
 from integration.replaying import Command, replay
+from parquet_sink.cli import main
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.runtime.status import Status
 
@@ -62,8 +63,11 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 def test_records_are_kept_as_they_came(
     sink: Sink, broker: Broker, topic: TopicFactory, replay: Command, tmp_path: Path
 ) -> None:
-    """Null and empty, tombstones and spoilt ones, byte for byte, in a folder as at a push API, and again by replay."""
-    name, out = topic(2), tmp_path / "out"
+    """Null and empty, tombstones and spoilt ones, byte for byte, in a folder as at a push API, and again by replay.
+
+    Reshaped they are the rows that a shaped connector makes of the topic.
+    """
+    name, out = topic(2, config={"retention.ms": "-1"}), tmp_path / "out"
     out.mkdir()
     for partition in range(2):
         produce(broker, name, partition)
@@ -81,6 +85,29 @@ def test_records_are_kept_as_they_came(
     assert again.start().until_ended().status is Status.DONE
     assert {path.name for path in (out / sink.table).glob("*.parquet")} == set(sent)
     assert rows(out / sink.table) == [*expected(name, 0), *expected(name, 1)]
+    shaped = sink.properties(name, data_primary_key="kafkaPartition,kafkaOffset", commit_records=30)
+    shaped |= {"errors.tolerance": "all", "connect.ems.endpoint": f"directory:{tmp_path}"}
+    by_files = reshaped(shaped, out / sink.table, tmp_path)
+    direct = sink.make({**shaped, "consumer.override.group.id": f"direct-{sink.name}"}, until_caught_up=True)
+    assert direct.start().until_ended().status is Status.DONE
+    assert by_files == shaped_rows(tmp_path / sink.table)
+    assert len(by_files) == 2 * 97
+
+
+def reshaped(properties: dict[str, str], raw: Path, folder: Path) -> list[dict[str, Any]]:
+    """Rows that the command makes of raw files."""
+    path, out = folder / "shaped.properties", folder / "reshaped"
+    lines = {**properties, "value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
+    path.write_text("".join(f"{key}={text}\n" for key, text in lines.items()))
+    assert main(["reshape", str(path), str(raw), "--out", str(out)]) == 0
+    (table,) = (one for one in out.iterdir() if one.name not in ("_rejected", ".reshaped"))
+    return shaped_rows(table)
+
+
+def shaped_rows(folder: Path) -> list[dict[str, Any]]:
+    """All rows of all files, in the order of topic-partition and offset."""
+    found = [row for path in folder.glob("*.parquet") for row in pq.read_table(path).to_pylist()]
+    return sorted(found, key=lambda row: (row["kafkaPartition"], row["kafkaOffset"]))
 
 
 def test_who_gives_timestamps_is_kept(sink: Sink, broker: Broker, topic: TopicFactory, tmp_path: Path) -> None:

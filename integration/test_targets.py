@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from integration import scripted_target as script
+from integration.s3.front import Fault, S3Front
+from integration.s3.server import S3Server
 from integration.scripted_target import Behaviour, Connection, ScriptedTarget
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import StorageFailed
@@ -22,6 +24,7 @@ from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.opening import open_target
 from parquet_sink.targets.outcome import Health, Verdict
 from parquet_sink.targets.push.settings import PushSettings
+from parquet_sink.targets.s3.settings import S3Settings
 from parquet_sink.targets.target import Target
 
 CANARY = "AppKey canary-0123456789"
@@ -91,11 +94,34 @@ def directory_site(stack: ExitStack, folder: Path) -> Site:
     return Site(opened("out"), opened("taken"), opened("out"), opened("absent"), stored, stall_seconds=0.0)
 
 
-@pytest.fixture(params=[push_site, token_site, directory_site], ids=["push", "tokens", "directory"])
+def s3_site(stack: ExitStack, s3: S3Server) -> Site:
+    """A bucket of S3, larger files in parts. What refuses has no bucket."""
+    bucket = s3.bucket()
+
+    def opened(bucket: str, endpoint: str | None = None) -> Target:
+        reached = s3.settings(bucket, endpoint, multipart_bytes=200_000, part_bytes=500_000)
+        return stack.enter_context(closing(open_target(S3Settings(reached))))
+
+    def stalling() -> Target:
+        front = stack.enter_context(S3Front(s3.port, Fault("", script.hang, 9)))
+        return opened(bucket, front.endpoint)
+
+    return Site(
+        working=lambda: opened(bucket),
+        refusing=lambda: opened("no-such-bucket"),
+        stalling=stalling,
+        absent=lambda: opened(bucket, f"http://127.0.0.1:{stack.enter_context(script.closed_port())}"),
+        stored=lambda: {key: s3.content(bucket, key) for key in s3.keys(bucket)},
+        stall_seconds=0.3,
+    )
+
+
+@pytest.fixture(params=[push_site, token_site, directory_site, s3_site], ids=["push", "tokens", "directory", "s3"])
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
     """Each kind of target in turn."""
     with ExitStack() as stack:
-        yield request.param(stack, tmp_path)
+        kind = request.param
+        yield kind(stack, request.getfixturevalue("s3") if kind is s3_site else tmp_path)
 
 
 def _refuse_what_has_no_file(connection: Connection) -> None:
@@ -229,7 +255,7 @@ def test_a_probe_finds_what_is_not_there(site: Site) -> None:
     """With the cure, and without a secret."""
     found = site.absent().probe(SECONDS)
     assert found.health is Health.FAILED
-    assert "connect.ems.endpoint" in found.text
+    assert any(f"connect.ems.{key}" in found.text for key in ("endpoint", "s3.endpoint"))
     assert "canary" not in found.text
 
 

@@ -17,6 +17,8 @@ WITH_TARGET = "parquet_sink.devkit."
 """What runs with the extra `target` only."""
 WITH_SQL = "parquet_sink.transform.sql."
 """What runs with the extra `sql` only."""
+WITH_S3 = "parquet_sink.targets.s3."
+"""What runs with the extra `s3` only."""
 WITH_WORKER = ("parquet_sink.rest.", "parquet_sink.metrics.")
 """What runs with the extra `worker` only."""
 WITH_TRACES = "parquet_sink.metrics.traces"
@@ -99,7 +101,13 @@ def allowed(module: str) -> frozenset[str]:
     """The distributions that a module may import from."""
     if module.startswith(WITH_TRACES):
         return of_extra("traces")
-    extras = {WITH_TARGET: "target", WITH_SQL: "sql", WITH_WORKER: "worker", WITH_PLOT: "plot"}
+    extras = {
+        WITH_TARGET: "target",
+        WITH_SQL: "sql",
+        WITH_S3: "s3",
+        WITH_WORKER: "worker",
+        WITH_PLOT: "plot",
+    }
     return core().union(*(of_extra(name) for start, name in extras.items() if module.startswith(start)))
 
 
@@ -111,6 +119,6 @@ def test_what_is_imported_is_declared() -> None:
 
 def test_what_is_declared_is_imported() -> None:
     """No dependency is installed for nothing."""
-    extras = (WITH_TARGET, WITH_SQL, WITH_PLOT, *WITH_WORKER)
+    extras = (WITH_TARGET, WITH_SQL, WITH_S3, WITH_PLOT, *WITH_WORKER)
     needed = {one for module in MODULES if not module.startswith(extras) for one in foreign(module)}
     assert {normalized(one) for one in PYPROJECT["dependencies"]} - needed == PROGRAMS

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from parquet_sink.archive.keys import URL
-from parquet_sink.archive.settings import ArchiveSettings, why_same
+from parquet_sink.archive.settings import BucketPlace, FolderPlace, why_same
 from parquet_sink.commands.parked.preflight import parked
 from parquet_sink.connectors.check import Checked
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert.registry.settings import RegistrySettings
-from parquet_sink.errors import InvalidConfiguration
+from parquet_sink.errors import InvalidConfiguration, SetupError
 from parquet_sink.files import folders
 from parquet_sink.kafka.client.check import problems as client_problems
 from parquet_sink.kafka.client.dead_letter_check import problems as dead_letter_problems
@@ -25,10 +25,12 @@ from parquet_sink.kafka.client.security.translation import Client
 from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings
 from parquet_sink.net.tls import tls_context
 from parquet_sink.pipeline.connector_settings import ConnectorSettings
+from parquet_sink.pipeline.record_sink_settings import RecordSinkSettings
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.trust import authorities
+from parquet_sink.targets.s3.settings import BucketSettings, S3Settings
 from parquet_sink.targets.settings import TargetSettings
 
 _TLS = "schema.registry.ssl."
@@ -67,19 +69,23 @@ def _inspect(settings: ConnectorSettings, worker: Worker, environment: Mapping[s
     if reason is not None:
         found.connector[f"Invalid [connect.ems.tmp.dir]. {reason}"] = None
     if isinstance(settings, SinkSettings):
-        _sink(settings, worker, environment, found)
+        _topics(settings, worker, found)
+        _target(settings.target, environment, found)
+        if settings.archive is not None:
+            _archive(settings.archive.place, settings.target, environment, found)
+        parked(settings, worker.machine.tmp_dir, found.connector, found.warnings)
+    elif isinstance(settings, RecordSinkSettings):
+        _topics(settings, worker, found)
+        found.connector |= dict.fromkeys(settings.sink.problems())
 
 
-def _sink(settings: SinkSettings, worker: Worker, environment: Mapping[str, str], found: _Found) -> None:
+def _topics(settings: SinkSettings | RecordSinkSettings, worker: Worker, found: _Found) -> None:
+    """What any sink has: clients of Kafka, and registries."""
     if not _kafka(settings.kafka, worker, found) and settings.errors.dead_letters is not None:
         _dead_letters(settings.errors.dead_letters, worker, found)
-    _target(settings.target, environment, found)
-    if settings.archive is not None:
-        _archive(settings.archive, settings.target, found)
     for side, converter in (("value", settings.value), ("key", settings.key)):
         if converter is not None and converter.registry is not None:
             _registry(side, converter.registry, worker, found)
-    parked(settings, worker.machine.tmp_dir, found.connector, found.warnings)
 
 
 def _kafka(kafka: KafkaSettings, worker: Worker, found: _Found) -> bool:
@@ -112,6 +118,8 @@ def _dead_letters(settings: DeadLetterSettings, worker: Worker, found: _Found) -
 def _target(settings: TargetSettings, environment: Mapping[str, str], found: _Found) -> None:
     if isinstance(settings, PushSettings):
         _authorities(settings.ca_file, environment, found)
+    elif isinstance(settings, S3Settings):
+        _bucket(settings.bucket, environment, found)
     elif isinstance(settings, DirectorySettings):
         from parquet_sink.targets.directory.outcomes import unusable  # loads Arrow, which others start without
 
@@ -119,19 +127,35 @@ def _target(settings: TargetSettings, environment: Mapping[str, str], found: _Fo
             found.connector[f"Invalid [{_ENDPOINT}]. {reason}"] = None
 
 
-def _archive(settings: ArchiveSettings, target: TargetSettings, found: _Found) -> None:
+def _archive(
+    place: FolderPlace | BucketPlace, target: TargetSettings, environment: Mapping[str, str], found: _Found
+) -> None:
     """Whether it can be used, and is another place than the target's also where names tell nothing."""
+    if isinstance(place, BucketPlace):
+        _bucket(place.bucket, environment, found)
+        return
     from parquet_sink.targets.directory.outcomes import unusable  # as above
 
-    if (reason := unusable(settings.folder, URL)) is None and isinstance(target, DirectorySettings):
-        within = os.path.realpath(settings.folder), os.path.realpath(target.folder)
-        reason = why_same(*within)
+    if (reason := unusable(place.folder, URL)) is None and isinstance(target, DirectorySettings):
+        reason = why_same(os.path.realpath(place.folder), os.path.realpath(target.folder))
     if reason is not None:
         found.connector[f"Invalid [{URL}]. {reason}"] = None
 
 
+def _bucket(settings: BucketSettings, environment: Mapping[str, str], found: _Found) -> None:
+    from parquet_sink.targets.s3.client import connect  # loads boto3, for few connectors
+
+    _authorities(settings.ca_file, environment, found)
+    try:
+        connect(replace(settings, ca_file=None), {}).transport.close()
+    except SetupError as error:
+        found.connector[f"Invalid [connect.ems.target.type]. {error}"] = None
+    except InvalidConfiguration as error:
+        found.connector.update(dict.fromkeys(error.problems))
+
+
 def _authorities(ca_file: str | None, environment: Mapping[str, str], found: _Found) -> None:
-    """Of a push API: also when its address is http now, because what is named is meant to be used."""
+    """Also when the address is http now, because what is named is meant to be used."""
     for text in _problems(lambda: tls_context(authorities(ca_file, environment))):
         (found.connector if ca_file else found.machine)[text] = None
 

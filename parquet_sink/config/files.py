@@ -34,6 +34,7 @@ def this_machine() -> Machine:
         environ=dict(os.environ),
         host_name=socket.gethostname(),
         no_standard_input=_no_standard_input(),
+        stdout=f"/proc/{os.getpid()}/fd/1",
     )
 
 

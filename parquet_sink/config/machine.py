@@ -23,8 +23,9 @@ class Machine:
     """Folders, files and environment of the process that runs the connectors.
 
     memory_dir: a writable memory-backed folder, None where there is none. read_text: the file's text as UTF-8, raises
-    OSError or UnicodeDecodeError. no_standard_input: why standard input cannot be read; empty when it can. environ is
-    kept out of the repr: it holds secrets. providers: config providers by name; None: Kafka's own three.
+    OSError or UnicodeDecodeError. environ is kept out of the repr: it holds secrets. providers: config providers by
+    name; None: Kafka's own three. stdout: a path by which other processes of this machine reach its standard output.
+    no_standard_input: why standard input cannot be read; empty when it can.
     """
 
     tmp_dir: str = "/tmp"
@@ -36,6 +37,7 @@ class Machine:
     providers: Mapping[str, Provider] | None = field(default=None, repr=False)
     host_name: str = "localhost"
     no_standard_input: str = ""
+    stdout: str = "/dev/stdout"
 
     def absolute(self, path: str) -> str:
         """A path as this process takes it."""

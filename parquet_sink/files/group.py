@@ -26,6 +26,7 @@ class Group:
         self.rows = self.records = 0
         self.first_offset, self.last_offset = -1, -1
         self.oldest_ms: int | None = None
+        self.first_ms: int | None = None
         self._before = before
         self._schema: pa.Schema | None = None
         self._sizes = Sizes(pa.schema([]))
@@ -74,7 +75,7 @@ class Group:
 
     def _append(self, piece: Piece, variable: int) -> None:
         if not self.rows:
-            self.first_offset = piece.offset(0)
+            self.first_offset, self.first_ms = piece.offset(0), piece.first_ms
         self.last_offset = piece.offset(-1)
         self.records += piece.records
         self.oldest_ms = min((ms for ms in (self.oldest_ms, piece.oldest_ms) if ms is not None), default=None)

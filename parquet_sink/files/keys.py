@@ -64,6 +64,7 @@ FILE_KEYS: Final = (
         Type.STRING,
         "How Parquet files are compressed.",
         default="snappy",
+        default_text="`snappy`; `none` for S3",
         choices=("snappy", "zstd", "gzip", "lz4", "none"),
         origin=Origin.OWN,
     ),

@@ -25,6 +25,7 @@ WAITING_FOLDER: Final = ".archive"
 REPLAY_FOLDER: Final = ".replay"
 REPLAY_JOURNAL_FOLDER: Final = ".replayed"
 
+_SENT_NAME: Final = re.compile(r"(topic|connector)-.+_partition-[0-9]+_.+_bytes-[0-9]+_rows-[0-9]+\.parquet")
 _FILE_NAME: Final = re.compile(
     r"topic-(.+)_partition-(\d+)_firstOffset-(\d+)_lastOffset-(\d+)_bytes-(\d+)_rows-(\d+)\.parquet"
 )
@@ -81,6 +82,11 @@ def frame_file_name(
         f"connector-{_encoded(connector)}_{frame.label}{batch}_partition-{frame.partition}"
         f"_firstRow-{first_row}_lastRow-{last_row}_bytes-{size_bytes}_rows-{records}.parquet"
     )
+
+
+def is_sent_name(name: str) -> bool:
+    """Whether `file_name` or `frame_file_name` may have made this name."""
+    return _SENT_NAME.fullmatch(name) is not None
 
 
 def component(text: str) -> str:

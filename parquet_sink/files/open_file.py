@@ -23,8 +23,9 @@ class FinishedFile:
 
     records: Kafka records, which have one row each unless they were exploded. opened_at: epoch seconds. write_seconds:
     time spent encoding and writing. oldest_ms: oldest Kafka timestamp (epoch milliseconds) of its own records, None
-    when not told, or when none has one. table: at the target, None for the connector's one. frame: for rows of a
-    DataFrame; then offsets count rows, from 0 in each Spark task. digest: SHA-256 of its bytes, hexadecimal.
+    when not told, or when none has one. first_ms: that of its first record, likewise. table: at the target, None for
+    the connector's one. frame: for rows of a DataFrame; then offsets count rows, from 0 in each Spark task. digest:
+    SHA-256 of its bytes, hexadecimal.
     """
 
     path: str
@@ -43,6 +44,7 @@ class FinishedFile:
     frame: FrameSlice | None = None
     table: str | None = None
     digest: str | None = None
+    first_ms: int | None = None
 
     @property
     def origin(self) -> str:
@@ -95,6 +97,7 @@ class OpenFile:
         self._first_offset = self._last_offset = -1
         self._records = 0
         self._oldest_ms: int | None = None
+        self._first_ms: int | None = None
         self._write_seconds = 0.0
 
     @property
@@ -130,7 +133,8 @@ class OpenFile:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             self._file.write_group(group.table())
         self._write_seconds += time.perf_counter() - started
-        self._first_offset = self._first_offset if self._records else group.first_offset
+        if not self._records:
+            self._first_offset, self._first_ms = group.first_offset, group.first_ms
         self._last_offset = group.last_offset
         self._records += group.records
         self._oldest_ms = min((ms for ms in (self._oldest_ms, group.oldest_ms) if ms is not None), default=None)
@@ -174,6 +178,7 @@ class OpenFile:
             frame=self._place.frame,
             table=self._place.table,
             digest=digest,
+            first_ms=self._first_ms,
         )
 
 

@@ -75,6 +75,11 @@ class Piece:
         """Smallest Kafka timestamp of the records, epoch milliseconds; None when not told, or none has one."""
         return None if self.times is None else self.times.oldest_ms(self.offsets, self.records)
 
+    @property
+    def first_ms(self) -> int | None:
+        """Kafka timestamp of the first record, epoch milliseconds; None when not told, or it has none."""
+        return None if self.times is None else self.times.of_record(self.offset(0))
+
     def after_records(self, count: int) -> int:
         """How many rows the first `count` records have, all rows when there are not so many."""
         if count >= self.records:

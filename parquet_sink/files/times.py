@@ -33,3 +33,8 @@ class RecordTimes:
             return oldest
         timed = ms[ms > 0]
         return int(timed.min()) if len(timed) else None
+
+    def of_record(self, offset: int) -> int | None:
+        """The timestamp of one record of this block, None when it has none."""
+        ms = int(self.ms[np.searchsorted(self.offsets, offset)])
+        return ms if ms > 0 else None

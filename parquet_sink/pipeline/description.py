@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 from parquet_sink.convert.settings import KIND_TEXTS, ConverterSettings
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.targets.s3.settings import S3Settings
+from parquet_sink.targets.settings import address_of
 from parquet_sink.transform.settings import StepSettings
 
 if TYPE_CHECKING:
-    from parquet_sink.pipeline.settings import SinkSettings
+    from parquet_sink.pipeline.record_sink_settings import RecordSinkSettings
+    from parquet_sink.pipeline.settings import ErrorSettings, SinkSettings
 
 _METADATA = ("kafkaPartition", "kafkaOffset", "kafkaTimestamp", "kafkaPartitionOffset")
 _ORDER_COLUMN = "__celonis_order"
@@ -20,13 +23,24 @@ def described(settings: "SinkSettings", *, keys: bool, headers: bool) -> tuple[s
     if settings.shape.raw:
         return (*_raw(settings.shape), _target(settings))
     keys = keys or settings.shape.tombstone_column is not None
+    steps = _decoded(settings, keys=keys, headers=headers)
+    return (*steps, *_shape(settings.shape), _target(settings), _invalid(settings.errors))
+
+
+def described_record(settings: "RecordSinkSettings", *, keys: bool, headers: bool) -> tuple[str, ...]:
+    """Likewise of a sink that takes records. keys, headers: whether they are looked at."""
+    steps = _decoded(settings, keys=keys, headers=headers)
+    return (*steps, f"given to {settings.sink.address}", _invalid(settings.errors))
+
+
+def _decoded(settings: "SinkSettings | RecordSinkSettings", *, keys: bool, headers: bool) -> Iterator[str]:
     decoded = [
         f"value: {KIND_TEXTS[settings.value.kind]}",
         f"key: {KIND_TEXTS[(settings.key or ConverterSettings('bytes')).kind]}" if keys else "key: not read",
         f"headers: {KIND_TEXTS[settings.header.kind]}" if headers else "headers: not read",
     ]
-    steps = ["decoded: " + "; ".join(decoded), *map(_transform, settings.transforms)]
-    return (*steps, *_shape(settings.shape), _target(settings), _invalid(settings))
+    yield "decoded: " + "; ".join(decoded)
+    yield from map(_transform, settings.transforms)
 
 
 def _raw(shape: ShapeSettings) -> Iterator[str]:
@@ -37,9 +51,11 @@ def _raw(shape: ShapeSettings) -> Iterator[str]:
 
 
 def summary(settings: "SinkSettings") -> str:
-    """From which topics to which tables."""
+    """From which topics to which tables, or where else."""
     kafka = settings.kafka
     table = settings.target.target_table
+    if isinstance(settings.target, S3Settings):
+        return f"{named_topics(kafka)} -> {address_of(settings.target)}"
     if not settings.tables.rules:
         return f"{named_topics(kafka)} -> table {table}"
     if kafka.topics:
@@ -99,6 +115,8 @@ def _added(shape: ShapeSettings) -> Iterator[str]:
 
 
 def _target(settings: "SinkSettings") -> str:
+    if isinstance(settings.target, S3Settings):
+        return f"a row of a file in {address_of(settings.target)}"
     rules, table = settings.tables.rules, settings.target.target_table
     if not rules:
         return f"a row of a file for table {table}"
@@ -106,8 +124,7 @@ def _target(settings: "SinkSettings") -> str:
     return f"a row of a file for table {ways}, else {table}"
 
 
-def _invalid(settings: "SinkSettings") -> str:
-    errors = settings.errors
+def _invalid(errors: "ErrorSettings") -> str:
     if not errors.invalid_records:
         return "what fails on the way: the connector stops before it"
     where = "parked files" if errors.dead_letters is None else f"topic {errors.dead_letters.topic}"

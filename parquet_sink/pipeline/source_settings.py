@@ -53,6 +53,11 @@ class SourceSettings:
         return "source"
 
     @property
+    def of_files(self) -> Literal[False]:
+        """What it sends is told in records."""
+        return False
+
+    @property
     def group(self) -> str | None:
         """A source is in no group."""
         return None

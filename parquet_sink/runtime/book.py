@@ -21,7 +21,9 @@ from parquet_sink.model.events import (
     RangeFailed,
     RangeFlushed,
     RangePostponed,
+    RecordsDelivered,
     RecordsSetAside,
+    SourcePolled,
 )
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.receipts import Receipt
@@ -81,13 +83,22 @@ class Book:
         page = self.page(event.connector)
         if isinstance(event, FileAccepted):
             _accepted(page, event)
+        elif isinstance(event, RecordsDelivered):
+            _delivered(page, event)
         elif isinstance(event, RecordsSetAside):
             page.totals.set_aside += event.count
             _error(page, event.at_s, f"{event.count:,} records set aside; the first one: {event.reason}")
+        elif isinstance(event, SourcePolled):
+            _polled(page, event)
         elif isinstance(event, RangePostponed):
             _postponed(page, event)
         elif isinstance(event, RangeFlushed | RangeFailed):
             page.postponed.pop((event.topic, event.partition), None)
+        self._on_trouble(page, event)
+
+    @staticmethod
+    def _on_trouble(page: Page, event: Event) -> None:
+        """What went wrong, what is waited for, and what of that is over."""
         if isinstance(event, FileFailed | RangeFailed | ConnectorFailed | ConnectorWaiting):
             _trouble(page, event)
         if isinstance(event, ConnectorWaiting):
@@ -133,6 +144,19 @@ def _accepted(page: Page, event: FileAccepted) -> None:
         *(event.topic, event.partition, receipt.first_offset, receipt.last_offset),
         *(receipt.rows, receipt.size_bytes, receipt.accepted_at or event.at_s),
     )
+
+
+def _delivered(page: Page, event: RecordsDelivered) -> None:
+    page.totals.add_records(event)
+    page.topics.add(event.topic)
+    page.postponed.pop((event.topic, event.partition), None)
+    page.last_upload = LastUpload(event.topic, event.partition, event.first, event.last, event.records, 0, event.at_s)
+
+
+def _polled(page: Page, event: SourcePolled) -> None:
+    if event.passed_over:
+        page.totals.set_aside += event.passed_over
+        _error(page, event.at_s, f"{event.passed_over:,} records passed over; the first one: {event.first_fault}")
 
 
 def _postponed(page: Page, event: RangePostponed) -> None:

@@ -11,6 +11,7 @@ from parquet_sink.archive.archiver import Archiver
 from parquet_sink.history.writer import HistoryWriter
 from parquet_sink.model.instance import Instance
 from parquet_sink.pipeline.connector_settings import ConnectorSettings, TopicSettings
+from parquet_sink.pipeline.record_sink_settings import RecordSinkSettings
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.pipeline.source_settings import SourceSettings
 from parquet_sink.runtime import group_commit
@@ -69,7 +70,7 @@ class Flow(Protocol):
 
 
 class TopicFlow:
-    """Of a sink: it goes on from its group's offsets, to which what was accepted is committed."""
+    """Of any sink: it goes on from its group's offsets, to which what was accepted is committed."""
 
     origin = "the group's offsets"
     given_up = "its records are delivered again at the next start"
@@ -86,6 +87,14 @@ class TopicFlow:
     def has_begun(self, state: StateStore) -> bool:
         """The planner looked for the first time."""
         return bool(state.progress())
+
+    def make_ready(self) -> None:
+        """Nothing beside its folder and state store."""
+
+    def start_query(self, spark: "SparkSession", folder: Path, *, until_caught_up: bool) -> "StreamingQuery":
+        from parquet_sink.spark.query import start_query
+
+        return start_query(spark, self._settings, folder, until_caught_up=until_caught_up)
 
     def in_flight(self, state: StateStore) -> bool:
         """Not before it has begun, nor once it says so."""
@@ -133,11 +142,6 @@ class ParquetFlow(TopicFlow):
         if self._archiver is not None:
             self._archiver.close()
 
-    def start_query(self, spark: "SparkSession", folder: Path, *, until_caught_up: bool) -> "StreamingQuery":
-        from parquet_sink.spark.query import start_query
-
-        return start_query(spark, self._sink, folder, until_caught_up=until_caught_up)
-
 
 def flow_of(settings: ConnectorSettings) -> Flow:
     """The flow of a connector. Raises TypeError for settings of no kind that runs."""
@@ -147,4 +151,6 @@ def flow_of(settings: ConnectorSettings) -> Flow:
         from parquet_sink.runtime.source_flow import SourceFlow  # loads what sources alone need
 
         return SourceFlow(settings)
+    if isinstance(settings, RecordSinkSettings):
+        return TopicFlow(settings)
     raise TypeError(f"{type(settings).__name__} are settings of no kind of connector that runs")

@@ -1,4 +1,4 @@
-"""One log line for each file, and for each connector that begins or ends: what there is without a terminal."""
+"""One log line for each file or flush, and for each connector that begins or ends: what there is without a terminal."""
 
 import logging
 from collections.abc import Sequence
@@ -9,7 +9,9 @@ from parquet_sink.model.events import (
     EventsDropped,
     FileAccepted,
     FilePassedOver,
+    RecordsDelivered,
     RecordsSetAside,
+    SourcePolled,
 )
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.process.log_format import about
@@ -32,12 +34,16 @@ class LogLines:
     def on_event(self, event: Event) -> None:
         if isinstance(event, FileAccepted):
             self._say(logging.INFO, event, describe_file(event.receipt))
+        elif isinstance(event, RecordsDelivered):
+            self._say(logging.INFO, event, describe_delivered(event))
         elif isinstance(event, EventsDropped):
             self._say(logging.WARNING, event, describe_dropped(event))
         elif isinstance(event, FilePassedOver):
             self._say(logging.WARNING, event, describe_passed_over(event.receipt))
         elif isinstance(event, RecordsSetAside):
             self._say(logging.WARNING, event, describe_set_aside(event))
+        elif isinstance(event, SourcePolled) and event.passed_over:
+            self._say(logging.WARNING, event, describe_polled(event))
         else:
             self._on_status(event)
 
@@ -72,6 +78,14 @@ def describe_dropped(event: EventsDropped) -> str:
     )
 
 
+def describe_delivered(event: RecordsDelivered) -> str:
+    """Records of one topic-partition that were delivered without a file, in one line."""
+    return (
+        f"connector {event.connector}: delivered {event.records:,} record{'' if event.records == 1 else 's'} of topic "
+        f"{event.topic}, topic-partition {event.partition}, offsets {event.first} to {event.last}, to {event.place}"
+    )
+
+
 def describe_passed_over(receipt: Receipt) -> str:
     """One file that was refused and passed over, in one line."""
     return (
@@ -88,6 +102,14 @@ def describe_set_aside(event: RecordsSetAside) -> str:
         f"connector {event.connector}: set aside {event.count:,} record{plural} of topic {event.topic}, "
         f"topic-partition {event.partition}, offsets {event.first} to {event.last} ({stages}), {event.place}; "
         f"the first one: {event.reason}"
+    )
+
+
+def describe_polled(event: SourcePolled) -> str:
+    """Records of a source that could not be sent, in one line."""
+    return (
+        f"connector {event.connector}: passed over {event.passed_over:,} of {event.polled:,} records; the first one: "
+        f"{event.first_fault}"
     )
 
 

@@ -19,7 +19,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
 from parquet_sink.errors import ConnectorError
-from parquet_sink.model.events import SourcePolled
+from parquet_sink.model.events import Event, RecordsDelivered, SourcePolled
 from parquet_sink.model.failure import Failure
 from parquet_sink.pipeline.source_outcome import SourceOutcome, SourceWork
 from parquet_sink.pipeline.source_reached import SourceReached
@@ -183,7 +183,7 @@ class SourceWriter(DataSourceStreamArrowWriter):
         try:
             if outcomes:
                 state.set(SENT, SourceReached.of(outcomes).to_json())
-                state.append_events([_event(self._given.settings.name, one) for one in outcomes if one.polled])
+                state.append_events([event for one in outcomes for event in _events(self._given.settings.name, one)])
             for failure in failures:
                 state.record_failure(failure)
         finally:
@@ -191,6 +191,12 @@ class SourceWriter(DataSourceStreamArrowWriter):
         return failures[0] if failures else None
 
 
-def _event(connector: str, one: SourceOutcome) -> SourcePolled:
-    polls = (one.polls, one.polls_s, one.longest_poll_s)
-    return SourcePolled(connector, time.time(), one.task, one.polled, one.passed_over, one.first_fault, *polls)
+def _events(connector: str, one: SourceOutcome) -> Iterator[Event]:
+    """What was sent, by topic-partition, and what was polled; nothing of a task that had nothing."""
+    now_s = time.time()
+    for (topic, partition), found in one.delivered.items():
+        place = f"sent to topic {topic}"
+        yield RecordsDelivered(connector, now_s, topic, partition, found.count, found.first, found.last, place)
+    if one.polled:
+        polls = (one.polls, one.polls_s, one.longest_poll_s)
+        yield SourcePolled(connector, now_s, one.task, one.polled, one.passed_over, one.first_fault, *polls)

@@ -31,7 +31,19 @@ def _wrong_map(value: Value) -> str | None:
 
 TABLES: Final = Check("`pattern:table`, separated by commas", _wrong_map)
 
+PUSH: Final = "push"
+S3: Final = "s3"
+
 TARGET_KEYS: Final = (
+    Key(
+        ems("target.type"),
+        TARGET,
+        Type.STRING,
+        "What takes the files: a push API (or, by its address, a folder), or a bucket of S3, see [s3.md](s3.md).",
+        default=PUSH,
+        choices=(PUSH, S3),
+        origin=Origin.OWN,
+    ),
     Key(
         ems("endpoint"),
         TARGET,
@@ -39,9 +51,7 @@ TARGET_KEYS: Final = (
         "Full URL of the push API; nothing is appended to its path. Shape: "
         "`https://<team>.<realm>.celonis.cloud/continuous-batch-processing/api/v1/<pool-id>/items`. Or "
         "`directory:/path/to/folder`: files are put into a folder that is there, see [directory.md](directory.md).",
-        required=True,
-        missing="give the full URL of the push API, "
-        "https://<team>.<realm>.celonis.cloud/continuous-batch-processing/api/v1/<pool-id>/items.",
+        default_text="required for a push API or a folder",
         check=ENDPOINT,
     ),
     *PUSH_KEYS[:2],
@@ -50,9 +60,9 @@ TARGET_KEYS: Final = (
         ems("target.table"),
         TARGET,
         Type.STRING,
-        "Table that the target fills; sent with every file. Of a folder, the name of the folder within it.",
-        required=True,
-        missing="give the name of the table that the target fills.",
+        "Table that the target fills; sent with every file. Of a folder, the name of the folder within it. For S3, "
+        "what `{table}` stands for in `connect.ems.s3.prefix`.",
+        default_text="required for a push API or a folder",
         check=PRINTABLE,
     ),
     Key(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.push.settings import PushSettings
+from parquet_sink.targets.s3.settings import S3Settings
 
 if TYPE_CHECKING:  # planners know settings, and no targets
     from parquet_sink.targets.target import Target
@@ -26,13 +27,15 @@ class OtherTargetSettings(Protocol):
         ...
 
 
-TargetSettings = PushSettings | DirectorySettings | OtherTargetSettings
+TargetSettings = PushSettings | DirectorySettings | S3Settings | OtherTargetSettings
 
 
 def address_of(target: TargetSettings) -> str:
     """Where files go, without secrets; of a target of another package the name of its settings' class."""
     if isinstance(target, PushSettings):
         return target.endpoint
+    if isinstance(target, S3Settings):
+        return target.address
     return f"directory:{target.folder}" if isinstance(target, DirectorySettings) else type(target).__name__
 
 

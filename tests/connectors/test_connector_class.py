@@ -17,7 +17,6 @@ from parquet_sink.connectors.documentation import help_text, markdown
 from parquet_sink.connectors.ems.sink import EmsSink
 from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.connectors.worker import Worker
-from parquet_sink.plugins import BUILT_IN, CONNECTORS
 from tests.connectors.packages import install
 
 ROOT = Path(__file__).parents[2]
@@ -121,11 +120,11 @@ def test_an_unknown_class_is_told_with_those_that_are_there(shop: Path) -> None:
     """The message has the key, the value, what is known, installed ones included, the cure and the nearest name."""
     loaded = load_shop(connector_class="ShopSnk")
     assert loaded.settings is None
+    known = ", ".join([*plugins.BUILT_IN[plugins.CONNECTORS], "com.example.ShopSinkConnector"])
     assert loaded.problems == (
         (
-            'Invalid [connector.class]. "ShopSnk" is no connector class known here; known are '
-            f"{', '.join(BUILT_IN[CONNECTORS])}, com.example.ShopSinkConnector. Write one of them, or "
-            "install the Python package that has it. Did you mean com.example.ShopSinkConnector?"
+            f'Invalid [connector.class]. "ShopSnk" is no connector class known here; known are {known}. Write one of '
+            "them, or install the Python package that has it. Did you mean com.example.ShopSinkConnector?"
         ),
     )
 

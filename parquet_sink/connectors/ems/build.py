@@ -6,7 +6,7 @@ from typing import Any, cast
 from parquet_sink.config.key import ems
 from parquet_sink.config.values import Values
 from parquet_sink.connectors.ems.build_archive import archive_settings
-from parquet_sink.connectors.ems.build_target import target_settings
+from parquet_sink.connectors.ems.build_target import is_s3, target_settings
 from parquet_sink.connectors.ems.raw_checks import is_raw
 from parquet_sink.connectors.ems.required import absolute, number, text
 from parquet_sink.connectors.error_handling import error_settings
@@ -48,7 +48,7 @@ def build(values: Values, worker: Worker) -> SinkSettings:
         errors=error_settings(values, worker, kafka),
         parked=_parked(values, worker),
         history=_history(values),
-        archive=archive_settings(values, files.tmp_dir),
+        archive=archive_settings(values, worker, files.tmp_dir),
         restart=restart_settings(values),
         **({} if raw else _converters(values, worker)),
         registry_patience_ms=values.number("errors.retry.timeout") or 0,
@@ -70,10 +70,16 @@ def _files(values: Values, worker: Worker) -> FileSettings:
     row_group = values.number(ems("parquet.row.group.size.bytes"))
     return FileSettings(
         tmp_dir=_tmp_dir(values, worker, in_memory),
-        codec=cast(Codec, text(values, ems("parquet.compression.codec"))),
+        codec=_codec(values),
         row_group_size_bytes=None if row_group is None else min(row_group, number(values, "commit.size.bytes")),
         keep_files=values.flag(ems("debug.keep.parquet.files")) and not in_memory,
     )
+
+
+def _codec(values: Values) -> Codec:
+    """What takes Parquet by PutObject may expect it uncompressed, as the EMS connector's successor does."""
+    name = ems("parquet.compression.codec")
+    return "none" if is_s3(values) and name not in values.given else cast(Codec, text(values, name))
 
 
 def _tmp_dir(values: Values, worker: Worker, in_memory: bool) -> str:

@@ -1,4 +1,4 @@
-"""From checked values to the settings of a target: a push API or a folder."""
+"""From checked values to the settings of a target: a push API, a folder or a bucket."""
 
 from typing import cast
 
@@ -12,20 +12,60 @@ from parquet_sink.net.settings import ClientCredentials, ProxySettings, ProxyTyp
 from parquet_sink.shape.settings import RAW_ORDER
 from parquet_sink.targets.directory.address import folder_of, is_directory
 from parquet_sink.targets.directory.settings import DirectorySettings
+from parquet_sink.targets.keys import S3
 from parquet_sink.targets.push import oauth2_keys as oauth2
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.value_checks import clean_authorization, default_token_url
+from parquet_sink.targets.s3 import keys as s3
+from parquet_sink.targets.s3.settings import BucketSettings, S3Settings, StaticCredentials
 from parquet_sink.targets.settings import TargetSettings
 
 ORDER_COLUMN = "__celonis_order"
 
 
 def target_settings(values: Values, worker: Worker) -> TargetSettings:
-    """What the endpoint says: a folder, or a push API."""
+    """A bucket where the type says so, else what the endpoint says: a folder, or a push API."""
+    if is_s3(values):
+        bucket = bucket_settings(values, worker, text(values, s3.BUCKET))
+        return S3Settings(bucket, values.text(s3.PREFIX) or "", values.text(ems("target.table")) or "")
     endpoint = text(values, ems("endpoint"))
     if is_directory(endpoint):
         return DirectorySettings(folder_of(endpoint), text(values, ems("target.table")))
     return _push(values, worker)
+
+
+def is_s3(values: Values) -> bool:
+    """Whether files go to a bucket."""
+    return values.text(ems("target.type")) == S3
+
+
+def bucket_settings(values: Values, worker: Worker, bucket: str) -> BucketSettings:
+    """How a bucket is reached, whichever it is."""
+    ca_file, endpoint = values.text(ems("tls.ca.file")), values.text(s3.ENDPOINT)
+    return BucketSettings(
+        bucket=bucket,
+        endpoint=endpoint,
+        region=values.text(s3.REGION),
+        path_style=values.flag(s3.PATH_STYLE) if s3.PATH_STYLE in values.given else endpoint is not None,
+        credentials=_credentials(values),
+        profile=values.text(s3.PROFILE),
+        multipart_bytes=values.number(s3.MULTIPART) or 0,
+        part_bytes=values.number(s3.PART) or 0,
+        connect_timeout_ms=number(values, "http.connect.timeout.ms"),
+        response_timeout_ms=number(values, "http.response.timeout.ms"),
+        ca_file=None if ca_file is None else absolute(ca_file, worker),
+        proxy=_proxy(values),
+        pool_max_idle=number(values, "pool.max.idle"),
+        pool_keepalive_ms=number(values, "pool.keepalive"),
+        pool_explicit_close=values.flag(ems("pool.explicit.close")),
+    )
+
+
+def _credentials(values: Values) -> StaticCredentials | None:
+    key, secret = values.text(s3.ACCESS_KEY), values.secret(s3.SECRET_KEY)
+    if key is None or secret is None:
+        return None
+    return StaticCredentials(key, secret, values.secret(s3.SESSION_TOKEN))
 
 
 def _push(values: Values, worker: Worker) -> PushSettings:

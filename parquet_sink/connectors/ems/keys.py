@@ -15,6 +15,7 @@ from parquet_sink.parked.keys import PARKED_KEYS
 from parquet_sink.shape.keys import OBFUSCATION_KEYS, SHAPE_KEYS
 from parquet_sink.targets.keys import ERROR_KEYS, TARGET_KEYS
 from parquet_sink.targets.push.keys import HTTP_KEYS
+from parquet_sink.targets.s3.keys import S3_KEYS
 from parquet_sink.transform.keys import TRANSFORM_KEYS
 
 REMOVED: Final = "Removed keys"
@@ -51,6 +52,7 @@ EMS_KEYS: Final[tuple[Key, ...]] = (
     *ERROR_HANDLING_KEYS,
     *PARKED_KEYS,
     *HISTORY_KEYS,
+    *S3_KEYS,
     *ARCHIVE_KEYS,
     *HTTP_KEYS,
     *OBFUSCATION_KEYS,

@@ -1,30 +1,49 @@
 """Checks of the target's keys together: who signs in where, and that no credential travels in clear."""
 
 from typing import Final
-from urllib.parse import urlsplit
 
 from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
-from parquet_sink.net.loopback import is_loopback
+from parquet_sink.connectors.ems import http_checks, s3_checks
+from parquet_sink.connectors.ems.build_target import is_s3
 from parquet_sink.targets.directory.address import is_directory
+from parquet_sink.targets.keys import PUSH, S3
 from parquet_sink.targets.push.keys import HTTP_KEYS, PUSH_KEYS
 from parquet_sink.targets.push.oauth2_keys import CLIENT_ID_KEY, OAUTH2_KEYS, SECRET_KEY, TOKEN_URL_KEY
 
 ENDPOINT: Final = ems("endpoint")
 KEY: Final = ems("authorization.key")
-ALLOW_HTTP: Final = ems("endpoint.allow.http")
+TYPE: Final = ems("target.type")
+_REQUIRED: Final = {
+    ENDPOINT: "give the full URL of the push API, "
+    "https://<team>.<realm>.celonis.cloud/continuous-batch-processing/api/v1/<pool-id>/items.",
+    ems("target.table"): "give the name of the table that the target fills.",
+}
 
 
 def check(values: Values, report: Report) -> None:
-    """A push API needs a credential; a folder has no use for what HTTP needs."""
+    """A push API needs a credential, a bucket a name; a folder has no use for what HTTP needs."""
+    if values.texts.get(TYPE, "").strip().lower() not in ("", PUSH, S3):  # which was told; what else is wrong depends
+        return
+    if is_s3(values):
+        s3_checks.check(values, report)
+        return
+    s3_checks.of_no_use(values, report)
+    _required(values, report)
     if is_directory(values.texts.get(ENDPOINT, "").strip()):  # also when something is wrong with it
         _of_no_use(values, report)
         return
     _credential(values, report)
-    _in_clear(values, ENDPOINT, report)
-    _in_clear(values, TOKEN_URL_KEY, report)
-    _proxy(values, report)
+    http_checks.in_clear(values, ENDPOINT, report)
+    http_checks.in_clear(values, TOKEN_URL_KEY, report)
+    http_checks.proxy(values, report)
+
+
+def _required(values: Values, report: Report) -> None:
+    for name, cure in _REQUIRED.items():
+        if name not in values.given:
+            report.problem(name, f"It is missing; {cure}")
 
 
 def _of_no_use(values: Values, report: Report) -> None:
@@ -50,24 +69,3 @@ def _credential(values: Values, report: Report) -> None:
             "It is missing; give AppKey <key> or Bearer <key>, best as ${env:NAME} or ${file:PATH:KEY}. Or give an "
             f"OAuth 2.0 client, with {CLIENT_ID_KEY} and {SECRET_KEY}.",
         )
-
-
-def _in_clear(values: Values, name: str, report: Report) -> None:
-    address = values.text(name)
-    if address is None or values.flag(ALLOW_HTTP):
-        return
-    url = urlsplit(address)
-    if url.scheme == "http" and not is_loopback(url):
-        report.problem(
-            name,
-            f"{values.quoted(name)} would carry the credential in clear; use https, or permit http with "
-            f"{ALLOW_HTTP}=true.",
-        )
-
-
-def _proxy(values: Values, report: Report) -> None:
-    if values.text(ems("proxy.auth.type")) != "BASIC":
-        return
-    for name in ("proxy.auth.username", "proxy.auth.password"):
-        if ems(name) not in values.given:
-            report.warn(ems(name), "It is missing, so nobody signs in at the proxy; set it, or remove the others.")

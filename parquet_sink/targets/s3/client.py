@@ -7,6 +7,7 @@ ours, so that they keep to the connector's bounds.
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from parquet_sink import __version__
@@ -51,7 +52,9 @@ def connect(settings: BucketSettings, environment: Mapping[str, str] = os.enviro
         max_idle=settings.pool_max_idle,
         keepalive_seconds=settings.pool_keepalive_ms / 1000,
     )
-    transport = Transport(http, settings.connect_timeout_ms / 1000, settings.response_timeout_ms / 1000)
+    closes = settings.pool_explicit_close or settings.pool_max_idle <= 0
+    headers = {"Connection": "Close"} if closes else {}
+    transport = Transport(http, settings.connect_timeout_ms / 1000, settings.response_timeout_ms / 1000, headers)
     client = _client(settings)
     client.meta.events.register("before-send.s3", transport.send)
     of_aws = ".amazonaws." in client.meta.endpoint_url
@@ -73,12 +76,31 @@ def _client(settings: BucketSettings) -> Any:
     )
     try:
         session = boto3.session.Session(
-            region_name=settings.region, profile_name=settings.profile, **_credentials(settings.credentials)
+            botocore_session=_session(),
+            region_name=settings.region,
+            profile_name=settings.profile,
+            **_credentials(settings.credentials),
         )
         return session.client("s3", endpoint_url=settings.endpoint, config=config)
     except (BotoCoreError, ValueError) as error:
         key = PROFILE if settings.profile else "connect.ems.s3.region"
         raise InvalidConfiguration([f"Invalid [{key}]. boto3 cannot use it: {error}. Correct it."]) from error
+
+
+def _session() -> Any:
+    """One that reads the description of S3, a quarter of a second's work, once in a process."""
+    import botocore.session
+
+    session = botocore.session.Session()
+    session.register_component("data_loader", _loader())
+    return session
+
+
+@cache
+def _loader() -> Any:
+    import botocore.loaders
+
+    return botocore.loaders.create_loader()
 
 
 def _credentials(given: StaticCredentials | None) -> dict[str, str | None]:

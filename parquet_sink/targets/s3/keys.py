@@ -75,7 +75,6 @@ S3_KEYS: Final = (
         "Id of the access key that requests are signed with.",
         check=CREDENTIAL,
         default_text="found by boto3: environment, profile, role of the machine",
-        needs=SECRET_KEY,
         origin=Origin.OWN,
     ),
     Key(
@@ -84,7 +83,6 @@ S3_KEYS: Final = (
         Type.PASSWORD,
         "The secret of that access key. Never printed or sent; best given by a config provider, see Secrets.",
         check=CREDENTIAL,
-        needs=ACCESS_KEY,
         origin=Origin.OWN,
     ),
     Key(

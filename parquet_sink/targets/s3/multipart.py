@@ -20,7 +20,6 @@ from parquet_sink.targets.s3.local_file import FileSlice, LocalFile, in_base64
 MOST_PARTS: Final = 10_000
 ABANDONED: Final = timedelta(days=1)
 """How old an unfinished upload must be before it is taken for one that nobody continues."""
-ABORT_S: Final = 5.0
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +59,11 @@ class MultipartUploads:
             for upload, age in self._unfinished(prefix):
                 if age > ABANDONED and is_ours(upload["Key"]):
                     self._abort({"Bucket": self._bucket, "Key": upload["Key"], "UploadId": upload["UploadId"]})
+
+    def try_out(self, key: str) -> None:
+        """Begins an upload and takes it back. Raises S3Failed when either is refused."""
+        begun = self._calls.once("create_multipart_upload", Bucket=self._bucket, Key=key)
+        self._calls.once("abort_multipart_upload", Bucket=self._bucket, Key=key, UploadId=begun["UploadId"])
 
     def _starts(self, file: LocalFile) -> range:
         return range(0, max(1, file.size_bytes), self._size_of_part(file))

@@ -89,15 +89,29 @@ class Objects:
                 self._write(found, path)
             return found
 
+    def digest(self, key: str, seconds: float) -> str | None:
+        """SHA-256 of an object's bytes as they are now, hexadecimal; None when nothing is there. Raises S3Failed."""
+        with self._calls.within(seconds):
+            found = self._look(key)
+            return None if found is None else self._digest(found)
+
     def sweep(self, prefix: str, is_ours: Callable[[str], bool], seconds: float) -> None:
         """Aborts unfinished uploads that nobody continues; once for a prefix. Trouble is passed over."""
         with self._calls.within(seconds):
             self._uploads.sweep(prefix, is_ours)
 
-    def probe(self, prefix: str, seconds: float) -> None:
-        """Whether the bucket is there and may be listed. Raises S3Failed."""
+    def try_out(self, key: str, seconds: float) -> S3Failed | None:
+        """Begins an upload and aborts it, so nothing is stored, then looks for an object: why that is not possible.
+
+        Raises S3Failed when nothing can be put there.
+        """
         with self._calls.within(seconds):
-            self._calls.once("list_objects_v2", Bucket=self._bucket, Prefix=prefix, MaxKeys=1)
+            self._uploads.try_out(key)
+            try:
+                self._look(key)
+            except S3Failed as error:
+                return error
+            return None
 
     def close(self) -> None:
         """Closes idle connections."""

@@ -5,6 +5,7 @@ from typing import Final
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.net.settings import ProxySettings
+from parquet_sink.targets.s3.prefix import pattern
 
 SMALLEST_PART_BYTES: Final = 5 << 20
 """What S3 takes as a part that is not the last one."""
@@ -43,6 +44,7 @@ class BucketSettings:
     proxy: ProxySettings | None = None
     pool_max_idle: int = 5
     pool_keepalive_ms: int = 300_000
+    pool_explicit_close: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,3 +54,8 @@ class S3Settings:
     bucket: BucketSettings
     prefix: str = ""
     target_table: str = ""
+
+    @property
+    def address(self) -> str:
+        """Where files go, for messages, with a star for each field."""
+        return f"s3://{self.bucket.bucket}/{pattern(self.prefix)}".rstrip("/")

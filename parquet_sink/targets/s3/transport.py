@@ -6,9 +6,10 @@ retries of connections or proxies of the environment is used for a bucket.
 
 import io
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
@@ -45,16 +46,18 @@ class SentBody:
 
 
 class Transport:
-    """Sends requests to one server; threads may share it. monotonic: seconds."""
+    """Sends requests to one server; threads may share it. headers: added to each. monotonic: seconds."""
 
     def __init__(
         self,
         http: HttpClient,
         connect_seconds: float,
         answer_seconds: float,
+        headers: Mapping[str, str] = MappingProxyType({}),
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._http, self._monotonic = http, monotonic
+        self._headers = headers
         self._connect_s, self._answer_s = connect_seconds, answer_seconds
         self._end: ContextVar[float] = ContextVar("parquet_sink_s3_end")
 
@@ -77,7 +80,7 @@ class Transport:
         if left <= 0:
             raise RequestFailed(FailureKind.CONNECT_TIMEOUT, "no time was left for it")
         limits = Limits(left, self._connect_s, self._answer_s, MOST_ANSWER_BYTES)
-        answer = self._http.send(_request(request), limits)
+        answer = self._http.send(_request(request, self._headers), limits)
         if answer.broken is not None or answer.too_long:
             raise RequestFailed(answer.broken or FailureKind.BROKEN, f"of an answer with status {answer.status}")
         return AWSResponse(request.url, answer.status, dict(answer.headers), _Raw(answer))
@@ -97,16 +100,14 @@ class _Raw(io.BytesIO):
         yield self.read()
 
 
-def _request(request: AWSPreparedRequest) -> Request:
+def _request(request: AWSPreparedRequest, more: Mapping[str, str]) -> Request:
     """Without `Expect`: our client sends the body at once, and hears an early refusal all the same."""
     headers = {name: _text(value) for name, value in request.headers.items()}
     length = next((value for name, value in headers.items() if name.lower() == "content-length"), None)
     kept = {name: value for name, value in headers.items() if name.lower() not in ("content-length", "expect")}
-    body = request.body
-    if body is None:
-        return Request(request.method, request.url, kept)
-    body = body.encode() if isinstance(body, str) else body
-    return Request(request.method, request.url, kept, SentBody(body, len(body) if length is None else int(length)))
+    body = request.body.encode() if isinstance(request.body, str) else request.body
+    sent = None if body is None else SentBody(body, len(body) if length is None else int(length))
+    return Request(request.method, request.url, {**kept, **more}, sent)
 
 
 def _text(value: str | bytes) -> str:

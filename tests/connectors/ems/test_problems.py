@@ -21,11 +21,10 @@ PROBLEMS = [
     ("tasks.max", "0", '"0" is less than 1; give 1 or more.'),
     (
         "connector.class",
-        "io.x.S3Sink",
+        "io.x.Unknown",
         (
-            f'"io.x.S3Sink" is no connector class known here; known are {", ".join(BUILT_IN[CONNECTORS])}. '
-            "Write one of them, or install the Python package "
-            "that has it."
+            f'"io.x.Unknown" is no connector class known here; known are {", ".join(BUILT_IN[CONNECTORS])}. Write one '
+            "of them, or install the Python package that has it."
         ),
     ),
     ("name", "a\tb", '"a\\tb" holds control characters; remove them.'),

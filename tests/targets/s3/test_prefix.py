@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.targets.s3.prefix import FIELDS, Origin, fields, fixed_part, object_key, wrong
+from parquet_sink.targets.s3.object_key import Origin, object_key
+from parquet_sink.targets.s3.prefix import FIELDS, fields, fixed_part, pattern, wrong
 
 ORIGIN = Origin(topic="orders", partition=3, first_offset=70, table="T 1", first_ms=1_769_905_800_000)
 LAKE = "lake/topic={topic}/date={yyyy}-{MM}-{dd}/hour={HH}"
@@ -72,4 +73,5 @@ def test_a_record_without_a_timestamp_has_the_first_day() -> None:
 def test_a_template_knows_its_fields_and_what_is_fixed() -> None:
     """What stands before the first field is common to all objects."""
     assert fixed_part(f"/{LAKE}") == "lake/topic="
+    assert pattern(f"/{LAKE}/") == "lake/topic=*/date=*-*-*/hour=*"
     assert fields(LAKE) == {"topic", "yyyy", "MM", "dd", "HH"} < set(FIELDS)
