@@ -1,7 +1,7 @@
 """`python -m integration.crash`: sizes by the environment variables KILLS, RECORDS and SEED; MODE=raw.
 
-With ARCHIVE=required or ARCHIVE=behind connectors have an archive, which must hold exactly the accepted files then. Ends
-with 0 when every record arrived unaltered, nothing else did, and all kills were done; with 1 otherwise.
+With ARCHIVE=required or ARCHIVE=behind connectors have an archive, which must hold exactly the accepted files then.
+Ends with 0 when every record arrived unaltered, nothing else did, and all kills were done; with 1 otherwise.
 """
 
 import random
