@@ -1,6 +1,10 @@
-"""FileStreamSink on a real broker and Spark: by REST in a worker, killed, then by `run`; beside an EMS connector."""
+"""FileStreamSink on real parts: by REST in a worker, killed, then by `run`; beside EMS and the plug-in of the docs."""
 
 import json
+import os
+import shutil
+import sqlite3
+import tomllib
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +18,8 @@ from integration.worker_process import WorkerProcess
 from parquet_sink.devkit.broker import Broker
 
 TEXT = {"value.converter": "org.apache.kafka.connect.storage.StringConverter"}
+ROOT = Path(__file__).parents[1]
+SHOP = ROOT / "docs" / "examples" / "own-sink"
 PER_PARTITION = 1_000
 PAD = "x" * 500
 
@@ -89,6 +95,17 @@ def _by_rest(worker: WorkerProcess, scene: Scene) -> None:
     worker.until(lambda: any(line.startswith("line") for line in _lines(scene.file)))
 
 
+def _with_shop_sink(site: Path) -> dict[str, str]:
+    """The environment in which the package of docs/plugins.md is installed."""
+    declared = tomllib.loads((SHOP / "pyproject.toml").read_text())["project"]["entry-points"]
+    (found,) = declared["parquet_sink.connectors"].items()
+    info = site / "shop_sink-1.0.dist-info"
+    info.mkdir(parents=True)
+    shutil.copy(SHOP / "shop_sink.py", site)
+    (info / "entry_points.txt").write_text(f"[parquet_sink.connectors]\n{found[0]} = {found[1]}\n")
+    return {"PYTHONPATH": os.pathsep.join([str(ROOT), str(site)])}
+
+
 def test_no_line_is_missing_or_torn(broker: Broker, topic: TopicFactory, tmp_path: Path) -> None:
     """A worker is killed in the middle; `run` delivers the rest, what fails to dead letters; all lines are whole."""
     scene = Scene(broker, topic, tmp_path)
@@ -107,7 +124,10 @@ def test_no_line_is_missing_or_torn(broker: Broker, topic: TopicFactory, tmp_pat
         {"name": f"out-{scene.texts}", "connector.class": "FileStreamSink", "topics": scene.texts, **TEXT}
     )
     connectors[-1] |= {**override, "connect.ems.tmp.dir": str(tmp_path / "tmp")}
-    sink = SinkProcess(connectors, tmp_path)
+    connectors.append({**connectors[1], "name": f"shop-{scene.objects}", "connector.class": "ShopSink"})
+    connectors[-1] |= {"shop.database": str(tmp_path / "shop.db")}
+    connectors[-1].pop("file")
+    sink = SinkProcess(connectors, tmp_path, _with_shop_sink(tmp_path / "site"))
     try:
         assert sink.run_to_end(200, "--until-caught-up") == 0, sink.last_words()
     finally:
@@ -116,6 +136,9 @@ def test_no_line_is_missing_or_torn(broker: Broker, topic: TopicFactory, tmp_pat
     assert committed(broker, f"connect-file-{scene.texts}", scene.texts, 4)[1][0] == PER_PARTITION + 200
     assert {letter.value() for letter in letters(broker, scene.dead)} == {b"{no object"}
     assert any(scene.lake.rglob("*.parquet"))
+    with sqlite3.connect(tmp_path / "shop.db") as shop:
+        rows = shop.execute("SELECT part, value FROM records ORDER BY part, at").fetchall()
+    assert rows == [(partition, json.dumps({"n": n, "p": partition})) for partition in range(2) for n in range(100)]
     log = sink.log.read_text()
     assert Counter(line for line in log.splitlines() if line.startswith("line ")).keys() == {
         line for line in scene.expected if line.startswith("line ")

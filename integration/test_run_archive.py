@@ -14,6 +14,7 @@ from integration.conftest import TopicFactory
 from integration.harness import WORKER, Run, Sink
 from integration.numbered import numbered
 from integration.replaying import Command, replay
+from integration.s3.server import ACCESS_KEY, REGION, SECRET_KEY, S3Server
 from parquet_sink import cli
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.history.records import UploadRecord
@@ -120,3 +121,46 @@ def test_a_replay_takes_from_the_archive_what_kafka_no_longer_has(
     assert (status, found["same"], found["from_archive"]) == (0, 3, 3)
     sent = {path.name: sha256(path.read_bytes()).hexdigest() for path in (tmp_path / "other").rglob("*.parquet")}
     assert sent == first
+
+
+def test_a_bucket_is_an_archive(
+    sink: Sink,
+    broker: Broker,
+    topic: TopicFactory,
+    s3: S3Server,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    replay: Command,
+) -> None:
+    """Kept, verified, sent again from there; what was altered, or cannot be read, is told."""
+    name, bucket = topic(), s3.bucket()
+    ems = {
+        "commit_records": 40,
+        "archive_url": f"s3://{bucket}/kept",
+        "s3_endpoint": s3.endpoint,
+        "s3_region": REGION,
+        "s3_access_key_id": ACCESS_KEY,
+        "s3_secret_access_key": SECRET_KEY,
+    }
+    properties = sink.properties(name, **ems)
+    broker.produce(name, numbered(100))
+    run = sink.drain(name, **ems)
+    where = {f"kept/{sink.name}/{name}/{one.file_name}": one.digest for one in run.receipts}
+    assert {one["Key"] for one in s3.client.list_objects_v2(Bucket=bucket)["Contents"]} == set(where)
+    assert verified(sink, properties, tmp_path) == 0
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    admin.delete_records([TopicPartition(name, 0, 100)])[TopicPartition(name, 0)].result(20)
+    status, found = replay(properties, "--from", "0", "--to", "99")
+    assert (status, found["same"], found["from_archive"]) == (0, 3, 3)
+    first, second, _ = sorted(where)
+    s3.client.delete_object(Bucket=bucket, Key=first)
+    size_bytes = s3.client.head_object(Bucket=bucket, Key=second)["ContentLength"]
+    s3.client.put_object(Bucket=bucket, Key=second, Body=b"x" * size_bytes)
+    capsys.readouterr()
+    assert verified(sink, properties, tmp_path) == 1
+    told = capsys.readouterr().out
+    assert "1 file missing, 1 file altered, beside 2 files" in told
+    assert verified(sink, {**properties, "connect.ems.archive.url": f"s3://{bucket}-away/kept"}, tmp_path) == 1
+    said = capsys.readouterr().err
+    assert "connect.ems.archive.url" in said
+    assert "start the connector" not in said

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from parquet_sink.archive.keys import URL
-from parquet_sink.archive.settings import ArchiveSettings, why_same
+from parquet_sink.archive.settings import BucketPlace, FolderPlace, why_same
 from parquet_sink.commands.parked.preflight import parked
 from parquet_sink.connectors.check import Checked
 from parquet_sink.connectors.loading import Loaded
@@ -72,7 +72,7 @@ def _inspect(settings: ConnectorSettings, worker: Worker, environment: Mapping[s
         _topics(settings, worker, found)
         _target(settings.target, environment, found)
         if settings.archive is not None:
-            _archive(settings.archive, settings.target, found)
+            _archive(settings.archive.place, settings.target, environment, found)
         parked(settings, worker.machine.tmp_dir, found.connector, found.warnings)
     elif isinstance(settings, RecordSinkSettings):
         _topics(settings, worker, found)
@@ -127,13 +127,17 @@ def _target(settings: TargetSettings, environment: Mapping[str, str], found: _Fo
             found.connector[f"Invalid [{_ENDPOINT}]. {reason}"] = None
 
 
-def _archive(settings: ArchiveSettings, target: TargetSettings, found: _Found) -> None:
+def _archive(
+    place: FolderPlace | BucketPlace, target: TargetSettings, environment: Mapping[str, str], found: _Found
+) -> None:
     """Whether it can be used, and is another place than the target's also where names tell nothing."""
+    if isinstance(place, BucketPlace):
+        _bucket(place.bucket, environment, found)
+        return
     from parquet_sink.targets.directory.outcomes import unusable  # as above
 
-    if (reason := unusable(settings.folder, URL)) is None and isinstance(target, DirectorySettings):
-        within = os.path.realpath(settings.folder), os.path.realpath(target.folder)
-        reason = why_same(*within)
+    if (reason := unusable(place.folder, URL)) is None and isinstance(target, DirectorySettings):
+        reason = why_same(os.path.realpath(place.folder), os.path.realpath(target.folder))
     if reason is not None:
         found.connector[f"Invalid [{URL}]. {reason}"] = None
 

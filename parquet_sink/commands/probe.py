@@ -98,7 +98,10 @@ def probe_parked(settings: SinkSettings) -> Finding:
 
 def probe_archive(settings: ArchiveSettings) -> Finding:
     """What the archive itself finds when it is tried; nothing is kept there."""
-    archive = open_archive(settings)
+    try:
+        archive = open_archive(settings)
+    except InvalidConfiguration as error:
+        return Finding(Health.FAILED, "archive", str(error))
     try:
         result = archive.probe(TARGET_S)
     finally:

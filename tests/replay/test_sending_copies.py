@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.archive.directory import DirectoryArchive
+from parquet_sink.archive.opening import open_archive
 from parquet_sink.archive.target import local_file
 from parquet_sink.errors import ArchiveUnusable, UploadRefused
 from parquet_sink.replay.copies import Copy
@@ -18,7 +18,7 @@ from tests.factories import settings
 
 def scene(tmp_path: Path, taking: Taking) -> tuple[CopySender, Copy]:
     """An archive with one file, and who sends it."""
-    file, archive = finished(tmp_path / "made"), DirectoryArchive(archive_in(tmp_path))
+    file, archive = finished(tmp_path / "made"), open_archive(archive_in(tmp_path))
     archive.keep(local_file(file), SECONDS)
     copy = Copy(local_file(file).where, file.name, "orders", 0, 0, 9, 12, 10, 7, sha256(b"content").hexdigest())
     return CopySender(settings(tmp_path / "work"), lambda: archive, taking), copy
