@@ -17,8 +17,10 @@ from parquet_sink.model.events import (
     FileAccepted,
     RangeFlushed,
     RangePostponed,
+    RecordsDelivered,
     RecordsSetAside,
 )
+from parquet_sink.model.ranges import Trying
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.runtime.book import Book
 from tests.factories import Clock
@@ -60,6 +62,16 @@ def test_what_became_of_files_at_an_archive(book: Book) -> None:
     assert "  kept   2 files archived; 4 files waiting for it; 1 file not archived" in lines
     without = replace(told, archived=0, not_archived=0, archive_waiting=0)
     assert not any("kept" in line for line in connector_lines(without, 10.0, partitions=False))
+
+
+def test_records_without_a_file_are_summed_up(book: Book) -> None:
+    """What a record sink took, or a source sent; nothing is waited for any more there."""
+    book.on_event(replace(POSTPONED, trying=Trying.PUT))
+    book.on_event(RecordsDelivered("one", 6.0, "orders", 3, 9, 10, 19, "file /out"))
+    page = book.page("one")
+    assert (page.totals.delivered, page.totals.files, page.postponed, page.topics) == (9, 0, {}, {"orders"})
+    assert page.last_upload == LastUpload("orders", 3, 10, 19, 9, 0, 6.0)
+    assert page.totals.rate(("orders", 3), 6.0) == 9
 
 
 def test_what_is_tried_again_is_waited_for(book: Book) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -30,6 +30,7 @@ from parquet_sink.model.events import (
     ConnectorWaiting,
     FileAccepted,
     FileFailed,
+    RecordsDelivered,
     RecordsSetAside,
 )
 from parquet_sink.model.failure import Failure
@@ -173,6 +174,19 @@ def test_records_that_are_set_aside_are_counted(state: SqliteStore) -> None:
     events.poll([connector(state)])
     events.close([connector(state)])
     assert "no file yet, 3,000 set aside" in terminal.text.replace("\n", " ")
+
+
+def test_of_a_record_sink_records_are_counted(state: SqliteStore) -> None:
+    """In the view and in the summary; it has no files."""
+    terminal = Terminal()
+    shown, one = view(terminal), connector(state)
+    cast(Any, one.settings).of_files = False
+    state.append_events([RecordsDelivered("orders", NOW_S, "orders", 0, 1_200, 0, 1_199, "file /out")])
+    shown.poll([one])
+    assert "1,200 records" in terminal.last_drawing()
+    shown.close([one])
+    assert "; 1,200 records" in terminal.text
+    assert "file" not in terminal.text.rpartition("connector orders:")[2]
 
 
 def test_a_failure_is_shown_first_and_in_the_summary(state: SqliteStore) -> None:

@@ -37,4 +37,6 @@ class FileStreamSink:
     def settings(self, values: Values, worker: Worker) -> RecordSinkSettings:
         file = values.text(FILE)
         place = None if file is None else worker.machine.absolute(file)
-        return record_sinks.settings(values, worker, FileSinkSettings(place, worker.machine.stdout))
+        return record_sinks.settings(
+            values, worker, FileSinkSettings(place, worker.machine.stdout, worker.machine.host_name)
+        )

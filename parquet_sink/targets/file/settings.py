@@ -1,12 +1,14 @@
 """Where lines go, whether they can, and the sink that appends them."""
 
 import os
+import socket
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from parquet_sink.config.report import quoted
+from parquet_sink.errors import RecordSinkFailed
 from parquet_sink.targets.outcome import Health, ProbeResult
 
 if TYPE_CHECKING:  # planners know settings, and no sinks
@@ -18,10 +20,11 @@ FILE: Final = "file"
 
 @dataclass(frozen=True)
 class FileSinkSettings:
-    """A `RecordSinkSetup`. file: absolute; None: standard output of the program, which `stdout` leads to."""
+    """A `RecordSinkSetup`. file: absolute; None: standard output of the program, to which `stdout` leads on `host`."""
 
     file: str | None
     stdout: str
+    host: str
 
     @property
     def address(self) -> str:
@@ -58,13 +61,18 @@ class FileSinkSettings:
         return ProbeResult(Health.OK, f"{self.file} {there}, {free_space(folder)}")
 
     def open(self) -> "FileSink":
-        """Raises RetryLater, StorageFailed."""
+        """Raises RetryLater, StorageFailed; RecordSinkFailed on another machine than the program's."""
         from parquet_sink.targets.file.appender import Appender
         from parquet_sink.targets.file.sink import FileSink
 
-        if self.file is None:
-            return FileSink(Appender(self.stdout, noted=False))
-        return FileSink(Appender(self.file))
+        if self.file is not None:
+            return FileSink(Appender(self.file))
+        if (here := socket.gethostname()) != self.host:
+            raise RecordSinkFailed(
+                f"Standard output is that of {self.host}, and tasks of this cluster run on {here}, too. Name a file "
+                "that all machines share, or run it with --master local."
+            )
+        return FileSink(Appender(self.stdout, noted=False))
 
 
 def _unusable(path: str, *, made: bool) -> str | None:
