@@ -1,5 +1,6 @@
 """`python -m integration.crash`: sizes by the environment variables KILLS, RECORDS and SEED; MODE=raw.
 
+With ARCHIVE=required or ARCHIVE=behind connectors have an archive, which must hold exactly the accepted files then.
 Ends with 0 when every record arrived unaltered, nothing else did, and all kills were done; with 1 otherwise.
 """
 
@@ -27,6 +28,7 @@ def main() -> int:
         records=size("RECORDS", RECORDS),
         seed=size("SEED", random.randrange(1, 1_000_000)),
         raw=word("MODE", "shaped", "raw") == "raw",
+        archive=word("ARCHIVE", "none", "required", "behind"),
     )
     print(
         f"{sizes.kills} kills, {sizes.records} records or more at {sizes.per_second:.0f}/s, SEED={sizes.seed}",
