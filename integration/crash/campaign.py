@@ -12,6 +12,7 @@ from integration.crash.report import Report, Sizes
 from integration.crash.streams import LARGE_FILE_BYTES, large, small
 from integration.oracle.stream import Stream
 from integration.oracle.trial import Trial
+from integration.s3.site import S3Site
 from integration.sink_process import SinkProcess
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
@@ -23,7 +24,7 @@ VICTIM_S: Final = 180.0
 class Campaign:
     """The kills of one run, with many small files, and large ones. Broker and target are given."""
 
-    def __init__(self, sizes: Sizes, broker: Broker, target: TargetProcess, folder: Path) -> None:
+    def __init__(self, sizes: Sizes, broker: Broker, target: TargetProcess | S3Site, folder: Path) -> None:
         self._sizes, self._target = sizes, target
         self._chance = random.Random(sizes.seed)
         self._killed = 0.0
@@ -33,7 +34,7 @@ class Campaign:
         self._streams = [Stream(replace(kind, raw=sizes.raw), broker) for kind in kinds]
         self.report = Report([stream.oracle.findings for stream in self._streams])
         sink = SinkProcess(
-            [stream.connector(target.endpoint(), tmp) for stream in self._streams],
+            [stream.connector(target.endpoint(), tmp) | target.keys for stream in self._streams],
             folder,
             {"PARQUET_SINK_BOOTSTRAP_SERVERS": broker.bootstrap_servers},
         )
@@ -53,6 +54,8 @@ class Campaign:
         self.trial.finish()
         sizes = self.trial.judge(stops)
         self._check(sum(size >= LARGE_FILE_BYTES for size in sizes))
+        if isinstance(self._target, S3Site) and (left := self._target.unfinished()):
+            self.report.troubles.append(f"{len(left)} uploads in parts were left, such as of {left[0]}")
         return self.report
 
     def _enough(self) -> bool:
