@@ -7,15 +7,21 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from integration.conftest import TopicFactory
 from integration.harness import WORKER, Run, Sink
 from integration.numbered import numbered
+from integration.replaying import Command, replay
+from integration.s3.server import ACCESS_KEY, REGION, SECRET_KEY, S3Server
 from parquet_sink import cli
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.history.records import UploadRecord
 from parquet_sink.history.sqlite.store import read_history
 from parquet_sink.runtime.status import Status
+
+__all__ = ["replay"]
 
 
 def kept(folder: Path) -> dict[str, str]:
@@ -91,3 +97,70 @@ def test_an_archive_that_is_not_required_holds_nothing_up(
     run.stop()
     assert kept(archive) == {f"{sink.name}/{name}/{one.file_name}": one.digest for one in run.receipts}
     assert not list(sink.tmp_dir.rglob(".archive/*/*.parquet"))
+
+
+def test_a_replay_takes_from_the_archive_what_kafka_no_longer_has(
+    sink: Sink, broker: Broker, topic: TopicFactory, archive: Path, tmp_path: Path, replay: Command
+) -> None:
+    """Deleted by retention, then with the whole topic: the same files come again, and a dry run says from where."""
+    name = topic()
+    ems = {"commit_records": 40, "archive_url": f"directory:{archive}"}
+    broker.produce(name, numbered(100))
+    first = {one.file_name: one.digest for one in sink.drain(name, **ems).receipts}
+    assert len(first) == 3
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    admin.delete_records([TopicPartition(name, 0, 50)])[TopicPartition(name, 0)].result(20)
+    properties = sink.properties(name, **ems)
+    status, foretold = replay(properties, "--dry-run", "--from", "0", "--to", "99")
+    assert (status, foretold["missing"]) == (0, [])
+    assert [one["from_archive"] for one in foretold["ranges"] if one["from"] < 50] == [True, True]
+    assert sum(one["files"] for one in foretold["ranges"]) == 3
+    admin.delete_topics([name])[name].result(20)
+    (tmp_path / "other").mkdir()
+    status, found = replay(properties, "--target", f"directory:{tmp_path / 'other'}")
+    assert (status, found["same"], found["from_archive"]) == (0, 3, 3)
+    sent = {path.name: sha256(path.read_bytes()).hexdigest() for path in (tmp_path / "other").rglob("*.parquet")}
+    assert sent == first
+
+
+def test_a_bucket_is_an_archive(
+    sink: Sink,
+    broker: Broker,
+    topic: TopicFactory,
+    s3: S3Server,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    replay: Command,
+) -> None:
+    """Kept, verified, sent again from there; what was altered, or cannot be read, is told."""
+    name, bucket = topic(), s3.bucket()
+    ems = {
+        "commit_records": 40,
+        "archive_url": f"s3://{bucket}/kept",
+        "s3_endpoint": s3.endpoint,
+        "s3_region": REGION,
+        "s3_access_key_id": ACCESS_KEY,
+        "s3_secret_access_key": SECRET_KEY,
+    }
+    properties = sink.properties(name, **ems)
+    broker.produce(name, numbered(100))
+    run = sink.drain(name, **ems)
+    where = {f"kept/{sink.name}/{name}/{one.file_name}": one.digest for one in run.receipts}
+    assert {one["Key"] for one in s3.client.list_objects_v2(Bucket=bucket)["Contents"]} == set(where)
+    assert verified(sink, properties, tmp_path) == 0
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    admin.delete_records([TopicPartition(name, 0, 100)])[TopicPartition(name, 0)].result(20)
+    status, found = replay(properties, "--from", "0", "--to", "99")
+    assert (status, found["same"], found["from_archive"]) == (0, 3, 3)
+    first, second, _ = sorted(where)
+    s3.client.delete_object(Bucket=bucket, Key=first)
+    size_bytes = s3.client.head_object(Bucket=bucket, Key=second)["ContentLength"]
+    s3.client.put_object(Bucket=bucket, Key=second, Body=b"x" * size_bytes)
+    capsys.readouterr()
+    assert verified(sink, properties, tmp_path) == 1
+    told = capsys.readouterr().out
+    assert "1 file missing, 1 file altered, beside 2 files" in told
+    assert verified(sink, {**properties, "connect.ems.archive.url": f"s3://{bucket}-away/kept"}, tmp_path) == 1
+    said = capsys.readouterr().err
+    assert "connect.ems.archive.url" in said
+    assert "start the connector" not in said

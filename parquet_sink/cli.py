@@ -44,6 +44,7 @@ COMMANDS: Final = {
         "parquet_sink.commands.replay.command",
         "send again what was delivered, or elsewhere, compared with the first time",
     ),
+    "reshape": ("parquet_sink.commands.reshape.command", "make rows of raw files, as a shaped connector would have"),
     "tune": (
         "parquet_sink.commands.tune.command",
         "which thresholds give what matters, from what the topics really get",

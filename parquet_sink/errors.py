@@ -27,6 +27,7 @@
         ├── RegistryFailed       the schema registry refused or stayed away
         │   └── RegistryAway     no answer in time, or trouble of its own; it may come back
         ├── ConverterFailed      a converter of a user's own could not do its work, and no record is to blame
+        ├── RecordSinkFailed     a record sink could not take records, and no record is to blame
         ├── TransformFailed      a transform could not do its work, and no record is to blame
         │   └── RetryLater       what a transform needs is away; it may come back
         ├── StorageFailed        a folder of ours cannot be used
@@ -265,12 +266,19 @@ class TransformFailed(ConnectorError):
 
 
 class RetryLater(TransformFailed):
-    """Raised by a transform when what it needs is away and may come back: the same records are tried again.
+    """Raised by a transform, or a record sink, when what it needs is away and may come back: the records come again.
 
-    How long and how often is in errors.retry.timeout and errors.retry.delay.max.ms.
+    How long and how often is for a transform in errors.retry.timeout and errors.retry.delay.max.ms, for a record sink
+    in connect.ems.restart.max and connect.ems.restart.interval.ms.
     """
 
     reaction = Reaction(passes=True, range_retries=True)
+
+
+class RecordSinkFailed(ConnectorError):
+    """A record sink could not take records for as long as the settings try; the message has its own words."""
+
+    reaction = Reaction(passes=True)
 
 
 class StorageFailed(ConnectorError):

@@ -41,6 +41,9 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
         "parquet_sink.EmsSink": "parquet_sink.connectors.ems.sink:EmsSink",
         "com.celonis.kafka.connect.ems.sink.EmsSinkConnector": "parquet_sink.connectors.ems.sink:EmsSink",
         "parquet_sink.S3Sink": "parquet_sink.connectors.ems.s3_sink:S3Sink",
+        "org.apache.kafka.connect.file.FileStreamSinkConnector": (
+            "parquet_sink.connectors.file_stream.sink:FileStreamSink"
+        ),
     },
     TRANSFORMS: {
         **_sides("Cast", "fields.cast:Cast"),

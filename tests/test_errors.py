@@ -45,7 +45,9 @@ def test_the_reaction_to_each_class_is_as_promised(one: type[SinkError]) -> None
     """What may be cured is started again; what ends a range in the same place each time delivers what came before."""
     reaction, name = one.reaction, one.__name__
     assert reaction.restart is RESTARTED.get(name, Restart.NEVER)
-    assert reaction.passes == (name in RESTARTED or name in {"UploadExhausted", "RetryLater", "BrokersGone"})
+    assert reaction.passes == (
+        name in RESTARTED or name in {"UploadExhausted", "RetryLater", "RecordSinkFailed", "BrokersGone"}
+    )
     assert reaction.at_start == (name in {"MachineBusy", "Defect"})
     assert reaction.delivers_before == (name in {"InvalidRecord", "OffsetsLost"})
     assert (reaction.range_again_s is not None) == (name == "TopicGone")

@@ -11,7 +11,7 @@ from typing import Final
 
 from parquet_sink.archive.keys import URL
 from parquet_sink.archive.layout import connector_folder
-from parquet_sink.archive.settings import ArchiveSettings
+from parquet_sink.archive.settings import FolderPlace
 from parquet_sink.archive.store import ArchivedFile, LocalFile
 from parquet_sink.errors import ArchiveUnusable
 from parquet_sink.files.storage import storage_trouble, sync_folder
@@ -30,14 +30,15 @@ class DirectoryArchive:
 
     def __init__(
         self,
-        settings: ArchiveSettings,
+        place: FolderPlace,
+        connector: str,
         *,
         monotonic: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self.name = settings.address
-        self._root = settings.folder
-        self._base = os.path.join(settings.folder, connector_folder(settings.connector))
+        self.name = place.address
+        self._root = place.folder
+        self._base = os.path.join(place.folder, connector_folder(connector))
         self._monotonic, self._now = monotonic, now
         self._swept: set[str] = set()
 

@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from parquet_sink.config.key import Check, Key, Origin, Type, Value, ems
-from parquet_sink.config.report import quoted
-from parquet_sink.targets.directory import address
+from parquet_sink.archive import address
+from parquet_sink.config.key import Check, Key, Origin, Type, ems
 
 ARCHIVE: Final = "Archive"
 URL: Final = ems("archive.url")
@@ -12,14 +11,7 @@ REQUIRED: Final = ems("archive.required")
 MAX_WAITING_BYTES: Final = ems("archive.max.waiting.bytes")
 
 
-def _wrong_url(value: Value) -> str | None:
-    text = str(value)
-    if address.is_directory(text):
-        return address.wrong(text)
-    return f"{quoted(text)} names no archive; write directory:/path/to/folder, with the whole path."
-
-
-ADDRESS: Final = Check("`directory:` and a path", _wrong_url)
+ADDRESS: Final = Check("`s3://bucket/prefix`, or `directory:` and a path", lambda value: address.wrong(str(value)))
 
 ARCHIVE_KEYS: Final = (
     Key(
@@ -27,7 +19,8 @@ ARCHIVE_KEYS: Final = (
         ARCHIVE,
         Type.STRING,
         "Keep each accepted file there, too, see [archive.md](archive.md): `directory:/path/to/folder`, a folder that "
-        "is there, and another one than the target's.",
+        "is there, or `s3://bucket/prefix`, reached and signed as the `connect.ems.s3.*` keys say; another place than "
+        "the target's.",
         check=ADDRESS,
         default_text="no archive",
         origin=Origin.OWN,

@@ -3,7 +3,7 @@
 from typing import Final
 
 from parquet_sink.archive.accepted import AcceptedFiles
-from parquet_sink.archive.settings import ArchiveSettings
+from parquet_sink.archive.settings import ArchiveSettings, BucketPlace
 from parquet_sink.archive.store import ArchiveStore
 from parquet_sink.archive.target import ArchivedTarget, ThenArchivedTarget
 from parquet_sink.archive.waiting import WaitingFolder
@@ -12,10 +12,14 @@ from parquet_sink.targets.target import Target
 
 
 def open_archive(settings: ArchiveSettings) -> ArchiveStore:
-    """An archive for the caller, who closes it."""
+    """An archive for the caller, who closes it. Raises as `targets.opening.open_target`."""
+    if isinstance(settings.place, BucketPlace):  # each loads only what it needs
+        from parquet_sink.archive.bucket import BucketArchive
+
+        return BucketArchive(settings.place, settings.connector)
     from parquet_sink.archive.directory import DirectoryArchive
 
-    return DirectoryArchive(settings)
+    return DirectoryArchive(settings.place, settings.connector)
 
 
 def _open(settings: ArchiveSettings) -> tuple[ArchiveStore, AcceptedFiles]:

@@ -9,11 +9,15 @@ from parquet_sink.targets.outcome import Outcome, ProbeResult
 
 @dataclass(frozen=True)
 class LocalFile:
-    """A file to be kept. where: within the connector's folder (`layout.path_of`). size_bytes: as it was verified."""
+    """A file to be kept. where: within the connector's folder (`layout.path_of`). size_bytes: as it was verified.
+
+    digest: SHA-256 of its bytes, hexadecimal; None when it is not known here.
+    """
 
     path: str
     where: str
     size_bytes: int
+    digest: str | None = None
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ class ThenArchivedTarget:
 
 def local_file(file: FinishedFile) -> LocalFile:
     """As an archive gets it."""
-    return LocalFile(file.path, path_of(file.topic, file.name), file.size_bytes)
+    return LocalFile(file.path, path_of(file.topic, file.name), file.size_bytes, file.digest)
 
 
 def _archiving(place: str, cause: str | None = None) -> Archiving:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from parquet_sink.archive.keys import URL
-from parquet_sink.archive.settings import ArchiveSettings, why_same
+from parquet_sink.archive.settings import BucketPlace, FolderPlace, why_same
 from parquet_sink.commands.parked.preflight import parked
 from parquet_sink.connectors.check import Checked
 from parquet_sink.connectors.loading import Loaded
@@ -25,6 +25,7 @@ from parquet_sink.kafka.client.security.translation import Client
 from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings
 from parquet_sink.net.tls import tls_context
 from parquet_sink.pipeline.connector_settings import ConnectorSettings
+from parquet_sink.pipeline.record_sink_settings import RecordSinkSettings
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.push.settings import PushSettings
@@ -68,19 +69,23 @@ def _inspect(settings: ConnectorSettings, worker: Worker, environment: Mapping[s
     if reason is not None:
         found.connector[f"Invalid [connect.ems.tmp.dir]. {reason}"] = None
     if isinstance(settings, SinkSettings):
-        _sink(settings, worker, environment, found)
+        _topics(settings, worker, found)
+        _target(settings.target, environment, found)
+        if settings.archive is not None:
+            _archive(settings.archive.place, settings.target, environment, found)
+        parked(settings, worker.machine.tmp_dir, found.connector, found.warnings)
+    elif isinstance(settings, RecordSinkSettings):
+        _topics(settings, worker, found)
+        found.connector |= dict.fromkeys(settings.sink.problems())
 
 
-def _sink(settings: SinkSettings, worker: Worker, environment: Mapping[str, str], found: _Found) -> None:
+def _topics(settings: SinkSettings | RecordSinkSettings, worker: Worker, found: _Found) -> None:
+    """What any sink has: clients of Kafka, and registries."""
     if not _kafka(settings.kafka, worker, found) and settings.errors.dead_letters is not None:
         _dead_letters(settings.errors.dead_letters, worker, found)
-    _target(settings.target, environment, found)
-    if settings.archive is not None:
-        _archive(settings.archive, settings.target, found)
     for side, converter in (("value", settings.value), ("key", settings.key)):
         if converter is not None and converter.registry is not None:
             _registry(side, converter.registry, worker, found)
-    parked(settings, worker.machine.tmp_dir, found.connector, found.warnings)
 
 
 def _kafka(kafka: KafkaSettings, worker: Worker, found: _Found) -> bool:
@@ -122,13 +127,17 @@ def _target(settings: TargetSettings, environment: Mapping[str, str], found: _Fo
             found.connector[f"Invalid [{_ENDPOINT}]. {reason}"] = None
 
 
-def _archive(settings: ArchiveSettings, target: TargetSettings, found: _Found) -> None:
+def _archive(
+    place: FolderPlace | BucketPlace, target: TargetSettings, environment: Mapping[str, str], found: _Found
+) -> None:
     """Whether it can be used, and is another place than the target's also where names tell nothing."""
+    if isinstance(place, BucketPlace):
+        _bucket(place.bucket, environment, found)
+        return
     from parquet_sink.targets.directory.outcomes import unusable  # as above
 
-    if (reason := unusable(settings.folder, URL)) is None and isinstance(target, DirectorySettings):
-        within = os.path.realpath(settings.folder), os.path.realpath(target.folder)
-        reason = why_same(*within)
+    if (reason := unusable(place.folder, URL)) is None and isinstance(target, DirectorySettings):
+        reason = why_same(os.path.realpath(place.folder), os.path.realpath(target.folder))
     if reason is not None:
         found.connector[f"Invalid [{URL}]. {reason}"] = None
 

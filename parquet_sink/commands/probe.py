@@ -15,9 +15,9 @@ from parquet_sink.commands.probe_kafka import probe_kafka
 from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import InvalidConfiguration, RegistryFailed, StorageFailed
 from parquet_sink.files.cleanup import prepare
-from parquet_sink.files.settings import FileSettings
 from parquet_sink.files.storage import free_space
 from parquet_sink.pipeline.connector_settings import ConnectorSettings
+from parquet_sink.pipeline.record_sink_settings import RecordSinkSettings
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.targets.opening import open_target
 from parquet_sink.targets.outcome import Health
@@ -29,17 +29,26 @@ TARGET_S: Final = 20.0
 def probe(settings: ConnectorSettings) -> Iterator[Finding]:
     """Tries everything, in the order in which `run` would need it; each wait is bounded."""
     if isinstance(settings, SinkSettings):
-        yield from probe_sink(settings)
+        yield from _probe_topics(settings, settings)
+        yield from _probe_files(settings)
+    elif isinstance(settings, RecordSinkSettings):
+        yield from _probe_topics(settings)
+        found = settings.sink.probe(TARGET_S)
+        yield Finding(found.health, f"sink {settings.sink.address}", found.text)
 
 
-def probe_sink(settings: SinkSettings) -> Iterator[Finding]:
-    """Of a sink that writes Parquet files."""
-    yield from probe_kafka(settings.kafka, settings)
+def _probe_topics(settings: SinkSettings | RecordSinkSettings, tables: SinkSettings | None = None) -> Iterator[Finding]:
+    """What any sink has: brokers, topics, registries, a folder. tables: where topics have tables."""
+    yield from probe_kafka(settings.kafka, tables)
     if (letters := settings.errors.dead_letters) is not None:
         fine, text = probe_dead_letters.look(letters)
         yield Finding(Health.OK if fine else Health.FAILED, f"dead-letter topic {letters.topic}", text)
     yield from probe_registries(settings)
-    yield probe_folder(settings.files)
+    yield probe_folder(settings.tmp_dir)
+
+
+def _probe_files(settings: SinkSettings) -> Iterator[Finding]:
+    """Where a sink that writes Parquet files puts them."""
     if settings.errors.parks:
         yield probe_parked(settings)
     yield probe_target(settings.target)
@@ -47,7 +56,7 @@ def probe_sink(settings: SinkSettings) -> Iterator[Finding]:
         yield probe_archive(settings.archive)
 
 
-def probe_registries(settings: SinkSettings) -> Iterator[Finding]:
+def probe_registries(settings: SinkSettings | RecordSinkSettings) -> Iterator[Finding]:
     """Asks each schema registry that a converter names for a schema, whichever it is."""
     named = (settings.value.registry, settings.key.registry if settings.key else None)
     for registry in dict.fromkeys(found for found in named if found is not None):
@@ -66,13 +75,13 @@ def probe_registry(settings: RegistrySettings) -> Finding:
         return Finding(Health.FAILED, item, str(error))
 
 
-def probe_folder(files: FileSettings) -> Finding:
+def probe_folder(tmp_dir: str) -> Finding:
     """Whether the folder for temporary files can be made and written."""
     try:
-        prepare(files.tmp_dir)
+        prepare(tmp_dir)
     except StorageFailed as error:
         return Finding(Health.FAILED, "tmp.dir", str(error))
-    return Finding(Health.OK, "tmp.dir", f"{files.tmp_dir} can be written, {free_space(files.tmp_dir)}")
+    return Finding(Health.OK, "tmp.dir", f"{tmp_dir} can be written, {free_space(tmp_dir)}")
 
 
 def probe_parked(settings: SinkSettings) -> Finding:
@@ -89,7 +98,10 @@ def probe_parked(settings: SinkSettings) -> Finding:
 
 def probe_archive(settings: ArchiveSettings) -> Finding:
     """What the archive itself finds when it is tried; nothing is kept there."""
-    archive = open_archive(settings)
+    try:
+        archive = open_archive(settings)
+    except InvalidConfiguration as error:
+        return Finding(Health.FAILED, "archive", str(error))
     try:
         result = archive.probe(TARGET_S)
     finally:

@@ -33,6 +33,7 @@ def this_machine() -> Machine:
         read_text=lambda path: _read(Path(path)).decode("utf-8-sig"),
         environ=dict(os.environ),
         host_name=socket.gethostname(),
+        stdout=f"/proc/{os.getpid()}/fd/1",
     )
 
 

@@ -86,12 +86,21 @@ def help_text() -> str:
 
 
 def _help_lines() -> Iterator[str]:
-    yield from _help("Connector file", find_class().keys)
+    keys = find_class().keys
+    yield from _help("Connector file", keys)
     for name in plugins.names(CONNECTOR_CLASSES):
-        if name not in plugins.BUILT_IN[plugins.CONNECTORS]:
+        if name in plugins.BUILT_IN[plugins.CONNECTORS]:
+            yield from _help(f"Connector file with connector.class={name}", _beside(find_class(name).keys, keys))
+        else:
             yield from _help_of_installed(name)
     yield from _help_settings()
     yield from _help("Worker file", WORKER_KEYS)
+
+
+def _beside(keys: Sequence[Key], told: Sequence[Key]) -> Sequence[Key]:
+    """Those that no key told of before has the name of."""
+    names = {key.name for key in told}
+    return [key for key in keys if key.name not in names]
 
 
 def _help_of_installed(name: str) -> Iterator[str]:

@@ -14,6 +14,8 @@ from parquet_sink.kafka.dead_letter_names import NAME_KEY, REPLICATION_KEY
 from parquet_sink.kafka.settings import DeadLetterSettings, KafkaSettings
 from parquet_sink.pipeline.settings import ErrorSettings
 
+_POLICY: Final = ems("error.policy")
+_INVALID: Final = ems("error.policy.continue.on.invalid.input")
 _OVERRIDES: Final = ("producer.override.", "admin.override.")
 
 
@@ -29,8 +31,8 @@ def check(values: Values, worker: Worker, report: Report) -> None:
 
 def error_settings(values: Values, worker: Worker, kafka: KafkaSettings) -> ErrorSettings:
     """What becomes of errors, of values about which there was no problem."""
-    continues = values.text(ems("error.policy")) == "CONTINUE"
-    tolerant = values.text("errors.tolerance") == "all" or values.flag(ems("error.policy.continue.on.invalid.input"))
+    continues = _continues(values)
+    tolerant = values.text("errors.tolerance") == "all" or _passes_over(values)
     return ErrorSettings(
         invalid_records=continues or tolerant,
         refused_files=continues,
@@ -69,6 +71,10 @@ def _check_topic(name: str, values: Values, report: Report) -> None:
         )
 
 
+def _continues(values: Values) -> bool:
+    return values.knows(_POLICY) and values.text(_POLICY) == "CONTINUE"
+
+
 def _passes_over(values: Values) -> bool:
-    continues = values.text(ems("error.policy")) == "CONTINUE"
-    return continues or values.flag(ems("error.policy.continue.on.invalid.input"))
+    """By the keys of the EMS connector, where a class has them."""
+    return _continues(values) or (values.knows(_INVALID) and values.flag(_INVALID))

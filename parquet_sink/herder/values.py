@@ -91,7 +91,10 @@ class PartitionProgress:
 
 @dataclass(frozen=True)
 class LastUpload:
-    """The last file of a connector that was accepted. last_offset: inclusive. at_s: epoch seconds."""
+    """The last file of a connector that was accepted, or the last records without one; then size_bytes is 0.
+
+    last_offset: inclusive. at_s: epoch seconds.
+    """
 
     topic: str
     partition: int
@@ -112,7 +115,7 @@ class LastError:
 
 @dataclass(frozen=True)
 class ConnectorProgress:
-    """How a connector stands, beyond what Kafka Connect tells."""
+    """How a connector stands, beyond what Kafka Connect tells. records: delivered without a file."""
 
     status: ConnectorStatus
     files: int
@@ -122,3 +125,4 @@ class ConnectorProgress:
     last_upload: LastUpload | None
     last_error: LastError | None
     partitions: tuple[PartitionProgress, ...]
+    records: int = 0

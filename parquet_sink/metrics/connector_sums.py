@@ -12,6 +12,7 @@ from parquet_sink.model.events import (
     OffsetCommitted,
     RangeFlushed,
     RangePostponed,
+    RecordsDelivered,
     RecordsSetAside,
 )
 
@@ -42,6 +43,9 @@ class ConnectorSums:
                 self.recently_sent.add(now_s, event.receipt.records)
                 self.recent_uploads_s.add(now_s, event.receipt.seconds.get("upload", 0.0))
                 self.retries += max(sum(one.count for one in event.receipt.answers) - 1, 0)
+            case RecordsDelivered():
+                self.sent += event.records
+                self.recently_sent.add(now_s, event.records)
             case RangeFlushed():
                 self.read += event.read
                 self.recently_read.add(now_s, event.read)

@@ -34,7 +34,7 @@ class Counted:
         self._registry = registry
         self._all: list[tuple[Counter | Histogram, tuple[tuple[str, ...], ...]]] = []
         self.read = self._by_topic("records_read", "Records read from Kafka, of ranges that are done.")
-        self.records = self._by_topic("records", "Records in accepted files.")
+        self.records = self._by_topic("records", "Records in accepted files, or delivered without a file.")
         self.rows = self._by_topic("rows", "Rows in accepted files.")
         self.bytes = self._by_topic("uploaded_bytes", "Bytes of accepted files.")
         self.gaps = self._by_topic(

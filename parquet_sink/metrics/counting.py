@@ -18,6 +18,7 @@ from parquet_sink.model.events import (
     OffsetsPassedOver,
     RangeFlushed,
     RangePostponed,
+    RecordsDelivered,
     RecordsSetAside,
 )
 from parquet_sink.model.receipts import Receipt
@@ -34,6 +35,8 @@ class Counting:
         match event:
             case FileAccepted():
                 self._accepted(event)
+            case RecordsDelivered():
+                self._delivered(event)
             case FileFailed():
                 self._refused(event.connector, event.receipt, FAILED)
             case FilePassedOver():
@@ -85,6 +88,10 @@ class Counting:
         if receipt.oldest_ms is not None:
             counted.freshness.labels(name).observe(max(event.at_s - receipt.oldest_ms / 1000, 0.0))
         self._attempts(name, receipt.answers, receipt.attempts)
+
+    def _delivered(self, event: RecordsDelivered) -> None:
+        topic = self._topics.of(event.connector, event.topic)
+        self._counted.records.labels(label(event.connector), topic).inc(event.records)
 
     def _refused(self, connector: str, receipt: Receipt, fate: str) -> None:
         name = label(connector)

@@ -85,10 +85,23 @@ class RecordsSetAside(PartitionEvent):
 
 
 @dataclass(frozen=True)
+class RecordsDelivered(PartitionEvent):
+    """Records that went nowhere in files: a record sink took them durably, or brokers have a source's.
+
+    first, last: their offsets in the topic-partition. place: where they are, in words.
+    """
+
+    records: int
+    first: int
+    last: int
+    place: str
+
+
+@dataclass(frozen=True)
 class RangeFlushed(PartitionEvent):
     """All of a range [start, end) is accepted, or has no row. records, rows, size_bytes: sums over its files.
 
-    read: records that Kafka had. gaps: offsets at which it had none.
+    records: also those without a file. read: records that Kafka had. gaps: offsets at which it had none.
     """
 
     start: int
@@ -215,7 +228,7 @@ TYPES: Final[dict[str, type[Event]]] = {
     one.__name__: one
     for one in (
         *(RangePlanned, FileAccepted, FileFailed, FilePassedOver, RangeFlushed, RangePostponed, RangeFailed),
-        *(RecordsSetAside, OffsetsPassedOver),
+        *(RecordsDelivered, RecordsSetAside, OffsetsPassedOver),
         *(
             OffsetCommitted,
             PartitionUnavailable,

@@ -34,6 +34,7 @@ class Trying(StrEnum):
 
     UPLOAD = "upload"
     TRANSFORM = "transform"
+    PUT = "put"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from parquet_sink.targets.settings import address_of
 from parquet_sink.transform.settings import StepSettings
 
 if TYPE_CHECKING:
-    from parquet_sink.pipeline.settings import SinkSettings
+    from parquet_sink.pipeline.record_sink_settings import RecordSinkSettings
+    from parquet_sink.pipeline.settings import ErrorSettings, SinkSettings
 
 _METADATA = ("kafkaPartition", "kafkaOffset", "kafkaTimestamp", "kafkaPartitionOffset")
 _ORDER_COLUMN = "__celonis_order"
@@ -22,13 +23,24 @@ def described(settings: "SinkSettings", *, keys: bool, headers: bool) -> tuple[s
     if settings.shape.raw:
         return (*_raw(settings.shape), _target(settings))
     keys = keys or settings.shape.tombstone_column is not None
+    steps = _decoded(settings, keys=keys, headers=headers)
+    return (*steps, *_shape(settings.shape), _target(settings), _invalid(settings.errors))
+
+
+def described_record(settings: "RecordSinkSettings", *, keys: bool, headers: bool) -> tuple[str, ...]:
+    """Likewise of a sink that takes records. keys, headers: whether they are looked at."""
+    steps = _decoded(settings, keys=keys, headers=headers)
+    return (*steps, f"given to {settings.sink.address}", _invalid(settings.errors))
+
+
+def _decoded(settings: "SinkSettings | RecordSinkSettings", *, keys: bool, headers: bool) -> Iterator[str]:
     decoded = [
         f"value: {KIND_TEXTS[settings.value.kind]}",
         f"key: {KIND_TEXTS[(settings.key or ConverterSettings('bytes')).kind]}" if keys else "key: not read",
         f"headers: {KIND_TEXTS[settings.header.kind]}" if headers else "headers: not read",
     ]
-    steps = ["decoded: " + "; ".join(decoded), *map(_transform, settings.transforms)]
-    return (*steps, *_shape(settings.shape), _target(settings), _invalid(settings))
+    yield "decoded: " + "; ".join(decoded)
+    yield from map(_transform, settings.transforms)
 
 
 def _raw(shape: ShapeSettings) -> Iterator[str]:
@@ -112,8 +124,7 @@ def _target(settings: "SinkSettings") -> str:
     return f"a row of a file for table {ways}, else {table}"
 
 
-def _invalid(settings: "SinkSettings") -> str:
-    errors = settings.errors
+def _invalid(errors: "ErrorSettings") -> str:
     if not errors.invalid_records:
         return "what fails on the way: the connector stops before it"
     where = "parked files" if errors.dead_letters is None else f"topic {errors.dead_letters.topic}"

@@ -13,17 +13,15 @@ batch, the partition and row numbers, and nothing learned earlier goes into a fi
 """
 
 import logging
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 
 import pyarrow as pa
 
 from parquet_sink.archive.opening import archived
 from parquet_sink.config.key import ems
-from parquet_sink.errors import ConnectorError, InvalidRecord, UploadPostponed
+from parquet_sink.errors import ConnectorError, InvalidRecord
 from parquet_sink.files import naming
 from parquet_sink.files.accumulator import Accumulator, FinishedFile, Place
 from parquet_sink.files.cleanup import remove_unsent, sweep
@@ -31,8 +29,7 @@ from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.frames import FrameSlice
-from parquet_sink.model.ranges import NO_TRIES, Tries
-from parquet_sink.model.receipts import Receipt
+from parquet_sink.model.ranges import NO_TRIES
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.pipeline.frame_columns import FrameDecoder
 from parquet_sink.pipeline.frame_outcome import FrameOutcome
@@ -43,32 +40,12 @@ from parquet_sink.process.memory import give_back
 from parquet_sink.shape.shaper import Shaper
 from parquet_sink.targets.delivery import Deliverer
 from parquet_sink.targets.opening import target_for
-from parquet_sink.targets.uploader import Delivers, OrderedUploader, Upload
+from parquet_sink.targets.patient import PatientDeliverer
+from parquet_sink.targets.uploader import OrderedUploader, Upload
 
 log = logging.getLogger(__name__)
 
 BLOCK_ROWS = 10_000
-
-
-class PatientDeliverer:
-    """A `Deliverer` that waits in the task: nobody else would plan the next attempt at a file."""
-
-    def __init__(self, inner: Delivers, sleep: Callable[[float], None] = time.sleep) -> None:
-        self._inner, self._sleep = inner, sleep
-
-    def deliver(self, file: FinishedFile, earlier: Tries, superseded: Callable[[], bool]) -> Receipt:
-        while True:
-            try:
-                return self._inner.deliver(file, earlier, superseded)
-            except UploadPostponed as error:
-                if error.again is None:
-                    raise
-                self._sleep(error.again.wait_s)
-                tries = error.again.tries
-                earlier = replace(tries, elapsed_s=tries.elapsed_s + error.again.wait_s)
-
-    def failed(self, file: FinishedFile, error: ConnectorError) -> Receipt:
-        return self._inner.failed(file, error)
 
 
 class FrameFlush:

@@ -10,13 +10,23 @@ from parquet_sink.model.rejected import SetAsideCount
 
 
 @dataclass(frozen=True)
+class Delivered:
+    """Records of a topic-partition that went without a file. first, last: their offsets. place: where, in words."""
+
+    records: int
+    first: int
+    last: int
+    place: str
+
+
+@dataclass(frozen=True)
 class RangeOutcome:
     """How far a range got. Everything of it below `accepted_until` (exclusive) is accepted or has no row.
 
     again: set when the rest will be tried again; failure: why it will not. Never both. ended_at_s: epoch seconds.
     set_aside: records below `accepted_until` that this attempt set aside, None for none. waiting: the file at which it
     ended to be tried again, None where there is none. read: records that Kafka had. lost: offsets that it no longer
-    had, and that are passed over.
+    had, and that are passed over. delivered: what this attempt gave to a record sink, as far as that has it durably.
     """
 
     planned: PlannedRange
@@ -30,6 +40,7 @@ class RangeOutcome:
     waiting: Receipt | None = None
     read: int = 0
     lost: tuple[LostOffsets, ...] = ()
+    delivered: Delivered | None = None
 
     @property
     def gaps(self) -> int:

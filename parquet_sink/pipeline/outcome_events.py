@@ -11,6 +11,7 @@ from parquet_sink.model.events import (
     RangeFailed,
     RangeFlushed,
     RangePostponed,
+    RecordsDelivered,
     RecordsSetAside,
 )
 from parquet_sink.model.receipts import Receipt
@@ -34,6 +35,9 @@ def events_of(connector: str, outcome: RangeOutcome) -> Iterator[Event]:
         counted = (aside.count, aside.first, aside.last, aside.stages, aside.reason)
         kept = (aside.place, aside.dead_letters)
         yield RecordsSetAside(connector, outcome.ended_at_s, planned.topic, planned.partition, *counted, *kept)
+    if (delivered := outcome.delivered) is not None:
+        where = (connector, outcome.ended_at_s, planned.topic, planned.partition)
+        yield RecordsDelivered(*where, delivered.records, delivered.first, delivered.last, delivered.place)
     accepted = [receipt for receipt in outcome.receipts if receipt.accepted]
     if outcome.failure is not None:
         yield RangeFailed(*about, outcome.accepted_until, outcome.failure)
@@ -45,6 +49,7 @@ def events_of(connector: str, outcome: RangeOutcome) -> Iterator[Event]:
         yield RangePostponed(*about, *sofar, tries.trying, answers, reason)
     else:
         records, rows = sum(one.records for one in accepted), sum(one.rows for one in accepted)
+        records += 0 if delivered is None else delivered.records
         size_bytes = sum(one.size_bytes for one in accepted)
         yield RangeFlushed(*about, len(accepted), records, rows, size_bytes, outcome.read, outcome.gaps)
 

@@ -4,11 +4,12 @@ from parquet_sink.convert.converters import CONVERTERS
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.kafka.settings import DeadLetterSettings
 from parquet_sink.model.rejected import Stage
+from parquet_sink.pipeline.record_sink_settings import RecordSinkSettings
 from parquet_sink.pipeline.reject_policy import RejectPolicy, StopAtRejected
 from parquet_sink.pipeline.settings import SinkSettings
 
 
-def policy_for(settings: SinkSettings) -> RejectPolicy:
+def policy_for(settings: SinkSettings | RecordSinkSettings) -> RejectPolicy:
     """Rejected records go to the dead-letter topic, or are parked; without either the first one stops the connector."""
     policy = _policy(settings)
     if not settings.errors.log:
@@ -18,14 +19,16 @@ def policy_for(settings: SinkSettings) -> RejectPolicy:
     return LoggedRejects(policy, settings.name, settings.errors.log_content, classes_of(settings))
 
 
-def _policy(settings: SinkSettings) -> RejectPolicy:
+def _policy(settings: SinkSettings | RecordSinkSettings) -> RejectPolicy:
     dead_letters = settings.errors.dead_letters
     if dead_letters is not None:
         return _dead_letters(settings, dead_letters)
-    return _parked(settings) if settings.errors.parks else StopAtRejected()
+    if isinstance(settings, SinkSettings) and settings.errors.parks:
+        return _parked(settings)
+    return StopAtRejected()
 
 
-def _dead_letters(settings: SinkSettings, topic: DeadLetterSettings) -> RejectPolicy:
+def _dead_letters(settings: SinkSettings | RecordSinkSettings, topic: DeadLetterSettings) -> RejectPolicy:
     from parquet_sink.kafka.dead_letter_headers import HeaderWriter  # loads only what this connector needs
     from parquet_sink.kafka.dead_letters import DeadLetters
     from parquet_sink.pipeline.set_aside import SetAsidePolicy
@@ -43,7 +46,7 @@ def _parked(settings: SinkSettings) -> RejectPolicy:
     return SetAsidePolicy(settings.errors, ParkedStore(folder))
 
 
-def classes_of(settings: SinkSettings) -> dict[Stage, str]:
+def classes_of(settings: SinkSettings | RecordSinkSettings) -> dict[Stage, str]:
     """What carries out each stage, by its full name: of a converter the one that stands in a connector file.
 
     Of a transform it is said by each record that it rejects.

@@ -21,6 +21,7 @@ from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.pipeline.outcome import RangeOutcome
+from parquet_sink.pipeline.range_claim import claim
 from parquet_sink.pipeline.range_progress import RangeProgress
 from parquet_sink.pipeline.record_steps import RecordSteps
 from parquet_sink.pipeline.refused_files import FileRecords, rejected_of
@@ -33,8 +34,6 @@ from parquet_sink.shape.schema.change_monitor import SchemaChangeMonitor
 from parquet_sink.targets.uploader import OrderedUploader, Upload
 
 log = logging.getLogger(__name__)
-
-CLAIM_WAIT_S = 5.0
 
 
 class RangeFlush:
@@ -77,20 +76,10 @@ class RangeFlush:
 
     def begin(self) -> None:
         """Claims the topic-partition. When an earlier attempt still holds it, the range ends and comes again."""
-        try:
-            claimed = self._claim.acquire()
-        except ConnectorError as error:
-            self._fail(error)
-            return
-        if claimed:
+        if claim(self._claim, self._progress, self._connector):
             sweep(self._folder)
-            return
-        self.ended = True
-        self._progress.again = Again(self.planned.tries, CLAIM_WAIT_S)
-        log.warning(
-            "connector %s: topic %s, topic-partition %d: an earlier attempt has not ended yet; trying again in %g s",
-            *(self._connector, self.planned.topic, self.planned.partition, CLAIM_WAIT_S),
-        )
+        else:
+            self.ended = True
 
     def add(self, batch: RecordBatch) -> None:
         """Takes the next records; what goes wrong ends the range, and is in `outcome`."""

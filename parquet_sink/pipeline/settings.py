@@ -108,6 +108,11 @@ class SinkSettings:
         return self.files.tmp_dir
 
     @property
+    def of_files(self) -> Literal[True]:
+        """What it delivers is told in files."""
+        return True
+
+    @property
     def flush_interval_ms(self) -> int:
         """The age at which records are due."""
         return self.flush.commit_interval_ms

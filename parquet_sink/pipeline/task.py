@@ -28,6 +28,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Protocol
 
 from parquet_sink.archive.opening import archived
 from parquet_sink.errors import ConnectorError
@@ -86,7 +87,7 @@ class TaskFlush:
                 for planned, item in batches:
                     flush = self._flush(planned, steps)
                     if not flush.ended:
-                        _take(flush, item)
+                        take(flush, item)
                     if flush.ended:
                         batches.skip(planned)
             receipts = self._uploader.close()
@@ -187,7 +188,16 @@ def _of(receipts: Sequence[Receipt], key: tuple[str, int]) -> list[Receipt]:
     return [one for one in receipts if (one.topic, one.partition) == key]
 
 
-def _take(flush: RangeFlush, item: RecordBatch | BaseException | None) -> None:
+class Flush(Protocol):
+    """A range on its way, as far as reading it goes."""
+
+    def add(self, batch: RecordBatch) -> None: ...
+    def finish(self) -> None: ...
+    def fail(self, error: ConnectorError) -> None: ...
+
+
+def take(flush: Flush, item: RecordBatch | BaseException | None) -> None:
+    """Hands on what was read of a range: a batch, its end, or why it cannot be read."""
     if isinstance(item, RecordBatch):
         flush.add(item)
     elif item is None:

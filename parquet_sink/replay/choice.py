@@ -8,7 +8,8 @@ from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files import naming
 from parquet_sink.history.records import UploadRecord
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.replay.plan import Past, Survey
+from parquet_sink.replay.copies import Copy, since
+from parquet_sink.replay.plan import Held, Past, Survey
 from parquet_sink.replay.selection import Selection
 from parquet_sink.replay.spans import Span
 
@@ -16,26 +17,44 @@ MOST_NAMED: Final = 5
 
 
 def chosen(
-    selection: Selection, found: Survey, past: Mapping[PartitionKey, Past], *, elsewhere: bool
+    selection: Selection,
+    found: Survey,
+    past: Mapping[PartitionKey, Past],
+    *,
+    elsewhere: bool,
+    copies: Mapping[PartitionKey, Sequence[Copy]] | None = None,
 ) -> dict[PartitionKey, list[Span]]:
     """Spans of offsets of each topic-partition. elsewhere: whether they go to another target than the connector's.
 
     Without an end that was chosen it is where the consumer group stands; elsewhere, or without a group, all that Kafka
-    holds. Raises InvalidConfiguration for what cannot be meant, with what is there.
+    holds. Without a begin, it is that of the copies, files of an archive, else of what Kafka holds. Raises
+    InvalidConfiguration for what cannot be meant, with what is there.
     """
+    copies = copies or {}
     if selection.by_files:
-        return _of_files(selection, found, past)
+        return _of_files(selection, past, copies)
     if selection.by_offsets:
         _one_partition(selection, found)
     spans: dict[PartitionKey, list[Span]] = {}
     for key, held in found.held.items():
         end = held.high if elsewhere else min(found.delivered.get(key, held.high), held.high)
-        first = selection.first if selection.first is not None else found.since.get(key, held.low)
+        mine = copies.get(key, ())
+        low = min([held.low, *(one.first for one in mine)])
+        begin = low if selection.since_ms is None else _moment(selection.since_ms, found.since, mine, key, held)
         last = end if selection.last is None else selection.last + 1
-        spans[key] = [(first, min(last, found.until.get(key, last)))]
+        until = last if selection.until_ms is None else _moment(selection.until_ms, found.until, mine, key, held)
+        spans[key] = [(begin if selection.first is None else selection.first, min(last, until))]
         if selection.by_offsets:
-            _within(selection, key, held.low, held.high)
+            _within(selection, key, low, held.high)
     return {key: [span for span in mine if span[0] < span[1]] for key, mine in spans.items()}
+
+
+def _moment(
+    at_ms: int, offsets: Mapping[PartitionKey, int], copies: Sequence[Copy], key: PartitionKey, held: Held
+) -> int:
+    """Where a time is: what Kafka says, unless all that it holds is later; then the copies may have earlier records."""
+    offset = offsets.get(key, held.low)
+    return since(copies, at_ms, held.low) if offset == held.low else offset
 
 
 def _one_partition(selection: Selection, found: Survey) -> None:
@@ -63,7 +82,9 @@ def _within(selection: Selection, key: PartitionKey, low: int, high: int) -> Non
         raise InvalidConfiguration([f"Invalid [--to]. {where}: Kafka deleted offset {selection.last}; {holds}."])
 
 
-def _of_files(selection: Selection, found: Survey, past: Mapping[PartitionKey, Past]) -> dict[PartitionKey, list[Span]]:
+def _of_files(
+    selection: Selection, past: Mapping[PartitionKey, Past], copies: Mapping[PartitionKey, Sequence[Copy]]
+) -> dict[PartitionKey, list[Span]]:
     there = {one.file_name: one for mine in past.values() for one in mine.files}
     if selection.newest is not None:
         if not there:
@@ -72,10 +93,14 @@ def _of_files(selection: Selection, found: Survey, past: Mapping[PartitionKey, P
             )
         latest = sorted(there.values(), key=lambda one: (one.at_ms, one.last_offset))[-selection.newest :]
         return _spans(latest)
-    unknown = [name for name in selection.files if name not in there]
+    kept = {one.name: one for mine in copies.values() for one in mine if one.name not in there}
+    unknown = [name for name in selection.files if name not in there and name not in kept]
     if unknown:
         raise InvalidConfiguration([_unknown(name, list(there)) for name in unknown])
-    return _spans([there[name] for name in selection.files])
+    spans = _spans([there[name] for name in selection.files if name in there])
+    for one in (kept[name] for name in selection.files if name in kept):
+        spans.setdefault((one.topic, one.partition), []).append(one.span)
+    return spans
 
 
 def _spans(files: Sequence[UploadRecord]) -> dict[PartitionKey, list[Span]]:

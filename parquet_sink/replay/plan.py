@@ -7,7 +7,7 @@ history does not know is cut anew, by admission's own rules.
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from parquet_sink.history.records import RangeRecord, UploadRecord
@@ -15,6 +15,7 @@ from parquet_sink.kafka.planning.admission import due_range, select_batch
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import Known, PlannedRange
+from parquet_sink.replay.copies import Copy, taken
 from parquet_sink.replay.spans import Span, common, merged, overlap, without
 from parquet_sink.spark.slots import LEAST_SLOTS
 
@@ -70,7 +71,7 @@ class ReplayRange:
 
     recorded: whether the history has it, with what was known of the topic; recipe, version: of that time. expected: the
     files of the first time that are to be sent. deleted: offsets at its begin that Kafka no longer has. thinned: see
-    `Held`.
+    `Held`. copy: the file of an archive that is sent in its place; nothing of it is read from Kafka then.
     """
 
     planned: PlannedRange
@@ -81,6 +82,7 @@ class ReplayRange:
     expected: tuple[Expected, ...] = ()
     deleted: Span | None = None
     thinned: bool | None = None
+    copy: Copy | None = None
 
     @property
     def key(self) -> PartitionKey:
@@ -89,7 +91,8 @@ class ReplayRange:
     @property
     def foretold(self) -> bool:
         """Whether the history says all of what comes out: nothing of it need be read to know."""
-        return self.recorded and bool(self.expected) and self.deleted is None and self.thinned is False
+        in_kafka = self.recorded and bool(self.expected) and self.deleted is None and self.thinned is False
+        return in_kafka or self.copy is not None
 
     def wants(self, first: int, last: int) -> bool:
         """Whether a file with these offsets, both inclusive, is sent."""
@@ -167,21 +170,28 @@ def make_plan(
     held: Mapping[PartitionKey, Held],
     past: Mapping[PartitionKey, Past],
     cutting: Cutting,
+    copies: Mapping[PartitionKey, Sequence[Copy]] | None = None,
 ) -> ReplayPlan:
-    """The ranges that hold what was chosen. chosen: spans of offsets of each topic-partition, all of them in `held`."""
+    """The ranges that hold what was chosen. chosen: spans of offsets of each topic-partition, all of them in `held`.
+
+    copies: files of an archive, in order of offsets.
+    """
     ranges: list[ReplayRange] = []
     missing: list[Missing] = []
     for key in sorted(chosen):
-        there, before = held[key], _of_topic(past.get(key, NOTHING_PAST), held[key].topic_id)
-        wanted = merged(chosen[key])
+        there, before = held[key], of_topic(past.get(key, NOTHING_PAST), held[key].topic_id)
+        mine, wanted = taken(
+            merged(chosen[key]), (copies or {}).get(key, ()), there.low, there.thinned, before.ranges, before.files
+        )
         gone = common((0, there.low), wanted)
         missing += [_missing(key, span, before) for span in gone]
         found = [_reachable(one, there) for one in _cover(key, wanted, before, cutting, there)]
-        ranges += [one for one in found if one is not None]
+        reached = [*map(_copied, mine), *(one for one in found if one is not None)]
+        ranges += sorted(reached, key=lambda one: one.windows[0])
     return ReplayPlan(tuple(ranges), tuple(missing))
 
 
-def _of_topic(past: Past, topic_id: str) -> Past:
+def of_topic(past: Past, topic_id: str) -> Past:
     """What belongs to the topic that has the name now, and not to one that was deleted."""
 
     def same(one: str) -> bool:
@@ -189,6 +199,12 @@ def _of_topic(past: Past, topic_id: str) -> Past:
 
     ranges = [one for one in past.ranges if same(one.topic_id)]
     return Past(ranges, [one for one in past.files if same(one.topic_id)])
+
+
+def _copied(one: Copy) -> ReplayRange:
+    planned = PlannedRange(one.topic, one.partition, *one.span, "archive", accepted=one.first)
+    expected = Expected(one.name, one.first, one.last, one.rows, one.records, one.size_bytes, one.digest)
+    return ReplayRange(planned, (one.span,), recorded=True, expected=(expected,), copy=one)
 
 
 def _missing(key: PartitionKey, span: Span, past: Past) -> Missing:
@@ -298,6 +314,7 @@ def range_to_dict(one: ReplayRange) -> dict[str, Any]:
         "expected": [[f.name, f.first, f.last, f.rows, f.records, f.size_bytes, f.digest] for f in one.expected],
         "deleted": one.deleted and list(one.deleted),
         "thinned": one.thinned,
+        "copy": one.copy and asdict(one.copy),
     }
 
 
@@ -313,4 +330,5 @@ def range_from_dict(fields: Mapping[str, Any]) -> ReplayRange:
         tuple(Expected(*one) for one in fields["expected"]),
         None if deleted is None else (int(deleted[0]), int(deleted[1])),
         fields["thinned"],
+        None if fields.get("copy") is None else Copy(**fields["copy"]),
     )

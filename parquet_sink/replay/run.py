@@ -6,7 +6,8 @@
      again is tried again                                                        (`pipeline.to_the_end`)
   3. files that were not chosen are made and not sent                            (`replay.desk`)
   4. each accepted file is noted, so that a replay that is stopped goes on there (`replay.journal`)
-  5. files are compared with those of the first time                             (`replay.results`)
+  5. what Kafka no longer has is sent as the archive has it                      (`replay.sending_copies`)
+  6. files are compared with those of the first time                             (`replay.results`)
 
 Files of one topic-partition are sent in offset order within a round. Neither the group's offsets nor the connector's
 state is touched, and no group is joined.
@@ -19,7 +20,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from parquet_sink import __version__
-from parquet_sink.errors import StorageFailed, TopicUnusable
+from parquet_sink.archive.store import ArchiveStore
+from parquet_sink.errors import ArchiveUnusable, ConnectorError, StorageFailed, TopicUnusable
 from parquet_sink.files.storage import TEMPORARY
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.failure import Failure
@@ -31,18 +33,21 @@ from parquet_sink.pipeline.outcome import RangeOutcome
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.pipeline.task import TaskFlush, from_kafka, steps_for
 from parquet_sink.pipeline.to_the_end import flush_to_the_end
+from parquet_sink.replay.copies import Copy
 from parquet_sink.replay.desk import Desk
 from parquet_sink.replay.journal import Order, Position, Progress
 from parquet_sink.replay.left_out import LeaveOut, LeftOut
 from parquet_sink.replay.pace import FULL, Pace, Rate
 from parquet_sink.replay.plan import ReplayRange
 from parquet_sink.replay.results import Now, ReplayedFile, SentFile, compared
+from parquet_sink.replay.sending_copies import CopySender
 from parquet_sink.targets.delivery import NOT_COMMITTED
 from parquet_sink.targets.settings import TargetSettings
 
 MOST_TOGETHER: Final = 8
 """Topic-partitions whose files are sent side by side."""
 SAVE_S: Final = 1.0
+NO_ARCHIVE: Final = "The connector has no archive now; set connect.ems.archive.url as it was."
 GOES_ON: Final = "What was not accepted is still in Kafka; --resume goes on there."
 
 
@@ -61,11 +66,15 @@ class Watcher:
 
 @dataclass(frozen=True)
 class Options:
-    """target: where files go; None: nowhere. rate: at which pace. save: puts down how far it got."""
+    """target: where files go; None: nowhere. rate: at which pace. save: puts down how far it got.
+
+    archive: opens the archive that files of the plan are in.
+    """
 
     target: TargetSettings | None
     rate: Rate = FULL
     save: Callable[[Progress], None] = lambda progress: None
+    archive: Callable[[], ArchiveStore] | None = None
 
 
 class Replay:
@@ -92,6 +101,8 @@ class Replay:
         self._desk = Desk(options.target, settings.target.target_table, self._pace, self._accepted)
         kafka = replace(settings.kafka, lost_offsets="STOP")
         self._settings = replace(settings, kafka=kafka, target=self._desk)
+        archive = options.archive
+        self._copies = None if archive is None else CopySender(self._settings, archive, self._desk, self._rest)
         obfuscation = settings.shape.obfuscation
         salts = obfuscation is not None and obfuscation.random_salt
         self._now = Now(settings.fingerprint, __version__, salts)
@@ -148,10 +159,13 @@ class Replay:
             if (reason := self._settings.why_unusable(one.planned.topic)) is not None:
                 self.failure = TopicUnusable(reason).failure()
                 return
+        for one in batch:
+            if one.copy is not None and self.failure is None:
+                self._copied(one, one.copy)
         policies: list[LeaveOut] = []
         outcomes, receipts = flush_to_the_end(
             lambda planned: self._flush(planned, ranges, policies),
-            [one.planned for one in batch if one.windows],
+            [one.planned for one in batch if one.windows and one.copy is None and self.failure is None],
             sleep=self._rest,
             monotonic=self._monotonic,
         )
@@ -164,6 +178,20 @@ class Replay:
             yield from self._compared(one, stopped.get(one.key))
             if not one.windows:
                 self.progress.positions[one.key] = Position(self._position(one.key).done + 1)
+
+    def _copied(self, one: ReplayRange, copy: Copy) -> None:
+        """Sends a file of the archive in place of a range."""
+        if self._copies is None:
+            self.failure = ArchiveUnusable(NO_ARCHIVE).failure()
+            return
+        try:
+            receipt = self._copies.send(copy)
+        except (ConnectorError, ArchiveUnusable) as error:
+            self.failure = _in_replay(error.failure())
+            return
+        self._watcher.flushed(one.planned, [receipt])
+        self._watcher.read(one.planned.end - one.planned.start)
+        self.progress.positions[one.key] = Position(self._position(one.key).done + 1)
 
     def _compared(self, one: ReplayRange, stopped_at: int | None) -> list[ReplayedFile]:
         """Files of a range that ended at a record, or early, are compared as far as it got."""

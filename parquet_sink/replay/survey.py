@@ -17,12 +17,17 @@ from parquet_sink.replay.plan import Held, Past, Survey
 from parquet_sink.replay.selection import Selection
 
 
-def survey(kafka: KafkaSettings, selection: Selection) -> Survey:
-    """Asks the brokers. Raises InvalidConfiguration for a topic or topic-partition that is not there; KafkaFailed."""
+def survey(kafka: KafkaSettings, selection: Selection, archived: Mapping[PartitionKey, int] | None = None) -> Survey:
+    """Asks the brokers. Raises InvalidConfiguration for a topic or topic-partition that is not there; KafkaFailed.
+
+    archived: topic-partitions of which an archive has files, with the offset behind the last; those that Kafka does not
+    have are taken to end there, with all of it gone.
+    """
     _check_topic(kafka, selection)
     asked = kafka if selection.topic is None else replace(kafka, topics=(selection.topic,), topics_regex=None)
     cluster = KafkaCluster(asked)
-    keys = _keys(cluster, selection)
+    beside = {key: end for key, end in (archived or {}).items() if selection.has(*key) and _reads(kafka, key[0])}
+    keys = _keys(cluster, selection, beside)
     low, high = cluster.beginning_offsets(keys), cluster.end_offsets(keys)
     away = [key for key in keys if key not in low or key not in high]
     if away:
@@ -34,31 +39,37 @@ def survey(kafka: KafkaSettings, selection: Selection) -> Survey:
     topics = sorted({topic for topic, _ in keys})
     ids, compacted = cluster.topic_ids(topics), cluster.compacted(topics)
     held = {key: Held(min(low[key], high[key]), high[key], ids.get(key[0], ""), compacted.get(key[0])) for key in keys}
-    return Survey(held, _delivered(kafka, keys), *_times(cluster, held, selection))
+    delivered, times = _delivered(kafka, keys), _times(cluster, held, selection)
+    gone = {key: end for key, end in beside.items() if key not in held}
+    held |= {key: Held(end, end) for key, end in gone.items()}
+    return Survey(dict(sorted(held.items())), {**delivered, **gone}, *times)
+
+
+def _reads(kafka: KafkaSettings, topic: str) -> bool:
+    """Whether the connector reads a topic, if there is one."""
+    if kafka.topics_regex:
+        return not topic.startswith("__") and re.fullmatch(kafka.topics_regex, topic) is not None
+    return topic in kafka.topics
 
 
 def _check_topic(kafka: KafkaSettings, selection: Selection) -> None:
     topic, pattern = selection.topic, kafka.topics_regex
     if topic is None:
         return
-    if kafka.topics and topic not in kafka.topics:
-        read = ", ".join(kafka.topics)
+    if not _reads(kafka, topic):
+        read = f"topics that match {pattern}" if pattern else ", ".join(kafka.topics)
         raise InvalidConfiguration([f"Invalid [--topic]. The connector does not read {topic}, but {read}."])
-    if pattern and (topic.startswith("__") or re.fullmatch(pattern, topic) is None):
-        raise InvalidConfiguration(
-            [f"Invalid [--topic]. The connector does not read {topic}, but topics that match {pattern}."]
-        )
 
 
-def _keys(cluster: KafkaCluster, selection: Selection) -> list[PartitionKey]:
+def _keys(cluster: KafkaCluster, selection: Selection, beside: Mapping[PartitionKey, int]) -> list[PartitionKey]:
     try:
-        there = cluster.topic_partitions()
+        there = cluster.topic_partitions(allow_missing=True) if beside else cluster.topic_partitions()
     except TopicGone:
         if selection.topic is None:
             raise
         raise InvalidConfiguration([f"Invalid [--topic]. Topic {selection.topic} does not exist."]) from None
     keys = [key for key in there if selection.has(*key)]
-    if not keys and selection.partition is not None:
+    if not keys and not beside and selection.partition is not None:
         numbers = sorted({partition for topic, partition in there})
         known = f"0 to {numbers[-1]}" if len(numbers) > 1 else "only 0" if numbers else "no topic yet"
         raise InvalidConfiguration(
@@ -68,6 +79,8 @@ def _keys(cluster: KafkaCluster, selection: Selection) -> list[PartitionKey]:
 
 
 def _delivered(kafka: KafkaSettings, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
+    if not keys:
+        return {}
     with closing(GroupClient(kafka)) as group:
         return {key: one.offset for key, one in group.committed(keys).items()}
 

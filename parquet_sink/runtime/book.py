@@ -21,6 +21,7 @@ from parquet_sink.model.events import (
     RangeFailed,
     RangeFlushed,
     RangePostponed,
+    RecordsDelivered,
     RecordsSetAside,
 )
 from parquet_sink.model.partitions import PartitionKey
@@ -81,6 +82,8 @@ class Book:
         page = self.page(event.connector)
         if isinstance(event, FileAccepted):
             _accepted(page, event)
+        elif isinstance(event, RecordsDelivered):
+            _delivered(page, event)
         elif isinstance(event, RecordsSetAside):
             page.totals.set_aside += event.count
             _error(page, event.at_s, f"{event.count:,} records set aside; the first one: {event.reason}")
@@ -88,6 +91,11 @@ class Book:
             _postponed(page, event)
         elif isinstance(event, RangeFlushed | RangeFailed):
             page.postponed.pop((event.topic, event.partition), None)
+        self._on_trouble(page, event)
+
+    @staticmethod
+    def _on_trouble(page: Page, event: Event) -> None:
+        """What went wrong, what is waited for, and what of that is over."""
         if isinstance(event, FileFailed | RangeFailed | ConnectorFailed | ConnectorWaiting):
             _trouble(page, event)
         if isinstance(event, ConnectorWaiting):
@@ -133,6 +141,13 @@ def _accepted(page: Page, event: FileAccepted) -> None:
         *(event.topic, event.partition, receipt.first_offset, receipt.last_offset),
         *(receipt.rows, receipt.size_bytes, receipt.accepted_at or event.at_s),
     )
+
+
+def _delivered(page: Page, event: RecordsDelivered) -> None:
+    page.totals.add_records(event)
+    page.topics.add(event.topic)
+    page.postponed.pop((event.topic, event.partition), None)
+    page.last_upload = LastUpload(event.topic, event.partition, event.first, event.last, event.records, 0, event.at_s)
 
 
 def _postponed(page: Page, event: RangePostponed) -> None:

@@ -11,6 +11,7 @@ from parquet_sink.archive.archiver import Archiver
 from parquet_sink.history.writer import HistoryWriter
 from parquet_sink.model.instance import Instance
 from parquet_sink.pipeline.connector_settings import ConnectorSettings, TopicSettings
+from parquet_sink.pipeline.record_sink_settings import RecordSinkSettings
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.runtime import group_commit
 from parquet_sink.runtime.archiving import archiver_of
@@ -64,7 +65,7 @@ class Flow(Protocol):
 
 
 class TopicFlow:
-    """Of a sink: it goes on from its group's offsets, to which what was accepted is committed."""
+    """Of any sink: it goes on from its group's offsets, to which what was accepted is committed."""
 
     origin = "the group's offsets"
     given_up = "its records are delivered again at the next start"
@@ -77,6 +78,14 @@ class TopicFlow:
 
     def positions(self, instance: Instance, state: StateStore) -> Positions:
         return group_commit.positions(self._settings, instance, state)
+
+    def make_ready(self) -> None:
+        """Nothing beside its folder and state store."""
+
+    def start_query(self, spark: "SparkSession", folder: Path, *, until_caught_up: bool) -> "StreamingQuery":
+        from parquet_sink.spark.query import start_query
+
+        return start_query(spark, self._settings, folder, until_caught_up=until_caught_up)
 
     def in_flight(self, state: StateStore) -> bool:
         """Not before the planner looked for the first time, nor once it says so."""
@@ -124,14 +133,11 @@ class ParquetFlow(TopicFlow):
         if self._archiver is not None:
             self._archiver.close()
 
-    def start_query(self, spark: "SparkSession", folder: Path, *, until_caught_up: bool) -> "StreamingQuery":
-        from parquet_sink.spark.query import start_query
-
-        return start_query(spark, self._sink, folder, until_caught_up=until_caught_up)
-
 
 def flow_of(settings: ConnectorSettings) -> Flow:
     """The flow of a connector. Raises TypeError for settings of no kind that runs."""
     if isinstance(settings, SinkSettings):
         return ParquetFlow(settings)
+    if isinstance(settings, RecordSinkSettings):
+        return TopicFlow(settings)
     raise TypeError(f"{type(settings).__name__} are settings of no kind of connector that runs")

@@ -20,6 +20,7 @@ from parquet_sink.model.events import (
     ConnectorWaiting,
     Event,
     FileAccepted,
+    RecordsDelivered,
     RecordsSetAside,
 )
 from parquet_sink.runtime.connector import Connector
@@ -50,6 +51,9 @@ class LiveView:
         """Keeps what the next drawing shows of it."""
         if isinstance(event, FileAccepted):
             self._totals_of(event.connector).add(event.receipt)
+            return
+        if isinstance(event, RecordsDelivered):
+            self._totals_of(event.connector).add_records(event)
             return
         if isinstance(event, RecordsSetAside):
             self._totals_of(event.connector).set_aside += event.count
@@ -115,7 +119,7 @@ class LiveView:
         return ConnectorView(
             name=name,
             status=PAUSED if connector.paused else str(self._status.get(name) or Status.STARTING),
-            accepted=describe_totals(self._totals_of(name)),
+            accepted=describe_totals(self._totals_of(name), of_files=connector.settings.of_files),
             failure=self._problems.get(name),
             partitions=self._partitions(connector),
         )
@@ -123,7 +127,10 @@ class LiveView:
     def _summary(self, connector: Connector, partitions: Sequence[PartitionView]) -> Text:
         totals = self._totals_of(connector.settings.name)
         lag = f"; lag {sum(one.lag for one in partitions):,}" if partitions else ""
-        told = describe_totals(totals) if totals.files or totals.set_aside else NO_FILE
+        of_files = connector.settings.of_files
+        told = describe_totals(totals, of_files=of_files)
+        if of_files and not (totals.files or totals.set_aside):
+            told = NO_FILE
         text = Text.assemble(
             f"connector {connector.settings.name}: ",
             with_style(str(connector.status)),

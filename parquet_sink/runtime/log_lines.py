@@ -1,4 +1,4 @@
-"""One log line for each file, and for each connector that begins or ends: what there is without a terminal."""
+"""One log line for each file or flush, and for each connector that begins or ends: what there is without a terminal."""
 
 import logging
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from parquet_sink.model.events import (
     EventsDropped,
     FileAccepted,
     FilePassedOver,
+    RecordsDelivered,
     RecordsSetAside,
 )
 from parquet_sink.model.receipts import Receipt
@@ -32,6 +33,8 @@ class LogLines:
     def on_event(self, event: Event) -> None:
         if isinstance(event, FileAccepted):
             self._say(logging.INFO, event, describe_file(event.receipt))
+        elif isinstance(event, RecordsDelivered):
+            self._say(logging.INFO, event, describe_delivered(event))
         elif isinstance(event, EventsDropped):
             self._say(logging.WARNING, event, describe_dropped(event))
         elif isinstance(event, FilePassedOver):
@@ -69,6 +72,14 @@ def describe_dropped(event: EventsDropped) -> str:
     return (
         f"connector {event.connector}: {event.count:,} events were dropped before they were read, so log lines of "
         "files are missing. No record is."
+    )
+
+
+def describe_delivered(event: RecordsDelivered) -> str:
+    """Records of one topic-partition that were delivered without a file, in one line."""
+    return (
+        f"connector {event.connector}: delivered {event.records:,} record{'' if event.records == 1 else 's'} of topic "
+        f"{event.topic}, topic-partition {event.partition}, offsets {event.first} to {event.last}, to {event.place}"
     )
 
 

@@ -92,7 +92,9 @@ class Roster:
     def _progress(self, status: ConnectorStatus) -> ConnectorProgress:
         page = self.book.page(status.name)
         sums = (page.totals.files, page.totals.rows, page.totals.size_bytes, page.totals.set_aside)
-        return ConnectorProgress(status, *sums, page.last_upload, page.last_error, page.partitions)
+        return ConnectorProgress(
+            status, *sums, page.last_upload, page.last_error, page.partitions, page.totals.delivered
+        )
 
 
 def not_read_yet(name: str, stored: StoredConnector) -> Loaded:

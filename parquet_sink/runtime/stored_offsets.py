@@ -7,6 +7,7 @@ from parquet_sink.herder.values import OFFSET, PARTITION, TOPIC, StoredOffset
 from parquet_sink.kafka.group import manual_offsets
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.pipeline.connector_settings import ConnectorSettings
+from parquet_sink.pipeline.record_sink_settings import RecordSinkSettings
 from parquet_sink.pipeline.settings import SinkSettings
 
 
@@ -45,6 +46,6 @@ class OfGroup:
 
 def stored_offsets_of(settings: ConnectorSettings) -> StoredOffsets:
     """The way of a connector's kind. Raises TypeError for settings of no kind that runs."""
-    if isinstance(settings, SinkSettings):
+    if isinstance(settings, SinkSettings | RecordSinkSettings):
         return OfGroup(settings.kafka)
     raise TypeError(f"{type(settings).__name__} are settings of no kind of connector that runs")

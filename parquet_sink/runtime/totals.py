@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from parquet_sink.model.events import RecordsDelivered
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.progress import PartitionProgress
 from parquet_sink.model.receipts import Receipt
@@ -32,7 +33,7 @@ class PartitionView:
 
 @dataclass
 class FileTotals:
-    """Sums since `since_s` (epoch seconds): over accepted files, and of records set aside.
+    """Sums since `since_s` (epoch seconds): over accepted files, of records set aside, and of those without a file.
 
     last: the last file of each topic-partition.
     """
@@ -42,6 +43,7 @@ class FileTotals:
     rows: int = 0
     size_bytes: int = 0
     set_aside: int = 0
+    delivered: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     last: dict[PartitionKey, Receipt] = field(default_factory=dict)
     _recent: dict[PartitionKey, deque[tuple[float, int]]] = field(default_factory=dict)
@@ -55,6 +57,11 @@ class FileTotals:
         self.reasons[receipt.reason] += 1
         self.last[key] = receipt
         self._recent.setdefault(key, deque()).append((receipt.accepted_at or 0.0, receipt.records))
+
+    def add_records(self, event: RecordsDelivered) -> None:
+        """Adds records that were delivered without a file."""
+        self.delivered += event.records
+        self._recent.setdefault((event.topic, event.partition), deque()).append((event.at_s, event.records))
 
     def rate(self, key: PartitionKey, now_s: float) -> float:
         """Records per second of a topic-partition that were accepted in the last RATE_WINDOW_S."""
@@ -78,9 +85,11 @@ class FileTotals:
         return PartitionView(*key, lag, oldest_s, self.last.get(key), self.rate(key, now_s), progress.away)
 
 
-def describe_totals(totals: FileTotals) -> str:
-    """What was accepted so far, in words."""
+def describe_totals(totals: FileTotals, *, of_files: bool = True) -> str:
+    """What was accepted so far, in words. of_files: whether it goes as files; else as records."""
     aside = f", {totals.set_aside:,} set aside" if totals.set_aside else ""
+    if not of_files:
+        return f"{totals.delivered:,} record{'' if totals.delivered == 1 else 's'}{aside}"
     if not totals.files:
         return f"no file yet{aside}"
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in totals.reasons.most_common())

@@ -1,4 +1,4 @@
-"""A connector's streaming query: from Kafka's blocks to the push API, with a checkpoint that is thrown away."""
+"""A sink's streaming query: from ranges of Kafka's offsets to where they go, with a checkpoint that is thrown away."""
 
 import shutil
 from pathlib import Path
@@ -7,12 +7,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from parquet_sink.kafka.planning.admission import tick_ms
-from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.pipeline.connector_settings import TopicSettings
 from parquet_sink.spark import handoff, source
 from parquet_sink.spark.sink import NAME as SINK
 
 
-def start_query(spark: SparkSession, settings: SinkSettings, folder: Path, *, until_caught_up: bool) -> StreamingQuery:
+def start_query(spark: SparkSession, settings: TopicSettings, folder: Path, *, until_caught_up: bool) -> StreamingQuery:
     """Starts it from the group's offsets. folder: the connector's run folder, as `handoff.write` made it."""
     checkpoint = folder / "checkpoint"
     shutil.rmtree(checkpoint, ignore_errors=True)

@@ -14,10 +14,12 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, Writ
 from parquet_sink.errors import ConnectorError
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.progress import Accepted
-from parquet_sink.model.ranges import Known
+from parquet_sink.model.ranges import Known, PlannedRange
+from parquet_sink.pipeline.connector_settings import TopicSettings
 from parquet_sink.pipeline.outcome import RangeOutcome
 from parquet_sink.pipeline.outcome_events import events_of
 from parquet_sink.pipeline.outcome_history import history_of, record_outcomes, sender_of
+from parquet_sink.pipeline.record_sink_settings import RecordSinkSettings
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.spark import handoff
 from parquet_sink.spark.frame_sink import FrameSaveWriter, FrameStreamWriter, is_frame
@@ -42,13 +44,15 @@ class PushSink(DataSource):
     """Writable by name once `parquet_sink.spark.register` was called."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self.handoff: handoff.Handoff[SinkSettings] = handoff.read(options)
+        self.handoff = handoff.read(options)
 
     @classmethod
     def name(cls) -> str:
         return NAME
 
-    def streamWriter(self, schema: "StructType", overwrite: bool) -> "PushWriter | FrameStreamWriter":
+    def streamWriter(self, schema: "StructType", overwrite: bool) -> "RangeWriter | FrameStreamWriter":
+        if isinstance(self.handoff.settings, RecordSinkSettings):
+            return RecordWriter(self.handoff)
         if is_frame(schema):
             return FrameStreamWriter(self.handoff.settings, overwrite)
         return PushWriter(self.handoff)
@@ -57,21 +61,24 @@ class PushSink(DataSource):
         return FrameSaveWriter(self.handoff.settings, overwrite)
 
 
-class PushWriter(DataSourceStreamArrowWriter):
+class RangeWriter(DataSourceStreamArrowWriter):
     """Made anew for each micro-batch."""
 
-    def __init__(self, given: handoff.Handoff[SinkSettings]) -> None:
+    def __init__(self, given: handoff.Handoff[TopicSettings]) -> None:
         self._given = given
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> Outcomes:
-        """Steps 1 to 8, in a worker process, for all ranges of one Spark task."""
-        from parquet_sink.pipeline.task import TaskFlush  # only in workers: planning processes stay small
+        """In a worker process, for all ranges of one Spark task: all steps but the driver's."""
+        return Outcomes(self._run([planned for batch in iterator for planned in ranges_in(batch)]))
 
-        ranges = [planned for batch in iterator for planned in ranges_in(batch)]
-        return Outcomes(TaskFlush(self._given.settings).run(ranges))
+    def _run(self, ranges: Sequence[PlannedRange]) -> tuple[RangeOutcome, ...]:
+        raise NotImplementedError
+
+    def _remember(self, outcomes: Sequence[RangeOutcome]) -> None:
+        """For those who ask later what was sent; raises nothing."""
 
     def commit(self, messages: Sequence[Any], batchId: int) -> None:
-        """Step 9. Raises ConnectorError when a range failed, which ends the query."""
+        """In the driver's process. Raises ConnectorError when a range failed, which ends the query."""
         failure = self._note(messages)
         if failure is not None:
             raise ConnectorError(failure.message)
@@ -87,8 +94,7 @@ class PushWriter(DataSourceStreamArrowWriter):
         ranges = [one for message in messages if isinstance(message, Outcomes) for one in message.ranges]
         failures = [one.failure for one in ranges if one.failure is not None]
         if ranges:
-            settings = self._given.settings
-            record_outcomes(history_of(settings), sender_of(settings), ranges)
+            self._remember(ranges)
         state = SqliteStore(self._given.state_path)
         try:
             state.append_events([event for one in ranges for event in events_of(self._given.settings.name, one)])
@@ -100,6 +106,35 @@ class PushWriter(DataSourceStreamArrowWriter):
         finally:
             state.close()
         return failures[0] if failures else None
+
+
+class PushWriter(RangeWriter):
+    """Of a sink that writes Parquet files: steps 1 to 8 of `pipeline.task`, and step 9."""
+
+    def __init__(self, given: handoff.Handoff[SinkSettings]) -> None:
+        super().__init__(given)
+        self._settings = given.settings
+
+    def _run(self, ranges: Sequence[PlannedRange]) -> tuple[RangeOutcome, ...]:
+        from parquet_sink.pipeline.task import TaskFlush  # only in workers: planning processes stay small
+
+        return TaskFlush(self._settings).run(ranges)
+
+    def _remember(self, outcomes: Sequence[RangeOutcome]) -> None:
+        record_outcomes(history_of(self._settings), sender_of(self._settings), outcomes)
+
+
+class RecordWriter(RangeWriter):
+    """Of a sink that takes records: steps 1 to 6 of `pipeline.record_task`, and step 7."""
+
+    def __init__(self, given: handoff.Handoff[RecordSinkSettings]) -> None:
+        super().__init__(given)
+        self._settings = given.settings
+
+    def _run(self, ranges: Sequence[PlannedRange]) -> tuple[RangeOutcome, ...]:
+        from parquet_sink.pipeline.record_task import RecordTask  # as above
+
+        return RecordTask(self._settings).run(ranges)
 
 
 def _accepted(one: RangeOutcome) -> Accepted:

@@ -35,14 +35,22 @@ def chain_for(
 
     Raises TransformFailed when a class that the driver found is not here, or fails.
     """
-    if not steps:
-        return None
-    return _chains.get((steps, key or _BYTES, header))
+    return chain_of(steps, key, header) if steps else None
 
 
-def _made(of: tuple[tuple[StepSettings, ...], ConverterSettings, ConverterSettings]) -> TransformChain:
-    steps, key, header = of
-    return TransformChain([_step(one) for one in steps], key_decoder_for(key), decoder_for(header))
+def chain_of(
+    steps: tuple[StepSettings, ...],
+    key: ConverterSettings | None,
+    header: ConverterSettings,
+    also: RecordParts = VALUES_ONLY,
+) -> TransformChain:
+    """The same also without steps. also: what of a record is wanted in the end, beside its value. Raises likewise."""
+    return _chains.get((steps, key or _BYTES, header, also))
+
+
+def _made(of: tuple[tuple[StepSettings, ...], ConverterSettings, ConverterSettings, RecordParts]) -> TransformChain:
+    steps, key, header, also = of
+    return TransformChain([_step(one) for one in steps], key_decoder_for(key), decoder_for(header), also)
 
 
 _chains: Final = PerProcess(_made)

@@ -59,16 +59,21 @@ class Step:
 class TransformChain:
     """Steps in the order of the configuration.
 
-    key_decoder, header_decoder: of these converters; used where keys, or values of headers, are asked for.
+    key_decoder, header_decoder: of these converters; used where keys, or values of headers, are asked for. also: what
+    is asked for by who takes the records in the end.
     """
 
     def __init__(
-        self, steps: Sequence[Step], key_decoder: Decoder | None = None, header_decoder: Decoder | None = None
+        self,
+        steps: Sequence[Step],
+        key_decoder: Decoder | None = None,
+        header_decoder: Decoder | None = None,
+        also: RecordParts = VALUES_ONLY,
     ) -> None:
         self._steps = tuple(steps)
-        self._key_decoder = None if key_decoder is None else _of_trees(key_decoder)
-        self._header_decoder = connect_values.decoder() if header_decoder is None else _of_trees(header_decoder)
-        self.needs = VALUES_ONLY
+        self._key_decoder = None if key_decoder is None else of_trees(key_decoder)
+        self._header_decoder = connect_values.decoder() if header_decoder is None else of_trees(header_decoder)
+        self.needs = also
         for step in self._steps:
             self.needs |= step.needs
 
@@ -126,7 +131,7 @@ class TransformChain:
         return replace(records, headers=headers).reject(new, Stage.HEADER_CONVERTER)
 
 
-def _of_trees(decoder: Decoder) -> Decoder:
+def of_trees(decoder: Decoder) -> Decoder:
     """The decoder, told to give any value without a schema as a tree."""
     if isinstance(decoder, LearningDecoder):
         return decoder.for_topic(Reading(as_trees=True, any_tree=True), None)

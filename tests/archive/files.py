@@ -4,7 +4,7 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-from parquet_sink.archive.settings import ArchiveSettings
+from parquet_sink.archive.settings import ArchiveSettings, FolderPlace
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.naming import attempt_name, file_name
 from parquet_sink.files.rotation import Reason
@@ -16,7 +16,8 @@ SECONDS = 60.0
 def archive_in(folder: Path, connector: str = "orders", *, required: bool = True) -> ArchiveSettings:
     """An archive in a folder `archive` that is made, with files that wait in `waiting`."""
     (folder / "archive").mkdir(exist_ok=True)
-    return ArchiveSettings(str(folder / "archive"), connector, str(folder / "waiting"), required, 10_000_000)
+    place = FolderPlace(str(folder / "archive"))
+    return ArchiveSettings(place, connector, str(folder / "waiting"), required, 10_000_000)
 
 
 def finished(folder: Path, content: bytes = b"content", number: int = 0, topic: str = "orders") -> FinishedFile:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.archive.archiver import Archiver
-from parquet_sink.archive.directory import DirectoryArchive
 from parquet_sink.archive.opening import open_archive
 from parquet_sink.archive.settings import ArchiveSettings
 from parquet_sink.archive.target import ThenArchivedTarget, local_file
@@ -91,7 +90,7 @@ def test_what_waits_is_bounded(tmp_path: Path) -> None:
     lock.acquire()
     settings = archive_in(tmp_path, required=False)
     waiting = WaitingFolder(waiting_folder(str(tmp_path), "orders"), 10)
-    target = ThenArchivedTarget(Taking(), DirectoryArchive(settings), waiting)
+    target = ThenArchivedTarget(Taking(), open_archive(settings), waiting)
     first = target.push(finished(tmp_path / "tmp", b"x" * 8), SECONDS)
     second = target.push(finished(tmp_path / "tmp", b"x" * 8, 1), SECONDS)
     lock.release()
@@ -103,7 +102,7 @@ def test_what_waits_is_bounded(tmp_path: Path) -> None:
 def test_without_the_connectors_program_it_is_tried_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """On an executor elsewhere nobody would archive what waits; trouble is told and holds nothing up."""
     settings = archive_in(tmp_path, required=False)
-    target = ThenArchivedTarget(Taking(), DirectoryArchive(settings), WaitingFolder(settings.waiting, 10))
+    target = ThenArchivedTarget(Taking(), open_archive(settings), WaitingFolder(settings.waiting, 10))
     outcome = target.push(finished(tmp_path / "tmp"), SECONDS)
     assert outcome.archive is not None
     assert outcome.archive.cause is None

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.archive.directory import DirectoryArchive
 from parquet_sink.archive.layout import path_of
+from parquet_sink.archive.opening import open_archive
 from parquet_sink.archive.store import ArchivedFile, LocalFile
 from parquet_sink.errors import ArchiveUnusable
 from parquet_sink.files.accumulator import FinishedFile
@@ -22,7 +22,7 @@ def local(file: FinishedFile) -> LocalFile:
 
 def test_a_file_is_kept_by_connector_and_topic(tmp_path: Path) -> None:
     """Under its own name, byte for byte; the same once more changes nothing, and the local file stays."""
-    archive, file = DirectoryArchive(archive_in(tmp_path, "a/b")), finished(tmp_path / "tmp", topic="..")
+    archive, file = open_archive(archive_in(tmp_path, "a/b")), finished(tmp_path / "tmp", topic="..")
     for cause in ("stored", "was stored before"):
         outcome = archive.keep(local(file), SECONDS)
         assert (outcome.verdict, outcome.cause) == (Verdict.ACCEPTED, cause)
@@ -32,7 +32,7 @@ def test_a_file_is_kept_by_connector_and_topic(tmp_path: Path) -> None:
 
 def test_another_content_is_told_and_never_overwritten(tmp_path: Path) -> None:
     """The key that names the archive is in the cure."""
-    archive, file = DirectoryArchive(archive_in(tmp_path)), finished(tmp_path / "tmp")
+    archive, file = open_archive(archive_in(tmp_path)), finished(tmp_path / "tmp")
     archive.keep(local(file), SECONDS)
     Path(file.path).write_bytes(b"CONTENT")
     outcome = archive.keep(local(file), SECONDS)
@@ -44,7 +44,7 @@ def test_another_content_is_told_and_never_overwritten(tmp_path: Path) -> None:
 
 def test_an_archive_that_is_away_is_not_made(tmp_path: Path) -> None:
     """Its folder may be an empty mount point: keeping waits for it, reading says so, and a probe finds it."""
-    archive, file = DirectoryArchive(archive_in(tmp_path)), finished(tmp_path / "tmp")
+    archive, file = open_archive(archive_in(tmp_path)), finished(tmp_path / "tmp")
     (tmp_path / "archive").rmdir()
     outcome = archive.keep(local(file), SECONDS)
     assert (outcome.verdict, (tmp_path / "archive").exists()) == (Verdict.RETRIABLE, False)
@@ -56,7 +56,7 @@ def test_an_archive_that_is_away_is_not_made(tmp_path: Path) -> None:
 def test_files_of_the_connector_alone_are_listed_and_read(tmp_path: Path) -> None:
     """Two connectors share an archive, with the same topic; what either does not have is told as absent."""
     file = finished(tmp_path / "tmp", b"mine")
-    mine, other = DirectoryArchive(archive_in(tmp_path, "a")), DirectoryArchive(archive_in(tmp_path, "b"))
+    mine, other = open_archive(archive_in(tmp_path, "a")), open_archive(archive_in(tmp_path, "b"))
     assert list(mine.files()) == []
     mine.keep(local(file), SECONDS)
     other.keep(replace(local(finished(tmp_path / "tmp", b"theirs")), where=path_of("orders", "x")), SECONDS)

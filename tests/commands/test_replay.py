@@ -2,7 +2,7 @@
 
 import json
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from parquet_sink.errors import KafkaFailed
 from parquet_sink.history.sqlite.store import write_history
 from parquet_sink.history.writer import HistoryWriter
 from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.pipeline.outcome_history import record_outcomes, sender_of
@@ -45,7 +46,7 @@ class Topic:
                 raise KafkaFailed("The broker is on fire. Put it out.")
             yield RecordBatch.of("orders", planned.partition, [offset], [1_000], [self.values[offset]])
 
-    def survey(self, kafka: KafkaSettings, selection: Selection) -> Survey:
+    def survey(self, kafka: KafkaSettings, selection: Selection, archived: Mapping[PartitionKey, int]) -> Survey:
         held = Held(self.low, RECORDS, "id", False)
         since = {} if selection.since_ms is None else {KEY: 5}
         until = {} if selection.until_ms is None else {KEY: 15}

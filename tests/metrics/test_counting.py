@@ -94,13 +94,13 @@ def test_uploads_are_counted_where_they_happened() -> None:
     assert page.all("parquet_sink_upload_answers_total", "status") == {"503": 2, "": 1, "403": 2}
     assert page.get("parquet_sink_upload_retries_total", connector="orders") == 2 + 1
     assert page.all("parquet_sink_refused_files_total", "fate") == {"failed": 1, "passed_over": 1}
-    assert page.all("parquet_sink_range_retries_total", "trying") == {"upload": 1, "transform": 0}
+    assert page.all("parquet_sink_range_retries_total", "trying") == {"upload": 1, "transform": 0, "put": 0}
 
 
 def test_a_transform_that_is_tried_again_is_no_upload() -> None:
     """Its attempts are none at the target."""
     page = after(RangePostponed(*ABOUT, 0, 100, 0, 3, 1.0, 8.0, Trying.TRANSFORM))
-    assert page.all("parquet_sink_range_retries_total", "trying") == {"upload": 0, "transform": 1}
+    assert page.all("parquet_sink_range_retries_total", "trying") == {"upload": 0, "transform": 1, "put": 0}
     assert set(page.all("parquet_sink_uploads_total", "outcome").values()) == {0}
     assert page.get("parquet_sink_upload_retries_total", connector="orders") == 0
 

@@ -32,10 +32,10 @@ class Cluster:
     def __init__(self, kafka: KafkaSettings) -> None:
         self.topics = kafka.topics or self.there
 
-    def topic_partitions(self) -> list[PartitionKey]:
-        if not set(self.topics) <= set(self.there):
+    def topic_partitions(self, *, allow_missing: bool = False) -> list[PartitionKey]:
+        if not allow_missing and not set(self.topics) <= set(self.there):
             raise TopicGone("it is not there")
-        return [(topic, number) for topic in self.topics for number in (0, 1)]
+        return [(topic, number) for topic in self.topics if topic in self.there for number in (0, 1)]
 
     def beginning_offsets(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
         return {key: 10 * key[1] for key in keys if key not in self.away}
@@ -129,3 +129,14 @@ def test_the_first_time_is_what_the_connector_delivered(tmp_path: Path) -> None:
     history.close()
     assert [one.at_ms for one in found["orders", 0].files] == [1]
     assert list(found["orders", 2].files) == []
+
+
+def test_a_topic_that_only_an_archive_has() -> None:
+    """It ends behind its last file there, with all of it gone; topics that the connector does not read are left out."""
+    kafka = KafkaSettings(("orders", "old"), None, "connect-orders", {})
+    found = survey(kafka, Selection(), {("old", 0): 30, ("orders", 0): 90, ("other", 0): 9})
+    assert found.held["old", 0] == Held(30, 30)
+    assert found.delivered["old", 0] == 30
+    assert found.held["orders", 0].high == 100
+    assert ("other", 0) not in found.held
+    assert list(survey(kafka, Selection(topic="old"), {("old", 0): 30}).held) == [("old", 0)]

@@ -1,5 +1,7 @@
 """What events tell of a connector, for whoever asks."""
 
+from dataclasses import replace
+
 import pytest
 
 from parquet_sink.errors import failure_named
@@ -13,8 +15,10 @@ from parquet_sink.model.events import (
     FileAccepted,
     RangeFlushed,
     RangePostponed,
+    RecordsDelivered,
     RecordsSetAside,
 )
+from parquet_sink.model.ranges import Trying
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.runtime.book import Book
 from tests.factories import Clock
@@ -40,6 +44,16 @@ def test_accepted_files_are_summed_up(book: Book) -> None:
     assert page.last_upload == LastUpload("orders", 3, 10, 19, 9, 1_000, 5.0)
     assert page.topics == {"orders"}
     assert book.page("two").topics == set()
+
+
+def test_records_without_a_file_are_summed_up(book: Book) -> None:
+    """What a record sink took, or a source sent; nothing is waited for any more there."""
+    book.on_event(replace(POSTPONED, trying=Trying.PUT))
+    book.on_event(RecordsDelivered("one", 6.0, "orders", 3, 9, 10, 19, "file /out"))
+    page = book.page("one")
+    assert (page.totals.delivered, page.totals.files, page.postponed, page.topics) == (9, 0, {}, {"orders"})
+    assert page.last_upload == LastUpload("orders", 3, 10, 19, 9, 0, 6.0)
+    assert page.totals.rate(("orders", 3), 6.0) == 9
 
 
 def test_what_is_tried_again_is_waited_for(book: Book) -> None:

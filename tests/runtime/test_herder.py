@@ -6,9 +6,10 @@ import pytest
 
 from parquet_sink.errors import KafkaFailed, KafkaRefused
 from parquet_sink.herder.errors import OffsetsRefused, TimedOut, UnknownConnector, WrongState
-from parquet_sink.herder.values import PartitionOffset, State, TargetState
+from parquet_sink.herder.values import OFFSET, PARTITION, TOPIC, State, StoredOffset, TargetState
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.runtime import herder as module
+from parquet_sink.runtime import stored_offsets
 from parquet_sink.runtime.cluster_id import AGAIN_S, ClusterId
 from parquet_sink.runtime.herder import LocalHerder
 from tests.factories import Clock
@@ -39,18 +40,22 @@ class Offsets:
         self.committed = {}
 
 
+def _stored(offset: int) -> StoredOffset:
+    return StoredOffset({TOPIC: "orders", PARTITION: 0}, {OFFSET: offset})
+
+
 @pytest.fixture
 def offsets(monkeypatch: pytest.MonkeyPatch) -> Offsets:
     """In place of Kafka."""
     found = Offsets()
-    monkeypatch.setattr(module, "manual_offsets", found)
+    monkeypatch.setattr(stored_offsets, "manual_offsets", found)
     return found
 
 
 def test_offsets_are_read_in_any_state(loop: Loop, offsets: Offsets) -> None:
     """As Kafka has them."""
     loop.requests.create("one", {})
-    assert loop.requests.offsets("one") == (PartitionOffset("orders", 0, 5),)
+    assert loop.requests.offsets("one") == (_stored(5),)
     with pytest.raises(UnknownConnector):
         loop.requests.offsets("none")
 
@@ -60,10 +65,10 @@ def test_offsets_are_set_while_stopped(loop: Loop, offsets: Offsets) -> None:
     loop.requests.create("one", {"group": "g"})
     loop.settle()
     with pytest.raises(WrongState):
-        loop.requests.alter_offsets("one", [PartitionOffset("orders", 0, 7)])
+        loop.requests.alter_offsets("one", [_stored(7)])
     loop.requests.set_target("one", TargetState.STOPPED)
     loop.settle()
-    loop.requests.alter_offsets("one", [PartitionOffset("orders", 0, 7)])
+    loop.requests.alter_offsets("one", [_stored(7)])
     assert (offsets.committed, offsets.groups) == ({KEY: 7}, ["g"])
     loop.requests.reset_offsets("one")
     assert offsets.committed == {}
@@ -78,7 +83,7 @@ def test_what_kafka_refuses_is_told_and_holds_nothing_up(loop: Loop, offsets: Of
     loop.settle()
     offsets.error = KafkaRefused("no right")
     with pytest.raises(OffsetsRefused, match="no right"):
-        loop.requests.alter_offsets("one", [PartitionOffset("orders", 0, 7)])
+        loop.requests.alter_offsets("one", [_stored(7)])
     loop.requests.set_target("one", TargetState.STARTED)
     loop.settle()
     assert loop.state("one") is State.RUNNING

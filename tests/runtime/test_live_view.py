@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -30,6 +30,7 @@ from parquet_sink.model.events import (
     ConnectorWaiting,
     FileAccepted,
     FileFailed,
+    RecordsDelivered,
     RecordsSetAside,
 )
 from parquet_sink.model.failure import Failure
@@ -72,7 +73,7 @@ def connector(
     """What the view reads of a connector."""
     if state is not None:
         state.append_events([ConnectorRunning(name, 0.0)])
-    settings = SimpleNamespace(name=name)
+    settings = SimpleNamespace(name=name, of_files=True)
     made = SimpleNamespace(settings=settings, status=status, failure=failure, state=state, paused=paused)
     return cast(Connector, made)
 
@@ -173,6 +174,19 @@ def test_records_that_are_set_aside_are_counted(state: SqliteStore) -> None:
     events.poll([connector(state)])
     events.close([connector(state)])
     assert "no file yet, 3,000 set aside" in terminal.text.replace("\n", " ")
+
+
+def test_of_a_record_sink_records_are_counted(state: SqliteStore) -> None:
+    """In the view and in the summary; it has no files."""
+    terminal = Terminal()
+    shown, one = view(terminal), connector(state)
+    cast(Any, one.settings).of_files = False
+    state.append_events([RecordsDelivered("orders", NOW_S, "orders", 0, 1_200, 0, 1_199, "file /out")])
+    shown.poll([one])
+    assert "1,200 records" in terminal.last_drawing()
+    shown.close([one])
+    assert "; 1,200 records" in terminal.text
+    assert "file" not in terminal.text.rpartition("connector orders:")[2]
 
 
 def test_a_failure_is_shown_first_and_in_the_summary(state: SqliteStore) -> None:
@@ -394,7 +408,8 @@ state = SqliteStore(Path(sys.argv[1]))
 state.record_progress([PartitionProgress("orders", number, 0, number * 10, None) for number in range(30)])
 made = [
     SimpleNamespace(
-        settings=SimpleNamespace(name=f"c{number}"), status=Status.RUNNING, failure=None, state=state, paused=False,
+        settings=SimpleNamespace(name=f"c{number}", of_files=True),
+        status=Status.RUNNING, failure=None, state=state, paused=False,
     )
     for number in range(6)
 ]

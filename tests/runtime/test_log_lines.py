@@ -21,6 +21,7 @@ from parquet_sink.model.events import (
     FilePassedOver,
     OffsetCommitted,
     OffsetsPassedOver,
+    RecordsDelivered,
     RecordsSetAside,
 )
 from parquet_sink.model.lost import LossCause
@@ -65,6 +66,14 @@ def test_each_accepted_file_has_a_line(lines: LogLines, caplog: pytest.LogCaptur
         ["accepted", "topic-orders_partition-0.parquet"],
         ["accepted", "second"],
     ]
+
+
+def test_records_without_a_file_have_a_line(lines: LogLines, caplog: pytest.LogCaptureFixture) -> None:
+    """How many, from where, and to where."""
+    caplog.set_level(logging.INFO)
+    lines.on_event(RecordsDelivered("one", 6.0, "orders", 3, 9, 10, 19, "file /out"))
+    told = "connector one: delivered 9 records of topic orders, topic-partition 3, offsets 10 to 19, to file /out"
+    assert caplog.messages == [told]
 
 
 def test_a_file_that_is_passed_over_has_a_line(lines: LogLines, caplog: pytest.LogCaptureFixture) -> None:

@@ -6,11 +6,15 @@ import os
 import re
 import shlex
 import time
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from functools import cache, partial
 from typing import Final
 
 from parquet_sink import __version__
+from parquet_sink.archive.opening import open_archive
+from parquet_sink.archive.store import ArchiveStore
 from parquet_sink.commands.replay.history import Noted
 from parquet_sink.commands.replay.progress import All, Shown
 from parquet_sink.commands.replay.proof import NoProof, Proof, proof_for
@@ -101,7 +105,7 @@ def _send(
         closing(Noted(settings)) as noted,
         Shown(args, settings.name, order.plan.offsets_read * (order.times - progress.round + 1)) as shown,
     ):
-        options = Options(settings.target, rate, journal.save)
+        options = Options(settings.target, rate, journal.save, _archive(settings))
         replay = Replay(_in_own_folder(settings, journal), order, options, progress, All([shown, noted, proof]))
         try:
             with closing(replay.files()) as files:
@@ -125,6 +129,11 @@ def _send(
         return INTERRUPTED if proven.stopped else FAILED
     complete = settings.errors.invalid_records or replay.left_out.count == replay.left_out.refused
     return os.EX_OK if failure is None and complete and not replay.left_out.refused else FAILED
+
+
+def _archive(settings: SinkSettings) -> Callable[[], ArchiveStore] | None:
+    """Opens the connector's archive once, where there is one."""
+    return None if settings.archive is None else cache(partial(open_archive, settings.archive))
 
 
 def _in_own_folder(settings: SinkSettings, journal: Journal) -> SinkSettings:

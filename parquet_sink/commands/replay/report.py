@@ -72,6 +72,8 @@ class Done:
         times = "" if self.times == 1 else f", all of it {self.times} times"
         sums = f"{_files(tally.files)}, {tally.rows:,} rows, {tally.size_bytes:,} bytes"
         yield f"{name}: {sums} sent to {self.target} in {self.seconds:.1f} s{times} ({self.rate})"
+        if copies := sum(one.copy is not None for one in self.plan.ranges):
+            yield f"{name}: {_files(copies)} of what was chosen are from the archive: Kafka no longer has all of it"
         if self.earlier:
             yield f"{name}: {_files(self.earlier)} were sent before this replay was stopped"
         yield f"{name}: {compared(tally)}"
@@ -95,6 +97,7 @@ class Done:
             "times": self.times,
             "rate": self.rate,
             **_sums(self.tally),
+            "from_archive": sum(one.copy is not None for one in self.plan.ranges),
             "seconds": round(self.seconds, 3),
             "files_sent_before": self.earlier,
             "missing": list(map(_missing, self.plan.missing)),
@@ -150,8 +153,9 @@ class Foretold:
         sums = {"rows": sum(f.rows for f in files), "bytes": sum(f.size_bytes for f in files)}
         offsets = {"from": one.windows[0][0], "to": one.windows[-1][1] - 1}
         by = "by the history" if one.foretold else "as in the history, read now" if one.recorded else "cut anew"
+        by = by if one.copy is None else f"from the archive: {one.copy.where}"
         about = {"topic": one.planned.topic, "partition": one.planned.partition, **offsets}
-        return {**about, "files": len(files), **sums, "by": by}
+        return {**about, "files": len(files), **sums, "by": by, "from_archive": one.copy is not None}
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""

@@ -7,16 +7,20 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
+from parquet_sink.archive.opening import open_archive
+from parquet_sink.archive.store import ArchivedFile
 from parquet_sink.commands.preflight import inspect
 from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import HistoryUnusable, InvalidConfiguration
 from parquet_sink.files import naming
+from parquet_sink.files.naming import parts_of
 from parquet_sink.history.sqlite.store import read_history
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import Known
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.replay.choice import chosen
-from parquet_sink.replay.plan import Cutting, Past, ReplayPlan, make_plan
+from parquet_sink.replay.copies import copies_of
+from parquet_sink.replay.plan import Cutting, Past, ReplayPlan, make_plan, of_topic
 from parquet_sink.replay.selection import Selection
 from parquet_sink.replay.survey import past_of, survey
 from parquet_sink.state.sqlite.store import learned_of
@@ -72,21 +76,47 @@ def _overrides(target: str | None, key: str | None) -> dict[str, str]:
 
 
 def plan_for(settings: SinkSettings, selection: Selection, *, elsewhere: bool) -> ReplayPlan:
-    """Raises InvalidConfiguration for what is not there, KafkaFailed, HistoryUnusable where only a history helps."""
-    found = survey(settings.kafka, selection)
+    """By what Kafka, the history and the archive have.
+
+    Raises InvalidConfiguration for what is not there, KafkaFailed, ArchiveUnusable, HistoryUnusable where only a
+    history helps.
+    """
+    archived = _archived(settings)
+    found = survey(settings.kafka, selection, _ends(archived))
     past = _past(settings, list(found.held), needed=selection.by_files)
-    spans = chosen(selection, found, past, elsewhere=elsewhere)
-    plan = make_plan(spans, found.held, past, Cutting(settings.flush, _learned(settings)))
+    files = {key: of_topic(past[key], held.topic_id).files for key, held in found.held.items() if key in past}
+    copies = copies_of(archived, files)
+    spans = chosen(selection, found, past, elsewhere=elsewhere, copies=copies)
+    plan = make_plan(spans, found.held, past, Cutting(settings.flush, _learned(settings)), copies)
     if plan.missing and selection.named and not selection.skip_missing:
-        raise InvalidConfiguration(_gone(selection, plan))
+        raise InvalidConfiguration(_gone(settings, selection, plan))
     return plan
 
 
-def _gone(selection: Selection, plan: ReplayPlan) -> list[str]:
+def _archived(settings: SinkSettings) -> list[ArchivedFile]:
+    """What the connector's archive has; nothing without one."""
+    if settings.archive is None:
+        return []
+    with closing(open_archive(settings.archive)) as archive:
+        return list(archive.files())
+
+
+def _ends(archived: Sequence[ArchivedFile]) -> dict[PartitionKey, int]:
+    """The offset behind the last file of each topic-partition."""
+    ends: dict[PartitionKey, int] = {}
+    for parts in filter(None, (parts_of(one.where.rpartition("/")[2]) for one in archived)):
+        key = parts.topic, parts.partition
+        ends[key] = max(ends.get(key, 0), parts.last_offset + 1)
+    return ends
+
+
+def _gone(settings: SinkSettings, selection: Selection, plan: ReplayPlan) -> list[str]:
     option = "--from" if selection.first is not None else "--last" if selection.newest is not None else "--file"
+    nor = ", nor has the archive" if settings.archive is not None else ""
     cure = "add --skip-missing to send the rest" if plan.ranges else "nothing of it is left, choose others"
     return [
-        f"Invalid [{option}]. Kafka no longer has a part of what was chosen: {one}; {cure}." for one in plan.missing
+        f"Invalid [{option}]. Kafka no longer has a part of what was chosen{nor}: {one}; {cure}."
+        for one in plan.missing
     ]
 
 

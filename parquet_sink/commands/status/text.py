@@ -15,7 +15,8 @@ def connector_lines(one: ConnectorProgress, now_s: float, *, partitions: bool) -
     """State and tasks, what is behind, what was sent last, what went wrong last. now_s: epoch seconds."""
     yield from _status_lines(one.status)
     aside = f"; {_count(one.set_aside, 'record')} set aside" if one.set_aside else ""
-    yield f"  sent   {_count(one.files, 'file')}, {_count(one.rows, 'row')}, {format_size(one.size_bytes)}{aside}"
+    sent = f"{_count(one.files, 'file')}, {_count(one.rows, 'row')}, {format_size(one.size_bytes)}"
+    yield f"  sent   {_count(one.records, 'record') if one.records else sent}{aside}"
     yield f"  lag    {_lag_text(one)}"
     if one.last_upload is not None:
         yield f"  last   {_upload_text(one.last_upload, now_s)}"
@@ -53,9 +54,10 @@ def _lag_text(one: ConnectorProgress) -> str:
 
 
 def _upload_text(upload: LastUpload, now_s: float) -> str:
+    size = f"{_count(upload.rows, 'row')}, {format_size(upload.size_bytes)}"
     return (
         f"{_moment_text(upload.at_s, now_s)}: {upload.topic} {upload.partition}, offsets {upload.first_offset} to "
-        f"{upload.last_offset}, {_count(upload.rows, 'row')}, {format_size(upload.size_bytes)}"
+        f"{upload.last_offset}, {size if upload.size_bytes else _count(upload.rows, 'record')}"
     )
 
 

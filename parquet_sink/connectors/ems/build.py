@@ -48,7 +48,7 @@ def build(values: Values, worker: Worker) -> SinkSettings:
         errors=error_settings(values, worker, kafka),
         parked=_parked(values, worker),
         history=_history(values),
-        archive=archive_settings(values, files.tmp_dir),
+        archive=archive_settings(values, worker, files.tmp_dir),
         restart=restart_settings(values),
         **({} if raw else _converters(values, worker)),
         registry_patience_ms=values.number("errors.retry.timeout") or 0,

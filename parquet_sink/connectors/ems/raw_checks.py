@@ -30,7 +30,7 @@ def check(values: Values, report: Report) -> None:
     for name, what in _CHANGING.items():
         if values.names(name):
             why = f"It {what}, but {MODE} is raw, which keeps them as they came"
-            report.problem(name, f"{why}; remove it, or set shaped.")
+            report.problem(name, f"{why}; remove it, or set shaped. Of raw files parquet-sink reshape makes rows.")
     _identity(values, report)
     _of_no_effect(values, report)
 

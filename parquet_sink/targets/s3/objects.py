@@ -89,6 +89,12 @@ class Objects:
                 self._write(found, path)
             return found
 
+    def digest(self, key: str, seconds: float) -> str | None:
+        """SHA-256 of an object's bytes as they are now, hexadecimal; None when nothing is there. Raises S3Failed."""
+        with self._calls.within(seconds):
+            found = self._look(key)
+            return None if found is None else self._digest(found)
+
     def sweep(self, prefix: str, is_ours: Callable[[str], bool], seconds: float) -> None:
         """Aborts unfinished uploads that nobody continues; once for a prefix. Trouble is passed over."""
         with self._calls.within(seconds):

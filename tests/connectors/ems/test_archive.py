@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.archive.settings import ArchiveSettings
+from parquet_sink.archive.settings import ArchiveSettings, BucketPlace, FolderPlace
 from parquet_sink.commands.preflight import inspect
 from parquet_sink.config.machine import Machine
 from parquet_sink.connectors.check import check_files
@@ -34,19 +34,26 @@ def test_an_archive_is_required_unless_it_is_said_otherwise() -> None:
     found = loaded({URL: "directory:/data//archive/", f"{E}tmp.dir": "/tmp/x"})
     assert (found.problems, found.warnings) == ((), ())
     waiting = "/tmp/x/orders/.archive"
-    assert found.require().archive == ArchiveSettings("/data/archive", "orders", waiting, True, 1_000_000_000)
+    assert found.require().archive == ArchiveSettings(
+        FolderPlace("/data/archive"), "orders", waiting, True, 1_000_000_000
+    )
     behind = loaded({URL: "directory:/a", f"{E}archive.required": "false", f"{E}archive.max.waiting.bytes": "2000000"})
     archive = behind.require().archive
     assert archive is not None
     assert (archive.required, archive.max_waiting_bytes, behind.warnings) == (False, 2_000_000, ())
 
 
-@pytest.mark.parametrize("url", ["/data/archive", "file:/data", "directory:", "directory:data", "directory:/"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("/data/archive", "file:/data", "directory:", "directory:data", "directory:/", "s3:", "s3:/b", "s3://b/x"),
+        *("s3://bucket/a//x", "s3://bucket/a/../b", "s3://user@bucket/x"),
+    ],
+)
 def test_what_names_no_archive_is_told(url: str) -> None:
     """One problem, with the form."""
     [problem] = loaded({URL: url}).problems
     assert problem.startswith(f"Invalid [{URL}]. ")
-    assert "directory:/path/to/folder" in problem or "folder for the files" in problem
 
 
 @pytest.mark.parametrize("folder", ["/data/lake", "/data/lake/", "/data/lake/archive", "/data"])
@@ -55,6 +62,46 @@ def test_the_targets_own_folder_is_no_archive(folder: str) -> None:
     [problem] = loaded({URL: f"directory:{folder}"}).problems
     assert problem.startswith(f"Invalid [{URL}]. ")
     assert "/data/lake" in problem
+
+
+def test_a_bucket_is_reached_as_the_keys_say() -> None:
+    """Also where the target is none; its keys are checked as for a target, and mean something."""
+    keys = {URL: "s3://kept/old/files/", f"{E}s3.region": "eu-central-1", f"{E}s3.access.key.id": "id"}
+    found = loaded({**keys, f"{E}s3.secret.access.key": "secret"})
+    assert (found.problems, found.warnings) == ((), ())
+    archive = found.require().archive
+    assert archive is not None
+    assert isinstance(archive.place, BucketPlace)
+    assert (archive.place.bucket.bucket, archive.place.prefix) == ("kept", "old/files")
+    assert archive.place.bucket.region == "eu-central-1"
+    assert archive.address == "s3://kept/old/files"
+    [problem] = loaded(keys).problems
+    assert problem.startswith(f"Invalid [{E}s3.secret.access.key]. ")
+
+
+@pytest.mark.parametrize(
+    ("prefix", "url", "same"),
+    [
+        ("{topic}", "s3://lake", True),
+        ("{topic}", "s3://lake/archive", False),
+        ("data/{topic}", "s3://lake/data", True),
+        ("data/topic={topic}", "s3://lake/data/archive", True),
+        ("data/{topic}", "s3://lake/archive", False),
+        ("data/{topic}", "s3://other/data", False),
+    ],
+)
+def test_the_targets_own_prefix_is_no_archive(prefix: str, url: str, same: bool) -> None:
+    """Within one bucket they are apart; another bucket is another place."""
+    keys = {f"{E}target.type": "s3", f"{E}s3.bucket": "lake", f"{E}s3.prefix": prefix, URL: url}
+    problems = loaded(keys).problems
+    assert [one.startswith(f"Invalid [{URL}]. ") for one in problems] == ([True] if same else [])
+
+
+def test_fresh_salts_do_not_go_with_an_archive() -> None:
+    """A resend has other bytes under the same name, which is told beforehand."""
+    salts = {f"{E}obfuscation.{name}": text for name, text in (("fields", "a"), ("method", "sha512"))}
+    found = loaded({URL: "directory:/a", **salts, f"{E}obfuscation.sha512.randomsalt": "true"})
+    assert [one for one in found.warnings if f"[{URL}]" in one]
 
 
 def test_keys_that_mean_nothing_are_named() -> None:

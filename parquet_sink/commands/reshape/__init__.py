@@ -1,0 +1,1 @@
+"""`parquet-sink reshape`: raw files become the files that a shaped connector would have made."""

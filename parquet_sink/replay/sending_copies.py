@@ -1,0 +1,71 @@
+"""Sends a file of an archive as it is: fetched, compared with the history, and handed to the target."""
+
+import hashlib
+import os
+import time
+from collections.abc import Callable
+
+from parquet_sink.archive.store import ArchiveStore
+from parquet_sink.errors import ArchiveUnusable, ConnectorError
+from parquet_sink.files.accumulator import FinishedFile
+from parquet_sink.files.cleanup import remove_unsent
+from parquet_sink.files.naming import attempt_name
+from parquet_sink.files.rotation import Reason
+from parquet_sink.files.storage import storage_trouble
+from parquet_sink.model.ranges import NO_TRIES
+from parquet_sink.model.receipts import Receipt
+from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.replay.copies import Copy
+from parquet_sink.targets.delivery import Deliverer
+from parquet_sink.targets.patient import PatientDeliverer
+from parquet_sink.targets.target import Target
+
+_ATTEMPT = "0" * 32
+
+
+class CopySender:
+    """Of one replay. settings: with a folder of its own for temporary files. target: gets the files."""
+
+    def __init__(
+        self,
+        settings: SinkSettings,
+        archive: Callable[[], ArchiveStore],
+        target: Target,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._settings, self._open = settings, archive
+        self._deliverer = PatientDeliverer(Deliverer(settings.name, target, settings.retry, sleep=sleep), sleep)
+
+    def send(self, copy: Copy) -> Receipt:
+        """Once it is accepted. Raises ConnectorError, or ArchiveUnusable for one that is gone or altered."""
+        file = self._fetched(copy)
+        try:
+            return self._deliverer.deliver(file, NO_TRIES, lambda: False)
+        except ConnectorError:
+            remove_unsent(file.path)
+            raise
+
+    def _fetched(self, copy: Copy) -> FinishedFile:
+        archive, folder = self._open(), self._settings.files.tmp_dir
+        path = os.path.join(folder, attempt_name(_ATTEMPT, 0))
+        with storage_trouble(folder, "make the folder of a replay"):
+            os.makedirs(folder, exist_ok=True)
+        if not archive.fetch(copy.where, path):
+            raise ArchiveUnusable(f"Archive {archive.name} no longer has {copy.where}.")
+        with storage_trouble(folder, "read a file of the archive"), open(path, "rb") as file:
+            digest, size_bytes = hashlib.file_digest(file, "sha256").hexdigest(), os.fstat(file.fileno()).st_size
+        if size_bytes != copy.size_bytes or copy.digest not in (None, digest):
+            remove_unsent(path)
+            raise ArchiveUnusable(
+                f"File {copy.where} of archive {archive.name} is not what was accepted, so it is not sent; "
+                "parquet-sink archive verify says what is altered."
+            )
+        return self._finished(copy, path, digest)
+
+    def _finished(self, copy: Copy, path: str, digest: str) -> FinishedFile:
+        return FinishedFile(
+            *(path, copy.name, copy.topic, copy.partition, copy.first, copy.last, copy.records, copy.rows),
+            *(copy.size_bytes, Reason.END_OF_RANGE, time.time(), 0.0, copy.oldest_ms),
+            table=self._settings.tables.table(copy.topic),
+            digest=digest,
+        )

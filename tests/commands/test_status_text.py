@@ -1,0 +1,25 @@
+"""Lines of `parquet-sink status` for a person."""
+
+import pytest
+
+from parquet_sink.commands.status.text import connector_lines
+from parquet_sink.herder.values import ConnectorProgress, ConnectorStatus, LastUpload, State
+
+STATUS = ConnectorStatus("one", State.RUNNING, "w:1", ())
+
+
+@pytest.mark.parametrize(
+    ("records", "files", "sent", "last"),
+    [
+        (0, 1, "  sent   1 file, 9 rows, 2.0 kB", "offsets 0 to 8, 9 rows, 2.0 kB"),
+        (9, 0, "  sent   9 records", "offsets 0 to 8, 9 records"),
+    ],
+)
+def test_what_was_sent_is_told_in_files_or_in_records(records: int, files: int, sent: str, last: str) -> None:
+    """Of a sink that takes records there are no files, and no bytes."""
+    size = 2_000 * files
+    upload = LastUpload("orders", 0, 0, 8, 9, size, 100.0)
+    progress = ConnectorProgress(STATUS, files, 9 * files, size, 0, upload, None, (), records)
+    lines = list(connector_lines(progress, 103.0, partitions=False))
+    assert sent in lines
+    assert any(line.endswith(last) for line in lines)

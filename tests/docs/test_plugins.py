@@ -1,0 +1,118 @@
+"""docs/plugins.md: its sink is installed beside the program, found by its entry point, judged and used."""
+
+import re
+import sqlite3
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from parquet_sink.config.machine import Machine
+from parquet_sink.connectors.connector_class import find_class, type_of
+from parquet_sink.connectors.loading import Loaded, load
+from parquet_sink.connectors.worker import Worker
+from parquet_sink.convert.decoded import Trees
+from parquet_sink.errors import RetryLater
+from parquet_sink.model.records import RecordBatch
+from parquet_sink.pipeline.record_sink_settings import RecordSinkSettings
+from parquet_sink.targets.record_sink import SinkRecords
+from parquet_sink.transform.records import DecodedRecords
+from tests.connectors.packages import forget, install
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "docs" / "examples" / "own-sink"
+PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+
+
+def _block(language: str) -> str:
+    """The page's first block in a language."""
+    found = re.search(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The package, installed."""
+    monkeypatch.syspath_prepend(tmp_path)
+    declared = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]["entry-points"]
+    install(tmp_path, "shop_sink", (EXAMPLE / "shop_sink.py").read_text(), declared["parquet_sink.connectors"])
+    yield tmp_path
+    forget("shop_sink")
+
+
+def _loaded(folder: Path, **changed: str) -> Loaded:
+    keys = dict(line.split("=", 1) for line in _block("properties").splitlines())
+    return load({**keys, **changed}, Worker(machine=Machine(working_dir=str(folder))), source="shop.properties")
+
+
+def _records(values: list[object]) -> SinkRecords:
+    batch = RecordBatch.of(
+        "orders", 0, range(len(values)), [0] * len(values), [b""] * len(values), [None] * len(values)
+    )
+    positions = pa.array(range(len(values)))
+    return SinkRecords(DecodedRecords(batch, positions, (Trees(positions, values),)))
+
+
+def test_the_page_shows_the_package_word_for_word() -> None:
+    """What is read there is what is tested here; and it is as short as it says."""
+    assert _block("python") == (EXAMPLE / "shop_sink.py").read_text()
+    assert _block("toml").strip() in (EXAMPLE / "pyproject.toml").read_text()
+    assert len([line for line in _block("python").splitlines() if line.strip()]) <= 50
+
+
+def test_its_class_is_found_and_its_file_is_judged(site: Path) -> None:
+    """By its short name; its own problems are told by `check` like any other."""
+    assert type_of(find_class("ShopSink")) == "sink"
+    settings = _loaded(site).settings
+    assert isinstance(settings, RecordSinkSettings)
+    assert settings.summary() == f"orders -> {site}/orders.db"
+    assert _loaded(site, **{"shop.database": ""}).problems == (
+        "Invalid [shop.database]. It is missing; name the file.",
+    )
+    file = site / "shop.properties"
+    file.write_text(_block("properties").replace("orders.db", "none/orders.db"))
+    done = subprocess.run(
+        [sys.executable, "-m", "parquet_sink", "check", "--bootstrap-servers", "b:1", str(file)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=site,
+        env={"PYTHONPATH": f"{ROOT}:{site}"},
+    )
+    assert done.returncode == 2
+    assert f"Invalid [shop.database]. There is no folder {site}/none; make it." in done.stdout
+
+
+def test_records_that_come_again_are_there_once(site: Path) -> None:
+    """A flush makes them durable; what was not flushed is gone."""
+    settings = _loaded(site).settings
+    assert isinstance(settings, RecordSinkSettings)
+    for values in ([{"id": 1}], [{"id": 1}, {"id": 2}]):
+        sink = settings.sink.open()
+        sink.put(_records(values))  # type: ignore[arg-type]
+        sink.flush()
+        sink.close()
+    lost = settings.sink.open()
+    lost.put(_records([{"id": 9}]))
+    lost.close()
+    with sqlite3.connect(site / "orders.db") as database:
+        assert database.execute("SELECT at, value FROM records").fetchall() == [(0, '{"id": 1}'), (1, '{"id": 2}')]
+
+
+def test_a_database_that_is_busy_is_tried_again(site: Path) -> None:
+    """It is no bug, and no fault of a record."""
+    settings = _loaded(site).settings
+    assert isinstance(settings, RecordSinkSettings)
+    with sqlite3.connect(site / "orders.db") as other:
+        other.execute("CREATE TABLE t (a)")
+        other.execute("INSERT INTO t VALUES (1)")
+        sink = settings.sink.open()
+        with pytest.raises(RetryLater, match="The database does not take rows: database is locked"):
+            sink.put(_records([{"id": 1}]))
+        sink.close()
