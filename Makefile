@@ -36,7 +36,7 @@ slow: jars ## tests that take long: crashes of everything at once, streams and f
 bench: jars ## throughput, CPU, memory, freshness; sizes by RECORDS=; MODE=raw; TARGET=directory or s3
 	$(BIN)/python -m integration.bench $(ARGS)
 
-crash: jars ## kill -9 under load, checked by an oracle; sizes by KILLS= and RECORDS=; MODE=raw; TARGET=s3
+crash: jars ## kill -9 under load, checked by an oracle; sizes by KILLS= and RECORDS=; MODE=raw, ARCHIVE=required|behind, TARGET=s3
 	$(BIN)/python -m integration.crash $(ARGS)
 
 faults: jars ## every fault of docs/reliability.md, judged by the oracle; parts by FAULTS=http,disk, rows by ONLY=

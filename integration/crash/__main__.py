@@ -1,5 +1,6 @@
 """`python -m integration.crash`: sizes by the environment variables KILLS, RECORDS and SEED; MODE=raw; TARGET=s3.
 
+With ARCHIVE=required or ARCHIVE=behind connectors have an archive, which must hold exactly the accepted files then.
 Ends with 0 when every record arrived unaltered, nothing else did, and all kills were done; with 1 otherwise.
 """
 
@@ -28,10 +29,11 @@ def main() -> int:
         records=size("RECORDS", RECORDS),
         seed=size("SEED", random.randrange(1, 1_000_000)),
         raw=word("MODE", "shaped", "raw") == "raw",
+        archive=word("ARCHIVE", "none", "required", "behind"),
     )
     bucket = word("TARGET", "push", "s3") == "s3"
-    if bucket and sizes.raw:
-        sys.exit("TARGET=s3: its files are judged as shaped ones; leave MODE away")
+    if bucket and (sizes.raw or sizes.archive != "none"):
+        sys.exit("TARGET=s3: its files are judged as shaped ones of no archive; leave MODE and ARCHIVE away")
     print(
         f"{sizes.kills} kills, {sizes.records} records or more at {sizes.per_second:.0f}/s, SEED={sizes.seed}",
         flush=True,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from integration import processes
+from integration.crash import archived
 from integration.crash.kills import ENDS_SINK, Kill, Kind, Victims, plan
 from integration.crash.report import Report, Sizes
 from integration.crash.streams import LARGE_FILE_BYTES, large, small
@@ -33,8 +34,10 @@ class Campaign:
         kinds = (small(TOPIC, sizes.per_second, sizes.records), large(f"{TOPIC}-large"))
         self._streams = [Stream(replace(kind, raw=sizes.raw), broker) for kind in kinds]
         self.report = Report([stream.oracle.findings for stream in self._streams])
+        self._archive = folder / "archive"
+        more = archived.keys(self._archive, sizes.archive) if sizes.archive != "none" else {}
         sink = SinkProcess(
-            [stream.connector(target.endpoint(), tmp) | target.keys for stream in self._streams],
+            [stream.connector(target.endpoint(), tmp) | target.keys | more for stream in self._streams],
             folder,
             {"PARQUET_SINK_BOOTSTRAP_SERVERS": broker.bootstrap_servers},
         )
@@ -53,6 +56,8 @@ class Campaign:
         stops = self.trial.stop_cleanly()
         self.trial.finish()
         sizes = self.trial.judge(stops)
+        if self._sizes.archive != "none":
+            self.report.troubles += archived.troubles(self._archive, self._streams, self._target.client)
         self._check(sum(size >= LARGE_FILE_BYTES for size in sizes))
         if isinstance(self._target, S3Site) and (left := self._target.unfinished()):
             self.report.troubles.append(f"{len(left)} uploads in parts were left, such as of {left[0]}")

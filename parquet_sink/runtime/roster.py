@@ -93,7 +93,8 @@ class Roster:
         page = self.book.page(status.name)
         sums = (page.totals.files, page.totals.rows, page.totals.size_bytes, page.totals.set_aside)
         return ConnectorProgress(
-            status, *sums, page.last_upload, page.last_error, page.partitions, page.totals.delivered
+            *(status, *sums, page.last_upload, page.last_error, page.partitions, page.totals.delivered),
+            *(page.totals.archived, page.totals.not_archived, page.archive_waiting),
         )
 
 
