@@ -13,6 +13,7 @@ from integration.crash.report import Report, Sizes
 from integration.crash.streams import LARGE_FILE_BYTES, large, small
 from integration.oracle.stream import Stream
 from integration.oracle.trial import Trial
+from integration.s3.site import S3Site
 from integration.sink_process import SinkProcess
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
@@ -24,7 +25,7 @@ VICTIM_S: Final = 180.0
 class Campaign:
     """The kills of one run, with many small files, and large ones. Broker and target are given."""
 
-    def __init__(self, sizes: Sizes, broker: Broker, target: TargetProcess, folder: Path) -> None:
+    def __init__(self, sizes: Sizes, broker: Broker, target: TargetProcess | S3Site, folder: Path) -> None:
         self._sizes, self._target = sizes, target
         self._chance = random.Random(sizes.seed)
         self._killed = 0.0
@@ -36,7 +37,7 @@ class Campaign:
         self._archive = folder / "archive"
         more = archived.keys(self._archive, sizes.archive) if sizes.archive != "none" else {}
         sink = SinkProcess(
-            [stream.connector(target.endpoint(), tmp) | more for stream in self._streams],
+            [stream.connector(target.endpoint(), tmp) | target.keys | more for stream in self._streams],
             folder,
             {"PARQUET_SINK_BOOTSTRAP_SERVERS": broker.bootstrap_servers},
         )
@@ -58,6 +59,8 @@ class Campaign:
         if self._sizes.archive != "none":
             self.report.troubles += archived.troubles(self._archive, self._streams, self._target.client)
         self._check(sum(size >= LARGE_FILE_BYTES for size in sizes))
+        if isinstance(self._target, S3Site) and (left := self._target.unfinished()):
+            self.report.troubles.append(f"{len(left)} uploads in parts were left, such as of {left[0]}")
         return self.report
 
     def _enough(self) -> bool:
