@@ -62,6 +62,11 @@ class RecordSinkSettings:
         return self.flush.commit_interval_ms
 
     @property
+    def waits_for_topics(self) -> Literal[True]:
+        """As in Kafka Connect: a source beside it may be about to make them."""
+        return True
+
+    @property
     def away_timeout_ms(self) -> int:
         """How long brokers that do not answer are waited for; -1 without end."""
         return self.restart.away_ms

@@ -130,6 +130,11 @@ class SinkSettings:
         return description.described(self, keys=keys, headers=headers)
 
     @property
+    def waits_for_topics(self) -> Literal[False]:
+        """A topic that is not there at the first start is a slip of the pen."""
+        return False
+
+    @property
     def away_timeout_ms(self) -> int:
         """How long brokers that do not answer are waited for; -1 without end."""
         return self.restart.away_ms

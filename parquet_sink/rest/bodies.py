@@ -12,13 +12,19 @@ _UNREADABLE: Final = 500
 """Kafka Connect's status for what it cannot read; its clients know no other."""
 
 
+class NumberText(str):
+    """The text of a number, which only some endpoints must tell from text."""
+
+    __slots__ = ()
+
+
 def read_json(raw: bytes) -> Any:
     """The content: numbers as their text, so that nothing of them is lost; NO_BODY for none. Raises RestError."""
     if not raw.strip():
         return NO_BODY
     try:
         text = raw.decode("utf-8-sig")
-        found = json.loads(text, parse_int=str, parse_float=str, parse_constant=_refuse)
+        found = json.loads(text, parse_int=NumberText, parse_float=NumberText, parse_constant=_refuse)
         json.dumps(found, ensure_ascii=False).encode()  # half a pair of surrogates is no text
     except UnicodeDecodeError:
         raise unreadable("it is not UTF-8; send it so") from None

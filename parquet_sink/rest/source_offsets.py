@@ -31,4 +31,10 @@ def _flat(given: Any, name: str) -> Mapping[str, Any] | None:
             raise RestError(
                 500, f"Offsets may only contain primitive types as values, but field {field} contains others"
             )
-    return given
+    return {field: _plain(value) for field, value in given.items()}
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, bodies.NumberText):
+        return value
+    return int(value) if value.lstrip("-").isdigit() else float(value)

@@ -195,8 +195,7 @@ def _events(connector: str, one: SourceOutcome) -> Iterator[Event]:
     """What was sent, by topic-partition, and what was polled; nothing of a task that had nothing."""
     now_s = time.time()
     for (topic, partition), found in one.delivered.items():
-        place = f"sent to topic {topic}"
-        yield RecordsDelivered(connector, now_s, topic, partition, found.count, found.first, found.last, place)
+        yield RecordsDelivered(connector, now_s, topic, partition, found.count, found.first, found.last, "Kafka")
     if one.polled:
         polls = (one.polls, one.polls_s, one.longest_poll_s)
         yield SourcePolled(connector, now_s, one.task, one.polled, one.passed_over, one.first_fault, *polls)

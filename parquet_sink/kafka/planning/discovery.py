@@ -37,11 +37,12 @@ class Discovery:
     def start_offsets(self) -> dict[PartitionKey, int]:
         """Where each topic-partition starts: at its committed offset, else where `auto.offset.reset` says.
 
-        A topic that the connector names must be there at its first start. Raises OffsetsLost, KafkaFailed,
+        A topic that the connector names must be there at its first start, unless it waits for topics. Raises OffsetsLost, KafkaFailed,
         TopicUnusable.
         """
         again = bool(self._context.state.get(STARTED))
-        keys, reset = self._context.cluster.topic_partitions(allow_missing=again), self._first_reset(again)
+        may_come = again or self._context.settings.waits_for_topics
+        keys, reset = self._context.cluster.topic_partitions(allow_missing=may_come), self._first_reset(again)
         self._require_usable(keys)
         try:
             starts = self._resolve(keys, reset)
