@@ -118,7 +118,7 @@ class ConnectorProgress:
     """How a connector stands, beyond what Kafka Connect tells. records: delivered without a file.
 
     archived, not_archived: accepted files since the start that went to the archive, or will not, as far as that was
-    known when they were accepted. archive_waiting: files that wait for it now.
+    known when they were accepted. archive_waiting: files that wait for it now. kind: sink or source.
     """
 
     status: ConnectorStatus
@@ -133,3 +133,4 @@ class ConnectorProgress:
     archived: int = 0
     not_archived: int = 0
     archive_waiting: int = 0
+    kind: str = "sink"

@@ -23,6 +23,7 @@ from parquet_sink.model.events import (
     RangePostponed,
     RecordsDelivered,
     RecordsSetAside,
+    SourcePolled,
 )
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.receipts import Receipt
@@ -89,6 +90,8 @@ class Book:
         elif isinstance(event, RecordsSetAside):
             page.totals.set_aside += event.count
             _error(page, event.at_s, f"{event.count:,} records set aside; the first one: {event.reason}")
+        elif isinstance(event, SourcePolled):
+            _polled(page, event)
         elif isinstance(event, RangePostponed):
             _postponed(page, event)
         elif isinstance(event, RangeFlushed | RangeFailed):
@@ -153,6 +156,12 @@ def _delivered(page: Page, event: RecordsDelivered) -> None:
     page.topics.add(event.topic)
     page.postponed.pop((event.topic, event.partition), None)
     page.last_upload = LastUpload(event.topic, event.partition, event.first, event.last, event.records, 0, event.at_s)
+
+
+def _polled(page: Page, event: SourcePolled) -> None:
+    if event.passed_over:
+        page.totals.set_aside += event.passed_over
+        _error(page, event.at_s, f"{event.passed_over:,} records passed over; the first one: {event.first_fault}")
 
 
 def _postponed(page: Page, event: RangePostponed) -> None:
