@@ -30,6 +30,9 @@
         ├── RecordSinkFailed     a record sink could not take records, and no record is to blame
         ├── TransformFailed      a transform could not do its work, and no record is to blame
         │   └── RetryLater       what a transform needs is away; it may come back
+        ├── SourceFailed         what a source reads from cannot be used, or its task failed
+        │   ├── WrongPlace       a source cannot go on from a position that somebody wants to set
+        │   └── SourceAway       what a source reads from is away; it may come back
         ├── StorageFailed        a folder of ours cannot be used
         │   └── ParkedFull       what was passed over takes all the room it may: mend the cause and replay it
         ├── MachineBusy          Spark could not start a process in time; it may the next time
@@ -273,6 +276,20 @@ class RetryLater(TransformFailed):
     """
 
     reaction = Reaction(passes=True, range_retries=True)
+
+
+class SourceFailed(ConnectorError):
+    """A source's task cannot go on, or what it reads from cannot be used; positions stay before what is not sent."""
+
+
+class WrongPlace(SourceFailed):
+    """A position that a source could not begin with; the text is Kafka Connect's."""
+
+
+class SourceAway(SourceFailed):
+    """Raised by a source's task when what it reads from is away and may come back: the connector is started again."""
+
+    reaction = Reaction(Restart.BOUNDED, passes=True)
 
 
 class RecordSinkFailed(ConnectorError):

@@ -23,6 +23,7 @@ PREDICATES: Final = "parquet_sink.predicates"
 CONVERTERS: Final = "parquet_sink.converters"
 CONFIG_PROVIDERS: Final = "parquet_sink.config_providers"
 _CONNECT: Final = "org.apache.kafka.connect.transforms"
+_FILE: Final = "org.apache.kafka.connect.file"
 _TRANSFORM: Final = "parquet_sink.transform"
 
 
@@ -40,6 +41,7 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
     CONNECTORS: {
         "parquet_sink.EmsSink": "parquet_sink.connectors.ems.sink:EmsSink",
         "com.celonis.kafka.connect.ems.sink.EmsSinkConnector": "parquet_sink.connectors.ems.sink:EmsSink",
+        f"{_FILE}.FileStreamSourceConnector": "parquet_sink.connectors.file_source.source:FileStreamSource",
         "parquet_sink.S3Sink": "parquet_sink.connectors.ems.s3_sink:S3Sink",
         "org.apache.kafka.connect.file.FileStreamSinkConnector": (
             "parquet_sink.connectors.file_stream.sink:FileStreamSink"

@@ -35,6 +35,7 @@ RESTARTED = {
     "BrokerAway": Restart.BOUNDED,
     "KafkaFailed": Restart.BOUNDED,
     "RegistryAway": Restart.REGISTRY,
+    "SourceAway": Restart.BOUNDED,
     "MachineBusy": Restart.MACHINE,
     "Defect": Restart.BOUNDED,
 }

@@ -230,9 +230,8 @@ def test_configuration_knows_nothing_of_what_it_configures() -> None:
 
 ROOMS = (
     *("model", "process", "config", "plugins", "net", "convert", "transform", "shape", "files", "parked", "targets"),
-    *("state", "history", "archive", "kafka", "pipeline", "connectors", "herder", "metrics", "spark", "replay"),
-    "reshape",
-    *("runtime", "rest", "tune", "commands", "devkit"),
+    *("state", "history", "archive", "kafka", "sources", "pipeline", "connectors", "herder", "metrics"),
+    *("spark", "replay", "reshape", "runtime", "rest", "tune", "commands", "devkit"),
 )
 """Packages, and one module, in the order in which they may know each other: each imports only those before it, so there
 is no circle.
@@ -309,7 +308,11 @@ PARENTS = frozenset({"parquet_sink.convert", "parquet_sink.convert.registry", "p
 
 
 @pytest.mark.parametrize(
-    "module", ["parquet_sink.spark.source", "parquet_sink.kafka.planning.planner", "parquet_sink.spark.sink"]
+    "module",
+    [
+        *("parquet_sink.spark.source", "parquet_sink.kafka.planning.planner", "parquet_sink.spark.sink"),
+        *("parquet_sink.spark.source_stream", "parquet_sink.pipeline.source_planner"),
+    ],
 )
 def test_planning_processes_stay_light(module: str) -> None:
     """The processes beside the driver, one or two for each connector, do not load what only workers and views need."""

@@ -33,8 +33,22 @@ def this_machine() -> Machine:
         read_text=lambda path: _read(Path(path)).decode("utf-8-sig"),
         environ=dict(os.environ),
         host_name=socket.gethostname(),
+        no_standard_input=_no_standard_input(),
         stdout=f"/proc/{os.getpid()}/fd/1",
     )
+
+
+def _no_standard_input() -> str:
+    """Why nobody could give it anything; empty where somebody could."""
+    try:
+        found = os.fstat(0)
+        if stat.S_ISCHR(found.st_mode) and found.st_rdev == os.stat(os.devnull).st_rdev:
+            return f"it is {os.devnull}"
+        if os.isatty(0) and os.tcgetpgrp(0) != os.getpgrp():
+            return "the program runs in the background of its terminal"
+    except OSError:
+        return "it is closed"
+    return ""
 
 
 def read_configuration(path: str) -> Parsed:

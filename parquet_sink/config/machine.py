@@ -25,6 +25,7 @@ class Machine:
     memory_dir: a writable memory-backed folder, None where there is none. read_text: the file's text as UTF-8, raises
     OSError or UnicodeDecodeError. environ is kept out of the repr: it holds secrets. providers: config providers by
     name; None: Kafka's own three. stdout: a path by which other processes of this machine reach its standard output.
+    no_standard_input: why standard input cannot be read; empty when it can.
     """
 
     tmp_dir: str = "/tmp"
@@ -35,6 +36,7 @@ class Machine:
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     providers: Mapping[str, Provider] | None = field(default=None, repr=False)
     host_name: str = "localhost"
+    no_standard_input: str = ""
     stdout: str = "/dev/stdout"
 
     def absolute(self, path: str) -> str:

@@ -7,6 +7,7 @@ from parquet_sink.config.machine import Machine
 from parquet_sink.config.values import NOTHING, Values
 from parquet_sink.connectors.rest.settings import RestSettings
 from parquet_sink.kafka.client_settings import ClientSetting
+from parquet_sink.sources.offsets.storage import OffsetStorageSettings
 
 BOOTSTRAP_OPTION = "--bootstrap-servers"
 BOOTSTRAP_VARIABLE = "PARQUET_SINK_BOOTSTRAP_SERVERS"
@@ -21,7 +22,7 @@ class Worker:
     (`consumer.`).
     converters: the file's values, of which connectors that name no converter take `value.converter*`, and likewise
     `key.converter*`. store_folder: where connectors made by REST are kept; None: nobody knows. plugin_path: folders
-    with Python packages.
+    with Python packages. offset_storage: where sources keep their positions; None: nobody said.
     """
 
     source: str = "no worker file"
@@ -38,3 +39,4 @@ class Worker:
     plugin_path: tuple[str, ...] = ()
     machine: Machine = field(default_factory=Machine)
     rest: RestSettings = field(default_factory=RestSettings)
+    offset_storage: OffsetStorageSettings | None = None

@@ -16,6 +16,7 @@ from parquet_sink.connectors.hosting_keys import (
     STORE_FOLDER,
     default_store_folder,
 )
+from parquet_sink.connectors.offset_storage import offset_storage
 from parquet_sink.connectors.rest.build import build as build_rest
 from parquet_sink.connectors.worker import BOOTSTRAP_OPTION, BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP, Worker
 from parquet_sink.connectors.worker_keys import WORKER_KEYS, override_policy
@@ -81,6 +82,7 @@ def load_worker(
         machine=machine,
         rest=build_rest(values, machine, report),
     )
+    worker = replace(worker, offset_storage=offset_storage(values, worker, report))
     return LoadedWorker(worker, tuple(report.problems), tuple(report.warnings))
 
 

@@ -7,6 +7,7 @@ from parquet_sink.config.checks import ABSENT
 from parquet_sink.config.key import Check, Key, NotBuilt, Origin, Type, Value, is_set
 from parquet_sink.config.report import quoted
 from parquet_sink.connectors.hosting_keys import HOSTING_KEYS
+from parquet_sink.connectors.offset_storage import OFFSET_STORAGE_KEYS
 from parquet_sink.connectors.rest.keys import ALL_REST_KEYS
 from parquet_sink.convert.keys import CONVERT, CONVERTER_KEYS
 from parquet_sink.kafka.keys import SERVERS, consumer_keys
@@ -80,6 +81,7 @@ WORKER_KEYS: Final[tuple[Key, ...]] = (
     ),
     *(_default_converter(key) for key in CONVERTER_KEYS),
     *HOSTING_KEYS,
+    *OFFSET_STORAGE_KEYS,
     Key(
         "connector.client.config.override.policy",
         WORKER,
@@ -139,9 +141,8 @@ WORKER_KEYS: Final[tuple[Key, ...]] = (
         for client, does in (("producer", "writes dead letters"), ("admin", "makes the dead-letter topic"))
     ),
     *ALL_REST_KEYS,
-    _no_effect("offset.storage.file.filename", "offsets are in Kafka, in each connector's consumer group."),
-    _no_effect("offset.flush.interval.ms", "offsets are committed after each accepted upload, not on a clock."),
-    _no_effect("offset.flush.timeout.ms", "offsets are committed after each accepted upload, not on a clock."),
+    _no_effect("offset.flush.interval.ms", "offsets are committed after each upload or sending, not on a clock."),
+    _no_effect("offset.flush.timeout.ms", "offsets are committed after each upload or sending, not on a clock."),
     _no_effect("task.shutdown.graceful.timeout.ms", "a stop waits for the flush in progress; a second signal ends it."),
     _no_effect("plugin.discovery", "there are no Java plug-ins to load."),
     _no_effect("internal.*", "there are no topics of the worker's own to encode."),
@@ -159,9 +160,6 @@ WORKER_KEYS: Final[tuple[Key, ...]] = (
             "group.id",
             "config.storage.*",
             "status.storage.*",
-            "offset.storage.topic",
-            "offset.storage.replication.factor",
-            "offset.storage.partitions",
             "session.timeout.ms",
             "heartbeat.interval.ms",
             "rebalance.timeout.ms",

@@ -50,7 +50,14 @@ class WrongState(HerderError):
 
 
 class OffsetsRefused(HerderError):
-    """The broker, or what it has, does not allow these offsets; nothing was changed."""
+    """The broker, or what it has, does not allow these offsets; nothing was changed.
+
+    alone: whether the text says all, in Kafka Connect's words.
+    """
+
+    def __init__(self, message: str, *, alone: bool = False) -> None:
+        super().__init__(message)
+        self.alone = alone
 
 
 class OffsetsBusy(HerderError):

@@ -115,7 +115,11 @@ class LastError:
 
 @dataclass(frozen=True)
 class ConnectorProgress:
-    """How a connector stands, beyond what Kafka Connect tells. records: delivered without a file."""
+    """How a connector stands, beyond what Kafka Connect tells. records: delivered without a file.
+
+    archived, not_archived: accepted files since the start that went to the archive, or will not, as far as that was
+    known when they were accepted. archive_waiting: files that wait for it now. kind: sink or source.
+    """
 
     status: ConnectorStatus
     files: int
@@ -126,3 +130,7 @@ class ConnectorProgress:
     last_error: LastError | None
     partitions: tuple[PartitionProgress, ...]
     records: int = 0
+    archived: int = 0
+    not_archived: int = 0
+    archive_waiting: int = 0
+    kind: str = "sink"

@@ -1,4 +1,4 @@
-"""Producers of dead letters kept in this process from micro-batch to micro-batch: a new one has to connect first.
+"""Producers kept in this process from micro-batch to micro-batch: a new one has to connect first.
 
 A client keeps what it logs until it is polled, so a thread polls those that nobody uses.
 """
@@ -15,7 +15,7 @@ from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.producer_options import producer_options
 from parquet_sink.kafka.client.timeouts import in_thread
-from parquet_sink.kafka.settings import DeadLetterSettings
+from parquet_sink.kafka.settings import ProducerSettings
 
 MOST_IDLE: Final = 4
 """Producers that wait in one process at most, one for each configuration."""
@@ -42,13 +42,13 @@ class ProducerCache:
         self._waiting: dict[int, CachedProducer] = {}
         self._sweeping = threading.Event()
 
-    def take(self, settings: DeadLetterSettings) -> CachedProducer | None:
+    def take(self, settings: ProducerSettings) -> CachedProducer | None:
         """The producer that waits for these settings, None when there is none."""
         return self._waiting.pop(_key(settings), None)
 
-    def make(self, settings: DeadLetterSettings) -> CachedProducer:
+    def make(self, settings: ProducerSettings) -> CachedProducer:
         """A new one. Raises InvalidConfiguration."""
-        client_log = ClientLog(f"dead-letters-{settings.topic}")
+        client_log = ClientLog(settings.label)
         options = producer_options(settings)
         producer = client_options.build(Producer, options, client_log, "producer.override.*")
         return CachedProducer(producer, _key(settings), client_log)
@@ -91,7 +91,7 @@ class ProducerCache:
                 self.discard(one)
 
 
-def _key(settings: DeadLetterSettings) -> int:
+def _key(settings: ProducerSettings) -> int:
     return client_options.fingerprint(producer_options(settings))
 
 

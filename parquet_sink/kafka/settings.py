@@ -21,6 +21,15 @@ class KafkaSettings:
     tasks_max: int | None = None
 
 
+class ProducerSettings(Protocol):
+    """Of a producer. label: names it in logs, and to brokers. producer: settings of the client, with Java's names."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def producer(self) -> Mapping[str, str | Secret]: ...
+
+
 @dataclass(frozen=True)
 class DeadLetterSettings:
     """Where records go that have no row. producer, admin: settings of the clients, with Java's names.
@@ -33,6 +42,11 @@ class DeadLetterSettings:
     context: bool = False
     producer: Mapping[str, str | Secret] = field(default_factory=dict)
     admin: Mapping[str, str | Secret] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """As `ProducerSettings` has it."""
+        return f"dead-letters-{self.topic}"
 
 
 @dataclass(frozen=True)

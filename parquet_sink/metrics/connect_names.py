@@ -19,6 +19,7 @@ WORKER: Final = "kafka_connect_connect_worker_metrics_"
 CONNECTOR: Final = "kafka_connect_connector_metrics"
 TASK: Final = "kafka_connect_connector_task_metrics_"
 SINK: Final = "kafka_connect_sink_task_metrics_"
+SOURCE: Final = "kafka_connect_source_task_metrics_"
 ERRORS: Final = "kafka_connect_task_error_metrics_"
 
 Sample = tuple[Mapping[str, str], float]
@@ -54,6 +55,18 @@ def _sum(name: str, text: str, value: Callable[[One], float]) -> ConnectName:
     return ConnectName(name, text, lambda one: [({"connector": one.name, "task": "0"}, value(one))])
 
 
+def _of_source(name: str, text: str, value: Callable[[One], float]) -> ConnectName:
+    """Likewise, of sources alone."""
+    named = _sum(f"{SOURCE}{name}", text, value)
+    return ConnectName(named.name, text, lambda one: named.of(one) if one.progress.kind == "source" else ())
+
+
+def _of_sink(name: str, text: str, value: Callable[[One], float]) -> ConnectName:
+    """Likewise, of sinks alone."""
+    named = _sum(f"{SINK}{name}", text, value)
+    return ConnectName(named.name, text, lambda one: named.of(one) if one.progress.kind == "sink" else ())
+
+
 def _tasks_in(state: State | None) -> Of:
     def count(one: One) -> Iterable[Sample]:
         tasks = one.progress.status.tasks
@@ -73,7 +86,7 @@ def _ratio(state: State) -> Of:
 def _about(one: One) -> Iterable[Sample]:
     connector = {"connector": one.name}
     yield {**connector, "status": one.progress.status.state.lower()}, 1
-    yield {**connector, "connector_type": "sink"}, 1
+    yield {**connector, "connector_type": one.progress.kind}, 1
     yield {**connector, "connector_version": __version__}, 1
 
 
@@ -86,39 +99,56 @@ NAMES: Final[Sequence[ConnectName]] = (
     ConnectName(CONNECTOR, "1 for the status, the type and the version that the labels name.", _about),
     ConnectName(f"{TASK}running_ratio", "1 if the task is RUNNING now, else 0.", _ratio(State.RUNNING)),
     ConnectName(f"{TASK}pause_ratio", "1 if the task is PAUSED now, else 0.", _ratio(State.PAUSED)),
-    _sum(f"{SINK}partition_count", "Topic-partitions of the connector.", lambda one: len(one.progress.partitions)),
-    _sum(f"{SINK}sink_record_read_total", "Records read, of ranges that are done.", lambda one: one.sums.read),
-    _sum(f"{SINK}sink_record_send_total", "Records in accepted files.", lambda one: one.sums.sent),
-    _sum(
-        f"{SINK}sink_record_read_rate",
+    _of_sink("partition_count", "Topic-partitions of the connector.", lambda one: len(one.progress.partitions)),
+    _of_sink("sink_record_read_total", "Records read, of ranges that are done.", lambda one: one.sums.read),
+    _of_sink("sink_record_send_total", "Records in accepted files.", lambda one: one.sums.sent),
+    _of_sink(
+        "sink_record_read_rate",
         "The same in a second, over the last minute.",
         lambda one: one.sums.recently_read.rate(one.now_s),
     ),
-    _sum(
-        f"{SINK}sink_record_send_rate",
+    _of_sink(
+        "sink_record_send_rate",
         "The same in a second, over the last minute.",
         lambda one: one.sums.recently_sent.rate(one.now_s),
     ),
-    _sum(
-        f"{SINK}sink_record_lag_max",
+    _of_sink(
+        "sink_record_lag_max",
         "The largest lag of its topic-partitions, in records.",
         lambda one: max((partition.lag for partition in one.progress.partitions), default=0),
     ),
-    _sum(f"{SINK}offset_commit_completion_total", "Offsets committed.", lambda one: one.sums.commits),
-    _sum(
-        f"{SINK}offset_commit_completion_rate",
+    _of_sink("offset_commit_completion_total", "Offsets committed.", lambda one: one.sums.commits),
+    _of_sink(
+        "offset_commit_completion_rate",
         "The same in a second, over the last minute.",
         lambda one: one.sums.recent_commits.rate(one.now_s),
     ),
-    _sum(
-        f"{SINK}put_batch_avg_time_ms",
+    _of_sink(
+        "put_batch_avg_time_ms",
         "Mean time until a file was accepted, over the last minute.",
         lambda one: 1000 * one.sums.recent_uploads_s.mean(one.now_s),
     ),
-    _sum(
-        f"{SINK}put_batch_max_time_ms",
+    _of_sink(
+        "put_batch_max_time_ms",
         "Longest time until a file was accepted, of the last minute.",
         lambda one: 1000 * one.sums.recent_uploads_s.maximum(one.now_s),
+    ),
+    _of_source("source_record_poll_total", "Records that the source gave.", lambda one: one.sums.polled),
+    _of_source("source_record_write_total", "Records that brokers acknowledged.", lambda one: one.sums.sent),
+    _of_source(
+        "source_record_poll_rate",
+        "Records that the source gave in a second, over the last minute.",
+        lambda one: one.sums.recently_polled.rate(one.now_s),
+    ),
+    _of_source(
+        "source_record_write_rate",
+        "Records that brokers acknowledged in a second, over the last minute.",
+        lambda one: one.sums.recently_sent.rate(one.now_s),
+    ),
+    _of_source(
+        "poll_batch_max_time_ms",
+        "The longest time that a task took to give records, of the last minute.",
+        lambda one: 1000 * one.sums.recent_polls_s.maximum(one.now_s),
     ),
     _sum(f"{ERRORS}total_record_failures", "Records that were set aside.", lambda one: one.sums.set_aside),
     _sum(f"{ERRORS}total_record_errors", "Records that were set aside.", lambda one: one.sums.set_aside),

@@ -14,6 +14,7 @@ from parquet_sink.model.events import (
     RangePostponed,
     RecordsDelivered,
     RecordsSetAside,
+    SourcePolled,
 )
 
 
@@ -33,6 +34,9 @@ class ConnectorSums:
     recently_sent: Recent = field(default_factory=Recent)
     recent_commits: Recent = field(default_factory=Recent)
     recent_uploads_s: Recent = field(default_factory=Recent)
+    polled: int = 0
+    recently_polled: Recent = field(default_factory=Recent)
+    recent_polls_s: Recent = field(default_factory=Recent)
 
     def add(self, event: Event) -> None:
         """Adds what an event of the connector tells."""
@@ -46,6 +50,12 @@ class ConnectorSums:
             case RecordsDelivered():
                 self.sent += event.records
                 self.recently_sent.add(now_s, event.records)
+            case SourcePolled():
+                self.polled += event.polled
+                self.set_aside += event.passed_over
+                self.last_error_s = event.at_s if event.passed_over else self.last_error_s
+                self.recently_polled.add(now_s, event.polled)
+                self.recent_polls_s.add(now_s, event.longest_poll_s)
             case RangeFlushed():
                 self.read += event.read
                 self.recently_read.add(now_s, event.read)

@@ -145,6 +145,23 @@ class RangeFailed(PartitionEvent):
 
 
 @dataclass(frozen=True)
+class SourcePolled(Event):
+    """A task of a source gave records, and all of them are acknowledged, or were passed over.
+
+    first_fault: why the first could not be sent. polls: how often it was asked, for `polls_s` seconds, `longest_poll_s`
+    at most.
+    """
+
+    task: int
+    polled: int
+    passed_over: int
+    first_fault: str
+    polls: int
+    polls_s: float
+    longest_poll_s: float
+
+
+@dataclass(frozen=True)
 class OffsetCommitted(PartitionEvent):
     """Everything below `next_offset` was delivered, and the consumer group says so."""
 
@@ -228,7 +245,7 @@ TYPES: Final[dict[str, type[Event]]] = {
     one.__name__: one
     for one in (
         *(RangePlanned, FileAccepted, FileFailed, FilePassedOver, RangeFlushed, RangePostponed, RangeFailed),
-        *(RecordsDelivered, RecordsSetAside, OffsetsPassedOver),
+        *(RecordsDelivered, RecordsSetAside, OffsetsPassedOver, SourcePolled),
         *(
             OffsetCommitted,
             PartitionUnavailable,

@@ -1,13 +1,13 @@
-"""`/connectors/{name}/offsets`: where a connector's group stands, and how it is moved."""
+"""`/connectors/{name}/offsets`: where a connector stands, a sink's group or a source's storage, and how it is moved."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from parquet_sink.herder.errors import OffsetsRefused, WrongState
+from parquet_sink.herder.errors import HerderError, OffsetsRefused, WrongState
 from parquet_sink.herder.protocol import Herder
 from parquet_sink.herder.values import OFFSET, PARTITION, TOPIC, StoredOffset
-from parquet_sink.rest import bodies, renderings
+from parquet_sink.rest import bodies, renderings, source_offsets
 from parquet_sink.rest.call import Call, Reply, RestError
 from parquet_sink.rest.failures import told
 
@@ -21,7 +21,8 @@ class Offsets:
         self._herder = herder
 
     def get(self, call: Call) -> Reply:
-        with _of_group("Failed to retrieve consumer group offsets for sink connector", call.connector):
+        what = self._words("Failed to retrieve", "consumer group offsets for sink connector", call.connector)
+        with _refused(what, call.connector):
             return Reply(renderings.offsets(self._herder.offsets(call.connector)))
 
     def alter(self, call: Call) -> Reply:
@@ -32,25 +33,40 @@ class Offsets:
             raise RestError(400, "Partitions / offsets need to be provided for an alter offsets request")
         if not isinstance(given, list):
             raise bodies.unreadable('"offsets" is no JSON list; send one')
-        wanted = tuple({tuple(one.partition.values()): one for one in map(_read, given)}.values())
-        with _of_group("Failed to alter consumer group offsets for connector", call.connector):
+        read = source_offsets.read if self._is_source(call.connector) else _read
+        wanted = tuple({tuple(one.partition.items()): one for one in map(read, given)}.values())
+        what = self._words("Failed to alter", "consumer group offsets for connector", call.connector)
+        with _refused(what, call.connector):
             self._herder.alter_offsets(call.connector, wanted)
         return Reply({"message": "The offsets for this connector have been altered successfully"})
 
     def reset(self, call: Call) -> Reply:
-        with _of_group("Failed to reset consumer group offsets for connector", call.connector):
+        what = self._words("Failed to reset", "consumer group offsets for connector", call.connector)
+        with _refused(what, call.connector):
             self._herder.reset_offsets(call.connector)
         return Reply({"message": "The offsets for this connector have been reset successfully"})
 
+    def _words(self, failed: str, of_sink: str, name: str) -> str:
+        """Kafka Connect's, for a connector of this kind."""
+        if not self._is_source(name):
+            return f"{failed} {of_sink}"
+        return f"{'Failed to retrieve' if 'retrieve' in failed else 'Failed to modify'} offsets for source connector"
+
+    def _is_source(self, name: str) -> bool:
+        try:
+            return renderings.type_of(self._herder.info(name).config) == "source"
+        except HerderError:  # what was asked for tells it
+            return False
+
 
 @contextmanager
-def _of_group(what: str, name: str) -> Iterator[None]:
+def _refused(what: str, name: str) -> Iterator[None]:
     """Within, what the broker or the worker refuses becomes Kafka Connect's words, with the cause behind them."""
     with told():
         try:
             yield
         except OffsetsRefused as error:
-            raise RestError(500, f"{what} {name}: {error}") from error
+            raise RestError(500, str(error) if error.alone else f"{what} {name}: {error}") from error
         except WrongState as error:
             raise RestError(
                 400,

@@ -154,7 +154,9 @@ SCHEMAS: Final[Mapping[str, Mapping[str, Any]]] = {
                 "rows": _WHOLE,
                 "size_bytes": _WHOLE,
                 "set_aside": _WHOLE,
+                **dict.fromkeys(("records", "archived", "not_archived", "archive_waiting"), _WHOLE),
                 "records": _WHOLE,
+                "kind": _TEXT,
                 "last_upload": {"oneOf": [_ref("Upload"), {"type": "null"}]},
                 "last_error": {"oneOf": [_object({"message": _TEXT, "at_s": _NUMBER}), {"type": "null"}]},
                 "partitions": _list(

@@ -273,7 +273,7 @@ class Connector:
         state, handoff = self.state, self._files.handoff
         assert state is not None
         assert handoff is not None
-        started = bool(state.progress())
+        started = self._flow.has_begun(state)
         return self._restarts.pause_s(
             failure, time.monotonic(), lambda: self._flow.positions(handoff.instance, state), started=started
         )

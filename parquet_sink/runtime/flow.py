@@ -13,6 +13,7 @@ from parquet_sink.model.instance import Instance
 from parquet_sink.pipeline.connector_settings import ConnectorSettings, TopicSettings
 from parquet_sink.pipeline.record_sink_settings import RecordSinkSettings
 from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.pipeline.source_settings import SourceSettings
 from parquet_sink.runtime import group_commit
 from parquet_sink.runtime.archiving import archiver_of
 from parquet_sink.runtime.restarts import Positions
@@ -48,6 +49,10 @@ class Flow(Protocol):
         """Where it stands, to tell whether it got anywhere since the last failure."""
         ...
 
+    def has_begun(self, state: StateStore) -> bool:
+        """Whether a query found out where it goes on."""
+        ...
+
     def in_flight(self, state: StateStore) -> bool:
         """Whether a flush may be in progress, of a query that runs."""
         ...
@@ -79,6 +84,10 @@ class TopicFlow:
     def positions(self, instance: Instance, state: StateStore) -> Positions:
         return group_commit.positions(self._settings, instance, state)
 
+    def has_begun(self, state: StateStore) -> bool:
+        """The planner looked for the first time."""
+        return bool(state.progress())
+
     def make_ready(self) -> None:
         """Nothing beside its folder and state store."""
 
@@ -88,8 +97,8 @@ class TopicFlow:
         return start_query(spark, self._settings, folder, until_caught_up=until_caught_up)
 
     def in_flight(self, state: StateStore) -> bool:
-        """Not before the planner looked for the first time, nor once it says so."""
-        return bool(state.progress()) and not state.get(DRAINED)
+        """Not before it has begun, nor once it says so."""
+        return self.has_begun(state) and not state.get(DRAINED)
 
     def left(self, state: StateStore) -> str | None:
         behind = group_commit.undelivered(state)
@@ -138,6 +147,10 @@ def flow_of(settings: ConnectorSettings) -> Flow:
     """The flow of a connector. Raises TypeError for settings of no kind that runs."""
     if isinstance(settings, SinkSettings):
         return ParquetFlow(settings)
+    if isinstance(settings, SourceSettings):
+        from parquet_sink.runtime.source_flow import SourceFlow  # loads what sources alone need
+
+        return SourceFlow(settings)
     if isinstance(settings, RecordSinkSettings):
         return TopicFlow(settings)
     raise TypeError(f"{type(settings).__name__} are settings of no kind of connector that runs")

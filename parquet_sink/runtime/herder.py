@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.connectors.worker import Worker
-from parquet_sink.errors import ConnectorError
+from parquet_sink.errors import ConnectorError, WrongPlace
 from parquet_sink.herder.errors import HerderError, OffsetsRefused, TimedOut, UnknownConnector
 from parquet_sink.herder.protocol import TIMEOUT_S
 from parquet_sink.herder.values import (
@@ -172,7 +172,7 @@ def _refusals() -> Iterator[None]:
     try:
         yield
     except ConnectorError as error:
-        raise OffsetsRefused(str(error)) from None
+        raise OffsetsRefused(str(error), alone=isinstance(error, WrongPlace)) from None
 
 
 def _up_to_date(act: Callable[[], T]) -> T:

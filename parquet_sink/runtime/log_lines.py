@@ -11,6 +11,7 @@ from parquet_sink.model.events import (
     FilePassedOver,
     RecordsDelivered,
     RecordsSetAside,
+    SourcePolled,
 )
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.process.log_format import about
@@ -41,6 +42,8 @@ class LogLines:
             self._say(logging.WARNING, event, describe_passed_over(event.receipt))
         elif isinstance(event, RecordsSetAside):
             self._say(logging.WARNING, event, describe_set_aside(event))
+        elif isinstance(event, SourcePolled) and event.passed_over:
+            self._say(logging.WARNING, event, describe_polled(event))
         else:
             self._on_status(event)
 
@@ -99,6 +102,14 @@ def describe_set_aside(event: RecordsSetAside) -> str:
         f"connector {event.connector}: set aside {event.count:,} record{plural} of topic {event.topic}, "
         f"topic-partition {event.partition}, offsets {event.first} to {event.last} ({stages}), {event.place}; "
         f"the first one: {event.reason}"
+    )
+
+
+def describe_polled(event: SourcePolled) -> str:
+    """Records of a source that could not be sent, in one line."""
+    return (
+        f"connector {event.connector}: passed over {event.passed_over:,} of {event.polled:,} records; the first one: "
+        f"{event.first_fault}"
     )
 
 

@@ -30,15 +30,17 @@ from parquet_sink.spark import handoff
 from parquet_sink.spark.frame_program import dataframes
 from parquet_sink.spark.sink import PushSink
 from parquet_sink.spark.source import KafkaRanges
+from parquet_sink.spark.source_stream import SourceStream
 from parquet_sink.state.sqlite.store import SqliteStore
 
 __all__ = ["connector", "dataframes", "register"]
 
 
 def register(spark: SparkSession) -> None:
-    """Makes `parquet_sink_kafka` and `parquet_sink` known to a session."""
+    """Makes `parquet_sink_kafka` and `parquet_sink` known to a session, and what source connectors run on."""
     spark.dataSource.register(KafkaRanges)
     spark.dataSource.register(PushSink)
+    spark.dataSource.register(SourceStream)
 
 
 @contextmanager

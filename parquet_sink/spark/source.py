@@ -92,7 +92,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:
         """Spark asks when it has no checkpoint, up to twice before the first micro-batch ends."""
-        with _failures_recorded(self._opened()):
+        with failures_recorded(self._opened()):
             self._begun()
         return stream_offsets.first()
 
@@ -105,7 +105,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Asked at each tick, and only when the micro-batch before is done."""
         state = self._opened()
-        with _failures_recorded(state):
+        with failures_recorded(state):
             planner = self._begun()
             if self._draining:
                 planner.drain()
@@ -131,7 +131,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 [Work([PlannedRange("", index, 0, 0, rows.WARM_UP)]) for index in range(slots)] if end != start else []
             )
         due: Sequence[PlannedRange] = []
-        with _failures_recorded(self._opened()):
+        with failures_recorded(self._opened()):
             planner = self._begun()
             if end == self._offered:
                 due = planner.in_flight
@@ -195,7 +195,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 @contextmanager
-def _failures_recorded(state: SqliteStore) -> Iterator[None]:
+def failures_recorded(state: SqliteStore) -> Iterator[None]:
     """Records an error raised within in the state store, because Spark turns exceptions into text."""
     try:
         yield

@@ -11,6 +11,7 @@ a record: the offsets that count are the consumer group's.
 | `STARTED`, `DRAINED` | planner | program |
 | progress | planner | program |
 | accepted | committer | planner, program |
+| `SENT` | committer; planner and program, once it is stored | planner, program |
 | failure | planner, committer | program |
 | event log | planner, committer | program |
 | learned | committer | planner |
@@ -26,7 +27,7 @@ from parquet_sink.model.failure import Failure
 from parquet_sink.model.progress import Accepted, PartitionProgress
 from parquet_sink.model.ranges import Known, PlannedRange
 
-T = TypeVar("T", bool, "int | None")
+T = TypeVar("T", bool, "int | None", "str | None")
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,10 @@ STARTED: Final = Field[bool]("started", False)
 """It is known where the topic-partitions start: a broker answered."""
 DRAINED: Final = Field[bool]("drained", False)
 """After STOP: nothing is in flight any more."""
+SENT: Final = Field["str | None"]("sent", None)
+"""Of a source: how far it got since positions were stored last, `pipeline.source_reached.SourceReached` as JSON."""
 
-FIELDS: Final = (SLOTS, WARM_UP, PAUSE, STOP, STARTED, DRAINED)
+FIELDS: Final = (SLOTS, WARM_UP, PAUSE, STOP, STARTED, DRAINED, SENT)
 
 
 class RunState(Protocol):

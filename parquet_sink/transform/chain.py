@@ -83,9 +83,13 @@ class TransformChain:
         As in Connect a record that fails is rejected where it fails first: key, value, headers, then transforms. Raises
         ConnectorError when no record is to blame.
         """
+        return self.transformed(self._decoded(batch, decoder))
+
+    def transformed(self, decoded: DecodedRecords) -> DecodedRecords:
+        """Records that are decoded already, with all that is needed of them; as `apply`."""
         by: dict[int, str] = {}
         known: Mapping[int, Reason] = {}
-        for step, records in self._each(batch, decoder):
+        for step, records in self._stepped(decoded):
             if step is not None and len(records.rejected) > len(known):
                 by |= dict.fromkeys(records.rejected.keys() - known.keys(), step.class_name)
             known = records.rejected
@@ -93,11 +97,10 @@ class TransformChain:
 
     def each(self, batch: RecordBatch, decoder: Decoder) -> Iterator[tuple[str, DecodedRecords]]:
         """The records decoded, then after each step until none is left, with the name of what was done. As `apply`."""
-        for step, records in self._each(batch, decoder):
+        for step, records in self._stepped(self._decoded(batch, decoder)):
             yield DECODED if step is None else step.name, records
 
-    def _each(self, batch: RecordBatch, decoder: Decoder) -> Iterator[tuple[Step | None, DecodedRecords]]:
-        records = self._decoded(batch, decoder)
+    def _stepped(self, records: DecodedRecords) -> Iterator[tuple[Step | None, DecodedRecords]]:
         yield None, records
         for step in self._steps:
             if not len(records):

@@ -44,6 +44,14 @@ class Headers:
         """Of records that have none."""
         return cls(pa.array([[]] * count, _LISTS), (NULL,), pa.array([], pa.binary()))
 
+    @classmethod
+    def of(cls, records: Sequence[Sequence[Header]]) -> "Headers":
+        """Of records whose headers are decoded already."""
+        pool: list[HeaderValue] = [NULL, *(one.value for headers in records for one in headers)]
+        at = iter(range(1, len(pool)))
+        lists = [[{"name": one.name, "at": next(at)} for one in headers] for headers in records]
+        return cls(pa.array(lists, _LISTS), tuple(pool), pa.array([], pa.binary()))
+
     def __len__(self) -> int:
         return len(self.lists)
 

@@ -67,14 +67,9 @@ def test_without_any_server_kafkas_default_is_taken_with_a_warning() -> None:
     ("key", "value", "warning"),
     [
         (
-            "offset.storage.file.filename",
-            "/tmp/connect.offsets",
-            "It has no effect here: offsets are in Kafka, in each connector's consumer group.",
-        ),
-        (
             "offset.flush.interval.ms",
             "10000",
-            "It has no effect here: offsets are committed after each accepted upload, not on a clock.",
+            "It has no effect here: offsets are committed after each upload or sending, not on a clock.",
         ),
         ("plugin.discovery", "x", "It has no effect here: there are no Java plug-ins to load."),
         (

@@ -36,10 +36,11 @@ def test_connectors_are_listed_by_their_full_names(api: Client) -> None:
     """With type and version; all other classes when asked for."""
     connectors = api.get("/connector-plugins").json
     assert {"class": "parquet_sink.EmsSink", "type": "sink", "version": __version__} in connectors
-    assert {one["type"] for one in connectors} == {"sink"}
+    files = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+    assert {"class": files, "type": "source", "version": __version__} in connectors
     every = api.get("/connector-plugins?connectorsOnly=false").json
     kinds = list(dict.fromkeys(one["type"] for one in every))
-    assert kinds == ["sink", "transformation", "predicate", "converter", "header_converter"]
+    assert kinds == ["sink", "source", "transformation", "predicate", "converter", "header_converter"]
     assert len({(one["class"], one["type"]) for one in every}) == len(every)
 
 

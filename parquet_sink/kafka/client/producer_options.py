@@ -1,10 +1,10 @@
-"""Options of the producer of dead letters: Kafka's Java names, which operators write, to librdkafka's."""
+"""Options of producers: Kafka's Java names, which operators write, to librdkafka's."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 from parquet_sink.kafka.client.options import translate
-from parquet_sink.kafka.settings import DeadLetterSettings
+from parquet_sink.kafka.settings import ProducerSettings
 
 NO_EFFECT: Final = frozenset(
     {
@@ -21,10 +21,10 @@ _MEMORY_KB: Final = "queue.buffering.max.kbytes"
 _LARGEST_MESSAGE: Final = 1_000_000_000
 _LARGEST_QUEUE_KB: Final = 2_097_151
 DELIVERY_S: Final = 120.0
-"""How long one dead letter may take with all its tries, as in Java, unless `delivery.timeout.ms` says otherwise."""
+"""How long one record may take with all its tries, as in Java, unless `delivery.timeout.ms` says otherwise."""
 
 
-def producer_options(settings: DeadLetterSettings) -> dict[str, Any]:
+def producer_options(settings: ProducerSettings) -> dict[str, Any]:
     """Settings of librdkafka's producer, secrets revealed. Raises InvalidConfiguration.
 
     Batches are small, because a topic's bound on a batch may be less than the client's, which does not halve one that
@@ -34,7 +34,7 @@ def producer_options(settings: DeadLetterSettings) -> dict[str, Any]:
     if MEMORY in client:
         client[_MEMORY_KB] = str(max(1, min(int(str(client.pop(MEMORY))) // 1024, _LARGEST_QUEUE_KB)))
     return {
-        "client.id": f"parquet-sink-dead-letters-{settings.topic}",
+        "client.id": f"parquet-sink-{settings.label}",
         "log.connection.close": "false",
         "batch.size": str(64 << 10),
         "message.max.bytes": str(_LARGEST_MESSAGE),
@@ -47,7 +47,7 @@ def producer_options(settings: DeadLetterSettings) -> dict[str, Any]:
     }
 
 
-def delivery_s(settings: DeadLetterSettings) -> float:
-    """How long one dead letter may take with all its tries, in seconds."""
+def delivery_s(settings: ProducerSettings) -> float:
+    """How long one record may take with all its tries, in seconds."""
     given = settings.producer.get("delivery.timeout.ms")
     return int(str(given)) / 1000 if given is not None else DELIVERY_S

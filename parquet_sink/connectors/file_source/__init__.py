@@ -1,0 +1,1 @@
+"""Kafka Connect's FileStreamSource as a connector class."""

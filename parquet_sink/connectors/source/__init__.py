@@ -1,0 +1,1 @@
+"""What connector classes of sources share: keys, checks, and the way to settings."""

@@ -1,0 +1,1 @@
+"""Lines of a file, as they are added, to a topic."""

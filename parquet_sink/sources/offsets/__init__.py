@@ -1,0 +1,1 @@
+"""How far each part of a source is in Kafka, kept beyond a run: in a file, or in a compacted topic."""
