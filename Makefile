@@ -33,10 +33,10 @@ soak: jars ## an hour of mixed faults at half of the peak load: nothing lost, me
 slow: jars ## tests that take long: crashes of everything at once, streams and folders that are taken away
 	$(BIN)/python -m pytest -m slow integration $(ARGS)
 
-bench: jars ## throughput, CPU, memory, freshness; sizes by RECORDS=; MODE=raw
+bench: jars ## throughput, CPU, memory, freshness; sizes by RECORDS=; MODE=raw; TARGET=directory or s3
 	$(BIN)/python -m integration.bench $(ARGS)
 
-crash: jars ## kill -9 under load, checked by an oracle; sizes by KILLS= and RECORDS=; MODE=raw
+crash: jars ## kill -9 under load, checked by an oracle; sizes by KILLS= and RECORDS=; MODE=raw, ARCHIVE=required|behind, TARGET=s3
 	$(BIN)/python -m integration.crash $(ARGS)
 
 faults: jars ## every fault of docs/reliability.md, judged by the oracle; parts by FAULTS=http,disk, rows by ONLY=

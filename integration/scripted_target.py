@@ -39,10 +39,10 @@ class Connection:
         """Reads the body, or its first bytes."""
         wanted = int(self.request.headers.get("content-length", "0"))
         wanted = wanted if limit is None else min(limit, wanted)
-        body = self.rest
+        body = bytearray(self.rest)
         while len(body) < wanted and (piece := self.socket.recv(1 << 16)):
             body += piece
-        self.request.body = body
+        self.request.body = bytes(body)
 
     def send(self, data: bytes) -> None:
         """Sends, whether or not anybody still listens."""

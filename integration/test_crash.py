@@ -16,11 +16,11 @@ from parquet_sink.devkit.target.process import TargetProcess
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("raw", [False, True], ids=["shaped", "raw"])
+@pytest.mark.parametrize(("raw", "archive"), [(False, "required"), (True, "behind")], ids=["shaped", "raw"])
 @pytest.mark.timeout(1_200)  # about a minute where it is quiet; every start of the sink takes longer where it is not
-def test_kill_9_loses_alters_and_invents_nothing(raw: bool, tmp_path: Path) -> None:
-    """Whichever process is killed under load, every record arrives as it was produced, and SIGTERM is clean."""
-    sizes = Sizes(kills=len(Kind), records=2_000, seed=6, raw=raw)
+def test_kill_9_loses_alters_and_invents_nothing(raw: bool, archive: str, tmp_path: Path) -> None:
+    """Whichever process is killed, every record arrives, the archive has what was accepted, SIGTERM is clean."""
+    sizes = Sizes(kills=len(Kind), records=2_000, seed=6, raw=raw, archive=archive)
     with Broker() as broker, TargetProcess(tmp_path / "target", deleted_column="__deleted") as target:
         report = campaign(sizes, broker, target, tmp_path)
     assert report.passed, "\n".join([report.summary(), *report.lines()])

@@ -152,6 +152,11 @@ def test_a_bucket_is_an_archive(
     admin.delete_records([TopicPartition(name, 0, 100)])[TopicPartition(name, 0)].result(20)
     status, found = replay(properties, "--from", "0", "--to", "99")
     assert (status, found["same"], found["from_archive"]) == (0, 3, 3)
+    other = s3.bucket()
+    status, found = replay(properties, "--target", f"s3://{other}/lake/{{topic}}")
+    objects = s3.client.list_objects_v2(Bucket=other)["Contents"]
+    assert (status, found["same"]) == (0, 3)
+    assert {one["Key"] for one in objects} == {f"lake/{name}/{one.file_name}" for one in run.receipts}
     first, second, _ = sorted(where)
     s3.client.delete_object(Bucket=bucket, Key=first)
     size_bytes = s3.client.head_object(Bucket=bucket, Key=second)["ContentLength"]

@@ -1,16 +1,19 @@
 """Raw mode on real parts: what was produced is in files as it was, comes again the same, and is shaped later."""
 
+import io
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow.parquet as pq
+import pytest
 from confluent_kafka import Producer
 
 from integration.conftest import TopicFactory
-from integration.harness import Sink
+from integration.harness import WORKER, Sink
 from integration.replaying import Command, replay
+from integration.s3.server import ACCESS_KEY, SECRET_KEY, S3Server
 from parquet_sink.cli import main
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.runtime.status import Status
@@ -118,3 +121,49 @@ def test_who_gives_timestamps_is_kept(sink: Sink, broker: Broker, topic: TopicFa
     assert sink.drain(name, mode="raw", endpoint=f"directory:{out}").status is Status.DONE
     (row,) = rows(out / sink.table)
     assert (row["timestamp_type"], row["timestamp"] > STAMP) == ("LogAppendTime", True)
+
+
+def test_raw_files_in_a_bucket(
+    sink: Sink, broker: Broker, topic: TopicFactory, s3: S3Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A bucket takes them, an archive keeps them; from both they are reshaped into a bucket, as the same file."""
+    name, bucket, other = topic(config={"retention.ms": "-1"}), s3.bucket(), s3.bucket()
+    produce(broker, name, 0)
+    (tmp_path / "archive").mkdir()
+    access = {
+        "connect.ems.s3.endpoint": s3.endpoint,
+        "connect.ems.s3.access.key.id": ACCESS_KEY,
+        "connect.ems.s3.secret.access.key": SECRET_KEY,
+    }
+    of_bucket = {**access, "connect.ems.target.type": "s3", "connect.ems.s3.bucket": bucket}
+    archived = {"connect.ems.archive.url": f"directory:{tmp_path / 'archive'}"}
+    run = sink.drain(name, {**of_bucket, **archived}, mode="raw", commit_records=40)
+    assert run.status is Status.DONE
+    kept = {path.name for path in (tmp_path / "archive").rglob("*.parquet")}
+    assert kept == {path.rpartition("/")[2] for path in keys(s3, bucket)} == {one.file_name for one in run.receipts}
+    shaped, path = sink.properties(name, data_primary_key="kafkaPartition,kafkaOffset"), tmp_path / "c.properties"
+    lines = {**shaped, **access, "errors.tolerance": "all", **WORKER}
+    path.write_text("".join(f"{key}={text}\n" for key, text in lines.items()))
+    words = ["reshape", str(path), f"s3://{bucket}/{name}", "--out", f"s3://{other}/lake/{{topic}}"]
+    assert main(words) == 2
+    assert "Invalid [--rejected]. It is missing" in capsys.readouterr().err
+    words += ["--rejected", str(tmp_path / "bad")]
+    for _ in range(2):
+        assert main(words) == 0
+    (key,) = (one for one in keys(s3, other) if "/.reshaped/" not in one)
+    assert key.startswith(f"lake/{name}/topic-{name}_partition-0_firstOffset-0_lastOffset-99_")
+    body = io.BytesIO(s3.client.get_object(Bucket=other, Key=key)["Body"].read())
+    assert pq.read_metadata(body).num_rows == 97
+    assert main([*words[:2], str(tmp_path / "archive"), *words[3:]]) == 0
+    s3.client.put_object(Bucket=bucket, Key=f"{name}/a.parquet", Body=b"")
+    s3.client.put_object(Bucket=bucket, Key="other/a.txt", Body=b"")
+    assert main([*words[:3], f"s3://{bucket}/other", "s3://no-such-bucket/", *words[3:]]) == 2
+    told = capsys.readouterr().err.splitlines()
+    assert [line.split(": ")[0] for line in told if line.startswith("Invalid")] == [
+        f"Invalid [FILES]. s3://{one}" for one in (f"{bucket}/{name}/a.parquet", f"{bucket}/other", "no-such-bucket/")
+    ]
+
+
+def keys(s3: S3Server, bucket: str) -> list[str]:
+    """Of all objects."""
+    return [one["Key"] for one in s3.client.list_objects_v2(Bucket=bucket).get("Contents", ())]

@@ -1,4 +1,4 @@
-"""What all parts of the benchmark share: one broker, one target that discards, one pool of records."""
+"""What all parts of the benchmark share: one broker, one target (a push API discards), one pool of records."""
 
 import shutil
 import tempfile
@@ -10,9 +10,8 @@ from typing import Any, Final
 
 from integration.bench import load
 from integration.bench.sizes import Sizes
+from integration.bench.targets import BenchTarget, bench_target
 from parquet_sink.devkit.broker import Broker
-from parquet_sink.devkit.target.client import TargetClient
-from parquet_sink.devkit.target.process import TargetProcess
 
 RAW: Final = {
     "connect.ems.mode": "raw",
@@ -55,8 +54,8 @@ class Stand:
 
     sizes: Sizes
     broker: Broker
-    target: TargetProcess
-    client: TargetClient
+    target: BenchTarget
+    client: Any
     folder: Path
     values: list[bytes]
 
@@ -76,7 +75,7 @@ class Stand:
     @property
     def keys(self) -> Mapping[str, str]:
         """Of every connector file, on top of the bench's own."""
-        return RAW if self.sizes.mode == "raw" else {}
+        return {**(RAW if self.sizes.mode == "raw" else {}), **self.target.keys}
 
     def orders(self, partitions: int) -> Work:
         """JSON orders on so many topic-partitions."""
@@ -114,7 +113,7 @@ def stand(sizes: Sizes) -> Iterator[Stand]:
     with (
         tempfile.TemporaryDirectory(prefix="parquet-sink-bench-") as folder,
         Broker(properties={"file.delete.delay.ms": "1000"}) as broker,
-        TargetProcess(discard=True) as target,
+        bench_target(sizes.target) as target,
         closing(target.client) as client,
     ):
         yield Stand(sizes, broker, target, client, Path(folder), values)

@@ -9,14 +9,13 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from confluent_kafka import Consumer, TopicPartition
 
 from integration.bench import load
 from integration.bench.figures import Accepted
 from integration.bench.processes import tree
-from parquet_sink.devkit.target.client import TargetClient
 from parquet_sink.devkit.target.contract import DEFAULT_AUTHORIZATION
 from parquet_sink.errors import SetupError
 
@@ -135,7 +134,7 @@ class SinkProcess:
         return "The end of its log:\n" + "\n".join(text.splitlines()[-25:])
 
 
-def accepted(client: TargetClient, table: str) -> list[Accepted]:
+def accepted(client: Any, table: str) -> list[Accepted]:
     """The files that the target took for a table, in order of acceptance."""
     found = []
     for file in client.files(table):

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from integration.bench.formats import FORMATS
 from integration.bench.named_transforms import TRANSFORMS
+from integration.bench.targets import TARGETS
 from parquet_sink.errors import InvalidConfiguration
 
 PARTS: Final = ("start", "4", "1", "freshness", "idle", "backlog", "stages", "invalid")
@@ -42,6 +43,7 @@ class Sizes:
     transforms: tuple[str, ...] = ()
     mode: str = "shaped"
     beside: str = "nothing"
+    target: str = "push"
 
     @property
     def record(self) -> Mapping[str, Any]:
@@ -102,9 +104,12 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Sizes:
         transforms=transforms,
         mode=word("MODE", MODES, base.mode),
         beside=word("BESIDE", BESIDE, base.beside),
+        target=word("TARGET", TARGETS, base.target),
     )
     if sizes.mode == "raw" and (formats or "invalid" in sizes.parts):
         problems.append("Invalid [MODE]. Raw records are not decoded: FORMAT, TRANSFORMS and ONLY=invalid need shaped.")
+    if sizes.target != "push" and (formats or "invalid" in sizes.parts):
+        problems.append("Invalid [TARGET]. FORMAT, TRANSFORMS and ONLY=invalid need push.")
     if problems:
         raise InvalidConfiguration(problems)
     return sizes

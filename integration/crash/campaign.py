@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Final
 
 from integration import processes
+from integration.crash import archived
 from integration.crash.kills import ENDS_SINK, Kill, Kind, Victims, plan
 from integration.crash.report import Report, Sizes
 from integration.crash.streams import LARGE_FILE_BYTES, large, small
 from integration.oracle.stream import Stream
 from integration.oracle.trial import Trial
+from integration.s3.site import S3Site
 from integration.sink_process import SinkProcess
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
@@ -23,7 +25,7 @@ VICTIM_S: Final = 180.0
 class Campaign:
     """The kills of one run, with many small files, and large ones. Broker and target are given."""
 
-    def __init__(self, sizes: Sizes, broker: Broker, target: TargetProcess, folder: Path) -> None:
+    def __init__(self, sizes: Sizes, broker: Broker, target: TargetProcess | S3Site, folder: Path) -> None:
         self._sizes, self._target = sizes, target
         self._chance = random.Random(sizes.seed)
         self._killed = 0.0
@@ -32,8 +34,10 @@ class Campaign:
         kinds = (small(TOPIC, sizes.per_second, sizes.records), large(f"{TOPIC}-large"))
         self._streams = [Stream(replace(kind, raw=sizes.raw), broker) for kind in kinds]
         self.report = Report([stream.oracle.findings for stream in self._streams])
+        self._archive = folder / "archive"
+        more = archived.keys(self._archive, sizes.archive) if sizes.archive != "none" else {}
         sink = SinkProcess(
-            [stream.connector(target.endpoint(), tmp) for stream in self._streams],
+            [stream.connector(target.endpoint(), tmp) | target.keys | more for stream in self._streams],
             folder,
             {"PARQUET_SINK_BOOTSTRAP_SERVERS": broker.bootstrap_servers},
         )
@@ -52,7 +56,11 @@ class Campaign:
         stops = self.trial.stop_cleanly()
         self.trial.finish()
         sizes = self.trial.judge(stops)
+        if self._sizes.archive != "none":
+            self.report.troubles += archived.troubles(self._archive, self._streams, self._target.client)
         self._check(sum(size >= LARGE_FILE_BYTES for size in sizes))
+        if isinstance(self._target, S3Site) and (left := self._target.unfinished()):
+            self.report.troubles.append(f"{len(left)} uploads in parts were left, such as of {left[0]}")
         return self.report
 
     def _enough(self) -> bool:

@@ -15,13 +15,14 @@ SECONDS_PER_KILL: Final = 8.0
 class Sizes:
     """How long a run is. timeout_s: for all kills and recoveries together; records: at least so many.
 
-    raw: whether connectors keep records as they came.
+    raw: whether connectors keep records as they came. archive: `none`, `required` or `behind`.
     """
 
     kills: int
     records: int
     seed: int
     raw: bool = False
+    archive: str = "none"
 
     @property
     def per_second(self) -> float:

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from confluent_kafka import Message
 
 from integration.oracle.oracle import Oracle, Sample
+from integration.s3.book import BucketReader
 from parquet_sink.devkit.target.client import TargetClient
 from parquet_sink.kafka.dead_letter_headers import PREFIX
 
@@ -32,7 +33,7 @@ class Stop:
 
 def judge(
     oracle: Oracle,
-    client: TargetClient,
+    client: TargetClient | BucketReader,
     table: str,
     samples: Sequence[Sample],
     stop: Stop,
@@ -56,7 +57,7 @@ def judge(
     return [file["bytes"] for file in files]
 
 
-def files_of(client: TargetClient, table: str) -> list[dict[str, Any]]:
+def files_of(client: TargetClient | BucketReader, table: str) -> list[dict[str, Any]]:
     """All accepted files of a table, in order of acceptance, once their rows are in the table."""
     client.sync(SYNC_S)
     return sorted(client.files(table), key=lambda file: file["sequence"])
@@ -64,7 +65,7 @@ def files_of(client: TargetClient, table: str) -> list[dict[str, Any]]:
 
 def judge_files(
     oracle: Oracle,
-    client: TargetClient,
+    client: TargetClient | BucketReader,
     files: Sequence[Mapping[str, Any]],
     stop: Stop,
     progress: Callable[[int, int], None] = lambda done, files: None,

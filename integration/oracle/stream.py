@@ -10,6 +10,7 @@ from integration.oracle.judge import Stop, judge
 from integration.oracle.load import Load
 from integration.oracle.oracle import Oracle
 from integration.oracle.raw import KEYS, RawOracle
+from integration.s3.book import BucketReader
 from integration.sink_process import connector, dead_letters_of
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.client import TargetClient
@@ -79,12 +80,15 @@ class Stream:
         """Whether everything below these offsets was committed at the last look."""
         return all(self.committed.get(partition, 0) >= end for partition, end in ends.items())
 
-    def stopped(self, client: TargetClient) -> Stop:
+    def stopped(self, client: TargetClient | BucketReader) -> Stop:
         """How things stand after SIGTERM."""
         return Stop.of(self.group.committed(), client.files(self.kind.table))
 
     def judge(
-        self, client: TargetClient, stop: Stop, progress: Callable[[int, int], None] = lambda done, files: None
+        self,
+        client: TargetClient | BucketReader,
+        stop: Stop,
+        progress: Callable[[int, int], None] = lambda done, files: None,
     ) -> Sequence[int]:
         """The oracle's word; the sizes of the accepted files. progress: see `judge`."""
         found = each_letter(self._broker, self._dead_letters)

@@ -12,6 +12,7 @@ from confluent_kafka import KafkaException
 from integration.oracle.judge import Stop
 from integration.oracle.oracle import Findings
 from integration.oracle.stream import Stream
+from integration.s3.site import S3Site
 from integration.sink_process import SinkProcess
 from parquet_sink.devkit.target.process import TargetProcess
 
@@ -100,7 +101,7 @@ class Trial:
         self,
         streams: Sequence[Stream],
         sink: SinkProcess,
-        target: TargetProcess,
+        target: TargetProcess | S3Site,
         tmp: Path,
         course: Course,
         *,

@@ -28,6 +28,7 @@ class S3Front(Server):
         super().__init__()
         self._upstream, self._faults, self._lock = upstream, list(faults), threading.Lock()
         self.requests: list[Request] = []
+        self.live: set[socket.socket] = set()
 
     @property
     def endpoint(self) -> str:
@@ -39,12 +40,14 @@ class S3Front(Server):
 
     def handle(self, accepted: socket.socket) -> None:
         accepted.settimeout(IDLE_S)
-        with accepted:
-            head = read_head(accepted)
-            if head is None:
-                return
-            connection = Connection(accepted, self, *head)
-            self._fault_of(connection.request)(connection)
+        self.live.add(accepted)
+        try:
+            with accepted:
+                if (head := read_head(accepted)) is not None:
+                    connection = Connection(accepted, self, *head)
+                    self._fault_of(connection.request)(connection)
+        finally:
+            self.live.discard(accepted)
 
     def _fault_of(self, request: Request) -> Behaviour:
         with self._lock:
@@ -55,13 +58,19 @@ class S3Front(Server):
             fault.times -= 1
         return fault.behave
 
+    def linger(self, line: str) -> None:
+        """What it does before a request is passed on."""
+
     def pass_on(self, connection: Connection) -> None:
         """The server's answer to the whole request; then the connection ends."""
         connection.send(self.answer_of(connection))
 
     def answer_of(self, connection: Connection) -> bytes:
-        """What the server says."""
+        """What the server says; of what a client sent half of it hears nothing. Raises ConnectionError."""
         connection.read_body()
+        if len(connection.request.body) < int(connection.request.headers.get("content-length", "0")):
+            raise ConnectionError("the client went away in the middle of the body")
+        self.linger(connection.request.line)
         headers = {**connection.request.headers, "connection": "close"}
         lines = [connection.request.line, *(f"{name}: {value}" for name, value in headers.items()), "", ""]
         with socket.create_connection(("127.0.0.1", self._upstream), timeout=IDLE_S) as upstream:

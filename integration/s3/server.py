@@ -44,6 +44,11 @@ class S3Server:
         )
 
     @property
+    def pid(self) -> int | None:
+        """The server's process."""
+        return None if self._process is None else self._process.pid
+
+    @property
     def endpoint(self) -> str:
         return f"http://{HOST}:{self.port}"
 

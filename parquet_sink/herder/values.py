@@ -115,9 +115,10 @@ class LastError:
 
 @dataclass(frozen=True)
 class ConnectorProgress:
-    """How a connector stands, beyond what Kafka Connect tells.
+    """How a connector stands, beyond what Kafka Connect tells. records: delivered without a file.
 
-    records: delivered without a file. kind: sink or source, in Kafka Connect's words.
+    archived, not_archived: accepted files since the start that went to the archive, or will not, as far as that was
+    known when they were accepted. archive_waiting: files that wait for it now. kind: sink or source.
     """
 
     status: ConnectorStatus
@@ -129,4 +130,7 @@ class ConnectorProgress:
     last_error: LastError | None
     partitions: tuple[PartitionProgress, ...]
     records: int = 0
+    archived: int = 0
+    not_archived: int = 0
+    archive_waiting: int = 0
     kind: str = "sink"

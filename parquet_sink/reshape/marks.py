@@ -6,8 +6,9 @@ whose rows would be there twice.
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Self
+from typing import Protocol, Self
 
 from parquet_sink.files.naming import component
 from parquet_sink.files.storage import sync_folder
@@ -62,22 +63,37 @@ def why_mixed(there: Iterable[Mark], wanted: Iterable[Mark]) -> str | None:
     return None
 
 
+class Marks(Protocol):
+    """What stands in one place that takes files. Any of it raises what that place raises."""
+
+    def read(self) -> list[Mark]: ...
+    def in_the_way(self) -> bool:
+        """Whether anything is there but marks."""
+        ...
+
+    def add(self, marks: Iterable[Mark]) -> None: ...
+
+
 class MarkFolder:
-    """The marks of a folder that is there."""
+    """The marks of a folder; it is made where it is not there. All of it raises OSError."""
 
     def __init__(self, out: str) -> None:
-        self._folder = os.path.join(out, FOLDER)
+        with suppress(FileExistsError):
+            os.mkdir(out)
+        self._out, self._folder = out, os.path.join(out, FOLDER)
 
     def read(self) -> list[Mark]:
-        """Raises OSError."""
         try:
             names = os.listdir(self._folder)
         except FileNotFoundError:
             return []
         return [Mark.read(name) for name in names if name.count("_") >= 5]
 
+    def in_the_way(self) -> bool:
+        return any(name != FOLDER for name in os.listdir(self._out))
+
     def add(self, marks: Iterable[Mark]) -> None:
-        """For good. Raises OSError."""
+        """For good."""
         os.makedirs(self._folder, exist_ok=True)
         for mark in marks:
             with open(os.path.join(self._folder, mark.name), "ab"):

@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
+
 from parquet_sink.files.rotation import Reason
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.failure import Failure
@@ -27,7 +29,7 @@ from parquet_sink.pipeline.to_the_end import flush_to_the_end
 from parquet_sink.reshape.blocks import blocks
 from parquet_sink.reshape.merging import merged
 from parquet_sink.reshape.reading import tables
-from parquet_sink.reshape.spans import RawRange
+from parquet_sink.reshape.spans import RawFile, RawRange
 
 Progress = Callable[[RawRange, int], None]
 
@@ -54,7 +56,7 @@ class Reshaped:
 class Reshape:
     """settings: of a shaped connector, with the target to write to, and the folder for temporary files.
 
-    progress: told how many records of a topic-partition were read.
+    progress: told how many records of a topic-partition were read. tables: the records of a file.
     """
 
     def __init__(
@@ -62,10 +64,12 @@ class Reshape:
         settings: SinkSettings,
         progress: Progress = lambda one, records: None,
         *,
+        tables: Callable[[RawFile], Iterator[pa.Table]] = tables,
         sleep: Callable[[float], None] = time.sleep,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._settings, self._progress, self._sleep, self._monotonic = settings, progress, sleep, monotonic
+        self._settings, self._progress, self._tables = settings, progress, tables
+        self._sleep, self._monotonic = sleep, monotonic
 
     def run(self, ranges: Iterable[RawRange]) -> Iterator[Reshaped]:
         """Topic-partition by topic-partition; after a failure nothing more."""
@@ -88,7 +92,7 @@ class Reshape:
 
     def _reader(self, one: RawRange) -> Callable[[KafkaSettings, PlannedRange, RecordParts], Iterator[RecordBatch]]:
         def read(_kafka: KafkaSettings, planned: PlannedRange, _parts: RecordParts) -> Iterator[RecordBatch]:
-            groups = (merged([(file.path, tables(file)) for file in group]) for group in one.groups)
+            groups = (merged([(file.path, self._tables(file)) for file in group]) for group in one.groups)
             done = 0
             for block in blocks(table for group in groups for table in group):
                 yield block

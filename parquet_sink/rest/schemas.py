@@ -154,6 +154,7 @@ SCHEMAS: Final[Mapping[str, Mapping[str, Any]]] = {
                 "rows": _WHOLE,
                 "size_bytes": _WHOLE,
                 "set_aside": _WHOLE,
+                **dict.fromkeys(("records", "archived", "not_archived", "archive_waiting"), _WHOLE),
                 "records": _WHOLE,
                 "kind": _TEXT,
                 "last_upload": {"oneOf": [_ref("Upload"), {"type": "null"}]},

@@ -9,6 +9,7 @@ from parquet_sink.archive.store import ArchiveStore
 from parquet_sink.archive.waiting import WaitingFolder
 from parquet_sink.files import naming
 from parquet_sink.history.writer import HistoryWriter
+from parquet_sink.pipeline.connector_settings import ConnectorSettings
 from parquet_sink.pipeline.settings import SinkSettings
 
 log = logging.getLogger(__name__)
@@ -28,6 +29,12 @@ def archiver_of(settings: SinkSettings) -> Archiver | None:
         return None
     history = HistoryWriter(settings.name, Path(settings.history_file), settings.history)
     return Archiver(settings.archive, settings.retry, _opened, history.note_archived)
+
+
+def waiting_files(settings: ConnectorSettings) -> int:
+    """How many wait for the archive of a connector that does not wait for it."""
+    archive = settings.archive if isinstance(settings, SinkSettings) else None
+    return 0 if archive is None or archive.required else len(WaitingFolder(archive.waiting).files())
 
 
 def _opened(settings: ArchiveSettings) -> ArchiveStore:

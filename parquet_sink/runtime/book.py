@@ -27,6 +27,7 @@ from parquet_sink.model.events import (
 )
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.receipts import Receipt
+from parquet_sink.runtime.archiving import waiting_files
 from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.status import Status
 from parquet_sink.runtime.totals import FileTotals
@@ -43,6 +44,7 @@ class Page:
     last_upload: LastUpload | None = None
     last_error: LastError | None = None
     partitions: tuple[PartitionProgress, ...] = ()
+    archive_waiting: int = 0
     topics: set[str] = field(default_factory=set)
     away: str = ""
     postponed: dict[PartitionKey, tuple[float, str]] = field(default_factory=dict)
@@ -123,6 +125,7 @@ class Book:
         if connector.state is None or connector.status is Status.DONE:
             return
         page = self.page(connector.settings.name)
+        page.archive_waiting = waiting_files(connector.settings)
         accepted = {(one.topic, one.partition): one.next_offset for one in connector.state.accepted()}
         page.partitions = tuple(
             PartitionProgress(one.topic, one.partition, one.lag, one.oldest_s, one.rate, one.away)
@@ -139,6 +142,8 @@ def _accepted(page: Page, event: FileAccepted) -> None:
     receipt: Receipt = event.receipt
     page.totals.add(receipt)
     page.topics.add(event.topic)
+    if receipt.archive is not None and receipt.archive.cause is not None:
+        _error(page, event.at_s, f"file {receipt.file_name} is not archived: {receipt.archive.cause}")
     page.postponed.pop((event.topic, event.partition), None)
     page.last_upload = LastUpload(
         *(event.topic, event.partition, receipt.first_offset, receipt.last_offset),

@@ -95,7 +95,9 @@ class Roster:
         settings = self.hosted[status.name].settings
         kind = "sink" if settings is None else settings.kind
         return ConnectorProgress(
-            status, *sums, page.last_upload, page.last_error, page.partitions, page.totals.delivered, kind
+            *(status, *sums, page.last_upload, page.last_error, page.partitions, page.totals.delivered),
+            *(page.totals.archived, page.totals.not_archived, page.archive_waiting),
+            kind=kind,
         )
 
 

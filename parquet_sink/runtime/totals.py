@@ -44,6 +44,8 @@ class FileTotals:
     size_bytes: int = 0
     set_aside: int = 0
     delivered: int = 0
+    archived: int = 0
+    not_archived: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     last: dict[PartitionKey, Receipt] = field(default_factory=dict)
     _recent: dict[PartitionKey, deque[tuple[float, int]]] = field(default_factory=dict)
@@ -55,6 +57,9 @@ class FileTotals:
         self.rows += receipt.rows
         self.size_bytes += receipt.size_bytes
         self.reasons[receipt.reason] += 1
+        if receipt.archive is not None:
+            self.archived += receipt.archive.cause is None
+            self.not_archived += receipt.archive.cause is not None
         self.last[key] = receipt
         self._recent.setdefault(key, deque()).append((receipt.accepted_at or 0.0, receipt.records))
 

@@ -114,10 +114,10 @@ def test_what_would_mix_is_refused(scene: Scene) -> None:
     assert scene.reshape(first, flattener_enable="false")[0] == 2
     assert "it was filled with other settings" in scene.errors
     assert scene.reshape(all_)[0] == 2
-    assert "offsets 0 to 9, of other raw files, so rows would be there twice; name a folder" in scene.errors
+    assert "offsets 0 to 9, of other raw files, so rows would be there twice; name a place" in scene.errors
     scene.out = scene.folder / "raw"
     assert scene.reshape(first)[0] == 2
-    assert f"Invalid [--out]. {scene.out} is not empty" in scene.errors
+    assert f"Invalid [--out]. {scene.out}: it is not empty" in scene.errors
 
 
 def test_wrong_files_are_all_named_before_anything_is_made(scene: Scene) -> None:

@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from parquet_sink.commands.status.text import connector_lines
 from parquet_sink.errors import failure_named
-from parquet_sink.herder.values import LastError, LastUpload
+from parquet_sink.herder.values import ConnectorProgress, ConnectorStatus, LastError, LastUpload, State
+from parquet_sink.model.archiving import Archiving
 from parquet_sink.model.events import (
     ConnectorFailed,
     ConnectorRunning,
@@ -44,6 +46,22 @@ def test_accepted_files_are_summed_up(book: Book) -> None:
     assert page.last_upload == LastUpload("orders", 3, 10, 19, 9, 1_000, 5.0)
     assert page.topics == {"orders"}
     assert book.page("two").topics == set()
+
+
+def test_what_became_of_files_at_an_archive(book: Book) -> None:
+    """Counted, and one that is not archived is the last error; `status` says so in a line of its own."""
+    for cause in (None, None, "full"):
+        receipt = replace(RECEIPT, archive=Archiving("directory:/a", 1, cause))
+        book.on_event(FileAccepted("one", 5.0, "orders", 3, receipt))
+    page = book.page("one")
+    assert (page.totals.archived, page.totals.not_archived) == (2, 1)
+    assert page.last_error == LastError("file f is not archived: full", 5.0)
+    status = ConnectorStatus("one", State.RUNNING, "here", ())
+    told = ConnectorProgress(status, 3, 27, 3_000, 0, None, None, (), archived=2, not_archived=1, archive_waiting=4)
+    lines = list(connector_lines(told, 10.0, partitions=False))
+    assert "  kept   2 files archived; 4 files waiting for it; 1 file not archived" in lines
+    without = replace(told, archived=0, not_archived=0, archive_waiting=0)
+    assert not any("kept" in line for line in connector_lines(without, 10.0, partitions=False))
 
 
 def test_records_without_a_file_are_summed_up(book: Book) -> None:

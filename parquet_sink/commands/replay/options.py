@@ -40,7 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--bootstrap-servers", metavar="HOST:PORT,…", help="Kafka's address, as for run")
     _add_choice(parser)
     parser.add_argument("--times", type=int, default=1, metavar="K", help="send all of it so many times (default 1)")
-    parser.add_argument("--target", metavar="URL", help="send to this address, or directory:/path, instead")
+    parser.add_argument(
+        "--target", metavar="URL", help="send to this address, directory:/path or s3://bucket/prefix, instead"
+    )
     parser.add_argument(
         "--target-key",
         metavar="KEY",

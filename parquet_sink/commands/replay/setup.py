@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
+from parquet_sink.archive.address import bucket_of, is_bucket, wrong
 from parquet_sink.archive.opening import open_archive
 from parquet_sink.archive.store import ArchivedFile
 from parquet_sink.commands.preflight import inspect
@@ -26,19 +27,35 @@ from parquet_sink.replay.survey import past_of, survey
 from parquet_sink.state.sqlite.store import learned_of
 from parquet_sink.targets.directory import address
 from parquet_sink.targets.directory.settings import DirectorySettings
+from parquet_sink.targets.keys import S3
 from parquet_sink.targets.push.oauth2_keys import OAUTH2_KEYS
 from parquet_sink.targets.push.settings import PushSettings
+from parquet_sink.targets.s3 import keys as s3
+from parquet_sink.targets.s3.settings import S3Settings
 
 log = logging.getLogger(__name__)
 
 ENDPOINT: Final = "connect.ems.endpoint"
 KEY: Final = "connect.ems.authorization.key"
+TYPE: Final = "connect.ems.target.type"
+CODEC: Final = "connect.ems.parquet.compression.codec"
 _OF_CLIENTS: Final = tuple(key.name for key in OAUTH2_KEYS)
 
 
 def settings_for(args: argparse.Namespace, target: str | None) -> SinkSettings:
     """Of the connector file; with another target, where that is wanted. Raises InvalidConfiguration."""
     overrides = _overrides(target, args.target_key)
+    if target is not None and is_bucket(target):  # files are those of the connector, whatever is usual for a bucket
+        overrides[CODEC] = _settings(args, {}).files.codec
+    settings = _settings(args, overrides)
+    if overrides and not isinstance(settings.target, PushSettings | DirectorySettings | S3Settings):
+        raise InvalidConfiguration(
+            ["Invalid [--target]. The connector's class has a target of its own; give a connector file for the other."]
+        )
+    return settings
+
+
+def _settings(args: argparse.Namespace, overrides: dict[str, str]) -> SinkSettings:
     checked = inspect(
         check_files([args.connector], args.worker, bootstrap_servers=args.bootstrap_servers, overrides=overrides)
     )
@@ -47,27 +64,33 @@ def settings_for(args: argparse.Namespace, target: str | None) -> SinkSettings:
     if overrides and checked.problems:
         raise InvalidConfiguration([_of_options(problem) for problem in checked.problems])
     (settings,) = checked.require()
-    if overrides and not isinstance(settings.target, PushSettings | DirectorySettings):
-        raise InvalidConfiguration(
-            ["Invalid [--target]. The connector's class has a target of its own; give a connector file for the other."]
-        )
     return settings
 
 
 def _of_options(problem: str) -> str:
     """What is said of a key that an option took the place of is said of the option."""
-    for key, option in ((ENDPOINT, "--target"), (KEY, "--target-key")):
+    for key, option in (
+        (ENDPOINT, "--target"),
+        (KEY, "--target-key"),
+        (s3.BUCKET, "--target"),
+        (s3.PREFIX, "--target"),
+    ):
         if problem.startswith(f"Invalid [{key}]"):
             return problem.rpartition(" (in ")[0].replace(key, option)
     return problem
 
 
 def _overrides(target: str | None, key: str | None) -> dict[str, str]:
-    """The connector's own credential is never sent to another address."""
+    """The connector's own credential is never sent to another address; that of S3 is for whichever bucket."""
     if target is None:
         return {}
     if address.is_directory(target):
         return {ENDPOINT: target}
+    if is_bucket(target):
+        if (reason := wrong(target)) is not None:
+            raise InvalidConfiguration([f"Invalid [--target]. {reason}"])
+        bucket, prefix = bucket_of(target)
+        return {TYPE: S3, s3.BUCKET: bucket, s3.PREFIX: prefix or "{topic}"}
     if key is None:
         raise InvalidConfiguration(
             ["Invalid [--target-key]. It is missing; the connector's own credential is not sent to another address."]

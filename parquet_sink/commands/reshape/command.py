@@ -4,24 +4,25 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from parquet_sink.connectors.check import check_files
-from parquet_sink.connectors.ems.raw_checks import MODE
+from parquet_sink.commands.reshape.settings import for_bucket, for_folder
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.targets.directory.settings import DirectorySettings
 
 if TYPE_CHECKING:  # loaded once the connector file was found right
-    from parquet_sink.reshape.spans import RawRange
+    from parquet_sink.commands.reshape.buckets import Buckets
+    from parquet_sink.model.failure import Failure
+    from parquet_sink.reshape.marks import Marks
+    from parquet_sink.reshape.spans import RawFile, RawRange
 
 INTERRUPTED: Final = 130
-_RAW: Final = "It is raw, and so are the files already; give the connector file of a shaped one."
-_ENDPOINT: Final = "connect.ems.endpoint"
-_OVERRIDES: Final = {"connect.ems.archive.url": ""}
-"""Nothing is kept a second time. With a folder as its endpoint a connector needs no credential."""
+_S3: Final = "s3://"
+_NO_FOLDER: Final = (
+    "Invalid [--rejected]. It is missing; with errors.tolerance=all and a bucket as --out name a folder for records "
+    "without a row."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,86 +34,115 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("connector", metavar="connector.properties", help="connector file, not in raw mode")
     parser.add_argument(
-        "inputs", nargs="+", metavar="FILES", help="raw files: paths, patterns, or folders with all that is below them"
+        "inputs",
+        nargs="+",
+        metavar="FILES",
+        help="raw files: paths, patterns, folders with all that is below them, s3://BUCKET/PREFIX",
     )
-    parser.add_argument("--out", required=True, metavar="DIR", help="folder that is new, or has what this made before")
+    parser.add_argument(
+        "--out", required=True, metavar="DIR", help="folder, or s3://BUCKET/PREFIX, that is new or has what this made"
+    )
     parser.add_argument("--worker", metavar="FILE", help="worker file: converters")
     parser.add_argument(
-        "--rejected",
-        metavar="DIR",
-        help="with errors.tolerance=all: folder for what has no row (default: in --out)",
+        "--rejected", metavar="DIR", help="with errors.tolerance=all: folder for what has no row (default: in --out)"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(args: argparse.Namespace) -> int:
     """0 when all records were read and each has a row, has none rightly, or is set aside; 1 after a failure."""
-    out = os.path.abspath(args.out)
-    settings = _settings(args, out)
-    from parquet_sink.commands.reshape.inputs import find  # after the connector file was found right
+    settings = _settings(args)
+    if settings.errors.invalid_records and args.out.startswith(_S3) and args.rejected is None:
+        raise InvalidConfiguration([_NO_FOLDER])
+    from parquet_sink.commands.reshape.buckets import Buckets  # after the connector file was found right
+    from parquet_sink.commands.reshape.inputs import find
     from parquet_sink.reshape.spans import ranges_of
 
-    files = find(args.inputs)
-    mine = [file for file in files if _reads(settings, file.topic)]
-    others = sorted(file.topic for file in files if not _reads(settings, file.topic))
-    left_out = {topic: others.count(topic) for topic in others}
+    with Buckets(args.connector, args.worker) as buckets:
+        mine, left_out = _chosen(settings, find(args.inputs, buckets.open))
+        return _reshape(args, settings, buckets, ranges_of(mine), left_out)
+
+
+def _settings(args: argparse.Namespace) -> SinkSettings:
+    if args.out.startswith(_S3):
+        bucket, _, prefix = args.out.removeprefix(_S3).partition("/")
+        return for_bucket(args.connector, args.worker, bucket, prefix)
+    args.out = os.path.abspath(args.out)
+    return for_folder(args.connector, args.worker, args.out)
+
+
+def _chosen(settings: SinkSettings, files: "Iterable[RawFile]") -> "tuple[list[RawFile], dict[str, int]]":
+    """Files of topics that the connector reads; how many of each other topic. Raises InvalidConfiguration."""
+    mine: list[RawFile] = []
+    left_out: dict[str, int] = {}
+    for file in files:
+        if _reads(settings, file.topic):
+            mine.append(file)
+        else:
+            left_out[file.topic] = left_out.get(file.topic, 0) + 1
     if not mine:
-        raise InvalidConfiguration([_nothing(left_out)])
-    _check_topics(settings, {file.topic for file in mine})
-    return _reshape(args, settings, out, ranges_of(mine), left_out)
-
-
-def _settings(args: argparse.Namespace, out: str) -> SinkSettings:
-    overrides = {**_OVERRIDES, _ENDPOINT: f"directory:{out}"}
-    checked = check_files([args.connector], args.worker, overrides=overrides)
-    (settings,) = checked.require()
-    if settings.shape.raw:
-        raise InvalidConfiguration([f"Invalid [{MODE}]. {_RAW} (in {args.connector})"])
-    return replace(settings, target=DirectorySettings(out, settings.target.target_table or settings.name))
+        why = (
+            f"are of topics that the connector does not read ({', '.join(left_out)})" if left_out else "have no records"
+        )
+        raise InvalidConfiguration([f"Invalid [FILES]. All of them {why}; name others, or another connector file."])
+    reasons = [settings.why_unusable(topic) for topic in sorted({file.topic for file in mine})]
+    if any(reasons):
+        raise InvalidConfiguration([reason for reason in reasons if reason is not None])
+    return mine, left_out
 
 
 def _reads(settings: SinkSettings, topic: str) -> bool:
-    kafka = settings.kafka
-    return topic in kafka.topics or (
-        kafka.topics_regex is not None and re.fullmatch(kafka.topics_regex, topic) is not None
-    )
-
-
-def _nothing(left_out: Iterable[str]) -> str:
-    topics = ", ".join(left_out)
-    why = f"are of topics that the connector does not read ({topics})" if topics else "have no records"
-    return f"Invalid [FILES]. All of them {why}; name others, or another connector file."
-
-
-def _check_topics(settings: SinkSettings, topics: Iterable[str]) -> None:
-    reasons = [settings.why_unusable(topic) for topic in sorted(topics)]
-    if any(reasons):
-        raise InvalidConfiguration([reason for reason in reasons if reason is not None])
+    pattern = settings.kafka.topics_regex
+    return topic in settings.kafka.topics or (pattern is not None and re.fullmatch(pattern, topic) is not None)
 
 
 def _reshape(
-    args: argparse.Namespace, settings: SinkSettings, out: str, ranges: "Sequence[RawRange]", left_out: dict[str, int]
+    args: argparse.Namespace,
+    settings: SinkSettings,
+    buckets: "Buckets",
+    ranges: "Sequence[RawRange]",
+    left_out: dict[str, int],
 ) -> int:
     from parquet_sink.commands.reshape import output
     from parquet_sink.commands.reshape.report import Progress, Summary
+    from parquet_sink.reshape.bucket import Reader
     from parquet_sink.reshape.marks import Mark
     from parquet_sink.reshape.run import Reshape, settings_for
 
-    rejected = os.path.abspath(args.rejected or os.path.join(out, output.REJECTED))
+    rejected = os.path.abspath(args.rejected or os.path.join(args.out, output.REJECTED))
     with output.work_folder(settings.tmp_dir, settings.name) as work:
-        output.prepare(out, [Mark.of(settings.fingerprint, one) for one in ranges])
+        wanted = [Mark.of(settings.fingerprint, one) for one in ranges]
+        output.prepare(args.out, wanted, _marks(args.out, settings, buckets, work))
         own = settings_for(settings, work, rejected)
         output.prepare_rejected(own)
-        summary = Summary(settings.name, out, own.parked_folder, left_out)
-        progress = Progress(sum(one.rows for one in ranges))
+        summary = Summary(settings.name, args.out, own.parked_folder, left_out)
+        progress, reader = Progress(sum(one.rows for one in ranges)), Reader(buckets.opened, work)
         try:
-            for done in Reshape(own, progress).run(ranges):
+            for done in Reshape(own, progress, tables=reader.tables).run(ranges):
                 summary.done.append(done)
         except KeyboardInterrupt:
             print("reshape: interrupted; --out has whole files, and the same command goes on", file=sys.stderr)
             return INTERRUPTED
-    print(summary.to_json() if args.json else "\n".join(summary.lines()))
-    if summary.failure is None:
+    return _told(summary.to_json() if args.json else "\n".join(summary.lines()), summary.failure)
+
+
+def _marks(out: str, settings: SinkSettings, buckets: "Buckets", work: str) -> "Callable[[], Marks]":
+    """What is noted in --out, once it is asked."""
+    from parquet_sink.reshape.bucket import BucketMarks
+    from parquet_sink.reshape.marks import MarkFolder
+    from parquet_sink.targets.s3.prefix import fixed_part
+    from parquet_sink.targets.s3.settings import S3Settings
+
+    target = settings.target
+    if not isinstance(target, S3Settings):
+        return lambda: MarkFolder(out)
+    prefix = fixed_part(target.prefix).rpartition("/")
+    return lambda: BucketMarks(buckets.open(target.bucket.bucket), prefix[0] + prefix[1], work)
+
+
+def _told(text: str, failure: "Failure | None") -> int:
+    print(text)
+    if failure is None:
         return os.EX_OK
-    print(f"parquet-sink: {summary.failure.message}", file=sys.stderr)
+    print(f"parquet-sink: {failure.message}", file=sys.stderr)
     return 1

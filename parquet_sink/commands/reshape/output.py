@@ -1,9 +1,8 @@
 """Where the files go: a folder that is new, or that has what the same settings made."""
 
-import os
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from parquet_sink.errors import InvalidConfiguration
@@ -11,30 +10,30 @@ from parquet_sink.files import naming
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.reshape.marks import FOLDER, Mark, MarkFolder, why_mixed
+from parquet_sink.reshape.marks import Mark, Marks, why_mixed
+from parquet_sink.targets.s3.failures import S3Failed
 
 REJECTED = "_rejected"
 """Within the folder, where records without a row are kept unless another one is named."""
 
 
-def prepare(out: str, wanted: Sequence[Mark]) -> None:
-    """Makes the folder, and notes what is going to be there. Raises InvalidConfiguration."""
-    problem = "Invalid [--out]. "
+def prepare(out: str, wanted: Sequence[Mark], marks: Callable[[], Marks]) -> None:
+    """Notes what is going to be there. Raises InvalidConfiguration."""
     try:
-        with suppress(FileExistsError):
-            os.mkdir(out)
-        marks = MarkFolder(out)
-        there = marks.read()
-        if not there and any(name != FOLDER for name in os.listdir(out)):
-            raise InvalidConfiguration(
-                [f"{problem}{out} is not empty, and nothing in it is of a reshape; name a folder that is new or empty."]
-            )
+        place = marks()
+        there = place.read()
         why = why_mixed(there, wanted)
+        if not there and place.in_the_way():
+            why = "it is not empty, and nothing in it is of a reshape"
         if why is not None:
-            raise InvalidConfiguration([f"{problem}{out}: {why}; name a folder that is new or empty."])
-        marks.add(wanted)
+            raise InvalidConfiguration([f"Invalid [--out]. {out}: {why}; name a place that is new or empty."])
+        place.add(wanted)
+    except S3Failed as error:
+        raise InvalidConfiguration([f"Invalid [--out]. {out}: {error}"]) from None
     except OSError as error:
-        raise InvalidConfiguration([f"{problem}{out}: {error.strerror}; name a folder that can be written."]) from None
+        raise InvalidConfiguration(
+            [f"Invalid [--out]. {out}: {error.strerror}; name one that can be written."]
+        ) from None
 
 
 def prepare_rejected(settings: SinkSettings) -> None:

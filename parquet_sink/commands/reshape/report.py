@@ -107,7 +107,8 @@ def _counts(one: Reshaped) -> dict[str, Any]:
 def _line(one: Reshaped) -> str:
     counts = _counts(one)
     parts = [
-        f"{one.records:,} records, {counts['rows']:,} rows in {len(one.files):,} files",
+        f"{one.records:,} records, {counts['rows']:,} rows",
+        f"{len(one.files):,} file{'' if len(one.files) == 1 else 's'}",
         *([f"{one.resent:,} more came again"] if one.resent else []),
         *([f"{one.rejected:,} rejected"] if one.rejected else []),
         *(f"offsets {first} to {last} are in no file" for first, last in one.range.gaps),

@@ -17,6 +17,8 @@ def connector_lines(one: ConnectorProgress, now_s: float, *, partitions: bool) -
     aside = f"; {_count(one.set_aside, 'record')} set aside" if one.set_aside else ""
     sent = f"{_count(one.files, 'file')}, {_count(one.rows, 'row')}, {format_size(one.size_bytes)}"
     yield f"  sent   {_count(one.records, 'record') if one.records else sent}{aside}"
+    if archive := _archive_text(one):
+        yield f"  kept   {archive}"
     yield f"  lag    {_lag_text(one)}"
     if one.last_upload is not None:
         yield f"  last   {_upload_text(one.last_upload, now_s)}"
@@ -38,6 +40,12 @@ def _status_lines(status: ConnectorStatus) -> Iterator[str]:
             yield f"  task {task.id} {task.state}: {next(iter(task.trace.splitlines()), '')}"
     if status.waits_for:
         yield f"  waits for {status.waits_for}"
+
+
+def _archive_text(one: ConnectorProgress) -> str:
+    """Empty where nothing is known of an archive."""
+    told = ((one.archived, "archived"), (one.archive_waiting, "waiting for it"), (one.not_archived, "not archived"))
+    return "; ".join(f"{_count(count, 'file')} {what}" for count, what in told if count)
 
 
 def _lag_text(one: ConnectorProgress) -> str:

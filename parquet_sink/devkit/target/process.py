@@ -89,6 +89,11 @@ class TargetProcess:
         return self.url + UPLOAD_PATH.format(pool=pool)
 
     @property
+    def keys(self) -> dict[str, str]:
+        """Of connector files, in place of those that tests and benchmarks write for a push API: none."""
+        return {}
+
+    @property
     def token_url(self) -> str:
         """Where a target with a client gives access tokens."""
         return self.url + TOKEN_PATH
