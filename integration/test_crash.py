@@ -11,6 +11,7 @@ from integration.oracle.records import (
     is_dropped,
     value_of,
 )
+from integration.s3.site import S3Site
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
 
@@ -27,3 +28,14 @@ def test_kill_9_loses_alters_and_invents_nothing(raw: bool, archive: str, tmp_pa
     assert {hit.kind for hit in report.hits} == set(Kind)
     assert any(is_dropped(number) and value_of(number) is None for number in range(report.records))
     assert "parquet-sink: Spark's Java process ended" in (tmp_path / "sink.log").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_200)
+def test_kill_9_loses_alters_and_invents_nothing_in_a_bucket(tmp_path: Path) -> None:
+    """Nor does it leave parts of unfinished uploads; what killed the target cuts everybody off from it."""
+    sizes = Sizes(kills=len(Kind), records=2_000, seed=7)
+    with Broker() as broker, S3Site() as target:
+        report = campaign(sizes, broker, target, tmp_path)
+    assert report.passed, "\n".join([report.summary(), *report.lines()])
+    assert {hit.kind for hit in report.hits} == set(Kind)

@@ -40,7 +40,7 @@ tasks.max=1
 file=test.sink.txt
 topics=connect-test
 """
-MANY: Final = 20_000
+MANY: Final = 200_000
 LONG: Final = 10_000_000
 
 
@@ -73,15 +73,18 @@ def test_kafkas_quick_start_is_killed_in_the_middle(own_broker: Broker, tmp_path
         killed.ended()
     finally:
         killed.close()
+    assert set(lines) - set(out.read_text().splitlines())
+    with source.open("a") as file:
+        file.write("the end\n")
     again = Command(tmp_path, words, environment)
     try:
-        again.until(lambda: set(lines) <= set(out.read_text().splitlines()))
+        again.until(lambda: out.read_bytes().endswith(b"\nthe end\n"))
         again.send()
         assert again.ended() == 0, again.said[-3_000:]
     finally:
         again.close()
     found = Counter(out.read_text().splitlines())
-    assert set(found) == {"foo", "bar", *lines}
+    assert set(found) == {"foo", "bar", "the end", *lines}
     assert json.loads(offsets.read_text())["connectors"]["local-file-source"] == [
         {"partition": {"filename": "test.txt"}, "offset": {"position": source.stat().st_size}}
     ]
@@ -96,7 +99,7 @@ class Scene:
         self.broker, self.file, self.topic = broker, folder / "log.txt", "lines"
         keys = {
             "offset.storage.topic": "connect-offsets",
-            "offset.storage.partitions": "3",
+            "offset.storage.partitions": "1",
             "offset.storage.replication.factor": "1",
         }
         self.worker = WorkerProcess(folder, broker, keys)

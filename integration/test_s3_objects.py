@@ -10,10 +10,14 @@ from typing import Any
 import pytest
 
 from integration import scripted_target as script
+from integration.certificates import make as make_certificates
+from integration.certificates import server_context
 from integration.s3.front import Fault, S3Front, error, taken_and_cut
 from integration.s3.server import SECRET_KEY, S3Server
-from integration.scripted_target import Behaviour
+from integration.scripted_target import Behaviour, ConnectProxy
+from parquet_sink.config.secret import Secret
 from parquet_sink.errors import StorageFailed
+from parquet_sink.net.settings import ProxySettings
 from parquet_sink.targets.outcome import Outcome, Verdict
 from parquet_sink.targets.s3.client import connect
 from parquet_sink.targets.s3.failures import S3Failed
@@ -167,6 +171,27 @@ def test_a_server_without_conditions_is_asked_first(s3: S3Server, bucket: str, m
     assert [outcome.verdict for outcome in outcomes] == [Verdict.ACCEPTED, Verdict.REFUSED]
     assert sent == ["*", None]
     assert s3.content(bucket, KEY) == content(file)
+
+
+def test_tls_and_proxies_are_those_of_the_push_api(s3: S3Server, bucket: str, make: Make, tmp_path: Path) -> None:
+    """Only a certificate of the named authority is taken; at a proxy the sink signs in, and asks for a tunnel."""
+    certificates, file = make_certificates(tmp_path), make(1_000)
+    trusted = {"ca_file": str(certificates / "ca.pem"), "connect_timeout_ms": 5_000}
+    with S3Front(s3.port, tls=server_context(certificates, "good")) as front, ConnectProxy() as proxy:
+        through = ProxySettings("127.0.0.1", proxy.port, username="u", password=Secret("canary-of-the-proxy"))
+        ways: tuple[dict[str, Any], ...] = ({}, trusted, {**trusted, "proxy": through})
+        outcomes = []
+        for number, way in enumerate(ways):
+            settings = s3.settings(bucket, front.endpoint, **way)
+            objects = Objects(settings, connect(settings, {}))
+            outcomes.append(objects.put(f"{number}", file, {}, SECONDS))
+            objects.close()
+        heads = [head.line for head in proxy.heads]
+        assert "proxy-authorization" in proxy.heads[0].headers
+    assert [one.verdict for one in outcomes] == [Verdict.REFUSED, Verdict.ACCEPTED, Verdict.ACCEPTED]
+    assert "connect.ems.tls.ca.file" in outcomes[0].cure
+    assert all(line.startswith("CONNECT 127.0.0.1:") for line in heads)
+    assert s3.keys(bucket) == ["1", "2"]
 
 
 PARTS: dict[str, tuple[Fault, ...]] = {

@@ -112,7 +112,7 @@ class BucketReader:
             "QUALIFY row_number() OVER (PARTITION BY key ORDER BY __celonis_order DESC) = 1 AND NOT __deleted"
         )
         with duckdb.connect() as database:
-            return database.execute(query, [[str(path) for path in paths]]).to_arrow_table()
+            return database.sql(query, params=[[str(path) for path in paths]]).to_arrow_table()
 
     def statistics(self) -> Mapping[str, int]:
         """Records in all objects, by their names."""

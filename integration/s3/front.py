@@ -2,6 +2,7 @@
 
 import re
 import socket
+import ssl
 import threading
 from dataclasses import dataclass
 from typing import Final
@@ -22,17 +23,21 @@ class Fault:
 
 
 class S3Front(Server):
-    """upstream: port of the S3 server on loopback. Of faults the first that matches a request and is left happens."""
+    """upstream: port of the S3 server on loopback. tls: what clients must speak; none by default.
 
-    def __init__(self, upstream: int, *faults: Fault) -> None:
+    Of faults the first that matches a request and is left happens.
+    """
+
+    def __init__(self, upstream: int, *faults: Fault, tls: ssl.SSLContext | None = None) -> None:
         super().__init__()
+        self._tls = tls
         self._upstream, self._faults, self._lock = upstream, list(faults), threading.Lock()
         self.requests: list[Request] = []
         self.live: set[socket.socket] = set()
 
     @property
     def endpoint(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http{'s' if self._tls else ''}://127.0.0.1:{self.port}"
 
     def asked(self, pattern: str) -> int:
         """How many requests' lines matched."""
@@ -40,6 +45,8 @@ class S3Front(Server):
 
     def handle(self, accepted: socket.socket) -> None:
         accepted.settimeout(IDLE_S)
+        if self._tls is not None:
+            accepted = self._tls.wrap_socket(accepted, server_side=True)
         self.live.add(accepted)
         try:
             with accepted:

@@ -125,7 +125,7 @@ class _Read:
     @property
     def bytes(self) -> int:
         structs = None if self.header_lists is None else self.header_lists.values
-        headers = 0 if structs is None else HEADER_BYTES * len(structs) + sum(map(_text_bytes, structs.flatten()))
+        headers = 0 if not structs else HEADER_BYTES * len(structs) + sum(map(_text_bytes, structs.flatten()))
         return _total(self.values) + _total(self.keys or ()) + headers
 
     @cached_property

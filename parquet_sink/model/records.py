@@ -203,6 +203,8 @@ def _texts(texts: Sequence[str] | str, count: int) -> pa.StringArray:
 
 def header_lists(headers: Sequence[Sequence[Header] | None], what: str) -> pa.ListArray:
     """An array of type HEADERS. Raises ValueError when values, which the message calls `what`, exceed 2 GiB."""
+    if headers.count(()) == len(headers):  # as most topics have it; the empty tuple is one object, so this costs little
+        return _no_headers(len(headers))
     flat = list(chain.from_iterable(filter(None, headers)))
     names, values = zip(*flat, strict=False) if flat else ((), ())
     structs = pa.StructArray.from_arrays([pa.array(names, pa.string()), _binary(values, what)], fields=_HEADER_FIELDS)
@@ -213,3 +215,8 @@ def header_lists(headers: Sequence[Sequence[Header] | None], what: str) -> pa.Li
     lengths: Iterable[int] = map(len, headers) if mask is None else (len(one or ()) for one in headers)  # type: ignore[arg-type]
     np.cumsum(np.fromiter(lengths, np.int32, len(headers)), out=ends[1:])
     return pa.ListArray.from_arrays(pa.array(ends), structs, type=HEADERS, mask=mask)
+
+
+def _no_headers(count: int) -> pa.ListArray:
+    none = pa.StructArray.from_arrays([pa.array([], one.type) for one in _HEADER_FIELDS], fields=_HEADER_FIELDS)
+    return pa.ListArray.from_arrays(pa.array(np.zeros(count + 1, np.int32)), none, type=HEADERS)

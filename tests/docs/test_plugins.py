@@ -1,4 +1,4 @@
-"""docs/plugins.md: its sink is installed beside the program, found by its entry point, judged and used."""
+"""docs/plugins.md: sink and source are installed beside the program, found by entry point, judged and used."""
 
 import re
 import sqlite3
@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,16 +16,20 @@ from parquet_sink.config.machine import Machine
 from parquet_sink.connectors.connector_class import find_class, type_of
 from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.connectors.worker import Worker
+from parquet_sink.connectors.worker_file import load_worker
 from parquet_sink.convert.decoded import Trees
 from parquet_sink.errors import RetryLater
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.record_sink_settings import RecordSinkSettings
+from parquet_sink.pipeline.source_settings import SourceSettings
+from parquet_sink.sources.task import Reached
 from parquet_sink.targets.record_sink import SinkRecords
 from parquet_sink.transform.records import DecodedRecords
 from tests.connectors.packages import forget, install
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "own-sink"
+SOURCE = ROOT / "docs" / "examples" / "own-source"
 PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
 
 
@@ -116,3 +121,45 @@ def test_a_database_that_is_busy_is_tried_again(site: Path) -> None:
         with pytest.raises(RetryLater, match="The database does not take rows: database is locked"):
             sink.put(_records([{"id": 1}]))
         sink.close()
+
+
+@pytest.fixture
+def source_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The page's source, installed, and a database with two orders."""
+    monkeypatch.syspath_prepend(tmp_path)
+    declared = tomllib.loads((SOURCE / "pyproject.toml").read_text())["project"]["entry-points"]
+    install(tmp_path, "shop_source", (SOURCE / "shop_source.py").read_text(), declared["parquet_sink.connectors"])
+    with sqlite3.connect(tmp_path / "orders.db") as database:
+        database.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, item)")
+        database.executemany("INSERT INTO orders VALUES (?, ?)", [(1, "tea"), (2, "cup")])
+    yield tmp_path
+    forget("shop_source")
+
+
+def test_the_source_is_on_the_page_word_for_word() -> None:
+    """And it is as short as the page says."""
+    text = (SOURCE / "shop_source.py").read_text()
+    assert f"```python\n{text}```" in PAGE
+    assert len([line for line in text.splitlines() if line.strip()]) <= 50
+
+
+def test_a_source_goes_on_behind_what_is_in_kafka(source_site: Path) -> None:
+    """Its class is a source, its file is judged like any, and its task is told where it stood."""
+    assert type_of(find_class("ShopSource")) == "source"
+    keys = dict(line.split("=", 1) for line in PAGE.rpartition("```properties\n")[2].partition("```")[0].splitlines())
+    machine = Machine(working_dir=str(source_site))
+    worker = load_worker({"offset.storage.file.filename": "/tmp/offsets"}, source="worker", machine=machine).require()
+    settings = load(keys, worker, source="shop.properties").settings
+    assert isinstance(settings, SourceSettings)
+    assert (settings.task, settings.kind, settings.topics) == ("shop_source:Orders", "source", ("orders",))
+    told = {name: str(text) for name, text in settings.tasks[0].items()}
+    place = {"database": str(source_site / "orders.db")}
+    found = []
+    for reached in (Reached(), Reached([(place, {"id": 1})])):
+        task = import_module("shop_source").Orders()
+        task.start(told, reached)
+        found.append([(one.topic, one.value, one.source_offset) for one in task.poll()])
+        assert task.poll() == []
+        task.stop()
+    second = ("orders", {"id": 2, "item": "cup"}, {"id": 2})
+    assert found == [[("orders", {"id": 1, "item": "tea"}, {"id": 1}), second], [second]]

@@ -80,7 +80,7 @@ def test_the_keys_of_a_connector_are_told(api: Client, name: str) -> None:
         "order": 4,
     }
     assert by_name["connect.ems.authorization.key"]["type"] == "PASSWORD"
-    assert by_name["connect.ems.endpoint"]["required"] is True
+    assert by_name["connect.ems.commit.records"]["required"] is True
     assert not [name for name in by_name if name.endswith("*")]
     assert all("`" not in key["documentation"] and "](" not in key["documentation"] for key in keys)
 

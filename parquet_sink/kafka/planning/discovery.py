@@ -37,8 +37,8 @@ class Discovery:
     def start_offsets(self) -> dict[PartitionKey, int]:
         """Where each topic-partition starts: at its committed offset, else where `auto.offset.reset` says.
 
-        A topic that the connector names must be there at its first start, unless it waits for topics. Raises OffsetsLost, KafkaFailed,
-        TopicUnusable.
+        A topic that the connector names must be there at its first start, unless it waits for topics. Raises
+        OffsetsLost, KafkaFailed, TopicUnusable.
         """
         again = bool(self._context.state.get(STARTED))
         may_come = again or self._context.settings.waits_for_topics

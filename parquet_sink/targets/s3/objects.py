@@ -119,30 +119,31 @@ class Objects:
 
     def _put(self, key: str, file: LocalFile, metadata: Mapping[str, str]) -> Outcome:
         """A server that may not know `If-None-Match` is asked first; so is any before many parts are sent."""
-        in_parts = file.size_bytes >= self._threshold
-        if in_parts or not (self._trusted and self._conditional):
+        in_parts, conditional = file.size_bytes >= self._threshold, self._conditional
+        if in_parts or not (self._trusted and conditional):
             found = self._look(key)
             if found is not None:
                 return self._compared(found, file)
         try:
-            etag = self._send(key, file, metadata, in_parts)
+            etag = self._send(key, file, metadata, in_parts, _ABSENT if conditional else {})
         except S3Failed as error:
-            return self._after(error, key, file, metadata)
+            if error.code == "NotImplemented" and conditional:
+                self._conditional = False
+                return self._put(key, file, metadata)
+            return self._after(error, key, file)
         return Outcome(Verdict.ACCEPTED, "stored", status=200, answer_id=_plain(etag))
 
-    def _after(self, error: S3Failed, key: str, file: LocalFile, metadata: Mapping[str, str]) -> Outcome:
-        """The condition did not hold, or is unknown to the server."""
-        if error.outcome.status == TAKEN:
-            found = self._look(key)
-            gone = Outcome(Verdict.RETRIABLE, "the object was there, and is gone", status=TAKEN)
-            return gone if found is None else self._compared(found, file)
-        if error.code == "NotImplemented" and self._conditional:
-            self._conditional = False
-            return self._put(key, file, metadata)
-        raise error
+    def _after(self, error: S3Failed, key: str, file: LocalFile) -> Outcome:
+        """The condition may not have held."""
+        if error.outcome.status != TAKEN:
+            raise error
+        found = self._look(key)
+        gone = Outcome(Verdict.RETRIABLE, "the object was there, and is gone", status=TAKEN)
+        return gone if found is None else self._compared(found, file)
 
-    def _send(self, key: str, file: LocalFile, metadata: Mapping[str, str], in_parts: bool) -> str | None:
-        absent = _ABSENT if self._conditional else {}
+    def _send(
+        self, key: str, file: LocalFile, metadata: Mapping[str, str], in_parts: bool, absent: Mapping[str, str]
+    ) -> str | None:
         options = {"Metadata": dict(metadata), "ContentType": _CONTENT_TYPE}
         if in_parts:
             return self._uploads.send(key, file, options, absent)
