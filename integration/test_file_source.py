@@ -210,11 +210,11 @@ def _is_told_where_to_go_on(scene: Scene) -> None:
     wrong = worker.ask("PATCH", path, {"offsets": [{"partition": scene.partition, "offset": {"position": "0"}}]})
     said = "The value for the 'position' key in the offset is expected to be a Long value"
     assert (wrong.status_code, wrong.json()["message"]) == (500, said)
-    assert worker.do("PATCH", path, {"offsets": [{"partition": scene.partition, "offset": {"position": 6}}]}) == {
+    assert worker.do("PATCH", path, {"offsets": [{"partition": scene.partition, "offset": {"position": 4}}]}) == {
         "message": "The offsets for this connector have been altered successfully"
     }
-    assert scene.stored() == 6
-    kept = [one for one in letters(scene.broker, "connect-offsets") if one.value() == b'{"position":6}']
+    assert scene.stored() == 4
+    kept = [one for one in letters(scene.broker, "connect-offsets") if one.value() == b'{"position":4}']
     assert [one.key() for one in kept] == [f'["files",{{"filename":"{scene.file}"}}]'.encode()]
     worker.do("DELETE", path)
     assert scene.stored() is None
