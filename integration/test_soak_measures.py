@@ -10,6 +10,10 @@ import pytest
 from integration.soak.measures import LIVE_HEAP, QUANTITIES, WARM_UP_S, Measures, Sample
 from integration.soak.report import Report, table
 from integration.soak.slopes import BLOCKS, Point, Slope, Tolerance, slope
+from parquet_sink.files.naming import STATE_FILE
+from parquet_sink.model.events import ConnectorFailed
+from parquet_sink.model.failure import Failure
+from parquet_sink.state.sqlite.store import SqliteStore
 
 MB = 1_000_000
 HOUR, EVERY_S = 3_600, 10
@@ -106,8 +110,8 @@ def test_only_the_last_life_counts_without_its_warm_up(tmp_path: Path) -> None:
 def test_a_process_is_seen_with_its_files(tmp_path: Path) -> None:
     """Memory, descriptors, threads, and files by what they are; each quantity is in the table and in the CSV."""
     (tmp_path / "a.parquet.part").write_bytes(bytes(3_000))
-    (tmp_path / ".state.db").write_bytes(bytes(700))
-    (tmp_path / ".state.db-wal").write_bytes(bytes(500))
+    (tmp_path / ".history.db").write_bytes(bytes(700))
+    (tmp_path / ".history.db-wal").write_bytes(bytes(500))
     (tmp_path / "other").write_bytes(bytes(20))
     taken = measures(tmp_path)
     before = _descriptors(taken)
@@ -128,6 +132,20 @@ def test_a_process_is_seen_with_its_files(tmp_path: Path) -> None:
     lines = (tmp_path / "samples.csv").read_text().splitlines()
     assert len(lines) == 1 + len(taken.samples)
     assert all(each.name in lines[0] for each in QUANTITIES)
+
+
+def test_events_that_a_state_keeps_are_told_apart(tmp_path: Path) -> None:
+    """They grow to their bound in every life; what the state takes beside them is the same with many."""
+    store, taken = SqliteStore(tmp_path / STATE_FILE), measures(tmp_path)
+    states = []
+    for several in (1, 1_000):
+        failure = Failure("UploadRefused", "no " * 200)
+        store.append_events([ConnectorFailed("orders", float(several + at), failure) for at in range(several)])
+        taken.look(os.getpid())
+        states.append(taken.samples[-1].values["state, MB"])
+    store.close()
+    assert taken.samples[-1].values["events in state"] == 1_001
+    assert abs(states[1] - states[0]) < 0.1 * MB
 
 
 def _descriptors(taken: Measures) -> float:

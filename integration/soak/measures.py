@@ -1,10 +1,11 @@
 """What a sink takes at one moment, as Linux shows it: memory, file descriptors, threads, temporary files, state."""
 
 import os
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,9 +13,12 @@ from typing import Final
 from integration.bench.processes import group_of, memory_bytes, tree
 from integration.soak.heap import live_bytes
 from integration.soak.slopes import Point, Slope, Tolerance, slope
+from parquet_sink.files.naming import STATE_FILE
 from parquet_sink.spark.run_folder import PREFIX
+from parquet_sink.state.sqlite.events import KEPT_EVENTS
 
 MB: Final = 1_000_000
+CONNECTORS: Final = 2
 WARM_UP_SHARE: Final = 0.25
 WARM_UP_S: Final = (60.0, 600.0)
 LIVE_HEAPS: Final = 24
@@ -23,6 +27,9 @@ LIVE_HEAP: Final = "live heap of Java, MB"
 PARQUET: Final = (".parquet", ".part")
 DATABASE: Final = ".db"
 JOURNAL: Final = ".db-wal"
+EVENTS: Final = "events in state"
+EVENT_BYTES: Final = 100
+"""What SQLite needs for one beside its text: digest, its index, what is free of a page."""
 JOURNAL_BYTES: Final = 4_200_000
 """SQLite writes one from its beginning again after 1,000 pages; it keeps that size."""
 _ROLES: Final = {"driver": "program", "JVM": "java", "source planners (admission)": "planners"}
@@ -52,6 +59,7 @@ QUANTITIES: Final = (
     Quantity("temporary files, MB", MB, Tolerance(0.05, 2 * MB), "5 % an hour; checkpoints of micro-batches"),
     Quantity("unsent Parquet, MB", MB, Tolerance(0.05, 4 * MB), "5 % an hour; one full file"),
     Quantity("state, MB", MB, Tolerance(0.05, 2 * MB), "5 % an hour; what is in a journal before its checkpoint"),
+    Quantity(EVENTS, 1, Tolerance(0, CONNECTORS * KEPT_EVENTS), "bounded: a life begins with none, and keeps 10,000"),
     Quantity("journals of state, MB", MB, Tolerance(0.05, 4 * JOURNAL_BYTES), "one of 1,000 pages for each database"),
 )
 
@@ -134,10 +142,12 @@ def _values(root: int, tmp: Path, system_tmp: Path) -> dict[str, float]:
     members = tree(root)
     for process in members:
         memory[_ROLES.get(group_of(process.pid, root), "others")] += memory_bytes(process.pid)
-    files = [one for folder in (tmp, system_tmp, *_run_folders(root)) for one in _files(folder)]
+    folders = (tmp, system_tmp, *_run_folders(root))
+    files = [one for folder in folders for one in _files(folder)]
+    databases = sum(size for name, size in files if name.endswith(DATABASE))
+    kept = [_kept(path) for folder in folders for path in folder.rglob(STATE_FILE)]
     sizes = {
         "unsent Parquet, MB": sum(size for name, size in files if name.endswith(PARQUET)),
-        "state, MB": sum(size for name, size in files if name.endswith(DATABASE)),
         "journals of state, MB": sum(size for name, size in files if name.endswith(JOURNAL)),
     }
     return {
@@ -149,7 +159,9 @@ def _values(root: int, tmp: Path, system_tmp: Path) -> dict[str, float]:
         "threads": sum(_entries(f"/proc/{process.pid}/task") for process in members),
         "processes": len(members),
         "temporary files": len(files),
-        "temporary files, MB": sum(size for _, size in files) - sum(sizes.values()),
+        "temporary files, MB": sum(size for _, size in files) - databases - sum(sizes.values()),
+        "state, MB": databases + sum(one.others_bytes - one.file_bytes for one in kept),
+        EVENTS: sum(one.events for one in kept),
         **sizes,
     }
 
@@ -174,6 +186,24 @@ def _files(folder: Path) -> list[tuple[str, int]]:
             with suppress(OSError):
                 found.append((name, os.lstat(os.path.join(path, name)).st_size))
     return found
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A state file: events in it, what is beside them, with what is in its journal yet, and the size of the file."""
+
+    events: int
+    others_bytes: int
+    file_bytes: int
+
+
+def _kept(path: Path) -> _Kept:
+    """Nothing of a file that is gone or is no state: its size is then that of any other."""
+    with suppress(sqlite3.Error, OSError), closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as state:
+        asked = "select count(*), total(length(body)), page_count * page_size from event, pragma_page_count, "
+        events, text, size = state.execute(f"{asked} pragma_page_size").fetchone()
+        return _Kept(events, size - int(text) - events * EVENT_BYTES, path.stat().st_size)
+    return _Kept(0, 0, 0)
 
 
 def _entries(folder: str) -> int:
