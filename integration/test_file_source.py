@@ -10,7 +10,6 @@ from typing import Final
 import pytest
 
 from integration.commands import Command
-from integration.conftest import TopicFactory
 from integration.letters import letters
 from integration.worker_process import WorkerProcess
 from parquet_sink.devkit.broker import Broker
@@ -44,7 +43,7 @@ MANY: Final = 200_000
 LONG: Final = 10_000_000
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def own_broker() -> Iterator[Broker]:
     """A broker that may be stopped, makes topics by itself, and takes lines of 10 MB."""
     with Broker(auto_create_topics=True, properties={"message.max.bytes": "12000000"}) as started:
@@ -220,10 +219,11 @@ def _is_told_where_to_go_on(scene: Scene) -> None:
     assert scene.stored() is None
 
 
-def test_a_topic_that_is_not_compacted_is_refused(broker: Broker, topic: TopicFactory) -> None:
+def test_a_topic_that_is_not_compacted_is_refused(own_broker: Broker) -> None:
     """Positions in a topic that deletes by age would be lost, so it is refused by name."""
-    name = topic(config={"cleanup.policy": "delete"})
-    settings = OffsetStorageSettings(topic=name, client={"bootstrap.servers": broker.bootstrap_servers})
+    name = "deleting"
+    own_broker.create_topic(name, config={"cleanup.policy": "delete"})
+    settings = OffsetStorageSettings(topic=name, client={"bootstrap.servers": own_broker.bootstrap_servers})
     storage = TopicStorage(settings, name)
     with pytest.raises(Exception, match=r"has cleanup\.policy=delete"):
         storage.read("files")

@@ -17,7 +17,7 @@ from parquet_sink.connectors.check import Checked
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert.registry.settings import RegistrySettings
-from parquet_sink.errors import InvalidConfiguration, SetupError
+from parquet_sink.errors import InvalidConfiguration, SetupError, StorageFailed
 from parquet_sink.files import folders
 from parquet_sink.kafka.client.check import problems as client_problems
 from parquet_sink.kafka.client.dead_letter_check import problems as dead_letter_problems
@@ -27,6 +27,7 @@ from parquet_sink.net.tls import tls_context
 from parquet_sink.pipeline.connector_settings import ConnectorSettings
 from parquet_sink.pipeline.record_sink_settings import RecordSinkSettings
 from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.pipeline.source_settings import SourceSettings
 from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.trust import authorities
@@ -77,6 +78,20 @@ def _inspect(settings: ConnectorSettings, worker: Worker, environment: Mapping[s
     elif isinstance(settings, RecordSinkSettings):
         _topics(settings, worker, found)
         found.connector |= dict.fromkeys(settings.sink.problems())
+    elif isinstance(settings, SourceSettings):
+        _source(settings, worker, found)
+
+
+def _source(settings: SourceSettings, worker: Worker, found: _Found) -> None:
+    """Its producer, whose settings are judged like those of dead letters, and its file of positions."""
+    _dead_letters(DeadLetterSettings(settings.label, producer=settings.producer), worker, found)
+    if settings.storage is not None and settings.storage.file is not None:
+        from parquet_sink.sources.offsets import file
+
+        try:
+            file.FileStorage(settings.storage.file).look(settings.name)
+        except StorageFailed as error:
+            found.worker[f"Invalid [{file.KEY}]. {error}"] = None
 
 
 def _topics(settings: SinkSettings | RecordSinkSettings, worker: Worker, found: _Found) -> None:

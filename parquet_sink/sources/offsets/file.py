@@ -37,6 +37,15 @@ class FileStorage:
         self._path, self._wait_s, self._pause = path, wait_s, pause
         self._folder = os.path.dirname(os.path.abspath(path))
 
+    def look(self, connector: str) -> None:
+        """Raises StorageFailed when the file cannot be read, or its folder not be written; writes nothing."""
+        self.read(connector)
+        if not os.access(self._folder, os.W_OK | os.X_OK):
+            raise StorageFailed(
+                f"Folder {self._folder} of {self._path} [{KEY}] is not there, or cannot be written by this user; make "
+                "it, or name another file."
+            )
+
     def check(self) -> None:
         """Raises StorageFailed when the file cannot be read, or its folder not be written."""
         self._connectors()

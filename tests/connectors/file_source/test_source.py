@@ -1,11 +1,14 @@
 """The file source's connector file: Kafka's own, and everything that may be wrong with one."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
+from parquet_sink.commands.preflight import inspect
 from parquet_sink.config.handover import dump_with_secrets, load_with_secrets
 from parquet_sink.config.machine import Machine
+from parquet_sink.connectors.check import check_files
 from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.connectors.worker_file import load_worker
@@ -163,3 +166,14 @@ def test_no_standard_input_is_told() -> None:
     assert found.problems == (
         "Invalid [file]. It is not set, so standard input is to be read, and it is /dev/null; name a file.",
     )
+
+
+def test_the_machine_and_the_client_are_asked_before_anything_starts(tmp_path: Path) -> None:
+    """`check` tells of a client setting that the client refuses, and of a folder for positions that is not there."""
+    files = {"c": {**FILE_SOURCE, "producer.override.linger.ms": "soon"}, "w": STANDALONE}
+    files["w"] = {**STANDALONE, "offset.storage.file.filename": str(tmp_path / "no" / "offsets")}
+    for name, keys in files.items():
+        (tmp_path / name).write_text("".join(f"{key}={text}\n" for key, text in keys.items()))
+    found = inspect(check_files([str(tmp_path / "c")], str(tmp_path / "w"))).problems
+    assert any(one.startswith("Invalid [producer.override.linger.ms]. ") for one in found), found
+    assert any(one.startswith("Invalid [offset.storage.file.filename]. Folder ") for one in found), found

@@ -107,3 +107,6 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     """Positions are not stored below a folder that nobody made."""
     with pytest.raises(StorageFailed, match=r"offset\.storage\.file\.filename"):
         FileStorage(str(tmp_path / "no" / "offsets")).write("one", {PARTITION: {"position": 1}})
+    with pytest.raises(StorageFailed, match="is not there, or cannot be written"):
+        FileStorage(str(tmp_path / "no" / "offsets")).look("one")
+    assert list(tmp_path.iterdir()) == []

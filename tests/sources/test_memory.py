@@ -1,0 +1,26 @@
+"""What tasks remember goes with the places that it was written for, and with no others."""
+
+from pathlib import Path
+
+from parquet_sink.sources.memory import FILE, MemoryFile
+
+OLD, NEW = {'{"f":"a"}': {"position": 9}}, {'{"f":"a"}': {"position": 2}}
+
+
+def test_a_crash_before_places_are_stored_finds_what_goes_with_the_old_ones(tmp_path: Path) -> None:
+    """Memory of both places is there until the next is written."""
+    memory = MemoryFile(str(tmp_path))
+    memory.write({}, OLD, {0: {"inode": 1}})
+    memory.write(OLD, NEW, {0: {"inode": 2}})
+    assert MemoryFile(str(tmp_path)).read(OLD) == {0: {"inode": 1}}
+    assert MemoryFile(str(tmp_path)).read(NEW) == {0: {"inode": 2}}
+
+
+def test_places_that_somebody_set_have_no_memory(tmp_path: Path) -> None:
+    """Nothing is remembered of a place that no task reached, nor from a file that is damaged."""
+    memory = MemoryFile(str(tmp_path))
+    assert memory.read(OLD) == {}
+    memory.write({}, OLD, {0: {"inode": 1}})
+    assert memory.read(NEW) == {}
+    (tmp_path / FILE).write_text("[{")
+    assert memory.read(OLD) == {}
