@@ -9,13 +9,13 @@ from parquet_sink.config.secret import digest
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.pipeline import description
-from parquet_sink.pipeline.settings import ErrorSettings, RestartSettings
+from parquet_sink.pipeline.settings import ErrorSettings, RestartSettings, TopicSinkSettings
 from parquet_sink.targets.record_sink_setup import RecordSinkSetup
 from parquet_sink.transform.settings import StepSettings
 
 
 @dataclass(frozen=True)
-class RecordSinkSettings:
+class RecordSinkSettings(TopicSinkSettings):
     """One connector, ready to run. sink: where records go, and with what. flush: when they are due.
 
     tmp_dir: where the connector's folder is. All else is as in `pipeline.settings.SinkSettings`.
@@ -37,39 +37,14 @@ class RecordSinkSettings:
     stop_timeout_ms: int = 30_000
 
     @property
-    def kind(self) -> Literal["sink"]:
-        """In Kafka Connect's words."""
-        return "sink"
-
-    @property
-    def group(self) -> str:
-        """The consumer group."""
-        return self.kafka.group
-
-    @property
-    def tasks_max(self) -> int | None:
-        """The most Spark tasks at once; None leaves the number to Spark."""
-        return self.kafka.tasks_max
-
-    @property
     def of_files(self) -> Literal[False]:
         """What it delivers is told in records."""
         return False
 
     @property
-    def flush_interval_ms(self) -> int:
-        """The age at which records are due."""
-        return self.flush.commit_interval_ms
-
-    @property
     def waits_for_topics(self) -> Literal[True]:
         """As in Kafka Connect: a source beside it may be about to make them."""
         return True
-
-    @property
-    def away_timeout_ms(self) -> int:
-        """How long brokers that do not answer are waited for; -1 without end."""
-        return self.restart.away_ms
 
     @property
     def set_aside_in(self) -> str:

@@ -55,8 +55,41 @@ class RestartSettings:
     away_ms: int = -1
 
 
+class TopicSinkSettings:
+    """What follows from settings that sinks of either kind have: they read topics, and are in a group."""
+
+    kafka: KafkaSettings
+    flush: FlushSettings
+    restart: RestartSettings
+
+    @property
+    def kind(self) -> Literal["sink"]:
+        """In Kafka Connect's words."""
+        return "sink"
+
+    @property
+    def group(self) -> str:
+        """The consumer group."""
+        return self.kafka.group
+
+    @property
+    def tasks_max(self) -> int | None:
+        """The most Spark tasks at once; None leaves the number to Spark."""
+        return self.kafka.tasks_max
+
+    @property
+    def flush_interval_ms(self) -> int:
+        """The age at which records are due."""
+        return self.flush.commit_interval_ms
+
+    @property
+    def away_timeout_ms(self) -> int:
+        """How long brokers that do not answer are waited for; -1 without end."""
+        return self.restart.away_ms
+
+
 @dataclass(frozen=True)
-class SinkSettings:
+class SinkSettings(TopicSinkSettings):
     """One connector, ready to run.
 
     tables: of topics; target has that of all others.
@@ -88,21 +121,6 @@ class SinkSettings:
     stop_timeout_ms: int = 30_000
 
     @property
-    def kind(self) -> Literal["sink"]:
-        """In Kafka Connect's words."""
-        return "sink"
-
-    @property
-    def group(self) -> str:
-        """The consumer group."""
-        return self.kafka.group
-
-    @property
-    def tasks_max(self) -> int | None:
-        """The most Spark tasks at once; None leaves the number to Spark."""
-        return self.kafka.tasks_max
-
-    @property
     def tmp_dir(self) -> str:
         """Where the connector's folder is."""
         return self.files.tmp_dir
@@ -111,11 +129,6 @@ class SinkSettings:
     def of_files(self) -> Literal[True]:
         """What it delivers is told in files."""
         return True
-
-    @property
-    def flush_interval_ms(self) -> int:
-        """The age at which records are due."""
-        return self.flush.commit_interval_ms
 
     def with_transforms(self, steps: tuple[StepSettings, ...]) -> Self:
         """The same with these transforms."""
@@ -133,11 +146,6 @@ class SinkSettings:
     def waits_for_topics(self) -> Literal[False]:
         """A topic that is not there at the first start is a slip of the pen."""
         return False
-
-    @property
-    def away_timeout_ms(self) -> int:
-        """How long brokers that do not answer are waited for; -1 without end."""
-        return self.restart.away_ms
 
     @property
     def parked_folder(self) -> str:
