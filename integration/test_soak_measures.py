@@ -3,7 +3,10 @@
 import math
 import os
 import random
+import subprocess
+import sys
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
@@ -107,6 +110,15 @@ def test_only_the_last_life_counts_without_its_warm_up(tmp_path: Path) -> None:
     assert taken.measured()[0].at == 5_000 + WARM_UP_S[0]
 
 
+HOLDER = """
+import sys
+memory, held = bytearray(30_000_000), []
+for line in sys.stdin:
+    held += [open(sys.executable, "rb") for _ in range(int(line))]
+    print(len(held), flush=True)
+"""
+
+
 def test_a_process_is_seen_with_its_files(tmp_path: Path) -> None:
     """Memory, descriptors, threads, and files by what they are; each quantity is in the table and in the CSV."""
     (tmp_path / "a.parquet.part").write_bytes(bytes(3_000))
@@ -114,20 +126,19 @@ def test_a_process_is_seen_with_its_files(tmp_path: Path) -> None:
     (tmp_path / ".history.db-wal").write_bytes(bytes(500))
     (tmp_path / "other").write_bytes(bytes(20))
     taken = measures(tmp_path)
-    before = _descriptors(taken)
-    held = [os.open(tmp_path / "other", os.O_RDONLY) for _ in range(50)]
-    assert _descriptors(taken) >= before + 50
-    for one in held:
-        os.close(one)
+    # A process of its own, in which no library of another test opens or closes anything.
+    with subprocess.Popen([sys.executable, "-c", HOLDER], stdin=PIPE, stdout=PIPE, text=True) as holder:
+        seen = [_descriptors_with(more, holder, taken) for more in (0, 50)]
+        assert holder.stdin is not None
+        holder.stdin.close()
+    assert seen[1] == seen[0] + 50
     values = taken.samples[-1].values
-    assert values["memory, MB"] > 10 * MB
-    assert values["memory of the program, MB"] > 10 * MB
-    assert values["threads"] >= 1
+    assert values["memory, MB"] == values["memory of the program, MB"] > 30 * MB
+    assert values["threads"] == values["processes"] == 1
     assert (values["unsent Parquet, MB"], values["temporary files"]) == (3_000, 4)
     assert (values["state, MB"], values["journals of state, MB"]) == (700, 500)
     assert values["temporary files, MB"] == 20
-    named = {each.name for each in QUANTITIES}
-    assert values.keys() in (named, named - {LIVE_HEAP})  # this process may have started Java for another test
+    assert values.keys() == {each.name for each in QUANTITIES} - {LIVE_HEAP}
     taken.write(tmp_path / "samples.csv")
     lines = (tmp_path / "samples.csv").read_text().splitlines()
     assert len(lines) == 1 + len(taken.samples)
@@ -148,8 +159,14 @@ def test_events_that_a_state_keeps_are_told_apart(tmp_path: Path) -> None:
     assert abs(states[1] - states[0]) < 0.1 * MB
 
 
-def _descriptors(taken: Measures) -> float:
-    taken.look(os.getpid())
+def _descriptors_with(more: int, holder: "subprocess.Popen[str]", taken: Measures) -> float:
+    """What is measured once the holder has opened so many files more."""
+    assert holder.stdin is not None
+    assert holder.stdout is not None
+    holder.stdin.write(f"{more}\n")
+    holder.stdin.flush()
+    holder.stdout.readline()
+    taken.look(holder.pid)
     return taken.samples[-1].values["file descriptors"]
 
 
