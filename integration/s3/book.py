@@ -15,6 +15,7 @@ import duckdb
 from integration.s3.front import S3Front
 from integration.s3.server import S3Server
 from integration.scripted_target import Connection
+from parquet_sink.files.naming import parts_of
 
 _LINE: Final = re.compile(r"(?P<method>[A-Z]+) /(?P<bucket>[^/?]+)/(?P<key>[^?]+?)(\?(?P<query>\S*))? HTTP")
 
@@ -127,15 +128,16 @@ class BucketReader:
 def _file(entry: Entry) -> dict[str, Any]:
     """As the reference target describes one. sha256: the name stands for it, since objects are never replaced."""
     name = entry.key.rpartition("/")[2]
-    size = int(re.search(r"_bytes-(\d+)_", name)[1])  # type: ignore[index]
+    parts = parts_of(name)
+    assert parts is not None
     return {
         "id": entry.key,
         "name": name,
         "sha256": name,
         "sequence": entry.sequence,
         "accepted_at_ms": entry.accepted_ms,
-        "bytes": size,
-        "rows": _records(name),
+        "bytes": parts.size_bytes,
+        "rows": parts.records,
         "repeated": entry.repeated,
     }
 

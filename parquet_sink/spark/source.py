@@ -8,14 +8,12 @@ import logging
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
+from pyspark.sql.datasource import DataSource, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit
 
-from parquet_sink.errors import SinkError
 from parquet_sink.kafka.planning.task_assignment import by_task, with_reading
 from parquet_sink.model.events import ConnectorRunning
 from parquet_sink.model.partitions import PartitionKey
@@ -24,7 +22,7 @@ from parquet_sink.model.records import RecordParts
 from parquet_sink.pipeline.connector_settings import TopicSettings
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.spark import handoff, rows, stream_offsets
-from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.spark.planning_reader import PlanningReader
 from parquet_sink.state.store import SLOTS, STARTED, WARM_UP
 
 if TYPE_CHECKING:
@@ -79,33 +77,27 @@ class KafkaRanges(DataSource):
         return RangeSource(self.handoff, self.form, RecordParts(keys=True, headers=self.headers))
 
 
-class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """One per query and process. What `read` needs is pickled with it; the rest is made where it is used."""
+class RangeSource(PlanningReader):
+    """Plans in the process beside the driver, and reads in workers."""
 
     def __init__(self, given: handoff.Handoff[TopicSettings], form: "Form", parts: RecordParts) -> None:
+        super().__init__(given.state_path)
         self._given, self._form, self._parts = given, form, parts
         self._planner: Planner | None = None
-        self._state: SqliteStore | None = None
-        self._draining = self._planned = False
+        self._planned = False
         self._offered: dict[str, Any] | None = None
         self._reading: dict[PartitionKey, int] = {}
 
     def initialOffset(self) -> dict[str, Any]:
         """Spark asks when it has no checkpoint, up to twice before the first micro-batch ends."""
-        with failures_recorded(self._opened()):
+        with self._failures_recorded():
             self._begun()
         return stream_offsets.first()
-
-    def prepareForTriggerAvailableNow(self) -> None:
-        self._draining = True
-
-    def getDefaultReadLimit(self) -> ReadLimit:
-        return ReadAllAvailable()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Asked at each tick, and only when the micro-batch before is done."""
         state = self._opened()
-        with failures_recorded(state):
+        with self._failures_recorded():
             planner = self._begun()
             if self._draining:
                 planner.drain()
@@ -131,7 +123,7 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 [Work([PlannedRange("", index, 0, 0, rows.WARM_UP)]) for index in range(slots)] if end != start else []
             )
         due: Sequence[PlannedRange] = []
-        with failures_recorded(self._opened()):
+        with self._failures_recorded():
             planner = self._begun()
             if end == self._offered:
                 due = planner.in_flight
@@ -161,11 +153,6 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._planner is not None:
             self._planner.close()
 
-    def _opened(self) -> SqliteStore:
-        if self._state is None:
-            self._state = SqliteStore(self._given.state_path)
-        return self._state
-
     def _begun(self) -> "Planner":
         """Begins where the group's offsets say, once for each query: Spark's checkpoint is no position."""
         if self._planner is None:
@@ -181,24 +168,12 @@ class RangeSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._planner
 
     def __getstate__(self) -> dict[str, Any]:
-        return {
+        return super().__getstate__() | {
             "_given": self._given,
             "_form": self._form,
             "_parts": self._parts,
             "_planner": None,
-            "_state": None,
-            "_draining": self._draining,
             "_planned": False,
             "_offered": None,
             "_reading": {},
         }
-
-
-@contextmanager
-def failures_recorded(state: SqliteStore) -> Iterator[None]:
-    """Records an error raised within in the state store, because Spark turns exceptions into text."""
-    try:
-        yield
-    except SinkError as error:
-        state.record_failure(error.failure())
-        raise

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceStreamArrowWriter,
-    DataSourceStreamReader,
     InputPartition,
     WriterCommitMessage,
 )
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
+from pyspark.sql.streaming.datasource import ReadLimit
 
 from parquet_sink.errors import ConnectorError
 from parquet_sink.model.events import Event, RecordsDelivered, SourcePolled
@@ -26,7 +25,7 @@ from parquet_sink.pipeline.source_reached import SourceReached
 from parquet_sink.pipeline.source_settings import SourceSettings
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.spark import handoff
-from parquet_sink.spark.source import failures_recorded
+from parquet_sink.spark.planning_reader import PlanningReader
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import SENT, SLOTS
 
@@ -78,33 +77,26 @@ class SourceStream(DataSource):
         return SourceWriter(self.handoff)
 
 
-class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """One per query and process; the planner lives in the one beside the driver.
+class SourceReader(PlanningReader):
+    """The planner lives in the one beside the driver.
 
     Its offsets are numbers of micro-batches: where the source stands is what its offset storage says.
     """
 
     def __init__(self, given: Given) -> None:
+        super().__init__(given.state_path)
         self._given = given
         self._planner: SourcePlanner | None = None
-        self._state: SqliteStore | None = None
-        self._draining = False
         self._planned: tuple[int, list[SourceWork]] = (0, [])
 
     def initialOffset(self) -> dict[str, Any]:
-        with failures_recorded(self._opened()):
+        with self._failures_recorded():
             self._begun()
         return {_BATCH: 0}
 
-    def prepareForTriggerAvailableNow(self) -> None:
-        self._draining = True
-
-    def getDefaultReadLimit(self) -> ReadLimit:
-        return ReadAllAvailable()
-
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Asked at each tick, and only when the micro-batch before is done."""
-        with failures_recorded(self._opened()):
+        with self._failures_recorded():
             due = self._begun().tick()
         if not due:
             return start
@@ -129,11 +121,6 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._planner is not None:
             self._planner.close()
 
-    def _opened(self) -> SqliteStore:
-        if self._state is None:
-            self._state = SqliteStore(self._given.state_path)
-        return self._state
-
     def _begun(self) -> "SourcePlanner":
         if self._planner is None:
             from parquet_sink.pipeline.source_planner import SourcePlanner  # only in the planner's process
@@ -148,7 +135,7 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._planner
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_given": self._given, "_planner": None, "_state": None, "_draining": False, "_planned": (0, [])}
+        return super().__getstate__() | {"_given": self._given, "_planner": None, "_planned": (0, [])}
 
 
 class SourceWriter(DataSourceStreamArrowWriter):

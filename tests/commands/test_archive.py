@@ -1,7 +1,6 @@
 """`parquet-sink archive`: what is listed, what is found wrong, and with which status it ends."""
 
 import json
-import logging
 from contextlib import closing
 from dataclasses import replace
 from hashlib import sha256
@@ -10,13 +9,11 @@ from pathlib import Path
 import pytest
 
 from parquet_sink import cli
-from parquet_sink.commands.archive.progress import LOG_S, Shown
 from parquet_sink.files.naming import connector_folder, file_name, history_file
 from parquet_sink.history.settings import HistorySettings
 from parquet_sink.history.sqlite.store import write_history
 from parquet_sink.model.archiving import Archiving
 from tests.commands.connector_file import connector_lines
-from tests.factories import Clock
 from tests.history.uploads import span, upload
 
 
@@ -140,14 +137,3 @@ def test_a_connector_without_an_archive_is_told(scene: Scene, capsys: pytest.Cap
     scene.file.write_text("\n".join(line for line in lines if "archive" not in line.partition("=")[0]))
     assert scene.run("verify") == 2
     assert "Connector orders has no archive" in capsys.readouterr().err
-
-
-def test_progress_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """Where it is asked for, when some seconds have passed."""
-    clock = Clock()
-    with caplog.at_level(logging.INFO), Shown("orders", 3_000_000, logs=True, monotonic=clock) as shown:
-        shown.read(1_000_000)
-        assert caplog.text == ""
-        clock.sleep(LOG_S)
-        shown.read(1_000_000)
-    assert "connector orders: archive: 67 % of 3.0 MB read" in caplog.text

@@ -350,7 +350,7 @@ def test_progress_is_logged_where_it_is_asked_for(
     command: Command, topic: Topic, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Standard output stays pure JSON."""
-    monkeypatch.setattr("parquet_sink.commands.replay.progress.LOG_S", 0.0)
+    monkeypatch.setattr("parquet_sink.commands.progress.LOG_S", 0.0)
     caplog.set_level("INFO")
     _, out, _ = command("--progress", "--json")
     assert json.loads(out)["files"] == 5

@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -87,9 +88,11 @@ def _list(args: argparse.Namespace, connector: str, archive: "ArchiveStore") -> 
 
 
 def _verify(args: argparse.Namespace, settings: SinkSettings, own: "ArchiveSettings", archive: "ArchiveStore") -> bool:
+    from rich.progress import DownloadColumn
+
     from parquet_sink.archive.verify import Verified, altered, compare
     from parquet_sink.commands.archive import reports
-    from parquet_sink.commands.archive.progress import Shown
+    from parquet_sink.commands.progress import ShownProgress
     from parquet_sink.history.sqlite.store import read_history
 
     path = Path(settings.history_file)
@@ -100,8 +103,10 @@ def _verify(args: argparse.Namespace, settings: SinkSettings, own: "ArchiveSetti
         off = "" if settings.history.enabled else "; connect.ems.history.enable is false"
         raise HistoryUnusable(f"There is no history in {path} to compare {archive.name} with{off}.") from None
     total = 0 if args.quick else sum(one.archived.size_bytes for one in comparison.known)
-    with Shown(settings.name, total, logs=args.progress) as shown:
-        found = Verified(comparison, tuple(altered(archive, comparison.known, shown.read, quick=args.quick)), total)
+    what = f"connector {settings.name}: archive"
+    with ShownProgress(what, total, DownloadColumn(), logs=args.progress) as shown:
+        read = partial(shown.advance, told=f"of {total / 1e6:.1f} MB read")
+        found = Verified(comparison, tuple(altered(archive, comparison.known, read, quick=args.quick)), total)
     for line in reports.verified(settings.name, archive.name, found, as_json=args.json):
         print(line)
     return found.complete

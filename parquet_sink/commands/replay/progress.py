@@ -1,25 +1,18 @@
-"""Progress of a replay: a bar on a terminal, log lines where they are asked for, else nothing."""
+"""What is seen of a replay while it runs."""
 
 import argparse
-import logging
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import TextColumn
 
+from parquet_sink.commands.progress import ShownProgress
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.replay.results import SentFile
 from parquet_sink.replay.run import Watcher
-
-log = logging.getLogger(__name__)
-
-LOG_S: Final = 5.0
 
 
 class Shown(Watcher):
@@ -33,54 +26,31 @@ class Shown(Watcher):
         doing: str = "sent",
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._connector, self._total, self._doing = connector, total, doing
-        self._logs, self._monotonic, self._last_s = args.progress, monotonic, monotonic()
-        self._read = self._files = self._rows = self._bytes = 0
-        self._lock = threading.Lock()
-        self._bar = None if self._logs or not sys.stderr.isatty() else _bar()
-        self._task = None if self._bar is None else self._bar.add_task("", total=total, what="")
+        columns = (TextColumn("{task.percentage:>3.0f} %"), TextColumn("{task.fields[told]}"))
+        what = f"connector {connector}: replay"
+        self._shown = ShownProgress(what, total, *columns, logs=args.progress, monotonic=monotonic)
+        self._doing, self._lock = doing, threading.Lock()
+        self._files = self._rows = self._bytes = 0
 
     def __enter__(self) -> Self:
-        if self._bar is not None:
-            self._bar.start()
+        self._shown.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+    def __exit__(self, *error: object) -> None:
+        self._shown.__exit__(*error)
 
     def read(self, offsets: int) -> None:
-        self._tell(offsets)
+        self._shown.advance(offsets, self._words())
 
     def sent(self, file: SentFile) -> None:
         with self._lock:
             self._files, self._rows = self._files + 1, self._rows + file.rows
             self._bytes += file.size_bytes
-        self._tell(0)
-
-    def _tell(self, offsets: int) -> None:
-        with self._lock:
-            self._read += offsets
-            if self._bar is not None and self._task is not None:
-                self._bar.update(self._task, advance=offsets, what=self._words())
-            elif self._logs and self._monotonic() - self._last_s >= LOG_S:
-                self._last_s = self._monotonic()
-                percent = 100 * self._read / max(self._total, 1)
-                log.info("connector %s: replay: %.0f %% of offsets read, %s", self._connector, percent, self._words())
+        self._shown.advance(0, self._words())
 
     def _words(self) -> str:
-        return f"{self._files:,} file{_s(self._files)} {self._doing}, {self._rows:,} rows, {self._bytes / 1e6:,.1f} MB"
-
-
-def _s(count: int) -> str:
-    return "" if count == 1 else "s"
-
-
-def _bar() -> Progress:
-    columns = (BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TextColumn("{task.fields[what]}"))
-    return Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+        files = f"{self._files:,} file{'' if self._files == 1 else 's'} {self._doing}"
+        return f"of offsets read, {files}, {self._rows:,} rows, {self._bytes / 1e6:,.1f} MB"
 
 
 class All(Watcher):

@@ -1,6 +1,7 @@
 """JSON as Jackson writes it, which Kafka Connect has: no spaces, UTF-8 as it is, Java's numbers."""
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -39,7 +40,7 @@ def number(value: float) -> str:
     from parquet_sink.transform.fields.java.texts import of_float  # loads NumPy, which positions do without
 
     found = of_float(value)
-    return text(found) if value != value or value in (float("inf"), float("-inf")) else found  # noqa: PLR0124 - NaN
+    return found if math.isfinite(value) else text(found)
 
 
 def object_of(fields: list[tuple[str, str]]) -> str:
