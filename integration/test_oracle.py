@@ -12,8 +12,10 @@ import requests
 
 from integration.oracle.judge import Stop, judge
 from integration.oracle.oracle import Oracle, Sample
+from integration.oracle.raw import RawOracle
 from integration.oracle.records import (
     BAD_EVERY,
+    DROP,
     TOMBSTONE_EVERY,
     key_of,
     large_value_of,
@@ -24,6 +26,7 @@ from parquet_sink.devkit.target.process import TargetProcess
 from parquet_sink.files.naming import file_name
 
 RECORDS = 20
+Floor = Mapping[int, int] | None
 
 
 def row(offset: int, value: bytes | None = None, **changed: Any) -> dict[str, Any]:
@@ -47,12 +50,17 @@ def oracle() -> Oracle:
     return known
 
 
+def judged(oracle: Oracle, name: str, rows: Sequence[Mapping[str, Any]], at_ms: int, floor: Floor = None) -> None:
+    """Gives it the rows of an accepted file."""
+    oracle.file(name, oracle.read(table_of(rows)), at_ms, floor)
+
+
 def test_true_rows_are_recognised(oracle: Oracle) -> None:
     """Rows as the sink should write them give no finding."""
-    oracle.file("a", [row(offset) for offset in range(RECORDS)], 10)
+    judged(oracle, "a", [row(offset) for offset in range(RECORDS)], 10)
     oracle.missing()
     oracle.commits([Sample(10, {0: RECORDS})])
-    oracle.table([row(offset) for offset in range(RECORDS)])
+    oracle.table(table_of([row(offset) for offset in range(RECORDS)]))
     assert oracle.findings.clean
 
 
@@ -61,7 +69,7 @@ def test_a_record_without_a_row_must_be_a_dead_letter(oracle: Oracle) -> None:
     value = spoilt(BAD_EVERY - 1, value_of(BAD_EVERY - 1))
     assert value is not None
     oracle.produced(0, RECORDS, b"key", value)
-    oracle.file("a", [row(offset) for offset in range(RECORDS)], 10)
+    judged(oracle, "a", [row(offset) for offset in range(RECORDS)], 10)
     oracle.missing()
     assert oracle.findings.missing == 1
     oracle.dead_letter((0, RECORDS), b"key", value, 20)
@@ -78,21 +86,66 @@ def test_a_record_without_a_row_must_be_a_dead_letter(oracle: Oracle) -> None:
 def test_a_record_that_is_dropped_has_no_row(oracle: Oracle) -> None:
     """Nor is it a dead letter; it may be committed past, and a tombstone that is dropped deletes nothing."""
     oracle.produced(0, RECORDS, key_of(3), None, dropped=True)
-    oracle.file("a", [row(offset) for offset in range(RECORDS)], 10)
+    judged(oracle, "a", [row(offset) for offset in range(RECORDS)], 10)
     oracle.missing()
     oracle.commits([Sample(10, {0: RECORDS + 1})])
-    oracle.table([row(offset) for offset in range(RECORDS)])
+    oracle.table(table_of([row(offset) for offset in range(RECORDS)]))
     assert (oracle.findings.clean, oracle.records) == (True, RECORDS + 1)
-    oracle.file("b", [row(RECORDS, None)], 20)
+    judged(oracle, "b", [row(RECORDS, None)], 20)
     oracle.dead_letter((0, RECORDS), key_of(3), None, 30)
     assert oracle.findings.invented == 2
 
 
 def test_a_record_in_a_second_file_is_found(oracle: Oracle) -> None:
     """What is sent again must be the same file: a record in two files of different names is a finding."""
-    oracle.file("a", [row(3)], 10)
-    oracle.file("b", [row(3)], 11)
+    judged(oracle, "a", [row(3)], 10)
+    judged(oracle, "b", [row(3)], 11)
     assert (oracle.findings.renamed, oracle.findings.repeated, oracle.findings.altered) == (1, 1, 0)
+
+
+def test_a_record_twice_in_a_file_is_found(oracle: Oracle) -> None:
+    """It came again, and out of order."""
+    judged(oracle, "a", [row(3), row(3), row(4)], 10)
+    assert (oracle.findings.repeated, oracle.findings.renamed, oracle.findings.disordered) == (1, 1, 1)
+
+
+def test_rows_of_two_topic_partitions_are_told_apart() -> None:
+    """Each is judged by its own records, and a file of both is out of order."""
+    oracle, other = Oracle(), {"kafkaPartition": 1, "kafkaPartitionOffset": "1_3"}
+    oracle.produced(0, 3, key_of(3), value_of(3))
+    judged(oracle, "a", [row(3), row(3, **other)], 10)
+    assert (oracle.findings.invented, oracle.findings.altered, oracle.findings.disordered) == (1, 0, 1)
+    oracle.produced(1, 3, key_of(3), value_of(3))
+    judged(oracle, "b", [row(3, **other)], 10)
+    oracle.missing()
+    assert oracle.findings.wrong == {"invented": 1, "disordered": 1}
+
+
+def test_a_row_without_a_place_is_invented(oracle: Oracle) -> None:
+    """It can be no record's."""
+    judged(oracle, "a", [row(3), row(4, kafkaOffset=None)], 10)
+    assert (oracle.findings.invented, oracle.findings.altered) == (1, 0)
+
+
+def test_raw_rows_are_recognised_and_altered_ones_found() -> None:
+    """By key, value and the header that a shaped connector drops records by; tombstones and spoilt values too."""
+    records = [(key_of(at), spoilt(at, value_of(at)), at % 7 == 0) for at in range(60)]
+    rows = [
+        {"partition": 0, "offset": at, "key": key, "value": value, "timestamp_type": "CreateTime"}
+        | {"headers": [{"key": DROP, "value": b"1"}] if dropped else [], "timestamp": 1, "topic": "t"}
+        for at, (key, value, dropped) in enumerate(records)
+    ]
+    changes: list[dict[str, Any]] = [{"key": b"k"}, {"key": None}, {"value": b"v"}, {"value": None}]
+    changes += [{"headers": [{"key": "drop", "value": b"2"}]}, {"timestamp_type": "LogAppendTime"}, {"more": 1}]
+    for change in ({}, *changes):
+        oracle = RawOracle()
+        for at, (key, value, dropped) in enumerate(records):
+            oracle.produced(0, at, key, value, dropped=dropped)
+        changed = [*rows[:3], rows[3] | change, *rows[4:]]
+        judged(oracle, "a", changed, 10)
+        oracle.missing()
+        oracle.table(table_of(changed))
+        assert oracle.findings.wrong == ({"missing": 1, "altered": 1, "stale_rows": 1} if change else {})
 
 
 def test_one_name_has_one_content(oracle: Oracle) -> None:
@@ -179,7 +232,7 @@ def content(rows: pa.Table) -> bytes:
 )
 def test_an_altered_column_is_found(oracle: Oracle, change: Mapping[str, Any]) -> None:
     """A row with any column unlike the record counts as altered, and the record as missing."""
-    oracle.file("a", [row(3, **change)], 10)
+    judged(oracle, "a", [row(3, **change)], 10)
     oracle.missing()
     assert oracle.findings.altered == 1
     assert oracle.findings.missing == RECORDS
@@ -187,7 +240,7 @@ def test_an_altered_column_is_found(oracle: Oracle, change: Mapping[str, Any]) -
 
 def test_missing_and_invented_rows_are_found(oracle: Oracle) -> None:
     """A record in no file is missing; a row at an offset that was never produced is invented."""
-    oracle.file("a", [row(offset) for offset in range(1, RECORDS + 1)], 10)
+    judged(oracle, "a", [row(offset) for offset in range(1, RECORDS + 1)], 10)
     oracle.missing()
     assert (oracle.findings.missing, oracle.findings.invented, oracle.findings.altered) == (1, 1, 0)
 
@@ -205,25 +258,25 @@ def test_a_tombstone_has_a_row_of_its_key() -> None:
     ):
         oracle = Oracle()
         oracle.produced(0, deleted, key_of(deleted), None)
-        oracle.file("a", rows, 10)
+        judged(oracle, "a", rows, 10)
         oracle.missing()
         assert (oracle.findings.altered, oracle.findings.missing) == wrong
-        oracle.table([])
+        oracle.table(table_of([]))
         assert oracle.findings.stale_rows == 0
-        oracle.table([row(deleted, value=value_of(1), key=key_of(deleted).decode())])
+        oracle.table(table_of([row(deleted, value=value_of(1), key=key_of(deleted).decode())]))
         assert oracle.findings.stale_rows == 1
 
 
 def test_rows_out_of_order_are_found(oracle: Oracle) -> None:
     """Rows within a file must be in offset order."""
-    oracle.file("a", [row(2), row(1)], 10)
+    judged(oracle, "a", [row(2), row(1)], 10)
     assert oracle.findings.disordered == 1
 
 
 def test_early_and_backward_commits_are_found(oracle: Oracle) -> None:
     """An offset may be committed only after everything below was accepted, and never go back."""
-    oracle.file("a", [row(offset) for offset in range(5)], 10)
-    oracle.file("b", [row(offset) for offset in range(5, RECORDS)], 20)
+    judged(oracle, "a", [row(offset) for offset in range(5)], 10)
+    judged(oracle, "b", [row(offset) for offset in range(5, RECORDS)], 20)
     oracle.commits([Sample(10, {0: 5}), Sample(20, {0: RECORDS})])
     assert oracle.findings.clean
     oracle.commits([Sample(15, {0: 6})])
@@ -234,12 +287,12 @@ def test_early_and_backward_commits_are_found(oracle: Oracle) -> None:
 
 def test_what_comes_again_after_sigterm_is_found(oracle: Oracle) -> None:
     """After a clean stop nothing below the committed offsets may come."""
-    oracle.file("a", [row(4), row(5)], 10, {0: 5})
+    judged(oracle, "a", [row(4), row(5)], 10, {0: 5})
     assert oracle.findings.resent == 1
 
 
 def test_a_stale_table_is_found(oracle: Oracle) -> None:
     """The table must hold the last record of each key, and no other key."""
     rows = [row(offset) for offset in range(RECORDS)]
-    oracle.table([*rows[1:], row(0, key="key-of-nobody")])
+    oracle.table(table_of([*rows[1:], row(0, key="key-of-nobody")]))
     assert oracle.findings.stale_rows == 2

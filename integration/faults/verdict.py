@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import pyarrow as pa
+
 from integration.oracle.judge import Stop, files_of, judge_files
 from integration.oracle.oracle import Findings, Oracle, Sample
 from parquet_sink.devkit.target.client import TargetClient
@@ -42,5 +44,5 @@ def judge(
     oracle.missing()
     oracle.commits(samples)
     if which is None:
-        oracle.table(client.table(table).to_pylist() if files else [])
+        oracle.table(client.table(table) if files else pa.table({}))
     return Judged(oracle.findings, len(files), max((file["bytes"] for file in files), default=0))

@@ -2,12 +2,15 @@
 
 from array import array
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
 import numpy as np
 
-DIGEST_BYTES: Final = 16
+from integration.oracle.identity import words
+from integration.oracle.records import DIGEST_BYTES
+
 _GROW: Final = 4_096
 _NEVER: Final = np.iinfo(np.int64).max
 
@@ -19,6 +22,15 @@ class Fate(IntEnum):
     ROW = 1
     DEAD_LETTER = 2
     DROPPED = 3
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Offsets of rows that are wrong. again: of those that were accepted before."""
+
+    invented: np.ndarray
+    altered: np.ndarray
+    again: np.ndarray
 
 
 class Ledger:
@@ -51,9 +63,24 @@ class Ledger:
         self._accepted_ms[offset] = max(at_ms, 1)
         return True
 
-    def accepted(self, offset: int) -> bool:
-        """Whether it was accepted already."""
-        return bool(self._accepted_ms[offset])
+    def accept_rows(self, offsets: np.ndarray, identities: np.ndarray, at_ms: int) -> "Verdict":
+        """Notes when the rows of a file were accepted, those that are the records. Nothing may be noted meanwhile."""
+        known = (offsets >= 0) & (offsets < self.end)
+        if not known.any():
+            return Verdict(offsets, offsets[:0], offsets[:0])
+        at = np.where(known, offsets, 0)
+        known &= np.frombuffer(self._fates, np.uint8)[at] == Fate.ROW
+        same = known & (words(self._digests)[at] == identities).all(axis=1)
+        found, times = offsets[same], np.frombuffer(self._accepted_ms, np.int64)
+        fresh = np.zeros(len(found), bool)
+        fresh[np.unique(found, return_index=True)[1]] = True
+        fresh &= times[found] == 0
+        times[found[fresh]] = max(at_ms, 1)
+        return Verdict(offsets[~known], offsets[known & ~same], found[~fresh])
+
+    def accepted(self) -> np.ndarray:
+        """By offset, whether it was accepted."""
+        return self._times() != 0
 
     def count(self) -> int:
         """Acknowledged records, whatever is to become of them."""

@@ -8,17 +8,17 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
-from integration.oracle.ledger import Fate, Ledger
-from integration.oracle.records import NEW_FIELDS, digest, is_spoilt, value_of_row
+import numpy as np
+import pyarrow as pa
+
+from integration.oracle.identity import Reader, Seen, shaped
+from integration.oracle.ledger import Fate, Ledger, Verdict
+from integration.oracle.records import digest, is_spoilt
 
 EXAMPLES: Final = 5
-_META: Final = frozenset(
-    {"kafkaPartition", "kafkaOffset", "kafkaTimestamp", "kafkaPartitionOffset", "__celonis_order", "__deleted"}
-)
 _NAME: Final = re.compile(r"_partition-(\d+)_firstOffset-(\d+)_lastOffset-(\d+)_")
-_OWN: Final = frozenset({"id", "key", "amount", "payload", "place_street", "note", "crc"})
 _WRONG: Final = (
     "missing",
     "altered",
@@ -31,8 +31,6 @@ _WRONG: Final = (
     "altered_files",
     "recut",
 )
-_DELETED: Final = frozenset({"key"})
-"""What a row of a tombstone has beside metadata."""
 _EMPTY: Final = Ledger()
 
 Place = tuple[int, int]
@@ -101,6 +99,9 @@ class Sample:
 class Oracle:
     """Notes every delivered record, then judges rows. `produced` may be called from another thread until `missing`."""
 
+    read: Reader = staticmethod(shaped)
+    """How a row tells which record it is."""
+
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._ledgers: dict[int, Ledger] = {}
@@ -138,47 +139,38 @@ class Oracle:
         with self._lock:
             return sum(ledger.count() for ledger in self._ledgers.values())
 
-    def file(
-        self, name: str, rows: Sequence[Mapping[str, Any]], accepted_ms: int, floor: Mapping[int, int] | None = None
-    ) -> None:
+    def file(self, name: str, rows: Seen, accepted_ms: int, floor: Mapping[int, int] | None = None) -> None:
         """Judges the rows of one accepted file; files are given in the order of acceptance.
 
         floor: offsets, by partition, below which nothing should come any more.
         """
-        before: Place | None = None
-        for row in rows:
-            place = self.place(row)
-            if before is not None and (place[0] != before[0] or place[1] <= before[1]):
-                self.findings.note("disordered", f"{at(place)} comes after {at(before)} in file {name}")
-            before = place
-            if floor and place[1] < floor.get(place[0], 0):
-                self.findings.note("resent", f"{at(place)} came again after SIGTERM, in file {name}")
-            self._row(name, place, row, accepted_ms)
+        self._order(name, rows)
+        for partition in map(int, np.unique(rows.partitions)):
+            mine = rows.partitions == partition
+            offsets, identities = rows.offsets[mine], rows.identities[mine]
+            for offset in offsets[offsets < (floor or {}).get(partition, 0)]:
+                self.findings.note("resent", f"{at((partition, offset))} came again after SIGTERM, in file {name}")
+            with self._lock:
+                verdict = self._ledgers.get(partition, _EMPTY).accept_rows(offsets, identities, accepted_ms)
+            self._note(name, partition, verdict)
         self._names.add(name)
 
-    def _row(self, name: str, place: Place, row: Mapping[str, Any], accepted_ms: int) -> None:
-        ledger, offset = self._ledgers.get(place[0], _EMPTY), place[1]
-        expected = ledger.expected(offset, Fate.ROW)
-        if expected is None:
-            self.findings.note("invented", f"{at(place)} in file {name} was never produced")
-        elif not self.genuine(place, row, expected):
-            self.findings.note("altered", f"{at(place)} in file {name} is unlike the record that was produced")
-        elif not ledger.accept(offset, accepted_ms):
-            self.findings.repeated += 1
-            if name not in self._names:
-                self.findings.note("renamed", f"{at(place)} came again in a file of another name, {name}")
+    def _order(self, name: str, rows: Seen) -> None:
+        """Rows of a file are of one topic-partition, in the order of offsets."""
+        after = (np.diff(rows.partitions) != 0) | (np.diff(rows.offsets) <= 0)
+        for row in np.flatnonzero(after):
+            before, place = ((rows.partitions[at_row], rows.offsets[at_row]) for at_row in (row, row + 1))
+            self.findings.note("disordered", f"{at(place)} comes after {at(before)} in file {name}")
 
-    def place(self, row: Mapping[str, Any]) -> Place:
-        """Where a row says that it comes from."""
-        return row["kafkaPartition"], row["kafkaOffset"]
-
-    def genuine(self, place: Place, row: Mapping[str, Any], expected: bytes) -> bool:
-        """Whether a row is the record: all its columns, and its metadata."""
-        own = {name for name, value in row.items() if value is not None and not name.startswith(NEW_FIELDS)} - _META
-        told = row.get("kafkaPartitionOffset") == f"{place[0]}_{place[1]}" and row.get("__celonis_order") == place[1]
-        value, deleted = value_of_row(row), row.get("__deleted")
-        told = told and deleted is (value is None) and own <= (_OWN if value is not None else _DELETED)
-        return told and digest(str(row.get("key")).encode(), value) == expected
+    def _note(self, name: str, partition: int, verdict: Verdict) -> None:
+        for offset in verdict.invented:
+            self.findings.note("invented", f"{at((partition, offset))} in file {name} was never produced")
+        for offset in verdict.altered:
+            where = f"{at((partition, offset))} in file {name}"
+            self.findings.note("altered", f"{where} is unlike the record that was produced")
+        self.findings.repeated += len(verdict.again)
+        for offset in verdict.again if name not in self._names else ():
+            self.findings.note("renamed", f"{at((partition, offset))} came again in a file of another name, {name}")
 
     def dead_letter(self, place: Place, key: bytes, value: bytes | None, written_ms: int) -> None:
         """Judges one record of the dead-letter topic, given in the order in which they were written."""
@@ -232,20 +224,20 @@ class Oracle:
                         f"partition {partition} was committed to {offset} before all below was accepted",
                     )
 
-    def table(self, rows: Iterable[Mapping[str, Any]]) -> None:
+    def table(self, rows: pa.Table) -> None:
         """Judges the upserted table: for each key the last record, none where that is a tombstone, and no other key."""
-        found = {str(row["key"]).encode(): row for row in rows}
-        for key, (place, expected) in self._last.items():
+        seen = self.read(rows)
+        keys = rows["key"].to_pylist() if len(rows) else []
+        found = {
+            str(key).encode(): (place, seen.identity(row))
+            for row, (key, place) in enumerate(zip(keys, seen.places(), strict=True))
+        }
+        for key, last in self._last.items():
             row = found.pop(key, None)
-            if expected is None:
-                if row is not None:
-                    self.findings.note("stale_rows", f"the table has a row of {key!r}, which {at(place)} deleted")
-            elif (
-                row is None
-                or (row["kafkaPartition"], row["kafkaOffset"]) != place
-                or not self.genuine(place, row, expected)
-            ):
-                self.findings.note("stale_rows", f"the table's row of {key!r} is not that of {at(place)}")
+            if last[1] is None and row is not None:
+                self.findings.note("stale_rows", f"the table has a row of {key!r}, which {at(last[0])} deleted")
+            elif last[1] is not None and row != last:
+                self.findings.note("stale_rows", f"the table's row of {key!r} is not that of {at(last[0])}")
         for key in found:
             self.findings.note("stale_rows", f"the table has a row of {key!r}, which was never produced")
 

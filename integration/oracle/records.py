@@ -19,6 +19,7 @@ TOMBSTONE_EVERY: Final = 29
 NOTE_EVERY: Final = 5
 BAD_EVERY: Final = 31
 DROP_EVERY: Final = 37
+DIGEST_BYTES: Final = 16
 DROP: Final = "drop"
 """A header: who has it is dropped by a transform."""
 NEW_FIELDS: Final = "since_"
@@ -72,25 +73,28 @@ def is_spoilt(value: bytes | None) -> bool:
     return value is not None and not value.endswith(b"}")
 
 
-def value_of_row(row: Mapping[str, Any]) -> bytes | None:
-    """The value that a row stands for, byte for byte if nothing of it was altered; the row's own checksum is used.
-
-    None for a row that says that it is a tombstone's and has nothing but its key.
-    """
-    if row.get("__deleted") and {name for name in ("id", "amount", "crc") if row.get(name) is not None} == set():
-        return None
-    fields = {name: row.get(name) for name in ("id", "key", "amount", "payload")}
-    fields["place"] = {"street": row.get("place_street")}
-    if row.get("note") is not None:
-        fields["note"] = row["note"]
-    fields.update({name: found for name, found in row.items() if name.startswith(NEW_FIELDS) and found is not None})
-    return orjson.dumps({**fields, "crc": row.get("crc")})
+def value_again(
+    number: int | None,
+    key: str,
+    amount: float | None,
+    payload: str | None,
+    street: str | None,
+    note: str | None,
+    since: Mapping[str, Any],
+    crc: int | None,
+) -> bytes:
+    """The value that a row stands for, byte for byte if nothing of it was altered; the row's own checksum is used."""
+    fields: dict[str, Any] = {"id": number, "key": key, "amount": amount, "payload": payload}
+    fields["place"] = {"street": street}
+    if note is not None:
+        fields["note"] = note
+    return orjson.dumps({**fields, **since, "crc": crc})
 
 
 def digest(key: bytes, value: bytes | None) -> bytes:
     """16 bytes that identify a record's key and value; None is a tombstone."""
     told = b"-" if value is None else b"+" + value
-    return hashlib.blake2b(len(key).to_bytes(4, "big") + key + told, digest_size=16).digest()
+    return hashlib.blake2b(len(key).to_bytes(4, "big") + key + told, digest_size=DIGEST_BYTES).digest()
 
 
 def _sealed(fields: Mapping[str, Any]) -> bytes:
