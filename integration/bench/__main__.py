@@ -11,7 +11,7 @@ import time
 from importlib.metadata import version
 from typing import Any
 
-from integration.bench import backlog, by_format, figures, freshness, idle, invalid, stages, start, throughput
+from integration.bench import backlog, by_format, figures, freshness, idle, invalid, replay, stages, start, throughput
 from integration.bench.parts import Stand, report, stand
 from integration.bench.sizes import Sizes, from_environment
 from parquet_sink import __version__
@@ -59,6 +59,8 @@ def measure(ready: Stand, sizes: Sizes) -> dict[str, Any]:
             found["backlog"] = backlog.run(ready)
         elif part == "invalid":
             found["invalid"] = invalid.run(ready)
+        elif part == "replay":
+            found["replay"] = replay.run(ready)
     return found
 
 

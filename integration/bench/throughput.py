@@ -46,8 +46,8 @@ def run(stand: Stand, work: Work, look: Callable[[SinkProcess], None] | None = N
             sink.wait("the first pass delivered", lambda: stand.rows() - before >= expected, _patience(stand))
             first_file_s = min(file.at for file in accepted(stand.client, name)) - sink.started_at
             for _ in range(stand.sizes.warm_up_passes - 1):
-                _measure(stand, sink, memory, work, share)
-            measured = [_measure(stand, sink, memory, work, share) for _ in range(stand.sizes.passes)]
+                measure(stand, sink, memory, work, share)
+            measured = [measure(stand, sink, memory, work, share) for _ in range(stand.sizes.passes)]
             if look is not None:
                 sink.until_committed(f"connect-{name}", name, partitions, _patience(stand))
                 look(sink)
@@ -60,7 +60,8 @@ def _patience(stand: Stand) -> float:
     return stand.patience_s(stand.sizes.records)
 
 
-def _measure(stand: Stand, sink: SinkProcess, memory: Sampler, work: Work, share: int) -> tuple[Pass, Around]:
+def measure(stand: Stand, sink: SinkProcess, memory: Sampler, work: Work, share: int) -> tuple[Pass, Around]:
+    """One pass of a sink that runs and has delivered everything. share: records for each topic-partition."""
     name, partitions = work.name, work.partitions
     records, expected = share * partitions, work.rows(share)
     with load.held_back(stand.servers, name, partitions, share, work.values, work.record) as producer:
