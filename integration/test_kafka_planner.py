@@ -3,6 +3,8 @@
 import re
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,11 +12,16 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from integration.brokerless import Brokerless
 from integration.conftest import TopicFactory
 from integration.harness import Sink, until_ends
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.ports import free_port
+from parquet_sink.errors import BrokerAway
+from parquet_sink.kafka.client import renewal
 from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.cluster.cluster import KafkaCluster
+from parquet_sink.kafka.group.client import GroupClient
 from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps
 from parquet_sink.kafka.settings import KafkaSettings
@@ -22,9 +29,20 @@ from parquet_sink.model.instance import Instance
 
 
 @pytest.fixture(scope="module")
-def strict() -> Iterator[Broker]:
+def door() -> Iterator[Brokerless]:
+    """A door to the strict broker."""
+    with Brokerless() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def strict(door: Brokerless) -> Iterator[Broker]:
     """A broker that takes messages of 100 kB at most."""
-    with Broker(properties={"message.max.bytes": "100000", "log.index.size.max.bytes": "4096"}) as started:
+    port = free_port()
+    named = f"PLAINTEXT://127.0.0.1:{port},DOOR://127.0.0.1:{door.port}"
+    small = {"message.max.bytes": "100000", "log.index.size.max.bytes": "4096", "advertised.listeners": named}
+    with Broker(port=port, properties=small, listeners={"DOOR": "PLAINTEXT"}) as started:
+        door.to = int(started.address("DOOR").rpartition(":")[2])
         yield started
 
 
@@ -42,6 +60,39 @@ def test_a_thousand_offsets_are_committed_whatever_the_brokers_limit(strict: Bro
         group.claim(wanted)
         assert {key: found.offset for key, found in group.read(list(wanted)).items()} == wanted
     finally:
+        group.close()
+
+
+def test_clients_that_forgot_all_brokers_are_replaced(
+    strict: Broker, door: Brokerless, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that names none for a second, as after a pause, is asked again; some clients would never do so."""
+    monkeypatch.setattr(renewal, "RENEW_S", 2.0)
+    strict.create_topic("hidden", 200)
+    through = KafkaSettings(("hidden",), None, "hidden", {"bootstrap.servers": f"127.0.0.1:{door.port}"})
+    keys = [("hidden", partition) for partition in range(200)]
+    pairs = [(KafkaCluster(through), GroupClient(through)) for _ in range(24)]
+
+    def ask(pair: tuple[KafkaCluster, GroupClient]) -> bool:
+        with suppress(BrokerAway):
+            cluster, group = pair
+            group.committed(keys)
+            return len(cluster.topic_ids(["hidden"])) == 1 and len(cluster.end_offsets(keys)) == 200
+        return False
+
+    def until_all(pool: ThreadPoolExecutor, answer: bool) -> None:
+        deadline = time.monotonic() + 60
+        while set(pool.map(ask, pairs)) != {answer}:
+            assert time.monotonic() < deadline
+
+    with ThreadPoolExecutor(len(pairs)) as pool:
+        until_all(pool, answer=True)
+        door.hidden.set()
+        until_all(pool, answer=False)
+        door.hidden.clear()
+        until_all(pool, answer=True)
+    assert door.hid >= len(pairs)
+    for _, group in pairs:
         group.close()
 
 

@@ -16,6 +16,7 @@ from parquet_sink.kafka.batch_builder import BatchBuilder, message_offset, next_
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.rights import to_read, to_see_group
+from parquet_sink.kafka.client.timeouts import in_thread
 from parquet_sink.kafka.consumer_cache import CachedConsumer, Position, consumers
 from parquet_sink.kafka.leader_epochs import is_truncation
 from parquet_sink.kafka.lost_offsets import offsets_deleted
@@ -70,7 +71,7 @@ class RangeReader:
         """
         cached = self._acquire()
         try:
-            for batch in self._read(cached.consumer):
+            for batch in self._read(cached):
                 self.next_offset = batch.offsets[-1].as_py() + 1
                 yield batch
         except GeneratorExit:
@@ -81,14 +82,15 @@ class RangeReader:
         self._release(cached)
         give_back()
 
-    def _read(self, consumer: Consumer) -> Iterator[RecordBatch]:
-        finished = False
+    def _read(self, cached: CachedConsumer) -> Iterator[RecordBatch]:
+        consumer, finished = cached.consumer, False
         builder = BatchBuilder(self.topic, self.partition, self._parts)
         asked, last_heard = FIRST_POLL_RECORDS, time.monotonic()
         while not finished:
             messages = consumer.consume(min(asked, builder.room, self.end - self._received), POLL_S)
             if not messages:
-                self._check_silence(consumer, last_heard)
+                if self._is_deaf(consumer, last_heard):
+                    consumer = self._renewed(cached)
                 continue
             records, finished = self._without_events(consumer, messages)
             if records:
@@ -105,6 +107,13 @@ class RangeReader:
         if cached.position != Position(self.topic, self._topic_id, self.partition, self._received):
             self._assign(cached.consumer, self._epoch)
         return cached
+
+    def _renewed(self, cached: CachedConsumer) -> Consumer:
+        """Another consumer, in the place of one that gets no answer."""
+        in_thread(cached.consumer.close)  # its end may take long
+        cached.consumer = consumers.take(self._kafka, fresh=True).consumer
+        self._assign(cached.consumer)
+        return cached.consumer
 
     def _assign(self, consumer: Consumer, epoch: int = -1) -> None:
         consumer.assign([TopicPartition(self.topic, self.partition, self._received, leader_epoch=epoch)])
@@ -182,11 +191,13 @@ class RangeReader:
         self.lost.append(lost)
         log.warning("%s Going on at %d.", error, lost.end)
 
-    def _check_silence(self, consumer: Consumer, last_heard: float) -> None:
+    def _is_deaf(self, consumer: Consumer, last_heard: float) -> bool:
+        """Whether the consumer is to be replaced. Raises KafkaFailed when no record came for SILENCE_S."""
         silent_s = time.monotonic() - last_heard
-        self._checks.on_silence(consumer, silent_s)
+        deaf = self._checks.on_silence(consumer, silent_s)
         if silent_s > SILENCE_S:
             raise KafkaFailed(
                 f"Topic {self.topic}, topic-partition {self.partition}: no record came for {SILENCE_S:.0f} s after "
                 f"offset {self._received}, although the range goes to {self.end}. Check the broker."
             )
+        return deaf

@@ -8,6 +8,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from parquet_sink.errors import KafkaFailed, TopicGone
 from parquet_sink.kafka import leader_epochs
 from parquet_sink.kafka.client import errors as client_errors
+from parquet_sink.kafka.client.renewal import Renewal
 
 log = logging.getLogger(__name__)
 
@@ -22,13 +23,17 @@ class ReaderChecks:
     def __init__(self, topic: str, partition: int, start: int, *, stop: bool) -> None:
         self._topic, self._partition, self._start, self._stop = topic, partition, start, stop
         self._asked = 0
+        self._renewal = Renewal()
 
-    def on_silence(self, consumer: Consumer, silent_s: float) -> None:
-        """To be called when no record came for so long; the client reports no topic that is gone. Raises TopicGone."""
+    def on_silence(self, consumer: Consumer, silent_s: float) -> bool:
+        """To be called when no record came for so long; the client reports no topic that is gone. Raises TopicGone.
+
+        True when the consumer gets no answer, and is to be replaced.
+        """
         due, asked = int(silent_s / ASK_AFTER_S), self._asked
         self._asked = due
         if due <= asked:
-            return
+            return False
         try:
             consumer.get_watermark_offsets(TopicPartition(self._topic, self._partition), timeout=TIMEOUT_S)
         except KafkaException as error:
@@ -36,6 +41,9 @@ class ReaderChecks:
                 raise TopicGone(
                     f"Topic {self._topic}, topic-partition {self._partition} was deleted while it was read."
                 ) from None
+            return self._renewal.is_due(error.args[0].code())
+        self._renewal.answered()
+        return False
 
     def on_truncation(self, message: str, received: int) -> int | None:
         """The client's message says that the log is another one below `received`. Returns when reading goes on there.

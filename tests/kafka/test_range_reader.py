@@ -1,6 +1,7 @@
 """A range is read to its very end and not beyond, whatever lies in it."""
 
 import logging
+import threading
 from collections.abc import Sequence
 from itertools import cycle, pairwise
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from parquet_sink.errors import KafkaFailed, OffsetsLost, TopicGone
 from parquet_sink.kafka import batch_builder, range_reader
 from parquet_sink.kafka.batch_builder import BATCH_BYTES, BATCH_RECORDS
+from parquet_sink.kafka.client import renewal
 from parquet_sink.kafka.consumer_cache import ConsumerCache
 from parquet_sink.kafka.range_reader import SILENCE_S, RangeReader
 from parquet_sink.kafka.settings import KafkaSettings
@@ -367,6 +369,32 @@ def test_silence_fails_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KafkaFailed, match="no record came for 120 s after offset 0, although the range goes to 5"):
         list(opened(log, 0, 5).batches())
     assert clock.seconds == pytest.approx(SILENCE_S, abs=1)
+
+
+def test_another_consumer_goes_on_where_one_without_an_answer_stood(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No record is missing and none comes twice; the old consumer is closed, the new one is kept for later."""
+    clock, old, new = Clock(), log_of(1_000, end=1_500), log_of(1_500)
+    monkeypatch.setattr(range_reader, "time", clock)
+    monkeypatch.setattr(renewal, "RENEW_S", 0.0)
+    closed, made = threading.Event(), iter([old, new])
+    consume = old.consume
+
+    def until_deaf(count: int, timeout: float) -> list[Message]:
+        clock.seconds += timeout
+        return consume(count, timeout) if old._position != 1_000 else []
+
+    def deaf(tp: TopicPartition, timeout: float) -> tuple[int, int]:
+        raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+
+    monkeypatch.setattr(old, "consume", until_deaf)
+    monkeypatch.setattr(old, "get_watermark_offsets", deaf)
+    monkeypatch.setattr(old, "close", closed.set)
+    reader = opened(old, 0, 1_500)
+    monkeypatch.setattr(range_reader.client_options, "build", lambda kind, settings: next(made))
+    assert offsets([*reader.batches()]) == list(range(1_500))
+    assert (old.assigned, new.assigned) == ([0], [1_000])
+    assert closed.wait(10)
+    assert range_reader.consumers.take(KAFKA).consumer is new
 
 
 def test_waiting_for_the_target_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:

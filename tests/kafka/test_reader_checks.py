@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from parquet_sink.errors import KafkaFailed, OffsetsLost, TopicGone
+from parquet_sink.kafka.client import renewal
 from parquet_sink.kafka.reader_checks import ASK_AFTER_S, ReaderChecks
 
 TRUNCATED = (
@@ -56,6 +57,13 @@ def test_a_broker_that_is_away_is_waited_for(checks: ReaderChecks) -> None:
     for looks in (1, 2):
         checks.on_silence(consumer, ASK_AFTER_S * looks)  # type: ignore[arg-type]
         assert consumer.times == looks
+
+
+def test_a_consumer_without_an_answer_is_replaced(checks: ReaderChecks, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When none came for long; one that answers is kept, although it has no record."""
+    monkeypatch.setattr(renewal, "RENEW_S", 0.0)
+    for looks, (code, replaced) in enumerate([(None, False), (KafkaError._TRANSPORT, True), (None, False)], 1):
+        assert checks.on_silence(Asked(code), ASK_AFTER_S * looks) is replaced  # type: ignore[arg-type]
 
 
 def test_a_cut_below_the_range_is_a_loss(checks: ReaderChecks) -> None:

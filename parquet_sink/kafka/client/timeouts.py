@@ -29,6 +29,11 @@ class TimeLimited:
         self._limit_s = limit_s
         self._before: Future[object] | None = None
 
+    @property
+    def busy(self) -> bool:
+        """Whether the last call still goes on."""
+        return self._before is not None and not self._before.done()
+
     def run(self, call: Callable[[], T]) -> T:
         """What `call` returns or raises. TimeoutError when it, or the one before it, takes too long."""
         if self._before is not None:

@@ -1,5 +1,6 @@
 """Requests of an admin client: waiting for their answers, what the client logs meanwhile, and their failures."""
 
+import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -14,8 +15,12 @@ from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.causes import UNKNOWN
 from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.client.renewal import RENEW_S, Renewal
 from parquet_sink.kafka.client.rights import to_see
+from parquet_sink.kafka.client.timeouts import in_thread
 from parquet_sink.kafka.settings import KafkaSettings
+
+log = logging.getLogger(__name__)
 
 TIMEOUT_S: Final = 10.0
 GRACE_S: Final = 5.0
@@ -48,9 +53,13 @@ class AdminRequests:
         self._kafka, self._on_wait = kafka, on_wait
         self._client_log = client_log or ClientLog(kafka.group)
         self._servers = str(kafka.client.get("bootstrap.servers", ""))
-        options = client_options.admin_options(kafka, prefix)
-        self._admin: AdminClient = client_options.build(AdminClient, options, self._client_log, f"{prefix}override.*")
+        self._prefix, self._renewal = prefix, Renewal()
+        self._admin = self._made()
         self._timeout_s = min(TIMEOUT_S, client_options.seconds(kafka, "default.api.timeout.ms", TIMEOUT_S))
+
+    def _made(self) -> AdminClient:
+        options = client_options.admin_options(self._kafka, self._prefix)
+        return client_options.build(AdminClient, options, self._client_log, f"{self._prefix}override.*")
 
     def poll(self) -> None:
         """Takes what the client logs."""
@@ -61,6 +70,19 @@ class AdminRequests:
 
         Raises KafkaRefused when all who answer refuse us: the client itself would try again until the time is over.
         """
+        try:
+            found = self._waited_for(future, report_wait=report_wait)
+        except KafkaException as error:
+            if self._renewal.is_due(error.args[0].code()):
+                log.debug("group %s: no answer for %g s; a new client", self._kafka.group, RENEW_S)
+                given_up, self._admin = [self._admin], self._made()
+                in_thread(given_up.clear)  # its end may take long
+            raise
+        self._renewal.answered()
+        self._client_log.clear()
+        return found
+
+    def _waited_for(self, future: "Future[T]", *, report_wait: bool) -> T:
         asked, reported = time.monotonic(), not report_wait
         while not future.done():
             self.poll()
@@ -78,9 +100,7 @@ class AdminRequests:
                     raise client_errors.not_let_in(self._servers, cause)
                 words, cure = cause.words or NOTHING_SAID, cause.cure or CHECK
                 self._on_wait(f"No answer from {self._servers} yet. {words}. {cure}.")
-        found = future.result()
-        self._client_log.clear()
-        return found
+        return future.result()
 
     def _failed(self, error: Any, what: str, topic: str | None = None) -> KafkaFailed:
         """topic: which the request was about, if it was about one."""

@@ -1,5 +1,6 @@
 """Requests to the group's coordinator, each within a bounded time: what is committed, and commits."""
 
+import logging
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Final
@@ -10,11 +11,14 @@ from parquet_sink.errors import AnotherInstance, BrokerAway, ConnectorError
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.client.renewal import RENEW_S, Renewal
 from parquet_sink.kafka.client.rights import REFUSED, Right, to_commit, to_read, to_see, to_see_group
-from parquet_sink.kafka.client.timeouts import TimeLimited
+from parquet_sink.kafka.client.timeouts import TimeLimited, in_thread
 from parquet_sink.kafka.group.committed import Committed
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
+
+log = logging.getLogger(__name__)
 
 TIMEOUT_S: Final = 15.0
 SOON_S: Final = 4.0
@@ -29,17 +33,34 @@ class GroupClient:
     """A consumer that is not a member of its group. client_log: takes what it logs."""
 
     def __init__(self, kafka: KafkaSettings, client_log: ClientLog | None = None) -> None:
-        self._group = kafka.group
+        self._kafka, self._group = kafka, kafka.group
         self._client_log = client_log or ClientLog(kafka.group)
-        self._consumer: Consumer = client_options.build(Consumer, client_options.group_options(kafka), self._client_log)
-        self._commits = TimeLimited(TIMEOUT_S)
+        self._renewal = Renewal()
+        self._consumer, self._commits = self._made(), TimeLimited(TIMEOUT_S)
+
+    def _made(self) -> Consumer:
+        return client_options.build(Consumer, client_options.group_options(self._kafka), self._client_log)
+
+    def _heard(self, error: KafkaError | None) -> None:
+        """How a request ended; the client is replaced when it has got no answer for long.
+
+        Not while a commit is on its way by it (a minute at most): that might arrive after a later one.
+        """
+        if error is None:
+            self._renewal.answered()
+        elif not self._commits.busy and self._renewal.is_due(error.code()):
+            log.debug("group %s: no answer for %g s; a new client", self._group, RENEW_S)
+            in_thread(self._consumer.close)  # its end may take long
+            self._consumer = self._made()
 
     def committed(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, Committed]:
         """What is committed for these topic-partitions; those without a commit are absent. Raises ConnectorError."""
         try:
             found = self._fetch([TopicPartition(t, p) for t, p in keys])
         except KafkaException as error:
+            self._heard(error.args[0])
             raise self._unread(error.args[0], {topic for topic, _ in keys}) from None
+        self._heard(None)
         bad = next((tp for tp in found if tp.error), None)
         if bad is not None and bad.error is not None:
             raise self._unread(bad.error, {bad.topic})
@@ -71,6 +92,11 @@ class GroupClient:
 
     def commit(self, offsets: list[TopicPartition]) -> KafkaError | None:
         """Commits offsets with their metadata and epochs, in one request. The error, if there was one."""
+        error = self._commit(offsets)
+        self._heard(error)
+        return error
+
+    def _commit(self, offsets: list[TopicPartition]) -> KafkaError | None:
         try:
             done = self._commits.run(lambda: self._consumer.commit(offsets=offsets, asynchronous=False))
         except KafkaException as error:
