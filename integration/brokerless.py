@@ -7,25 +7,41 @@ at its word has nobody left to ask.
 import socket
 import struct
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final, Self
 
+from parquet_sink.devkit.broker import Broker
+from parquet_sink.devkit.ports import free_port
+
 HOST: Final = "127.0.0.1"
+_NAME: Final = "DOOR"
 _METADATA: Final = 3
 _FLEXIBLE: Final = 9
 """From this version of the answer on lists and texts are compact."""
 
 
 class Brokerless:
-    """Use as a context manager. `port`: of the door. `to`: the broker's own, to be set before the first client comes.
-
-    hidden: set it to name no broker. hid: in how many answers none was named.
-    """
+    """Use as a context manager. hidden: set it to name no broker. hid: in how many answers none was named."""
 
     def __init__(self) -> None:
         self._door = socket.create_server((HOST, 0))
         self.port: int = self._door.getsockname()[1]
         self.to, self.hid, self.hidden = 0, 0, threading.Event()
+
+    def broker(self, properties: Mapping[str, str] | None = None) -> Broker:
+        """One that is not started yet, and that names the door to whoever came through it. `to` is then its own port."""
+        port = free_port()
+        named = f"PLAINTEXT://{HOST}:{port},{_NAME}://{HOST}:{self.port}"
+        own = {**(properties or {}), "advertised.listeners": named}
+        made = Broker(port=port, properties=own, listeners={_NAME: "PLAINTEXT"})
+        self.to = int(made.address(_NAME).rpartition(":")[2])
+        return made
+
+    @property
+    def address(self) -> str:
+        """For clients."""
+        return f"{HOST}:{self.port}"
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._serve, name="brokerless", daemon=True).start()

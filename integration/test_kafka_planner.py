@@ -38,11 +38,7 @@ def door() -> Iterator[Brokerless]:
 @pytest.fixture(scope="module")
 def strict(door: Brokerless) -> Iterator[Broker]:
     """A broker that takes messages of 100 kB at most."""
-    port = free_port()
-    named = f"PLAINTEXT://127.0.0.1:{port},DOOR://127.0.0.1:{door.port}"
-    small = {"message.max.bytes": "100000", "log.index.size.max.bytes": "4096", "advertised.listeners": named}
-    with Broker(port=port, properties=small, listeners={"DOOR": "PLAINTEXT"}) as started:
-        door.to = int(started.address("DOOR").rpartition(":")[2])
+    with door.broker({"message.max.bytes": "100000", "log.index.size.max.bytes": "4096"}) as started:
         yield started
 
 
@@ -69,7 +65,7 @@ def test_clients_that_forgot_all_brokers_are_replaced(
     """A broker that names none for a second, as after a pause, is asked again; some clients would never do so."""
     monkeypatch.setattr(renewal, "RENEW_S", 2.0)
     strict.create_topic("hidden", 200)
-    through = KafkaSettings(("hidden",), None, "hidden", {"bootstrap.servers": f"127.0.0.1:{door.port}"})
+    through = KafkaSettings(("hidden",), None, "hidden", {"bootstrap.servers": door.address})
     keys = [("hidden", partition) for partition in range(200)]
     pairs = [(KafkaCluster(through), GroupClient(through)) for _ in range(24)]
 

@@ -1,10 +1,11 @@
-"""Rows of the broker, each with a broker of its own, under load: restarted, away, paused."""
+"""Rows of the broker, each with a broker of its own, under load: restarted, away, paused, alone in its cluster."""
 
 import os
 import signal
 import time
 from typing import Final
 
+from integration.brokerless import Brokerless
 from integration.faults.act import Act
 from integration.faults.rows import Row
 from integration.faults.world import Topic, World
@@ -12,6 +13,7 @@ from parquet_sink.devkit.broker import Broker
 
 AWAY_S: Final = 60.0
 PAUSED_S: Final = 30.0
+BROKERLESS_S: Final = 20.0
 RATE: Final = 200.0
 
 
@@ -71,10 +73,35 @@ class PausedAct(BrokerAct):
         os.kill(self._broker.pid, signal.SIGCONT)
 
 
+class BrokerlessAct(BrokerAct):
+    """It names no broker, as one does that joins its cluster again: Kafka's client then forgets all it knew."""
+
+    def prepare(self) -> None:
+        self._door = Brokerless()
+        self._door.__enter__()
+        self._broker = self._door.broker()
+        self._broker.start()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return self._door.address
+
+    def fault(self) -> None:
+        self._door.hidden.set()
+        time.sleep(BROKERLESS_S)
+        self._door.hidden.clear()
+        self.saw(f"{self._door.hid} answers named no broker")
+
+    def clean_up(self) -> None:
+        super().clean_up()
+        self._door.__exit__()
+
+
 def acts(world: World) -> list[Act]:
     """The rows of this part."""
     return [
         BrokerAct(Row("broker", "restarted", "under load"), world),
         AwayAct(Row("broker", f"away for {AWAY_S:.0f} s", "killed, under load"), world),
         PausedAct(Row("broker", f"paused for {PAUSED_S:.0f} s", "SIGSTOP, under load"), world),
+        BrokerlessAct(Row("broker", f"names no broker for {BROKERLESS_S:.0f} s", "under load"), world),
     ]
