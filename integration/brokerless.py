@@ -30,7 +30,7 @@ class Brokerless:
         self.to, self.hid, self.hidden = 0, 0, threading.Event()
 
     def broker(self, properties: Mapping[str, str] | None = None) -> Broker:
-        """One that is not started yet, and that names the door to whoever came through it. `to` is then its own port."""
+        """Not started yet; it names the door to whoever came through it, and `to` is its own port."""
         port = free_port()
         named = f"PLAINTEXT://{HOST}:{port},{_NAME}://{HOST}:{self.port}"
         own = {**(properties or {}), "advertised.listeners": named}
