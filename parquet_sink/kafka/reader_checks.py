@@ -34,6 +34,7 @@ class ReaderChecks:
         self._asked = due
         if due <= asked:
             return False
+        self._renewal.asked()
         try:
             consumer.get_watermark_offsets(TopicPartition(self._topic, self._partition), timeout=TIMEOUT_S)
         except KafkaException as error:

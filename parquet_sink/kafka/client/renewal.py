@@ -12,7 +12,7 @@ from typing import Final
 from parquet_sink.kafka.client import errors as client_errors
 
 RENEW_S: Final = 15.0
-"""Without any answer, after which a client is replaced, and each time as long again."""
+"""Without any answer since something was asked, after which a client is replaced, and each time as long again."""
 
 
 class Renewal:
@@ -22,6 +22,11 @@ class Renewal:
         self._clock = clock
         self._silent_since_s: float | None = None
 
+    def asked(self) -> None:
+        """A request is sent."""
+        if self._silent_since_s is None:
+            self._silent_since_s = self._clock()
+
     def answered(self) -> None:
         """A broker answered, whatever it said."""
         self._silent_since_s = None
@@ -30,11 +35,7 @@ class Renewal:
         """To be asked when a request failed. code: of the error; one that a broker gave is an answer."""
         if code >= 0 or code not in client_errors.PASSING:
             self.answered()
+        if self._silent_since_s is None or self._clock() - self._silent_since_s < RENEW_S:
             return False
-        now = self._clock()
-        if self._silent_since_s is None:
-            self._silent_since_s = now
-        if now - self._silent_since_s < RENEW_S:
-            return False
-        self._silent_since_s = now
+        self._silent_since_s = None
         return True

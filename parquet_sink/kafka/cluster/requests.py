@@ -70,6 +70,7 @@ class AdminRequests:
 
         Raises KafkaRefused when all who answer refuse us: the client itself would try again until the time is over.
         """
+        self._renewal.asked()
         try:
             found = self._waited_for(future, report_wait=report_wait)
         except KafkaException as error:

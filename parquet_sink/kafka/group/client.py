@@ -55,6 +55,7 @@ class GroupClient:
 
     def committed(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, Committed]:
         """What is committed for these topic-partitions; those without a commit are absent. Raises ConnectorError."""
+        self._renewal.asked()
         try:
             found = self._fetch([TopicPartition(t, p) for t, p in keys])
         except KafkaException as error:
@@ -92,6 +93,7 @@ class GroupClient:
 
     def commit(self, offsets: list[TopicPartition]) -> KafkaError | None:
         """Commits offsets with their metadata and epochs, in one request. The error, if there was one."""
+        self._renewal.asked()
         error = self._commit(offsets)
         self._heard(error)
         return error
