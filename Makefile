@@ -22,10 +22,10 @@ demo: jars ## see it work: broker, target, an order stream, the sink, and the pr
 unit: $(READY) ## unit tests only: no network, no Java; about two minutes on 2 cores
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests $(ARGS)
 
-# Four processes, on 2 cores too: where some wait, others compute. What the tests of a file share is made once, and
+# Three processes, on 2 cores too: where some wait, others compute. What the tests of a file share is made once, and
 # files come in the order that integration/conftest.py gives them.
 test: jars ## unit and integration tests
-	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder tests integration $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder tests integration $(ARGS)
 
 soak: jars ## an hour of mixed faults at half of the peak load: nothing lost, memory and files flat; MINUTES=
 	$(BIN)/python -m integration.soak $(ARGS)
