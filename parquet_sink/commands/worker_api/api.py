@@ -134,10 +134,10 @@ class WorkerApi:
         if (why := _UNREACHABLE.get(error.kind)) is not None:
             cure = _TRUST if error.kind is FailureKind.TLS else _RUNS
             return SetupError(f"The worker at {self.url} cannot be reached: {why}{detail}. {cure}")
-        why = "it did not answer in time" if error.kind is FailureKind.NO_ANSWER else "the connection broke"
+        why = "it did not answer in time" if error.kind is FailureKind.NO_ANSWER else f"the connection broke{detail}"
         done = "; it may have done what it was asked for" if changes else ""
         hint = _IDENTIFY if self._anonymous and error.kind is not FailureKind.NO_ANSWER else ""
-        return WorkerRefused(f"The worker at {self.url}: {why}{detail}{done}.{hint}")
+        return WorkerRefused(f"The worker at {self.url}: {why}{done}.{hint}")
 
     def _reply(self, answer: Answer) -> Reply:
         if not answer.complete:
