@@ -16,8 +16,11 @@ from integration.s3.server import S3Server
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
 
-if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # under `nohup`; what the tests start is to hear it
+# Under `nohup`, and in the background of a script; what the tests start is to hear them.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 __all__ = ["sink", "spark"]  # fixtures of the harness, for all tests
 

@@ -1,7 +1,6 @@
 """What a replay takes from the connector that it runs beside: passes alone, and beside one without an end, in turn."""
 
 import contextlib
-import signal
 import statistics
 import subprocess
 import sys
@@ -84,7 +83,7 @@ def _replay(stand: Stand, connector: Path, folder: Path) -> Iterator[None]:
                 raise SetupError(f"The replay sent nothing. It said:\n{log.read_text(errors='replace')}")
             time.sleep(0.1)
         yield
-        replay.send_signal(signal.SIGINT)
+        replay.terminate()
         if (status := replay.wait(STOP_S)) != INTERRUPTED:
             raise SetupError(f"The replay ended with {status}. It said:\n{log.read_text(errors='replace')}")
     finally:
