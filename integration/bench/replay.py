@@ -1,6 +1,5 @@
 """What a replay takes from the connector that it runs beside: passes alone, and beside one without an end, in turn."""
 
-import contextlib
 import statistics
 import subprocess
 import sys
@@ -87,8 +86,7 @@ def _replay(stand: Stand, connector: Path, folder: Path) -> Iterator[None]:
         if (status := replay.wait(STOP_S)) != INTERRUPTED:
             raise SetupError(f"The replay ended with {status}. It said:\n{log.read_text(errors='replace')}")
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            replay.kill()
+        replay.kill()
         replay.wait()
 
 
