@@ -14,12 +14,13 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
+unexport PYTHONDONTWRITEBYTECODE # tests start the program some hundred times; it is not to be compiled for each
 .PHONY: demo unit test slow soak bench crash faults lint types docs jars clean help
 
 demo: jars ## see it work: broker, target, an order stream, the sink, and the proof
 	$(BIN)/parquet-sink demo $(ARGS)
 
-unit: $(READY) ## unit tests only: no network, no Java; about two minutes on 2 cores
+unit: $(READY) ## unit tests only: no network, no Java; about three minutes on 2 cores
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests $(ARGS)
 
 # Three processes, on 2 cores too: where some wait, others compute. What the tests of a file share is made once, and

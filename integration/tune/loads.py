@@ -63,10 +63,13 @@ def trickle(seconds: float) -> Iterator[Moment]:
         yield SETTLE_S + 8 + number / 10, number % 2
 
 
-LOADS = (
+TOGETHER = (
     MeasuredLoad("steady", 4, Thresholds(10_000_000, 100_000, 8_000), steady),
     MeasuredLoad("bursty", 3, Thresholds(10_000_000, 100, 6_000), bursty),
     MeasuredLoad("skewed", 6, Thresholds(10_000_000, 250, 10_000), skewed),
     MeasuredLoad("idle", 5, Thresholds(10_000_000, 100_000, 7_000), idle),
-    MeasuredLoad("backlog", 2, Thresholds(10_000_000, 10_000, 9_000), trickle, backlog=60_000),
 )
+BACKLOG = MeasuredLoad("backlog", 2, Thresholds(100_000_000, 50_000, 5_000), trickle, backlog=1_000_000)
+GROUPS = (TOGETHER, (BACKLOG,))
+"""Loads of a group run at once, each in a connector of its own. The backlog has the machine for itself: it takes all of
+it, and what is measured is how fast."""

@@ -1,4 +1,4 @@
-"""Runs all loads at once, on one sink process with a connector for each, and simulates the same."""
+"""Runs loads at once, on one sink process with a connector for each, and simulates the same."""
 
 import tempfile
 import time
@@ -12,7 +12,7 @@ from integration.bench import load as bench_load
 from integration.bench.running import SinkProcess, accepted, connector_file
 from integration.tune.compare import Compared, Figures, load_of, measured
 from integration.tune.feed import Feed
-from integration.tune.loads import LOADS, SETTLE_S, MeasuredLoad
+from integration.tune.loads import SETTLE_S, MeasuredLoad
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
 from parquet_sink.files import naming
@@ -71,9 +71,9 @@ def _events(ready: Stand, connector: str, since_s: float) -> Sequence[Event]:
 
 
 def compare(
-    ready: Stand, seconds: float, loads: Sequence[MeasuredLoad] = LOADS, durations: Durations | None = None
+    ready: Stand, seconds: float, loads: Sequence[MeasuredLoad], durations: Durations | None = None
 ) -> tuple[list[Compared], Durations, int]:
-    """All loads for so long, measured and predicted; how long micro-batches took, and how many there were.
+    """Loads of a group for so long, measured and predicted; how long micro-batches took, and how many there were.
 
     durations: what is predicted with; None: what micro-batches took in this run, so that it is the simulation that is
     compared and not the machine. Raises SetupError, KafkaFailed, ValueError.
