@@ -87,7 +87,8 @@ class TargetReader:
         return Totals(int(found["files"]), int(found["rows"]))
 
     def files(self) -> list[ArrivedFile]:
-        """Every accepted file, downloaded and read."""
+        """Every accepted file after it was upserted, downloaded and read."""
+        self._upserted()
         with tempfile.TemporaryDirectory(prefix="parquet-sink-demo-files-") as folder:
             path = Path(folder) / "file.parquet"
             return [self._read(file, path) for file in _answer(self._client.files)]
@@ -95,10 +96,7 @@ class TargetReader:
     def rows(self, table: str | None = None) -> list[dict[str, Any]]:
         """The whole table, or another one, after every accepted file was upserted. Empty when there is none."""
         table = table or self._table
-        try:
-            _answer(lambda: self._client.sync(SYNC_S))
-        except TimeoutError as error:
-            raise DemoFailed(f"The target did not upsert in time: {error}.") from None
+        self._upserted()
         if table not in _answer(self._client.tables):
             return []
         rows: list[dict[str, Any]] = _answer(lambda: self._client.table(table)).to_pylist()
@@ -106,6 +104,13 @@ class TargetReader:
 
     def close(self) -> None:
         self._client.close()
+
+    def _upserted(self) -> None:
+        """Wait until every accepted file is; those that cannot be count as well."""
+        try:
+            _answer(lambda: self._client.sync(SYNC_S))
+        except TimeoutError as error:
+            raise DemoFailed(f"The target did not upsert in time: {error}.") from None
 
     def _read(self, file: Mapping[str, Any], path: Path) -> ArrivedFile:
         _answer(lambda: self._client.download(file["id"], path))
