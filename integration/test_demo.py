@@ -80,3 +80,41 @@ def test_ctrl_c_ends_everything(tmp_path: Path) -> None:
         time.sleep(0.2)
     assert processes_with(str(tmp_path)) == []
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.timeout(LIMIT_S)
+def test_what_is_left_running_can_be_looked_at(tmp_path: Path) -> None:
+    """With --keep the commands that it names work as they are printed; Ctrl-C then ends it with 0, nothing is left."""
+    few = ["--records", "1000", "--duration", "1", "--keep"]
+    command = [sys.executable, "-m", "parquet_sink", "demo", *few]
+    with subprocess.Popen(
+        command, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as demo:
+        assert demo.stdout is not None
+        printed = []
+        for line in demo.stdout:
+            printed.append(line.strip())
+            if printed[-1].startswith("parquet-sink tune"):
+                break
+        assert "PROVEN: all 5 checks hold." in printed, printed
+        told = {name: typed(printed, f"parquet-sink {name} ") for name in ("history", "replay", "tune")}
+        demo.send_signal(signal.SIGINT)
+        rest, _ = demo.communicate(timeout=90)
+    assert re.search(r"connector orders: \d+ files accepted, 1,000 rows", told["history"])
+    assert re.search(r"table ORDERS: unchanged: \d+ rows, \d+ repeated rows absorbed", told["replay"])
+    assert "connect.ems.commit.interval.ms=" in told["tune"]
+    assert demo.returncode == 0, rest
+    assert "The sink stopped with exit status 0" in rest
+    assert list(tmp_path.iterdir()) == []
+
+
+def typed(printed: list[str], begin: str) -> str:
+    """What one of the printed commands says in a shell, after the `export` before it. Ends with 0."""
+    lines = [line for line in printed if line.startswith(("export ", begin))]
+    path = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    script = "set -e\n" + "\n".join(lines)
+    done = subprocess.run(
+        ["bash", "-c", script], env=os.environ | path, capture_output=True, text=True, timeout=LIMIT_S, check=False
+    )
+    assert done.returncode == 0, script + done.stdout + done.stderr
+    return done.stdout + done.stderr

@@ -113,6 +113,8 @@ def _addresses(show: "Show", stage: "Stage") -> None:
         f"curl '{url}/tables/ORDERS/rows?order_by=-updated_at&limit=3'",
         f"curl '{url}/files?limit=3'",
         f"curl {url}/statistics",
+        "",
+        *stage.further_commands(),
     )
     for line in lines:
         show.print(f"  {line}".rstrip())

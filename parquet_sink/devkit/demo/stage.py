@@ -1,8 +1,9 @@
 """The demo's acts: set the stage, let the orders flow, read what became of them, prove it."""
 
+import shlex
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,6 +127,15 @@ class Stage:
         self._show.note(f"({connector.name} is the shipped {shipped(CONNECTOR)}, but for one line:")
         self._show.note(f" connect.ems.endpoint={self.target.endpoint(POOL)})")
         return sink
+
+    def further_commands(self) -> Iterator[str]:
+        """What may be tried on the running sink, for a shell."""
+        servers = self.broker.bootstrap_servers
+        yield f"export TMPDIR={shlex.quote(str(self.sink.tmp))} PARQUET_SINK_BOOTSTRAP_SERVERS={servers}"
+        worker, connector = ("--worker", str(shipped(WORKER))), str(self.connector)
+        yield shlex.join(("parquet-sink", "history", "--summary", *worker, connector))
+        yield shlex.join(("parquet-sink", "replay", "--last", "4", "--verify", *worker, "--connector", connector))
+        yield shlex.join(("parquet-sink", "tune", "--records", "1000", "--freshness", "5s", *worker, connector))
 
     def flow(self) -> None:
         """A backlog, then orders as they come; returns when all of it is delivered. Raises DemoFailed."""
