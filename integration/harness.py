@@ -143,6 +143,7 @@ class Run:
             self._last = batch.position
             self.events += batch.events
             self.receipts += [one.receipt for one in batch.events if isinstance(one, FileAccepted | FileFailed)]
+        self.events += self._connector.news()
 
 
 class Sink:

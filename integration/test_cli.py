@@ -154,6 +154,27 @@ def test_second_signal_ends_at_once(
     assert sink.offsets(name) == [5]
 
 
+def test_a_stop_archives_what_waits(
+    sink: Sink, broker: Broker, topic: TopicFactory, run: Callable[..., Command],
+    files: Callable[[Mapping[str, str]], str], tmp_path: Path,
+) -> None:  # fmt: skip
+    """Files that an archive was away for, and would be tried at again in an hour, are there when the program ends."""
+    name, archive = topic(), tmp_path / "archive"
+    archive.mkdir()
+    ems = {"archive_url": f"directory:{archive}", "archive_required": "false", "retry_interval": 3_600_000}
+    ems |= {"commit_records": 5, "sink_put_timeout_ms": 7_200_000}
+    command = run(files(sink.properties(name, **ems)))
+    command.until(lambda: f"connector {sink.name}: running" in command.said)
+    archive.rename(tmp_path / "away")
+    broker.produce(name, numbered(40))
+    command.until(lambda: command.said.count("is accepted, and not archived yet") == 4)
+    command.until(lambda: sink.offsets(name) == [40])
+    (tmp_path / "away").rename(archive)
+    command.signal()
+    assert command.ended() == 0
+    assert len(list(archive.rglob("*.parquet"))) == 8, command.said[-3_000:]
+
+
 def test_until_caught_up_tells_success_from_failure(
     sink: Sink,
     broker: Broker,

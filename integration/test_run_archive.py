@@ -19,6 +19,7 @@ from parquet_sink import cli
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.history.records import UploadRecord
 from parquet_sink.history.sqlite.store import read_history
+from parquet_sink.model.events import FileArchived
 from parquet_sink.runtime.status import Status
 
 __all__ = ["replay"]
@@ -95,6 +96,8 @@ def test_an_archive_that_is_not_required_holds_nothing_up(
     (archive.parent / "away").rename(archive)
     run.until(lambda: [one.archive is not None for one in uploads(run)] == [True])
     run.stop()
+    [told] = [one for one in run.events if isinstance(one, FileArchived)]
+    assert (told.file_name, told.archive.cause) == (run.receipts[0].file_name, None)
     assert kept(archive) == {f"{sink.name}/{name}/{one.file_name}": one.digest for one in run.receipts}
     assert not list(sink.tmp_dir.rglob(".archive/*/*.parquet"))
 

@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -39,23 +39,10 @@ MOST_PARALLEL: Final = 4
 LEAVE_S: Final = 2.0
 
 
-@dataclass(frozen=True)
-class Standing:
-    """How an archive stands that nobody waits for. archived, failed: files since the start. cause: of the last failure.
-
-    waiting, waiting_bytes: what waits now.
-    """
-
-    archived: int = 0
-    failed: int = 0
-    waiting: int = 0
-    waiting_bytes: int = 0
-    cause: str = ""
-
-
 class Archiver:
-    """Of one connector, from `start` to `close`. note: takes a file's name and what became of it; raises nothing.
+    """Of one connector, from `start` to `close`.
 
+    note: takes a file's name and what became of it, one after the other, in any thread; raises nothing.
     archive: made in the thread that first needs it.
     """
 
@@ -69,18 +56,10 @@ class Archiver:
         self._settings, self._policy, self._note = settings, RetryPolicy.of(retry), note
         self._waiting = WaitingFolder(settings.waiting, settings.max_waiting_bytes)
         self._open = archive
-        self._archived, self._failed, self._cause = 0, 0, ""
         self._ending, self._ended = threading.Event(), threading.Event()
         self._leave_by_s: float | None = None
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name=f"archive-{settings.connector}", daemon=True)
-
-    @property
-    def standing(self) -> Standing:
-        """How it stands now."""
-        files = self._waiting.files()
-        waiting_bytes = sum(one.file.size_bytes for one in files)
-        return Standing(self._archived, self._failed, len(files), waiting_bytes, self._cause)
 
     def start(self) -> None:
         """Begins with what an earlier run left."""
@@ -132,14 +111,22 @@ class Archiver:
         return outcome is not None
 
     def _outcome(self, archive: ArchiveStore, one: Waiting) -> Outcome | None:
-        """What it came to in the end; None when it is to be tried at the next start."""
+        """What it came to in the end; None when it is to be tried at the next start.
+
+        A stop cuts waits short: then there is one more attempt.
+        """
         tries = NO_TRIES
         while True:
+            last = self._ending.is_set()
             sent = self._attempts(archive, one, tries)
-            if sent.wait_s is None or self._ending.wait(sent.wait_s):
-                final = not (self._ending.is_set() and should_retry(sent.outcome, self._policy))
-                return sent.outcome if final else None
-            tries = replace(sent.tries, elapsed_s=sent.tries.elapsed_s + sent.wait_s)
+            wait_s = sent.wait_s or 0.0
+            if sent.wait_s is None:
+                if not (self._ending.is_set() and should_retry(sent.outcome, self._policy)):
+                    return sent.outcome
+                if last:
+                    return None
+            self._ending.wait(wait_s)
+            tries = replace(sent.tries, elapsed_s=sent.tries.elapsed_s + wait_s)
 
     def _attempts(self, archive: ArchiveStore, one: Waiting, tries: Tries) -> Sent:
         began_s = time.monotonic()
@@ -153,7 +140,6 @@ class Archiver:
         return send_with_retries(keep, self._policy, around, partial(self._tell_wait, one), tries)
 
     def _tell_wait(self, one: Waiting, so_far: Outcome, wait_s: float) -> None:
-        self._cause = so_far.cause
         log.warning(
             "connector %s: file %s is accepted, and not archived yet: %s: %s; next attempt in %.1f s",
             *(self._settings.connector, _name(one), URL, so_far.cause, wait_s),
@@ -166,12 +152,10 @@ class Archiver:
                 "connector %s: file %s is accepted, but will not be archived: %s: %s. %s.",
                 *(self._settings.connector, _name(one), URL, outcome.cause, outcome.cure),
             )
-        cause = "" if archived else outcome.cause
+        cause = None if archived else outcome.cause
         with self._lock:
-            self._archived, self._failed = self._archived + archived, self._failed + (not archived)
-            self._cause = cause
             at_ms = round(time.time() * 1000)
-            self._note(_name(one), Archiving(self._settings.address, at_ms, cause or None))
+            self._note(_name(one), Archiving(self._settings.address, at_ms, cause))
 
     def _rest(self, seconds: float) -> None:
         self._ending.wait(seconds)

@@ -22,6 +22,7 @@ UPLOAD_S: Final = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 FILE_BYTES: Final = (1e4, 1e5, 1e6, 4e6, 16e6, 64e6, 256e6, 1e9)
 FAILED: Final = "failed"
 PASSED_OVER: Final = "passed_over"
+ARCHIVED: Final = "archived"
 REASONS: Final = [reason for reason in Reason if reason is not Reason.BATCH]
 """Files of DataFrames are no connector's."""
 STAGES: Final = sorted({stage_name(stage) for stage in Stage})
@@ -43,6 +44,9 @@ class Counted:
         self.files = self._counter("files", "Accepted files, by why they were closed.", "reason", REASONS)
         self.refused = self._counter(
             "refused_files", "Files that were not accepted, and what followed.", "fate", (FAILED, PASSED_OVER)
+        )
+        self.archived = self._counter(
+            "archived_files", "Accepted files, by what became of them at the archive.", "outcome", (ARCHIVED, FAILED)
         )
         self.uploads = self._counter("uploads", "Attempts to upload, by what came of them.", "outcome", Verdict)
         self.answers = self._counter(

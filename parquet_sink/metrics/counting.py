@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
-from parquet_sink.metrics.counted import FAILED, PASSED_OVER, Counted
+from parquet_sink.metrics.counted import ARCHIVED, FAILED, PASSED_OVER, Counted
 from parquet_sink.metrics.labels import TopicLabels, label
+from parquet_sink.model.archiving import Archiving
 from parquet_sink.model.attempts import AttemptCount
 from parquet_sink.model.events import (
     ConnectorFailed,
@@ -12,6 +13,7 @@ from parquet_sink.model.events import (
     Event,
     EventsDropped,
     FileAccepted,
+    FileArchived,
     FileFailed,
     FilePassedOver,
     OffsetCommitted,
@@ -35,6 +37,8 @@ class Counting:
         match event:
             case FileAccepted():
                 self._accepted(event)
+            case FileArchived():
+                self._archived(event.connector, event.archive)
             case RecordsDelivered():
                 self._delivered(event)
             case FileFailed():
@@ -88,6 +92,12 @@ class Counting:
         if receipt.oldest_ms is not None:
             counted.freshness.labels(name).observe(max(event.at_s - receipt.oldest_ms / 1000, 0.0))
         self._attempts(name, receipt.answers, receipt.attempts)
+        if receipt.archive is not None:
+            self._archived(event.connector, receipt.archive)
+
+    def _archived(self, connector: str, archive: Archiving) -> None:
+        outcome = ARCHIVED if archive.cause is None else FAILED
+        self._counted.archived.labels(label(connector), outcome).inc()
 
     def _delivered(self, event: RecordsDelivered) -> None:
         topic = self._topics.of(event.connector, event.topic)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from parquet_sink.model.archiving import Archiving
 from parquet_sink.model.attempts import AttemptCount
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.lost import LossCause
@@ -51,6 +52,14 @@ class FileAccepted(PartitionEvent):
     """The target accepted a file."""
 
     receipt: Receipt
+
+
+@dataclass(frozen=True)
+class FileArchived(Event):
+    """What became, behind the connector, of a file at an archive that accepting it had not waited for."""
+
+    file_name: str
+    archive: Archiving
 
 
 @dataclass(frozen=True)
@@ -244,7 +253,8 @@ class EventsDropped(Event):
 TYPES: Final[dict[str, type[Event]]] = {
     one.__name__: one
     for one in (
-        *(RangePlanned, FileAccepted, FileFailed, FilePassedOver, RangeFlushed, RangePostponed, RangeFailed),
+        *(FileAccepted, FileArchived, FileFailed, FilePassedOver),
+        *(RangePlanned, RangeFlushed, RangePostponed, RangeFailed),
         *(RecordsDelivered, RecordsSetAside, OffsetsPassedOver, SourcePolled),
         *(
             OffsetCommitted,
@@ -266,6 +276,8 @@ def event_from_json(text: str) -> Event:
     kind = TYPES[fields.pop("type")]
     if "receipt" in fields:
         fields["receipt"] = Receipt.from_dict(fields["receipt"])
+    if "archive" in fields:
+        fields["archive"] = Archiving(**fields["archive"])
     if "failure" in fields:
         fields["failure"] = Failure.from_dict(fields["failure"])
     if "answers" in fields:

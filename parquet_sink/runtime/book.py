@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from parquet_sink.herder.values import LastError, LastUpload, PartitionProgress
+from parquet_sink.model.archiving import Archiving
 from parquet_sink.model.events import (
     ConnectorFailed,
     ConnectorRunning,
@@ -17,6 +18,7 @@ from parquet_sink.model.events import (
     ConnectorWaiting,
     Event,
     FileAccepted,
+    FileArchived,
     FileFailed,
     RangeFailed,
     RangeFlushed,
@@ -85,6 +87,8 @@ class Book:
         page = self.page(event.connector)
         if isinstance(event, FileAccepted):
             _accepted(page, event)
+        elif isinstance(event, FileArchived):
+            _archived(page, event.at_s, event.file_name, event.archive)
         elif isinstance(event, RecordsDelivered):
             _delivered(page, event)
         elif isinstance(event, RecordsSetAside):
@@ -142,13 +146,19 @@ def _accepted(page: Page, event: FileAccepted) -> None:
     receipt: Receipt = event.receipt
     page.totals.add(receipt)
     page.topics.add(event.topic)
-    if receipt.archive is not None and receipt.archive.cause is not None:
-        _error(page, event.at_s, f"file {receipt.file_name} is not archived: {receipt.archive.cause}")
+    if receipt.archive is not None:
+        _archived(page, event.at_s, receipt.file_name, receipt.archive)
     page.postponed.pop((event.topic, event.partition), None)
     page.last_upload = LastUpload(
         *(event.topic, event.partition, receipt.first_offset, receipt.last_offset),
         *(receipt.rows, receipt.size_bytes, receipt.accepted_at or event.at_s),
     )
+
+
+def _archived(page: Page, at_s: float, file_name: str, archive: Archiving) -> None:
+    page.totals.add_archived(archive)
+    if archive.cause is not None:
+        _error(page, at_s, f"file {file_name} is not archived: {archive.cause}")
 
 
 def _delivered(page: Page, event: RecordsDelivered) -> None:

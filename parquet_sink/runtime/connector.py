@@ -9,7 +9,7 @@ connector. So does whatever else goes wrong with it: the others of the process g
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
@@ -82,6 +82,7 @@ class Connector:
         self._restart_at_s: float | None = None
         self._restart_why = ""
         self._given_up = False
+        self._stop_asked_s: float | None = None
         self._stop_by_s = 0.0
         self._stopper: Thread | None = None
 
@@ -95,6 +96,10 @@ class Connector:
         """Whether it runs, and is to admit nothing."""
         return self._paused and self.status is Status.RUNNING
 
+    def news(self) -> Sequence[Event]:
+        """What happened beside its query since this was asked last; its event log has all else."""
+        return self._flow.news()
+
     @property
     def active(self) -> bool:
         """Whether there is something to supervise."""
@@ -105,7 +110,14 @@ class Connector:
         """Whether nothing of it runs any more, so that it may be closed."""
         late = time.monotonic() >= self._stop_by_s
         over = self.status in {Status.DONE, Status.FAILED} and (late or not self._busy_aside())
-        return over and self._flow.at_rest()
+        return over and self.at_rest
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing is done beside its query; asked of one that has ended, for which a stop's time is left."""
+        timeout_s = self.settings.stop_timeout_ms / 1000
+        since_s = time.monotonic() if self._stop_asked_s is None else self._stop_asked_s
+        return self._flow.at_rest(max(since_s + timeout_s - time.monotonic(), 0.0))
 
     def _busy_aside(self) -> bool:
         """Whether a thread is at work for it."""
@@ -280,14 +292,15 @@ class Connector:
 
     def request_stop(self, requested_at_s: float | None = None) -> None:
         """Admits nothing more; the flush in progress goes on, for `stop_timeout_ms` from then (monotonic seconds)."""
+        if self._stop_asked_s is None:
+            self._stop_asked_s = time.monotonic() if requested_at_s is None else requested_at_s
         if self.status is Status.STARTING:
             self._stopped()
         if self.status is not Status.RUNNING or self.state is None:
             return
         self.status = Status.STOPPING
         self._emit(ConnectorStopping(self.settings.name, time.time()))
-        since_s = time.monotonic() if requested_at_s is None else requested_at_s
-        self._stop_by_s = since_s + self.settings.stop_timeout_ms / 1000
+        self._stop_by_s = self._stop_asked_s + self.settings.stop_timeout_ms / 1000
         self.state.set(STOP, True)
 
     def _poll_stop(self) -> None:

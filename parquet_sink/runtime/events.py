@@ -1,4 +1,4 @@
-"""Brings events to listeners: those of the program at once, those of a connector's other processes from its event log.
+"""Brings events to listeners: of the program at once, of a connector's processes from its event log, then its news.
 
 Each event is handed on once, in the order of its log; events of one topic-partition are therefore in the order in which
 they happened. When the bounded log dropped some before they were read, an `EventsDropped` with their number comes
@@ -65,8 +65,8 @@ class EventDispatcher:
                 events = self._new_events(connector)
             except Exception as error:  # noqa: BLE001 -- the run is worth more than its log lines; the next look tries again
                 self._warn_unreadable(connector.settings.name, error)
-                continue
-            for event in events:
+                events = ()
+            for event in (*events, *connector.news()):
                 self.emit(event)
 
     def _new_events(self, connector: Connector) -> Sequence[Event]:

@@ -4,11 +4,14 @@ A flow starts its streaming query on Spark, settles once that has ended, and tel
 goes on is told by what is stored outside (the group's offsets, a source's offset storage), never by Spark.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Protocol
 
 from parquet_sink.archive.archiver import Archiver
 from parquet_sink.history.writer import HistoryWriter
+from parquet_sink.model.events import Event, FileArchived
 from parquet_sink.model.instance import Instance
 from parquet_sink.pipeline.connector_settings import ConnectorSettings, TopicSettings
 from parquet_sink.pipeline.record_sink_settings import RecordSinkSettings
@@ -61,8 +64,15 @@ class Flow(Protocol):
         """What a stop leaves undelivered, for the log; None for nothing."""
         ...
 
-    def at_rest(self) -> bool:
-        """Whether nothing is done beside the query, of a connector that has ended: it may take as long as a stop."""
+    def news(self) -> Sequence[Event]:
+        """What happened beside the query since this was asked last."""
+        ...
+
+    def at_rest(self, within_s: float) -> bool:
+        """Whether nothing is done beside the query, of a connector that has ended, and there is no news of it.
+
+        within_s: how long it may take from when this is asked first.
+        """
         ...
 
     def close(self) -> None:
@@ -104,7 +114,10 @@ class TopicFlow:
         behind = group_commit.undelivered(state)
         return group_commit.stopped_message(behind) if behind else None
 
-    def at_rest(self) -> bool:
+    def news(self) -> Sequence[Event]:
+        return ()
+
+    def at_rest(self, within_s: float) -> bool:
         return True
 
     def close(self) -> None:
@@ -120,6 +133,7 @@ class ParquetFlow(TopicFlow):
         super().__init__(settings)
         self._sink = settings
         self._archiver: Archiver | None = None
+        self._archived: SimpleQueue[FileArchived] = SimpleQueue()
 
     def make_ready(self) -> None:
         """The folder of parked records; the history: a torn one is made anew before the first upload; the archive."""
@@ -131,12 +145,16 @@ class ParquetFlow(TopicFlow):
         history = HistoryWriter(settings.name, Path(settings.history_file), settings.history)
         history.check()
         history.close()
-        self._archiver = archiver_of(settings)
+        self._archiver = archiver_of(settings, self._archived.put)
         if self._archiver is not None:
             self._archiver.start()
 
-    def at_rest(self) -> bool:
-        return self._archiver is None or self._archiver.finished(self._sink.stop_timeout_ms / 1000)
+    def news(self) -> Sequence[Event]:
+        return [self._archived.get() for _ in range(self._archived.qsize())]
+
+    def at_rest(self, within_s: float) -> bool:
+        finished = self._archiver is None or self._archiver.finished(within_s)
+        return finished and self._archived.empty()
 
     def close(self) -> None:
         if self._archiver is not None:

@@ -50,8 +50,8 @@ class Hosting:
 
     @property
     def active(self) -> bool:
-        """Whether anything runs."""
-        return any(run.active for run in self._roster.runs)
+        """Whether anything runs, also beside the query of one that has ended. Asked when all are to end."""
+        return any(run.active or not run.at_rest for run in self._roster.runs)
 
     @property
     def failed(self) -> bool:

@@ -2,11 +2,13 @@
 
 import logging
 import zlib
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from parquet_sink.errors import ConnectorError
+from parquet_sink.model.events import Event
 from parquet_sink.model.instance import Instance
 from parquet_sink.pipeline.source_positions import SourcePositions
 from parquet_sink.pipeline.source_settings import SourceSettings
@@ -92,7 +94,10 @@ class SourceFlow:
         """Nobody knows what a source has."""
         return None
 
-    def at_rest(self) -> bool:
+    def news(self) -> Sequence[Event]:
+        return ()
+
+    def at_rest(self, within_s: float) -> bool:
         return True
 
     def close(self) -> None:

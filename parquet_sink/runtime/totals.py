@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from parquet_sink.model.archiving import Archiving
 from parquet_sink.model.events import RecordsDelivered
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.progress import PartitionProgress
@@ -57,11 +58,13 @@ class FileTotals:
         self.rows += receipt.rows
         self.size_bytes += receipt.size_bytes
         self.reasons[receipt.reason] += 1
-        if receipt.archive is not None:
-            self.archived += receipt.archive.cause is None
-            self.not_archived += receipt.archive.cause is not None
         self.last[key] = receipt
         self._recent.setdefault(key, deque()).append((receipt.accepted_at or 0.0, receipt.records))
+
+    def add_archived(self, archive: Archiving) -> None:
+        """Adds what became of a file at an archive."""
+        self.archived += archive.cause is None
+        self.not_archived += archive.cause is not None
 
     def add_records(self, event: RecordsDelivered) -> None:
         """Adds records that were delivered without a file."""

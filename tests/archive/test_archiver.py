@@ -44,12 +44,12 @@ def test_what_waits_is_archived_and_noted(tmp_path: Path) -> None:
     settings, noted = filled(tmp_path), dict[str, Archiving]()
     archiver = Archiver(settings, SOON, open_archive, noted.__setitem__)
     archiver.start()
-    until(lambda: archiver.standing.archived == 3)
+    until(lambda: len(noted) == 3)
     until(lambda: archiver.finished(TIMEOUT_S))
     archiver.close()
     assert sorted(stored(tmp_path / "archive").values()) == [b"0", b"1", b"2"]
     assert [(one.place, one.cause) for one in noted.values()] == [(settings.address, None)] * 3
-    assert (archiver.standing.waiting, stored(tmp_path / "waiting")) == (0, {})
+    assert stored(tmp_path / "waiting") == {}
 
 
 def test_an_archive_that_stays_away_keeps_no_files_for_ever(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -58,7 +58,7 @@ def test_an_archive_that_stays_away_keeps_no_files_for_ever(tmp_path: Path, capl
     (tmp_path / "archive").rmdir()
     archiver = Archiver(settings, SOON, open_archive, noted.__setitem__)
     archiver.start()
-    until(lambda: archiver.standing.failed == 1)
+    until(lambda: len(noted) == 1)
     until(lambda: archiver.finished(TIMEOUT_S))
     [one] = noted.values()
     assert "No such file" in str(one.cause)
@@ -68,19 +68,36 @@ def test_an_archive_that_stays_away_keeps_no_files_for_ever(tmp_path: Path, capl
 
 def test_a_stop_ends_with_the_archive_away(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """What waits is left where it is, told, and archived by the next run."""
-    settings = filled(tmp_path)
+    settings, noted = filled(tmp_path), dict[str, Archiving]()
     (tmp_path / "archive").rmdir()
-    archiver = Archiver(settings, LATER, open_archive, lambda name, archiving: None)
+    archiver = Archiver(settings, LATER, open_archive, noted.__setitem__)
     archiver.start()
     until(lambda: "not archived yet" in caplog.text)
     until(lambda: archiver.finished(TIMEOUT_S))
     archiver.close()
+    assert not noted
     assert "3 files wait for the archive" in caplog.text
     (tmp_path / "archive").mkdir()
     again = Archiver(settings, LATER, open_archive, lambda name, archiving: None)
     again.start()
     until(lambda: again.finished(TIMEOUT_S))
     assert len(stored(tmp_path / "archive")) == 3
+
+
+@pytest.mark.parametrize("pause_ms", [1_500, 60_000])
+def test_a_stop_tries_each_file_once_more(tmp_path: Path, pause_ms: int, caplog: pytest.LogCaptureFixture) -> None:
+    """However long the pause would still be, short or long: an archive that is back has all of it at the end."""
+    settings, noted = filled(tmp_path, 9), dict[str, Archiving]()
+    (tmp_path / "archive").rmdir()
+    archiver = Archiver(
+        settings, RetrySettings(max_retries=100, retry_interval_ms=pause_ms), open_archive, noted.__setitem__
+    )
+    archiver.start()
+    until(lambda: caplog.text.count("not archived yet") == 4)
+    (tmp_path / "archive").mkdir()
+    until(lambda: archiver.finished(TIMEOUT_S))
+    archiver.close()
+    assert (len(stored(tmp_path / "archive")), len(noted)) == (9, 9)
 
 
 def test_what_waits_is_bounded(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from parquet_sink.errors import failure_named
 from parquet_sink.metrics.labels import OTHER, TopicLabels
+from parquet_sink.model.archiving import Archiving
 from parquet_sink.model.attempts import AttemptCount
 from parquet_sink.model.events import (
     ConnectorFailed,
@@ -15,6 +16,8 @@ from parquet_sink.model.events import (
     ConnectorWaiting,
     Event,
     EventsDropped,
+    FileAccepted,
+    FileArchived,
     FileFailed,
     FilePassedOver,
     OffsetCommitted,
@@ -95,6 +98,21 @@ def test_uploads_are_counted_where_they_happened() -> None:
     assert page.get("parquet_sink_upload_retries_total", connector="orders") == 2 + 1
     assert page.all("parquet_sink_refused_files_total", "fate") == {"failed": 1, "passed_over": 1}
     assert page.all("parquet_sink_range_retries_total", "trying") == {"upload": 1, "transform": 0, "put": 0}
+
+
+def test_files_are_counted_by_what_became_of_them_at_the_archive() -> None:
+    """Once each, whether accepting them waited for that or it came behind; without an archive it stays 0."""
+    there, full = Archiving("directory:/a", 1), Archiving("directory:/a", 1, "full")
+    page = after(
+        FileAccepted(*ABOUT, RECEIPT),
+        FileAccepted(*ABOUT, replace(RECEIPT, archive=there)),
+        FileArchived("orders", 1.0, "f", there),
+        FileArchived("orders", 1.0, "g", full),
+    )
+    assert page.all("parquet_sink_archived_files_total", "outcome") == {"archived": 2, "failed": 1}
+    assert after(FileAccepted(*ABOUT, RECEIPT)).all("parquet_sink_archived_files_total", "outcome") == {
+        "archived": 0, "failed": 0,
+    }  # fmt: skip
 
 
 def test_a_transform_that_is_tried_again_is_no_upload() -> None:

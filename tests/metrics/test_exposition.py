@@ -31,6 +31,12 @@ def test_a_connector_has_one_state() -> None:
     assert page.all("parquet_sink_connector_waiting", "connector") == {"a": 0, "b": 1}
 
 
+def test_files_that_wait_for_the_archive_are_told() -> None:
+    """Of each connector; none wait where there is none."""
+    page = World(replace(connector("orders"), archive_waiting=3), connector("new")).page()
+    assert page.all("parquet_sink_archive_waiting_files", "connector") == {"orders": 3, "new": 0}
+
+
 def test_lag_and_age_are_of_all_topic_partitions() -> None:
     """Summed up, and at most, for the connector, if any is known; of each by itself; the age's bound is beside it."""
     world = World(connector("orders", State.RUNNING, LATE, AWAY, uploaded_s=950.0), connector("new"))

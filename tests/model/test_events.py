@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from parquet_sink.errors import failure_named
+from parquet_sink.model.archiving import Archiving
 from parquet_sink.model.attempts import AttemptCount
 from parquet_sink.model.events import TYPES, Event, PartitionEvent, event_from_json
 from parquet_sink.model.lost import LossCause
@@ -38,6 +39,7 @@ VALUES: dict[str, Any] = {
     "Trying": Trying.TRANSFORM,
     "LossCause": LossCause.RETENTION,
     "Receipt": RECEIPT,
+    "Archiving": Archiving("directory:/archive", 7, "full"),
     "Failure": failure_named("RegistryAway", "no answer"),
 }
 

@@ -15,6 +15,7 @@ from parquet_sink.model.events import (
     ConnectorWaiting,
     Event,
     FileAccepted,
+    FileArchived,
     RangeFlushed,
     RangePostponed,
     RecordsDelivered,
@@ -56,6 +57,11 @@ def test_what_became_of_files_at_an_archive(book: Book) -> None:
     page = book.page("one")
     assert (page.totals.archived, page.totals.not_archived) == (2, 1)
     assert page.last_error == LastError("file f is not archived: full", 5.0)
+    for cause in (None, "away"):
+        book.on_event(FileArchived("two", 6.0, "g", Archiving("directory:/a", 1, cause)))
+    behind = book.page("two")
+    assert (behind.totals.archived, behind.totals.not_archived, behind.totals.files) == (1, 1, 0)
+    assert behind.last_error == LastError("file g is not archived: away", 6.0)
     status = ConnectorStatus("one", State.RUNNING, "here", ())
     told = ConnectorProgress(status, 3, 27, 3_000, 0, None, None, (), archived=2, not_archived=1, archive_waiting=4)
     lines = list(connector_lines(told, 10.0, partitions=False))

@@ -2,6 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
+from itertools import chain, repeat
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_sink.model.events import ConnectorStarting, Event, EventsDropped, OffsetCommitted
+from parquet_sink.model.archiving import Archiving
+from parquet_sink.model.events import ConnectorStarting, Event, EventsDropped, FileArchived, OffsetCommitted
 from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.events import EventDispatcher
 from parquet_sink.runtime.isolated import Isolated
@@ -46,9 +49,10 @@ class Raising(Recorder):
         raise ValueError
 
 
-def connector(state: Any, name: str = "orders") -> Any:
-    """What the dispatcher asks of a connector."""
-    return SimpleNamespace(settings=SimpleNamespace(name=name), state=state)
+def connector(state: Any, name: str = "orders", news: Sequence[Event] = ()) -> Any:
+    """What the dispatcher asks of a connector. news: what it has at the next look."""
+    looks = chain([news], repeat(()))
+    return SimpleNamespace(settings=SimpleNamespace(name=name), state=state, news=partial(next, looks))
 
 
 def committed(number: int, partition: int = 0, name: str = "orders") -> OffsetCommitted:
@@ -123,6 +127,20 @@ def test_an_unreadable_log_ends_nothing_and_is_logged_once(caplog: pytest.LogCap
     broken.events_after = read  # type: ignore[method-assign]
     dispatcher.poll(connectors)
     assert recorder.events == [committed(1, name="whole"), committed(1)]
+
+
+def test_news_of_a_connector_come_once_after_what_its_log_has() -> None:
+    """Also of one whose log cannot be read: what it keeps for this look would be lost."""
+    news, recorder, broken = FileArchived("orders", 9.0, "f", Archiving("directory:/a", 1)), Recorder(), MemoryStore()
+    store = MemoryStore()
+    store.append_events([committed(1)])
+    broken.events_after = lambda position: 1 / 0  # type: ignore[method-assign, assignment, return-value]
+    dispatcher = EventDispatcher([recorder])
+    connectors = [connector(store, news=[news]), connector(broken, "broken", [news])]
+    dispatcher.poll(connectors)
+    assert recorder.events == [committed(1), news, news]
+    dispatcher.poll(connectors)
+    assert len(recorder.events) == 3
 
 
 def test_a_log_that_was_made_anew_is_read_from_its_beginning() -> None:

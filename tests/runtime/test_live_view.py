@@ -74,7 +74,7 @@ def connector(
     if state is not None:
         state.append_events([ConnectorRunning(name, 0.0)])
     settings = SimpleNamespace(name=name, of_files=True)
-    made = SimpleNamespace(settings=settings, status=status, failure=failure, state=state, paused=paused)
+    made = SimpleNamespace(settings=settings, status=status, failure=failure, state=state, paused=paused, news=list)
     return cast(Connector, made)
 
 

@@ -144,6 +144,29 @@ def test_a_signal_stops_in_order(hosted: Callable[..., Worker]) -> None:
     assert Spark.made[0].closed
 
 
+@pytest.mark.parametrize("asked", [True, False])
+def test_what_is_done_beside_a_query_is_waited_for(
+    hosted: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch, asked: bool
+) -> None:
+    """After a signal and where connectors end by themselves: it is looked after, and heard, until it is at rest."""
+    observer, stop_request = Observer(), StopRequest()
+    rests = iter([False, False])
+    monkeypatch.setattr(Connector, "at_rest", property(lambda self: next(rests, True)))
+
+    def end() -> None:
+        (run,) = worker._roster.runs
+        if asked and not stop_request:
+            signal.raise_signal(signal.SIGTERM)
+        elif run.status is Status.RUNNING and not asked:
+            run.status = Status.DONE
+
+    worker = hosted("one", observer=observer, stop_request=stop_request)
+    observer.at_poll = end
+    assert worker.run() == 0
+    assert observer.seen[-2:] == [[Status.DONE]] * 2
+    assert next(rests, None) is None
+
+
 def test_a_wish_before_spark_is_up_gives_its_start_up(hosted: Callable[..., Worker]) -> None:
     """Java is killed, which ends the start; nothing failed."""
     stop_request, observer = StopRequest(), Observer()
