@@ -16,7 +16,6 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -28,6 +27,7 @@ from parquet_sink.archive.waiting import Waiting, WaitingFolder
 from parquet_sink.errors import StorageFailed
 from parquet_sink.model.archiving import Archiving
 from parquet_sink.model.ranges import NO_TRIES, Tries
+from parquet_sink.process.threads import in_thread
 from parquet_sink.targets.outcome import Outcome, Verdict
 from parquet_sink.targets.retry import RetryPolicy, Sent, Surroundings, send_with_retries, should_retry
 from parquet_sink.targets.settings import RetrySettings
@@ -88,12 +88,12 @@ class Archiver:
 
     def _run(self) -> None:
         archive = self._open(self._settings)
-        with ThreadPoolExecutor(MOST_PARALLEL, thread_name_prefix="archive") as pool:
-            while not self._ended.is_set():
-                some = self._waiting.files()[:MOST_PARALLEL]
-                settled = all(pool.map(partial(self._settled, archive), some))
-                if not (some and settled) and self._ending.wait(LOOK_S):
-                    break
+        while not self._ended.is_set():
+            some = self._waiting.files()[:MOST_PARALLEL]
+            side_by_side = [in_thread(partial(self._settled, archive, one)) for one in some]
+            settled = [one.result() for one in side_by_side]
+            if not (some and all(settled)) and self._ending.wait(LOOK_S):
+                break
         archive.close()
 
     def _settled(self, archive: ArchiveStore, one: Waiting) -> bool:

@@ -14,8 +14,8 @@ from confluent_kafka import KafkaException, Producer
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.producer_options import producer_options
-from parquet_sink.kafka.client.timeouts import in_thread
 from parquet_sink.kafka.settings import ProducerSettings
+from parquet_sink.process.threads import in_thread
 
 MOST_IDLE: Final = 4
 """Producers that wait in one process at most, one for each configuration."""

@@ -16,7 +16,6 @@ from parquet_sink.kafka.batch_builder import BatchBuilder, message_offset, next_
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.rights import to_read, to_see_group
-from parquet_sink.kafka.client.timeouts import in_thread
 from parquet_sink.kafka.consumer_cache import CachedConsumer, Position, consumers
 from parquet_sink.kafka.leader_epochs import is_truncation
 from parquet_sink.kafka.lost_offsets import offsets_deleted
@@ -25,6 +24,7 @@ from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.lost import LossCause, LostOffsets
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
 from parquet_sink.process.memory import give_back
+from parquet_sink.process.threads import in_thread
 
 log = logging.getLogger(__name__)
 

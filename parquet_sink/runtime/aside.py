@@ -5,13 +5,11 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from parquet_sink.kafka.client.timeouts import in_thread as in_thread  # noqa: PLC0414 - one of the ways
-
 T = TypeVar("T")
 
 
 class Aside(Protocol):
-    """A way to do something: `at_once`, `in_thread`, or in a thread for that alone (`spark.launcher`)."""
+    """A way to do something: `at_once`, `process.threads.in_thread`, or in a thread for that alone, `spark.launcher`."""
 
     def __call__(self, act: Callable[[], T], /) -> "Future[T]": ...
 

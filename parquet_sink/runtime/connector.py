@@ -31,7 +31,8 @@ from parquet_sink.model.events import (
 )
 from parquet_sink.model.failure import Failure
 from parquet_sink.pipeline.connector_settings import ConnectorSettings
-from parquet_sink.runtime.aside import Aside, Pending, at_once, in_thread
+from parquet_sink.process.threads import in_thread
+from parquet_sink.runtime.aside import Aside, Pending, at_once
 from parquet_sink.runtime.clock_steps import ClockSteps
 from parquet_sink.runtime.flow import flow_of
 from parquet_sink.runtime.restarts import PAUSE_S, RestartPolicy

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from parquet_sink.herder.errors import StoreFailed
 from parquet_sink.pipeline.connector_settings import ConnectorSettings
-from parquet_sink.runtime.aside import Aside, in_thread
+from parquet_sink.process.threads import in_thread
+from parquet_sink.runtime.aside import Aside
 from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.hosted import Hosted
 from parquet_sink.runtime.rereading import Rereading

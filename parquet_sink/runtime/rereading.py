@@ -13,7 +13,8 @@ from typing import Final
 
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.pipeline.settings import RestartSettings
-from parquet_sink.runtime.aside import Aside, in_thread
+from parquet_sink.process.threads import in_thread
+from parquet_sink.runtime.aside import Aside
 from parquet_sink.runtime.hosted import Hosted
 from parquet_sink.runtime.roster import Roster, tell
 

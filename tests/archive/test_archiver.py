@@ -1,5 +1,7 @@
 """Files that wait for an archive: sent, tried again, given up, and left to the next start."""
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -129,3 +131,25 @@ def test_without_the_connectors_program_it_is_tried_once(tmp_path: Path, caplog:
     assert outcome.archive.cause
     assert "is not archived in" in caplog.text
     assert stored(tmp_path / "waiting") == {}
+
+
+HANGS = """
+import sys, time
+from pathlib import Path
+from types import SimpleNamespace
+from parquet_sink.archive.archiver import Archiver
+from tests.archive.test_archiver import LATER, filled
+
+archive = SimpleNamespace(keep=lambda file, seconds_left: time.sleep(600), close=lambda: None)
+archiver = Archiver(filled(Path(sys.argv[1])), LATER, lambda settings: archive, print)
+archiver.start()
+while not archiver.finished(0.5):
+    time.sleep(0.01)
+archiver.close()
+"""
+
+
+def test_an_archive_that_hangs_keeps_no_process_alive(tmp_path: Path) -> None:
+    """The program ends with a stop's time, though no attempt has; what waits is archived at the next start."""
+    subprocess.run([sys.executable, "-c", HANGS, str(tmp_path)], timeout=60, check=True)
+    assert len(stored(tmp_path / "waiting")) == 3

@@ -1,25 +1,12 @@
 """Bounds calls of the Kafka client that have no bound of their own: a broker that hangs would hold them for ever."""
 
-import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
+from parquet_sink.process.threads import in_thread
+
 T = TypeVar("T")
-
-
-def in_thread(call: Callable[[], T]) -> "Future[T]":
-    """Runs `call` in a thread that keeps no process alive; its result, or its exception, is the future's."""
-    future: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(call())
-        except BaseException as error:  # noqa: BLE001 - whoever asks for the result gets it
-            future.set_exception(error)
-
-    threading.Thread(target=run, name="kafka-call", daemon=True).start()
-    return future
 
 
 class TimeLimited:

@@ -2,8 +2,8 @@
 
 from confluent_kafka import KafkaException
 
-from parquet_sink.kafka.client.timeouts import in_thread
 from parquet_sink.kafka.cluster.requests import AdminRequests
+from parquet_sink.process.threads import in_thread
 
 
 class Brokers(AdminRequests):

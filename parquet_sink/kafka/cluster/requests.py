@@ -17,8 +17,8 @@ from parquet_sink.kafka.client.causes import UNKNOWN
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.renewal import RENEW_S, Renewal
 from parquet_sink.kafka.client.rights import to_see
-from parquet_sink.kafka.client.timeouts import in_thread
 from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.process.threads import in_thread
 
 log = logging.getLogger(__name__)
 

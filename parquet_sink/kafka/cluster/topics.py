@@ -17,10 +17,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client.log import ClientLog
-from parquet_sink.kafka.client.timeouts import in_thread
 from parquet_sink.kafka.cluster.requests import AdminRequests
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.process.threads import in_thread
 
 log = logging.getLogger(__name__)
 

@@ -13,10 +13,11 @@ from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
 from parquet_sink.kafka.client.renewal import RENEW_S, Renewal
 from parquet_sink.kafka.client.rights import REFUSED, Right, to_commit, to_read, to_see, to_see_group
-from parquet_sink.kafka.client.timeouts import TimeLimited, in_thread
+from parquet_sink.kafka.client.timeouts import TimeLimited
 from parquet_sink.kafka.group.committed import Committed
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.process.threads import in_thread
 
 log = logging.getLogger(__name__)
 

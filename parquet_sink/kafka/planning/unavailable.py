@@ -5,11 +5,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Final
 
-from parquet_sink.kafka.client.timeouts import in_thread
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.cluster.watermarks import End
 from parquet_sink.model.events import PartitionAvailable, PartitionUnavailable
 from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.process.threads import in_thread
 from parquet_sink.state.store import EventLog
 
 log = logging.getLogger(__name__)

@@ -16,9 +16,9 @@ from parquet_sink.errors import BrokerAway, KafkaFailed
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.client.log import ClientLog
-from parquet_sink.kafka.client.timeouts import in_thread
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.source_records import Place
+from parquet_sink.process.threads import in_thread
 from parquet_sink.sources.offsets import connect_form
 from parquet_sink.sources.offsets.connect_form import Places
 from parquet_sink.sources.offsets.storage import OffsetStorageSettings

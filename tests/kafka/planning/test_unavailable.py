@@ -9,13 +9,14 @@ from typing import Any, cast
 import pytest
 
 from parquet_sink.errors import BrokerAway
-from parquet_sink.kafka.client.timeouts import TimeLimited, in_thread
+from parquet_sink.kafka.client.timeouts import TimeLimited
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.cluster.watermarks import End
 from parquet_sink.kafka.planning.broker_outage import REPORT_S, BrokerOutage
 from parquet_sink.kafka.planning.unavailable import ASK_S, BackgroundProbe, EndOffsets, UnavailablePartitions
 from parquet_sink.model.events import ConnectorRunning, ConnectorWaiting, PartitionAvailable, PartitionUnavailable
 from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.process.threads import in_thread
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import STARTED
 from tests.factories import Clock
