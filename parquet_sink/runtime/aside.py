@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Aside(Protocol):
-    """A way to do something: `at_once`, `process.threads.in_thread`, or in a thread for that alone, `spark.launcher`."""
+    """A way to do something: `at_once`, `process.threads.in_thread`, or in a thread for that alone (`Launcher`)."""
 
     def __call__(self, act: Callable[[], T], /) -> "Future[T]": ...
 
