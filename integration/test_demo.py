@@ -19,6 +19,24 @@ def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "TMPDIR": str(folder), "COLUMNS": "120"}
 
 
+def started(command: list[str], folder: Path) -> subprocess.Popen[str]:
+    """A demo that goes on while the test looks at it."""
+    return subprocess.Popen(
+        command, env=environment(folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def lines_until(demo: subprocess.Popen[str], text: str) -> list[str]:
+    """What it printed up to a line with this text, or all that it printed."""
+    assert demo.stdout is not None
+    seen = []
+    for line in demo.stdout:
+        seen.append(line)
+        if text in line:
+            break
+    return seen
+
+
 def processes_with(text: str) -> list[str]:
     """Command lines of living processes whose environment holds this text."""
     found = []
@@ -62,15 +80,8 @@ def test_the_demo_proves_its_result_and_leaves_nothing(tmp_path: Path) -> None:
 @pytest.mark.timeout(LIMIT_S)
 def test_ctrl_c_ends_everything(tmp_path: Path) -> None:
     """Interrupted while the sink starts: exit status 130, all children ended, all folders removed."""
-    with subprocess.Popen(
-        COMMAND, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as demo:
-        assert demo.stdout is not None
-        seen = []
-        for line in demo.stdout:
-            seen.append(line)
-            if "sending a backlog" in line:
-                break
+    with started(COMMAND, tmp_path) as demo:
+        seen = lines_until(demo, "sending a backlog")
         demo.send_signal(signal.SIGINT)
         rest, _ = demo.communicate(timeout=90)
     assert demo.returncode == 130, "".join(seen) + rest
@@ -87,15 +98,8 @@ def test_what_is_left_running_can_be_looked_at(tmp_path: Path) -> None:
     """With --keep the commands that it names work as they are printed; Ctrl-C then ends it with 0, nothing is left."""
     few = ["--records", "1000", "--duration", "1", "--keep"]
     command = [sys.executable, "-m", "parquet_sink", "demo", *few]
-    with subprocess.Popen(
-        command, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as demo:
-        assert demo.stdout is not None
-        printed = []
-        for line in demo.stdout:
-            printed.append(line.strip())
-            if printed[-1].startswith("parquet-sink tune"):
-                break
+    with started(command, tmp_path) as demo:
+        printed = [line.strip() for line in lines_until(demo, "  parquet-sink tune ")]
         assert "PROVEN: all 5 checks hold." in printed, printed
         told = {name: typed(printed, f"parquet-sink {name} ") for name in ("history", "replay", "tune")}
         demo.send_signal(signal.SIGINT)
