@@ -9,7 +9,7 @@ RUN apt-get update \
 COPY pyproject.toml README.md LICENSE /src/
 COPY config /src/config
 COPY parquet_sink /src/parquet_sink
-RUN pip install --no-cache-dir '/src[target,worker,traces,sql]' && rm -rf /src
+RUN pip install --no-cache-dir '/src[target,worker,traces,sql,s3]' && rm -rf /src
 
 RUN useradd --uid 1000 --create-home sink && install --directory --owner=sink --group=sink --mode=0700 /data
 USER sink

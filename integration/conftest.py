@@ -33,7 +33,7 @@ class TopicFactory(Protocol):
     ) -> str: ...
 
 
-LONGEST = ("connect_rest", "broker", "steps", "kafka_planner", "demo")
+LONGEST = ("documents", "connect_rest", "broker", "steps", "kafka_planner", "demo")
 """Files of tests in the order of the time that they take, as far as it matters."""
 
 

@@ -19,7 +19,10 @@ Answer = tuple[int, Any]
 
 @dataclass
 class Kept:
-    """One connector. left: how many looks at its status come before it is in the state that it was told."""
+    """One connector. left: how many looks at its status come before it is in the state that it was told.
+
+    ends: of its topic-partitions; empty for a worker that does not tell them, as Kafka Connect's do not.
+    """
 
     config: dict[str, str]
     state: str = "RUNNING"
@@ -27,6 +30,7 @@ class Kept:
     left: int = 0
     trace: str = ""
     offsets: dict[tuple[str, int], int] = field(default_factory=dict)
+    ends: dict[tuple[str, int], int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,10 @@ class Asked:
 
 
 class ScriptedWorker(ScriptedTarget):
-    """Connectors by name. lag: looks at a status until a change is seen. scripted: answers of paths, as they come."""
+    """Connectors by name. lag: looks at a status until a change is seen. scripted: answers of paths, as they come.
+
+    purges: whether it is one of parquet-sink's.
+    """
 
     def __init__(self, *script: Behaviour, tls: ssl.SSLContext | None = None, credential: str | None = None) -> None:
         super().__init__(*script, tls=tls, then=self._behave)
@@ -50,6 +57,7 @@ class ScriptedWorker(ScriptedTarget):
         self.scripted: dict[str, list[Answer]] = {}
         self.progress: list[dict[str, Any]] | None = None
         self.lag = 0
+        self.purges = True
 
     @property
     def url(self) -> str:
@@ -103,12 +111,12 @@ class ScriptedWorker(ScriptedTarget):
 
     def _delete(self, asked: Asked) -> Answer:
         del self.connectors[asked.name]
-        return 204, None
+        return (200, {"left": []}) if asked.query.get("purge") == "true" and self.purges else (204, None)
 
     def _patch(self, asked: Asked) -> Answer:
         kept = self.connectors[asked.name]
         kept.config = {key: value for key, value in {**kept.config, **asked.body}.items() if value is not None}
-        return 200, self._info(asked.name)
+        return 200, self._changed(asked.name)
 
     def _told(self, asked: Asked) -> Answer:
         what = asked.path[-1]
@@ -126,7 +134,10 @@ class ScriptedWorker(ScriptedTarget):
 
     def _offsets(self, asked: Asked) -> Answer:
         kept = self.connectors[asked.name]
-        return 200, {"offsets": [_entry(*where, offset) for where, offset in sorted(kept.offsets.items())]}
+        told = [(where, _entry(*where, offset)) for where, offset in sorted(kept.offsets.items())]
+        if asked.query.get("ends") != "true" or not kept.ends:
+            return 200, {"offsets": [one for _, one in told]}
+        return 200, {"offsets": [{**one, "end": kept.ends.get(where)} for where, one in told]}
 
     def _reset_offsets(self, asked: Asked) -> Answer:
         kept = self.connectors[asked.name]
@@ -162,11 +173,14 @@ class ScriptedWorker(ScriptedTarget):
         if new:
             self.connectors[name] = Kept(config, state or "RUNNING", state or "RUNNING", self.lag)
         self.connectors[name].config = config
-        return (201 if new else 200), self._info(name)
+        return (201 if new else 200), self._changed(name)
 
     def _to(self, name: str, state: str) -> None:
         kept = self.connectors[name]
         kept.before, kept.state, kept.left = kept.state, state, self.lag
+
+    def _changed(self, name: str) -> dict[str, Any]:
+        return self._info(name) | _warned(self.connectors[name].config)
 
     def _info(self, name: str) -> dict[str, Any]:
         tasks = [{"connector": name, "task": number} for number in range(2)]
@@ -214,7 +228,13 @@ def _problems(config: Mapping[str, str]) -> list[str]:
 def _validated(kind: str, config: Mapping[str, str]) -> dict[str, Any]:
     errors = _problems(config)[:1]
     value = {"name": "topics", "value": "", "recommended_values": ["a", "b"], "errors": errors, "visible": True}
-    return {"name": kind, "error_count": len(errors), "groups": [], "configs": [{"definition": {}, "value": value}]}
+    found = {"name": kind, "error_count": len(errors), "groups": [], "configs": [{"definition": {}, "value": value}]}
+    return found | _warned(config)
+
+
+def _warned(config: Mapping[str, str]) -> dict[str, Any]:
+    """As workers of parquet-sink warn; those of Kafka Connect have no such field."""
+    return {"warnings": ["Warning [odd]. It is unknown."]} if "odd" in config else {}
 
 
 def _entry(topic: str, partition: int, offset: int) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.connectors.rest.addresses import Address
 from parquet_sink.connectors.rest.settings import RestSettings, Store, TlsSettings
 from parquet_sink.devkit.ports import free_port
+from parquet_sink.herder.values import ConnectorProgress, ConnectorStatus, PartitionProgress, State
 from tests.rest.certificates import make
 from tests.rest.fake_herder import FakeHerder
 from tests.rest.serving import GOOD, serving
@@ -79,7 +81,7 @@ def test_connectors_are_listed(run: Connectors, worker: ScriptedWorker) -> None:
     assert (status, err) == (0, "")
     assert [line.split("  ")[0] for line in out.splitlines()] == ["NAME", "audit", "orders"]
     assert out.splitlines()[1].split() == ["audit", "PAUSED", "2", "PAUSED", "sink", "EmsSink", "127.0.0.1:8083"]
-    assert worker.asked == ["GET /connectors?expand=info&expand=status"]
+    assert worker.asked == ["GET /connectors?expand=info&expand=status", "GET /progress"]
 
 
 def test_a_list_as_json_is_what_the_worker_answered(run: Connectors) -> None:
@@ -118,6 +120,27 @@ def test_topics_that_are_not_tracked_are_left_out(run: Connectors, worker: Scrip
     assert "topics with" not in out
 
 
+def test_the_list_has_lag_and_age_where_the_worker_tells_them(run: Connectors, worker: ScriptedWorker) -> None:
+    """Of those that run; a worker of Kafka Connect tells neither. Long names are cut."""
+    name = "o" * 100
+    worker.add(name)
+    parts = tuple(
+        PartitionProgress("orders", number, lag, oldest_s, 1.0, away=False)
+        for number, lag, oldest_s in ((0, 1_000, 12.34), (1, 200, None))
+    )
+    for one in ("orders", name, "audit"):
+        status = ConnectorStatus(one, State.RUNNING, "w", ())
+        told = ConnectorProgress(status, 0, 0, 0, 0, None, None, () if one == "audit" else parts)
+        worker.progress = [*(worker.progress or ()), json.loads(json.dumps(asdict(told)))]
+    lines = [line.split() for line in run("list")[1].splitlines()]
+    assert lines[0] == ["NAME", "STATE", "TASKS", "LAG", "OLDEST", "TYPE", "CLASS", "WORKER"]
+    assert [(line[0], line[4:-3]) for line in lines[1:]] == [
+        ("audit", ["?", "?"]),
+        ("o" * 47 + "…", ["1,200", "12.3", "s"]),
+        ("orders", ["1,200", "12.3", "s"]),
+    ]
+
+
 def test_names_of_all_sorts_arrive_as_they_are(run: Connectors, worker: ScriptedWorker) -> None:
     """Slashes, percent signs, blanks, letters beyond ASCII and great length are one segment of the path."""
     name = ODD + "x" * 300
@@ -133,9 +156,28 @@ def test_names_of_all_sorts_arrive_as_they_are(run: Connectors, worker: Scripted
 def test_names_that_are_ways_in_a_path_are_refused(name: str, run: Connectors, worker: ScriptedWorker) -> None:
     """`delete ..` must not become a request about something else."""
     status, _, err = run("delete", name)
-    assert status == 2
+    assert status == 1
     assert f'Invalid name ["{name}"]' in err
     assert worker.asked == []
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+def test_a_name_that_no_path_can_hold_stops_no_other(name: str, run: Connectors, worker: ScriptedWorker) -> None:
+    """Those before and behind it have their turn; the status tells that one was not done."""
+    status, out, err = run("pause", "orders", name, "audit")
+    assert status == 1
+    assert out.splitlines() == ["connector orders: told to pause", "connector audit: told to pause"]
+    assert err.startswith(f'parquet-sink: connector {name}: Invalid name ["{name}"]')
+    assert worker.asked == ["PUT /connectors/orders/pause", "PUT /connectors/audit/pause"]
+
+
+def test_a_class_that_no_path_can_hold_stops_no_other(
+    run: Connectors, worker: ScriptedWorker, file: Callable[..., str]
+) -> None:
+    """Of several files that are validated the others are validated."""
+    status, out, err = run("validate", file("a", **{"connector.class": ".."}), file("b"))
+    assert (status, out.splitlines()[-1].partition(": ")[2]) == (1, "connector b: valid")
+    assert err.startswith('parquet-sink: connector a: Invalid name [".."]')
 
 
 def test_a_file_becomes_a_connector(run: Connectors, worker: ScriptedWorker, file: Callable[..., str]) -> None:
@@ -260,6 +302,35 @@ def test_files_are_validated_by_the_worker(run: Connectors, file: Callable[..., 
     assert run("validate", good)[0] == 0
 
 
+def test_a_purge_removes_what_a_connector_left(run: Connectors, worker: ScriptedWorker) -> None:
+    """It is asked for, and told; a worker of Kafka Connect deletes the connector alone, which is told, too."""
+    assert run("delete", "orders", "--purge") == (
+        0, "connector orders: deleted, and so is what it left; its offsets stay\n", ""
+    )  # fmt: skip
+    assert worker.asked == ["DELETE /connectors/orders?purge=true"]
+    worker.purges = False
+    status, _, err = run("delete", "audit", "--purge")
+    assert status == 1
+    assert err.startswith("parquet-sink: connector audit: it is deleted, and what it left is not removed: only workers")
+
+
+def test_what_the_worker_warns_of_is_told(run: Connectors, file: Callable[..., str]) -> None:
+    """Of files that are validated, created and updated, and of keys; as a list of its own in JSON. It is no failure."""
+    odd, warning = file(odd="x"), "Warning [odd]. It is unknown."
+    for words, first in (
+        (["validate", odd], f"{odd}: connector new: valid, 1 warning"),
+        (["create", odd], "connector new: created"),
+        (["update", odd], "connector new: has the file's configuration"),
+        (["update", "new", "--set", "a=b"], "connector new: changed a"),
+    ):
+        assert run(*words) == (0, f"{first}\n  {warning}\n", "")
+    (done,) = json.loads(run("update", odd, "--json")[1])
+    assert done["warnings"] == [warning]
+    assert "warnings" not in done["connector"]
+    (done,) = json.loads(run("update", file(), "--json")[1])
+    assert done["warnings"] == []
+
+
 @pytest.mark.parametrize(
     ("action", "state", "tasks"), [("pause", "PAUSED", 2), ("resume", "RUNNING", 2), ("stop", "STOPPED", 0)]
 )
@@ -306,14 +377,30 @@ def test_trouble_is_in_the_json_too(run: Connectors) -> None:
     ]
 
 
+def test_what_did_not_fail_is_not_said_to_be_restarted(run: Connectors, worker: ScriptedWorker) -> None:
+    """Of several with --only-failed only those that failed are told; tasks count where they are asked for."""
+    worker.connectors["orders"].trace = "boom"
+    status, out, _ = run("restart", "--all", "--include-tasks", "--only-failed")
+    assert (status, out.splitlines()[0]) == (0, "connector audit: not restarted, for nothing of it failed")
+    assert out.splitlines()[1].startswith("connector orders: told to restart")
+    assert [one for one in worker.asked if one.startswith("POST")] == [
+        "POST /connectors/orders/restart?includeTasks=true&onlyFailed=true"
+    ]
+    worker.connectors["orders"].trace = "boom"
+    assert run("restart", "orders", "--only-failed")[1].startswith("connector orders: not restarted")
+    [done] = json.loads(run("restart", "audit", "--only-failed", "--json")[1])
+    assert done == {"name": "audit", "action": "restart", "restarted": False}
+
+
 def test_restarts_say_what_they_are_about(run: Connectors, worker: ScriptedWorker) -> None:
     """The connector alone, its tasks, only what failed, or one task."""
     assert run("restart", "orders")[0] == 0
+    worker.connectors["orders"].trace = "boom"
     assert "now RUNNING" in run("restart", "orders", "--include-tasks", "--only-failed")[1]
     assert run("restart", "orders", "--task", "1")[0] == 0
     status, _, err = run("restart", "orders", "--task", "9")
     assert (status, err) == (1, "parquet-sink: connector orders: Unknown task: orders-9\n")
-    assert worker.asked == [
+    assert [one for one in worker.asked if one.startswith("POST")] == [
         "POST /connectors/orders/restart?includeTasks=false&onlyFailed=false",
         "POST /connectors/orders/restart?includeTasks=true&onlyFailed=true",
         "POST /connectors/orders/tasks/1/restart",
@@ -367,6 +454,35 @@ def test_what_may_lose_records_needs_yes(options: list[str], why: str, run: Conn
     assert worker.connectors["orders"].offsets == before
     assert run("offsets", "orders", *options, "--yes")[0] == 0
     assert worker.connectors["orders"].offsets != before
+
+
+def test_offsets_are_told_with_end_and_lag(run: Connectors, worker: ScriptedWorker) -> None:
+    """Where the worker knows them; JSON is Kafka Connect's, which --from takes."""
+    worker.connectors["orders"].ends = {("orders", 0): 12_345}
+    assert [line.split() for line in run("offsets", "orders")[1].splitlines()] == [
+        ["TOPIC", "TOPIC-PARTITION", "OFFSET", "END", "LAG"],
+        ["orders", "0", "1200", "12345", "11,145"],
+        ["orders", "1", "7", "?", "?"],
+    ]
+    assert "end" not in run("offsets", "orders", "--json")[1]
+    worker.connectors["orders"].ends = {}
+    assert run("offsets", "orders")[1].splitlines()[0].split() == ["TOPIC", "TOPIC-PARTITION", "OFFSET"]
+
+
+@pytest.mark.parametrize("yes", [[], ["--yes"]])
+def test_an_offset_behind_the_end_is_no_loss_but_a_slip(
+    yes: list[str], run: Connectors, worker: ScriptedWorker
+) -> None:
+    """Nothing is said of records that are not there; the end is named, and nothing is asked of the worker."""
+    worker.connectors["orders"].state = "STOPPED"
+    worker.connectors["orders"].ends = {("orders", 0): 1_300}
+    status, out, err = run("offsets", "orders", "--to", "orders:0:1301", *yes)
+    assert (status, out) == (1, "")
+    assert "orders 0: offset 1,301 is not there: it ends at 1,300;" in err
+    assert [one for one in worker.asked if one.startswith("PATCH")] == []
+    assert run("offsets", "orders", "--to", "orders:0:1300", "--yes")[0] == 0
+    worker.connectors["orders"].offsets[("orders", 0)] = 1_299
+    assert "the record at 1,299 would be skipped" in run("offsets", "orders", "--to", "orders:0:1300")[1]
 
 
 def test_offsets_that_were_saved_come_back(run: Connectors, worker: ScriptedWorker, tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def test_rows_can_be_chosen(world: World) -> None:
     assert [[str(act.row) for act in acts] for acts in stages(world, {"disk", "topic"}, "made anew")] == [
         ["topic: deleted and made anew, while running", "topic: deleted and made anew, while stopped"]
     ]
-    assert [len(acts) for acts in stages(world, {"disk", "broker"}, "")] == [1] * 8
+    assert [len(acts) for acts in stages(world, {"disk", "broker"}, "")] == [1] * 9
     assert list(stages(world, {"disk"}, "no such row")) == []
 
 

@@ -1,5 +1,6 @@
 """What the planner asks of a real broker: commits of many offsets, topic-partitions that are unavailable."""
 
+import random
 import re
 import time
 from collections.abc import Iterator
@@ -129,6 +130,38 @@ def test_a_broker_that_is_away_tells_no_ages() -> None:
         KafkaSettings(("t",), None, "g", {"bootstrap.servers": f"127.0.0.1:{free_port()}"}), ClientLog(), 1.0
     )
     assert times.read({("t", 0): 0}, 1) == {}
+
+
+def test_sizes_of_values_are_read(broker: Broker, topic: TopicFactory) -> None:
+    """The mean of the first that come from an offset on; None where a marker is all that came."""
+    name = topic(3)
+    broker.produce(name, [(b"key", b"x" * 500), (None, None)] * 3, 0)
+    broker.produce(name, [(None, b"x" * 900_000)], 1)
+    transactional = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": name, "log_level": 0})
+    transactional.init_transactions(30)
+    transactional.begin_transaction()
+    transactional.produce(name, b"1234567", partition=2)
+    transactional.commit_transaction(30)
+    until_ends(broker, name, [6, 1, 2])
+    reads = FirstTimestamps(kafka(broker, name), ClientLog())
+    starts = {(name, 0): 0, (name, 1): 0, (name, 2): 0}
+    assert reads.value_bytes(starts) == {(name, 0): 250.0, (name, 1): 900_000.0, (name, 2): 7.0}
+    assert reads.value_bytes({(name, 2): 1}) == {(name, 2): None}
+
+
+def test_a_new_connector_flushes_by_size(sink: Sink, topic: TopicFactory) -> None:
+    """Before any file taught what records become, and again when they have grown; not after an interval."""
+    name = topic()
+    hourly = {"commit_interval_ms": 3_600_000, "commit_size_bytes": 1_000_000}
+    run = sink.start(name, **hourly).until(lambda: True)
+    run.until(lambda: run.looked)
+    noise = random.Random(name)
+    sink.broker.produce(name, [(None, b'{"t": "%s"}' % noise.randbytes(260).hex().encode()) for _ in range(8_000)])
+    run.until_records(8_000)
+    assert {receipt.reason for receipt in run.accepted} == {"size"}
+    sink.broker.produce(name, [(None, b'{"t": "%s"}' % noise.randbytes(26_000).hex().encode()) for _ in range(60)])
+    run.until_records(8_060)
+    assert {receipt.reason for receipt in run.accepted} == {"size"}
 
 
 def test_a_restart_makes_no_small_files(sink: Sink, topic: TopicFactory, producer: Producer) -> None:

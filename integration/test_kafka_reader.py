@@ -1,14 +1,17 @@
 """What a reader gets of a real broker: keys and headers, topics that are deleted, logs that are cut back."""
 
 import ctypes
+import random
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import confluent_kafka
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from integration.conftest import TopicFactory
 from integration.harness import Sink, committed
@@ -17,6 +20,8 @@ from parquet_sink.devkit.broker import Broker
 from parquet_sink.errors import TopicGone
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.kafka.small_ranges import SmallRanges
+from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordParts
 from parquet_sink.runtime.status import Status
 
@@ -61,6 +66,37 @@ def test_keys_and_headers_are_read_as_they_are(broker: Broker, topic: TopicFacto
         assert list(RangeReader(settings, name, 0, 0, 5, parts=BOTH).batches()) == [batch]
     (bare,) = RangeReader(settings, name, 0, 0, 5).batches()
     assert (bare.keys, bare.headers) == (None, None)
+
+
+def test_small_ranges_are_read_together_as_they_are_alone(broker: Broker, topic: TopicFactory) -> None:
+    """Those of committed and aborted transactions, too; one whose records were deleted is left to its own reader."""
+    name = topic(partitions=60)
+    chance = random.Random(name)
+    servers = {"bootstrap.servers": broker.bootstrap_servers}
+    for commits in (True, False, True):
+        producer = Producer({**servers, "transactional.id": f"{name}-{commits}"})
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        for partition in range(60):
+            for number in range(chance.randint(1, 20)):
+                producer.produce(name, chance.choice([b"v" * number, None]), b"k", partition=partition)
+        producer.commit_transaction(30) if commits else producer.abort_transaction(30)
+    consumer = Consumer({**servers, "group.id": name})
+    ends = [consumer.get_watermark_offsets(TopicPartition(name, number))[1] for number in range(60)]
+    consumer.close()
+    ranges = [PlannedRange(name, number, chance.randint(0, end - 2), end, "age") for number, end in enumerate(ends)]
+    gone = replace(ranges[7], start=0)
+    ranges[7] = gone
+    admin = AdminClient(servers)
+    admin.delete_records([TopicPartition(name, 7, 1)])[TopicPartition(name, 7)].result(30)
+    settings = KafkaSettings((name,), None, "connect-small", servers)
+    reader = SmallRanges(settings, ranges, BOTH)
+    found = [reader.take(one) for one in ranges]
+    assert found.pop(7) is None
+    ranges.remove(gone)
+    assert found == [
+        list(RangeReader(settings, name, one.partition, one.start, one.end, parts=BOTH).batches()) for one in ranges
+    ]
 
 
 def test_a_topic_that_is_deleted_while_it_is_read(broker: Broker, topic: TopicFactory) -> None:

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Mapping
 from contextlib import closing
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
@@ -44,6 +45,14 @@ def verified(sink: Sink, properties: Mapping[str, str], folder: Path) -> int:
     shared = {**WORKER, "bootstrap.servers": sink.broker.bootstrap_servers}
     worker.write_text("".join(f"{key}={text}\n" for key, text in shared.items()))
     return cli.main(["archive", "verify", "--worker", str(worker), str(file)])
+
+
+def dated_names(run: Run) -> set[str]:
+    """Names of files below day and hour of their first record, which was the oldest."""
+    return {
+        f"{datetime.fromtimestamp((one.oldest_ms or 0) / 1000, UTC):%Y-%m-%d/%H}/{one.file_name}"
+        for one in run.receipts
+    }
 
 
 @pytest.fixture
@@ -160,6 +169,8 @@ def test_a_bucket_is_an_archive(
     objects = s3.client.list_objects_v2(Bucket=other)["Contents"]
     assert (status, found["same"]) == (0, 3)
     assert {one["Key"] for one in objects} == {f"lake/{name}/{one.file_name}" for one in run.receipts}
+    status, _ = replay(properties, "--target", f"s3://{other}/days/{{yyyy}}-{{MM}}-{{dd}}/{{HH}}")
+    assert (status, set(s3.keys(other, "days/"))) == (0, {f"days/{one}" for one in dated_names(run)})
     first, second, _ = sorted(where)
     s3.client.delete_object(Bucket=bucket, Key=first)
     size_bytes = s3.client.head_object(Bucket=bucket, Key=second)["ContentLength"]

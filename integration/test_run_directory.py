@@ -100,3 +100,24 @@ def test_another_file_of_the_name_stops_the_connector(
     assert f"{last} is there with another content than {sink.tmp_dir}" in failed.failure.message
     assert last.read_bytes() == b"another"
     assert sink.offsets(name, group=f"again-{sink.name}") == [40]
+
+
+def test_a_topic_made_again_is_named_as_the_cause(
+    sink: Sink, broker: Broker, topic: TopicFactory, tmp_path: Path
+) -> None:
+    """Its offsets begin at 0 again, so a file has the name of an old one; nobody else wrote there."""
+    name, out = topic(), tmp_path / "out"
+    out.mkdir()
+    broker.produce(name, numbered(40))
+    keys = properties(sink, name, out, parquet_compression_codec="none")
+    assert drain(sink, keys).status is Status.DONE
+    [old] = names(out / sink.table)
+    broker.delete_topic(name)
+    broker.create_topic(name)
+    shutil.rmtree(sink.tmp_dir)
+    broker.produce(name, numbered(40, 100))
+    failed = drain(sink, {**keys, "consumer.override.group.id": f"again-{sink.name}"})
+    assert (failed.status, names(out / sink.table)) == (Status.FAILED, [old])
+    assert failed.failure.message.startswith(f"Topic {name}, topic-partition 0, offsets 0 to 39: ")
+    assert "the topic was deleted and made again" in failed.failure.message
+    assert [row["n"] for row in rows(out / sink.table)] == list(range(40))

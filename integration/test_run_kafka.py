@@ -7,7 +7,9 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from integration import scripted_target as script
 from integration.conftest import TopicFactory
+from integration.faults.front import Front
 from integration.harness import Sink, committed, until_ends
 from integration.numbered import forgotten, numbered, offsets
 from parquet_sink.devkit.broker import Broker
@@ -117,6 +119,26 @@ def test_retention_overtakes_the_reader(sink: Sink, broker: Broker, topic: Topic
         run.until_records(3).stop()
         assert (run.status, offsets(sink), sink.offsets(name)) == (Status.DONE, [8, 9, 10], [11])
         assert run.losses == [(0, 8, "retention")]
+
+
+@pytest.mark.parametrize("first", [30, 50, 70])
+def test_retention_takes_the_beginning_of_a_range_that_was_delivered_in_part(
+    sink: Sink, broker: Broker, topic: TopicFactory, first: int
+) -> None:
+    """What was delivered is in no other file; where undelivered records are gone the connector stops and names them."""
+    name = topic()
+    broker.produce(name, numbered(100))
+    flush = {"commit_records": 50}
+    port, refused = int(sink.target.url.rpartition(":")[2]), script.answer(403)
+    with Front(port, [None, refused]) as front:
+        sink.drain(name, endpoint=front.endpoint, **flush)
+        assert sink.offsets(name) == [50]
+        delete_records(broker, name, first)
+        run = sink.drain(name, endpoint=front.endpoint, **flush)
+    left = range(50, 100) if first <= 50 else range(0)
+    assert run.status is (Status.DONE if left else Status.FAILED)
+    assert sorted(offsets(sink)) == [*range(50), *left]
+    assert sink.offsets(name) == [100 if left else 50]
 
 
 def test_topic_made_anew_while_stopped_is_read_from_its_first_record(

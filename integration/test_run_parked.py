@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from integration import scripted_target as script
 from integration.conftest import TopicFactory
+from integration.faults.front import Front, kept
 from integration.harness import Run, Sink
 from integration.letters import letters
 from integration.numbered import numbered, numbers
@@ -213,3 +215,20 @@ def test_kill_9_in_the_middle_of_parking_loses_nothing(
     assert sorted(set(numbers(sink.rows()))) == [n for n in range(200) if n % 7]
     assert sink.offsets(name) == [200]
     assert list(folder.rglob("*.part")) == []
+
+
+def test_a_file_that_was_delivered_is_not_parked_for_its_name(sink: Sink, broker: Broker, topic: TopicFactory) -> None:
+    """409 after a lost answer, and in a range that comes again: the connector stops and says where to look."""
+    name = topic()
+    broker.produce(name, numbered(30))
+    known = script.answer(409, b'{"message": "a file of this name is known"}')
+    port = int(sink.target.url.rpartition(":")[2])
+    with Front(port, [kept(script.cut(None)), known, known]) as front:
+        for _ in range(2):
+            run = sink.start(name, endpoint=front.endpoint, error_policy="CONTINUE").until_ended()
+            assert run.status is Status.FAILED
+            assert "a file of this name is known" in run.failure.message
+            assert "resetting the group's offset to 30" in run.failure.message
+            assert (parked(run), sink.offsets(name)) == ([], [0])
+    assert len({one.name for one in front.attempts}) == 1
+    assert numbers(sink.rows()) == list(range(30))

@@ -165,6 +165,7 @@ def test_a_server_without_conditions_is_asked_first(s3: S3Server, bucket: str, m
     """501 to `If-None-Match`: it is sent without, after a look; and another content is refused all the same."""
     file = make(9)
     with opened(s3, bucket, Fault("^PUT", error(501, "NotImplemented"))) as (objects, front):
+        front.checksums = True
         outcomes = [objects.put(KEY, one, {}, SECONDS) for one in (file, make(9))]
         assert [r.line.split()[0] for r in front.requests] == ["HEAD", "PUT", "HEAD", "PUT", "HEAD"]
         sent = [r.headers.get("if-none-match") for r in front.requests if r.line.startswith("PUT")]

@@ -164,14 +164,53 @@ def test_what_is_waited_for_is_told(shown: Shown, worker: ScriptedWorker) -> Non
     assert out.splitlines()[1] == "  waits for the target, next try in 5 s"
 
 
+def test_what_healed_is_marked(shown: Shown, worker: ScriptedWorker) -> None:
+    """With how long it took; what did not heal has no such mark."""
+    error = LastError("HTTP 503.\nGive it time.", NOW_S - 60, healed_s=NOW_S - 48)
+    worker.progress = [as_json(replace(GOOD, last_error=error))]
+    assert shown()[1].splitlines()[-2:] == [
+        "  error  2023-11-14 22:12:20 UTC (60.0 s ago), healed 12.0 s later: HTTP 503.",
+        "         Give it time.",
+    ]
+    worker.progress = [as_json(replace(GOOD, last_error=replace(error, healed_s=None)))]
+    assert shown()[1].splitlines()[-2] == "  error  2023-11-14 22:12:20 UTC (60.0 s ago): HTTP 503."
+
+
+def test_one_text_is_said_once(shown: Shown, worker: ScriptedWorker) -> None:
+    """As what is waited for, or as the last error; not a second time as a trace, nor for each task."""
+    waiting = replace(GOOD.status, waits_for="Topic orders, topic-partition 3: HTTP 503 (at 3 attempts); in 5 s.")
+    worker.progress = [as_json(replace(GOOD, status=waiting, last_error=LastError("HTTP 503.", NOW_S - 60)))]
+    out = shown()[1]
+    assert (out.count("503"), out.splitlines()[-1]) == (
+        1,
+        "  error  2023-11-14 22:12:20 UTC (60.0 s ago): what it waits for",
+    )
+    trace = "UploadRefused: The target refuses the key.\n\tat x"
+    tasks = tuple(TaskStatus(number, State.FAILED, WORKER, trace) for number in range(3))
+    worker.progress = [as_json(replace(FAILED, status=replace(FAILED.status, trace=trace, tasks=tasks)))]
+    assert shown()[1].count("The target refuses the key.") == 1
+    tasks = tuple(replace(task, trace="Boom: other") for task in tasks)
+    worker.progress = [as_json(replace(FAILED, status=replace(FAILED.status, trace=trace, tasks=tasks)))]
+    assert [line for line in shown()[1].splitlines() if "Boom" in line] == ["  tasks 0, 1, 2 FAILED: Boom: other"]
+
+
+def test_long_names_are_cut(shown: Shown, worker: ScriptedWorker) -> None:
+    """In lines for people; JSON has them whole."""
+    name = "n" * 150
+    worker.progress = [as_json(replace(GOOD, status=replace(GOOD.status, name=name)))]
+    assert shown()[1].splitlines()[0].split()[0] == "n" * 47 + "…"
+    assert name in shown("--json")[1]
+
+
 def test_some_connectors_are_chosen(shown: Shown, worker: ScriptedWorker) -> None:
-    """In the order in which they are named; a name that is not there is an error."""
+    """In the order in which they are named; one that is not there is an error that hides no other."""
     worker.progress = [as_json(FAILED), as_json(GOOD)]
     assert [one["status"]["name"] for one in json.loads(shown("orders", "audit", "--json")[1])] == ["orders", "audit"]
     assert shown("orders")[0] == 0
     status, out, err = shown("orders", "nobody")
-    assert (status, out) == (1, "")
+    assert (status, out.splitlines()[0].split()[0]) == (1, "orders")
     assert err == f"parquet-sink: Connector nobody not found at {worker.url}.\n"
+    assert shown("nobody", "--json")[:2] == (1, "[]\n")
 
 
 def test_fields_of_a_newer_worker_do_no_harm(shown: Shown, worker: ScriptedWorker) -> None:

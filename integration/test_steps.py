@@ -6,7 +6,7 @@ The seams are patched from outside, by `integration/steps/sitecustomize.py`: pro
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from parquet_sink.devkit.target.process import TargetProcess
 
 PARTITIONS = 2
 RECORDS = 1_200  # one full file (500 records) and some more for each topic-partition
+MANY = 16  # so many that each Spark task has several, which are small
 WAIT_S = 240.0
 INTEGRATION = Path(__file__).parent
 
@@ -58,21 +59,26 @@ PROCESS = {
     "before 10, group offsets": Step("GroupOffsets._send", "before", "commit"),
     "after 10": Step("GroupOffsets._send", "after", "commit"),
 }
+TOGETHER = {
+    "before 1, small ranges are read together": Step("read_together", "before"),
+    "after 1": Step("read_together", "after"),
+    **{name: PROCESS[name] for name in ("after 3", "after 4", "before 8, outcome", "after 8", "after 9")},
+}
 WHOLE = {name: replace(PROCESS[name], whole=True) for name in ("after 3", "after 4", "after 9")}
 
 
 class Bench:
     """A sink whose processes can be told to crash at a seam, with its records and their judge."""
 
-    def __init__(self, broker: Broker, target: TargetProcess, topic: str, folder: Path) -> None:
+    def __init__(self, broker: Broker, target: TargetProcess, topic: str, partitions: int, folder: Path) -> None:
         self._seams, self._target = folder / "seams", target
         self._broker, self._dead_letters = broker, dead_letters_of(topic)
         self._seams.mkdir()
         self.tmp = folder / "tmp"
         self.oracle = Oracle()
         address = broker.bootstrap_servers
-        self._load = Load(address, topic, PARTITIONS, self.oracle, per_second=0, at_least=0)
-        self.group = Group(address, f"connect-{topic}", topic, PARTITIONS)
+        self._load = Load(address, topic, partitions, self.oracle, per_second=0, at_least=0)
+        self.group = Group(address, f"connect-{topic}", topic, partitions)
         paths = [str(INTEGRATION / "steps"), str(INTEGRATION.parent), os.environ.get("PYTHONPATH", "")]
         environment = {
             "PARQUET_SINK_BOOTSTRAP_SERVERS": address,
@@ -129,9 +135,12 @@ class Bench:
 
 
 @pytest.fixture
-def bench(broker: Broker, target: TargetProcess, topic: Callable[..., str], tmp_path: Path) -> Iterator[Bench]:
-    """A bench with a topic of its own; the sink is not started yet."""
-    made = Bench(broker, target, topic(PARTITIONS, prefix="steps"), tmp_path)
+def bench(
+    broker: Broker, target: TargetProcess, topic: Callable[..., str], tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Bench]:
+    """A bench with a topic of its own, of so many topic-partitions as the test says; the sink is not started yet."""
+    partitions = getattr(request, "param", PARTITIONS)
+    made = Bench(broker, target, topic(partitions, prefix="steps"), partitions, tmp_path)
     yield made
     made.close()
 
@@ -142,12 +151,29 @@ def test_a_process_that_dies_at_any_step_loses_nothing(bench: Bench) -> None:
     bench.sink.start()
     bench.produce()
     bench.until(bench.delivered, "first records")
-    for name, step in PROCESS.items():
+    crash_at(bench, PROCESS)
+    bench.judged(start_again=True)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_200)  # less than a minute where it is quiet
+@pytest.mark.parametrize("bench", [MANY], indirect=True)
+def test_a_process_that_dies_with_many_small_ranges_loses_nothing(bench: Bench) -> None:
+    """Those that are read together, and whose files are on their way side by side, end together, and come again."""
+    bench.sink.start()
+    bench.produce()
+    bench.until(bench.delivered, "first records")
+    crash_at(bench, TOGETHER)
+    bench.judged(start_again=True)
+
+
+def crash_at(bench: Bench, steps: Mapping[str, Step]) -> None:
+    """One after the other; what was lost on the way is delivered before the next."""
+    for name, step in steps.items():
         bench.arm(step)
         bench.produce()
         bench.until(bench.fired, name)
         bench.until(bench.delivered, name)
-    bench.judged(start_again=True)
 
 
 @pytest.mark.slow

@@ -1,11 +1,12 @@
 """The worker on real parts: connectors come and go over REST, pause, stop, change, and come back after a restart."""
 
+import os
 import random
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import pytest
 from confluent_kafka import Producer
@@ -14,9 +15,11 @@ from integration import isolation
 from integration.conftest import TopicFactory
 from integration.harness import Sink, ends
 from integration.numbered import numbered, numbers
+from integration.processes import jvm, listening
 from integration.worker_process import WorkerProcess
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.target.process import TargetProcess
+from parquet_sink.spark.launcher import TIDY_S
 
 
 @pytest.fixture
@@ -67,6 +70,7 @@ def test_a_connector_s_life(worker: WorkerProcess, sink: Sink, broker: Broker, t
     worker.until_state(sink.name, "STOPPED")
     partition = {"kafka_topic": name, "kafka_partition": 0}
     assert worker.do("GET", f"{path}/offsets")["offsets"] == [{"partition": partition, "offset": {"kafka_offset": 16}}]
+    assert [one["end"] for one in worker.do("GET", f"{path}/offsets?ends=true")["offsets"]] == [16]
     worker.do("PATCH", f"{path}/offsets", {"offsets": [{"partition": partition, "offset": {"kafka_offset": 14}}]})
     assert sink.offsets(name) == [14]
     worker.do("DELETE", f"{path}/offsets")
@@ -91,6 +95,91 @@ def test_a_connector_s_life(worker: WorkerProcess, sink: Sink, broker: Broker, t
 def _lag(worker: WorkerProcess, name: str) -> int:
     (found,) = [one for one in worker.do("GET", "/progress") if one["status"]["name"] == name]
     return sum(one["lag"] for one in found["partitions"])
+
+
+def _progress(worker: WorkerProcess, name: str) -> dict[str, Any]:
+    (found,) = [one for one in worker.do("GET", "/progress") if one["status"]["name"] == name]
+    return cast("dict[str, Any]", found)
+
+
+def _waiting(worker: WorkerProcess, name: str) -> bool:
+    return f'parquet_sink_connector_waiting{{connector="{name}"}} 1.0' in worker.ask("GET", "/metrics").text
+
+
+def test_a_topic_that_goes_away_is_waited_for(
+    worker: WorkerProcess, broker: Broker, topic: TopicFactory, tmp_path: Path
+) -> None:
+    """Of any sink: it is named while it is gone, and read anew later; at the start a name without a topic fails."""
+    stays, goes, file = topic(), topic(), tmp_path / "out.txt"
+    config = {"connector.class": "FileStreamSink", "file": str(file), "value.converter": "StringConverter"}
+    config["connect.ems.tmp.dir"] = str(tmp_path / "tmp")
+    worker.do("PUT", "/connectors/files/config", {**config, "topics": f"{stays},{goes}"})
+    worker.do("PUT", "/connectors/wrong/config", {**config, "topics": f"{stays},{goes}-s"})
+    worker.do("PUT", "/connectors/pattern/config", {**config, "topics.regex": f"{goes}-.*"})
+    worker.until_state("wrong", "FAILED")
+    assert f"Topic {goes}-s does not exist" in worker.do("GET", "/connectors/wrong/status")["connector"]["trace"]
+    unmatched = "[topics.regex]. No topic matches"
+    worker.until(lambda: any(unmatched in one for one in _progress(worker, "pattern")["warnings"]))
+    worker.until(lambda: len(_progress(worker, "files")["partitions"]) == 2)
+    assert not _waiting(worker, "files")
+    broker.delete_topic(goes)
+    worker.until(lambda: _waiting(worker, "files"))
+    found = _progress(worker, "files")
+    assert (found["missing_topics"], found["status"]["state"]) == ([goes], "RUNNING")
+    assert found["status"]["waits_for"].startswith(f"Topic {goes}, not there (deleted, not made yet")
+    broker.create_topic(goes)
+    broker.produce(goes, [(None, b"again")])
+    worker.until(lambda: file.exists() and file.read_text() == "again\n")
+    assert not _waiting(worker, "files")
+    assert _progress(worker, "files")["missing_topics"] == []
+
+
+@pytest.mark.parametrize(
+    "restarts", [10, pytest.param(500, marks=[pytest.mark.slow, pytest.mark.timeout(3_600)])], ids=["few", "many"]
+)
+def test_starts_of_a_query_leave_nothing_in_java(
+    worker: WorkerProcess, sink: Sink, broker: Broker, topic: TopicFactory, restarts: int
+) -> None:
+    """Java has as many sockets after many restarts as after none, and few more descriptors and threads."""
+    name = topic()
+    broker.produce(name, numbered(5))
+    worker.do("POST", "/connectors", {"name": sink.name, "config": sink.properties(name)})
+    worker.until(lambda: sink.offsets(name) == [5])
+    time.sleep(TIDY_S + 2)
+    sockets = SocketsOfJava(worker)
+    at_first = sockets.open_fds(), sockets.threads()
+    for _ in range(restarts):
+        worker.do("POST", f"/connectors/{sink.name}/restart")
+        worker.until_state(sink.name, "RUNNING")
+        time.sleep(1)
+    worker.until(lambda: sockets.lately() == 0)
+    worker.until(lambda: sockets.open_fds() <= at_first[0] + FEW and sockets.threads() <= at_first[1] + FEW)
+    broker.produce(name, numbered(5, 5))
+    worker.until(lambda: sink.offsets(name) == [10])
+    worker.stop()
+    assert "Traceback" not in worker.command.said
+    assert "Exception" not in worker.command.said
+
+
+FEW: Final = 60
+"""Descriptors, and threads, that Spark keeps for a minute: of workers, and of pools that grow under load."""
+
+
+class SocketsOfJava:
+    """What Spark's Java has open. lately: sockets that it listens on beyond those when this was made."""
+
+    def __init__(self, worker: WorkerProcess) -> None:
+        self._java = jvm(worker.command.alive())[0]
+        self._at_first = listening(self._java)
+
+    def lately(self) -> int:
+        return listening(self._java) - self._at_first
+
+    def open_fds(self) -> int:
+        return len(os.listdir(f"/proc/{self._java.pid}/fd"))
+
+    def threads(self) -> int:
+        return len(os.listdir(f"/proc/{self._java.pid}/task"))
 
 
 REQUESTS, LOOK = 500, 25

@@ -34,6 +34,7 @@
         │   ├── WrongPlace       a source cannot go on from a position that somebody wants to set
         │   └── SourceAway       what a source reads from is away; it may come back
         ├── StorageFailed        a folder of ours cannot be used
+        │   ├── RunFilesLost     somebody removed what a running connector uses; it is made again
         │   └── ParkedFull       what was passed over takes all the room it may: mend the cause and replay it
         ├── MachineBusy          Spark could not start a process in time; it may the next time
         └── Defect               nobody raised it on purpose: a lost worker, a full heap, a bug
@@ -53,6 +54,11 @@ from parquet_sink.model.ranges import NO_TRIES, Again
 
 RESET_TOOL: Final = "kafka-consumer-groups (or: parquet-sink kafka --tool consumer-groups)"
 """What moves a group's offsets, for messages."""
+
+
+def install(extra: str) -> str:
+    """How to install an extra, for messages. No package index has the package, so an index is not what pip may ask."""
+    return f"Install the extra '{extra}' from your copy of the repository: pip install '.[{extra}]'"
 
 
 _TO_PASS: Final = " Or set errors.tolerance=all: then such records are kept aside, and the connector goes on."
@@ -300,6 +306,15 @@ class RecordSinkFailed(ConnectorError):
 
 class StorageFailed(ConnectorError):
     """A local file could not be made, written, read or verified."""
+
+
+class RunFilesLost(StorageFailed):
+    """Files that a running connector's processes share were removed or replaced: what is in them is not believed.
+
+    They are made again, and the query starts again from what is committed.
+    """
+
+    reaction = Reaction(Restart.BOUNDED, at_start=True, passes=True)
 
 
 class ParkedFull(StorageFailed):

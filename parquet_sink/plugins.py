@@ -176,10 +176,13 @@ def _unknown(kind: Kind[Any], name: str) -> str:
     simple = name.rpartition(".")[2]
     stem = simple.partition("$")[0]
     hint = did_you_mean(stem if stem in near else simple, near, cutoff=0.7)
-    shown = dict.fromkeys(full.rpartition(".")[2].partition("$")[0] for full in known) if kind.called else known
+    shown: dict[str, str] = {}  # one that has its name in two ways, as Sql and sql, is named once
+    for full in known:
+        one = full.rpartition(".")[2].partition("$")[0] if kind.called else full
+        shown.setdefault(one.lower(), one)
     return (
-        f"{quoted(name)} is no {kind.what} known here; known are {', '.join(map(printable, shown))}. Write one of "
-        f"them, or install the Python package that has it.{hint}"
+        f"{quoted(name)} is no {kind.what} known here; known are {', '.join(map(printable, shown.values()))}. "
+        f"Write one of them, or install the Python package that has it.{hint}"
     )
 
 

@@ -1,10 +1,12 @@
 """What tests of several rooms make: shared, so that each thing is made in one way."""
 
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import InvalidRecord
+from parquet_sink.files.cleanup import prepare_connector
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.records import RecordBatch
@@ -13,6 +15,8 @@ from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.run import Run
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.shape.shaper import Shaper
+from parquet_sink.spark import handoff
+from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.targets.push.settings import PushSettings
 
 
@@ -62,6 +66,14 @@ def settings(folder: Path, name: str = "orders") -> SinkSettings:
         FileSettings(str(folder)),
         PushSettings("http://localhost/", Secret("AppKey k"), "t"),
     )
+
+
+@contextmanager
+def run_of(connector: SinkSettings, folder: Path) -> Iterator[handoff.Handoff[SinkSettings]]:
+    """A run as the program begins it, with its state file open to the end."""
+    prepare_connector(connector.tmp_dir, connector.name)
+    with closing(SqliteStore.for_new_run(handoff.state_path(connector))) as program:
+        yield handoff.write(connector, folder, program.ids)
 
 
 def accepted(shaper: Shaper, block: RecordBatch) -> Iterator[Run]:

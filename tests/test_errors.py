@@ -38,6 +38,7 @@ RESTARTED = {
     "SourceAway": Restart.BOUNDED,
     "MachineBusy": Restart.MACHINE,
     "Defect": Restart.BOUNDED,
+    "RunFilesLost": Restart.BOUNDED,
 }
 
 
@@ -49,7 +50,7 @@ def test_the_reaction_to_each_class_is_as_promised(one: type[SinkError]) -> None
     assert reaction.passes == (
         name in RESTARTED or name in {"UploadExhausted", "RetryLater", "RecordSinkFailed", "BrokersGone"}
     )
-    assert reaction.at_start == (name in {"MachineBusy", "Defect"})
+    assert reaction.at_start == (name in {"MachineBusy", "Defect", "RunFilesLost"})
     assert reaction.delivers_before == (name in {"InvalidRecord", "OffsetsLost"})
     assert (reaction.range_again_s is not None) == (name == "TopicGone")
     assert reaction.range_retries == (name == "RetryLater")

@@ -66,6 +66,11 @@ KNOWN: Final[tuple[Known, ...]] = (
         "body.*tasks.max*.default_value",
         "Without it there are as many tasks as Spark has slots for, so 1 is untrue.",
     ),
+    Known(
+        "*",
+        "body.warnings",
+        "A misspelt key does nothing, which whoever typed it is told in a field that other clients pass over.",
+    ),
     Known("*", "body.groups", "The groups of the class's own keys come behind Kafka Connect's."),
     *_all(
         "Which classes are installed: ours, and no file connectors.",

@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Final
 
 from integration.faults.act import Act
+from integration.faults.front import Front, kept
 from integration.faults.rows import NotRun, Row
 from integration.faults.world import Topic, World
+from integration.scripted_target import Connection, accept
 
 TMPFS_BYTES: Final = 8_000_000
 QUOTA_BYTES: Final = 200_000
+REMOVED: Final = ".state.db was removed while it was in use"
 
 
 class DiskAct(Act, ABC):
@@ -104,9 +107,41 @@ class VanishedAct(DiskAct):
         self.until_delivered()
         self.fault()
         self.topic.produce(300)
-        self.until_said(".state.db was removed while it was in use")
+        self.until_said(REMOVED)
         self.until_delivered()
         self.saw("warned, made the folder anew and went on")
+
+
+class VanishedUploadAct(VanishedAct):
+    """The folder goes after the target has taken a file whole, and before the sink hears of it.
+
+    What became of the file is noted nowhere then. Its range comes again as the same file, under the same name.
+    """
+
+    def prepare(self) -> None:
+        self._front = Front(int(self.world.target.url.rpartition(":")[2]), [None, None, None, kept(self._answered)])
+        self._front.__enter__()
+
+    def _answered(self, connection: Connection) -> None:
+        """After the first three files, which are all that is there at the start."""
+        self.fault()
+        accept(connection)
+
+    @property
+    def endpoint(self) -> str:
+        return self._front.endpoint
+
+    def play(self) -> None:
+        self.until_delivered()
+        self.topic.produce(300)
+        self.until_said(REMOVED)
+        self.until_delivered()
+        hit, *later = [(one.name, one.digest) for one in self._front.attempts[3:]]
+        self.must(hit in later, f"the file {hit[0]} did not come again as it was: {later}")
+        self.saw("warned, made the folder anew, sent the same file again and went on")
+
+    def clean_up(self) -> None:
+        self._front.__exit__(None, None, None)
 
 
 class QuotaAct(DiskAct):
@@ -154,4 +189,5 @@ def acts(world: World) -> list[Act]:
         QuotaAct(Row("disk", "file size limit", "RLIMIT_FSIZE, while running"), world),
         ReadOnlyAct(Row("disk", "tmp.dir read-only", "while running"), world),
         VanishedAct(Row("disk", "tmp.dir vanished", "while running"), world),
+        VanishedUploadAct(Row("disk", "tmp.dir vanished", "before an upload is noted"), world),
     ]

@@ -1,10 +1,12 @@
 """A front between the sink and an S3 server: requests that it was told of misbehave, all others are passed on."""
 
+import base64
 import re
 import socket
 import ssl
 import threading
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Final
 
 from integration.scripted_target import Behaviour, Connection, Request, Server, answer, read_head
@@ -25,13 +27,15 @@ class Fault:
 class S3Front(Server):
     """upstream: port of the S3 server on loopback. tls: what clients must speak; none by default.
 
-    Of faults the first that matches a request and is left happens.
+    Of faults the first that matches a request and is left happens. checksums: whether answers have the SHA-256 of what
+    was stored, as those of AWS have, and moto's have not.
     """
 
     def __init__(self, upstream: int, *faults: Fault, tls: ssl.SSLContext | None = None) -> None:
         super().__init__()
         self._tls = tls
         self._upstream, self._faults, self._lock = upstream, list(faults), threading.Lock()
+        self.checksums = False
         self.requests: list[Request] = []
         self.live: set[socket.socket] = set()
 
@@ -85,7 +89,22 @@ class S3Front(Server):
             answer = b""
             while piece := upstream.recv(_PIECE_BYTES):
                 answer += piece
+        return _with_checksum(connection.request, answer) if self.checksums else answer
+
+
+def _with_checksum(request: Request, answer: bytes) -> bytes:
+    """The digest of the body that was sent, or of the digests of the parts that were put together."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    if not re.match(rb"HTTP/1.1 200", head):
         return answer
+    if request.line.startswith("PUT") and (told := request.headers.get("x-amz-checksum-sha256")):
+        head += f"\r\nx-amz-checksum-sha256: {told}".encode()
+    elif body.endswith(end := b"</CompleteMultipartUploadResult>"):
+        parts = re.findall(rb"<ChecksumSHA256>([^<]*)<", request.body)
+        whole = base64.b64encode(sha256(b"".join(map(base64.b64decode, parts))).digest()).decode()
+        body = body.removesuffix(end) + f"<ChecksumSHA256>{whole}-{len(parts)}</ChecksumSHA256>".encode() + end
+        head = re.sub(rb"(?i)(content-length: )\d+", rb"\g<1>%d" % len(body), head)
+    return head + b"\r\n\r\n" + body
 
 
 def taken_and_cut(connection: Connection) -> None:

@@ -79,7 +79,7 @@ def _small(row: Row) -> Row:
 FORMS: Final = (
     Form(
         "numbers without a schema",
-        "JSON has one whole number and one fraction: what Cast made of one as int8 is written as any whole number",
+        "rows have no smaller whole number than int32, and what was added to a record is as JSON has it",
         _numbers,
         example("Cast$Value", {"spec": "a:int8"}, b'{"a": 300}'),
     ),

@@ -26,7 +26,17 @@ from parquet_sink.config.key import Key
 from parquet_sink.config.providers import Resolved
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import read
-from parquet_sink.convert.decoded import Decoder, Inferred, LearningDecoder, Piece, Reading, Trees, Typed
+from parquet_sink.convert.decoded import (
+    Decoder,
+    Float32,
+    Inferred,
+    Int32,
+    LearningDecoder,
+    Piece,
+    Reading,
+    Trees,
+    Typed,
+)
 from parquet_sink.convert.decoders import decoder_for, key_decoder_for
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.model.records import RecordBatch
@@ -200,6 +210,8 @@ _TREES: Final[Mapping[type, Callable[[Any], Value]]] = {
     bool: lambda found: ("Boolean", found),
     int: lambda found: ("Long", found),
     float: lambda found: ("Double", bits(found)),
+    Int32: lambda found: ("Integer", int(found)),
+    Float32: lambda found: ("Float", bits(float(found))),
     str: lambda found: ("String", found),
 }
 

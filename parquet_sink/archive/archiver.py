@@ -1,13 +1,14 @@
 """Archives what waits (`archive.waiting`), in threads of the connector's program.
 
   1. files are taken in the order in which they began to wait, some side by side
-  2. each is tried by the connector's retry policy, as an upload is           (`targets.retry`)
-  3. one that is archived, or given up, is noted in the history
-  4. then it waits no more: it is removed
+  2. each is compared with what it was when it began to wait                  (`archive.waiting`)
+  3. it is tried by the connector's retry policy, as an upload is             (`targets.retry`)
+  4. one that is archived, or given up, is noted in the history
+  5. then it waits no more: it is removed
 
 A file that is given up is warned of. An end in between leaves the file where it is, and it is tried again at the next
 start: the archive knows the same file again. At a stop each file that waits has one more attempt, as long as these go
-well and there is time.
+well and there is time. Nothing that is raised ends the thread before that.
 """
 
 import logging
@@ -22,9 +23,8 @@ from typing import Final
 
 from parquet_sink.archive.keys import URL
 from parquet_sink.archive.settings import ArchiveSettings
-from parquet_sink.archive.store import ArchiveStore, LocalFile
-from parquet_sink.archive.waiting import Waiting, WaitingFolder
-from parquet_sink.errors import StorageFailed
+from parquet_sink.archive.store import ArchiveStore, kept
+from parquet_sink.archive.waiting import Waiting, WaitingFolder, altered
 from parquet_sink.model.archiving import Archiving
 from parquet_sink.model.ranges import NO_TRIES, Tries
 from parquet_sink.process.threads import in_thread
@@ -87,14 +87,36 @@ class Archiver:
             )
 
     def _run(self) -> None:
-        archive = self._open(self._settings)
+        archive: ArchiveStore | None = None
         while not self._ended.is_set():
-            some = self._waiting.files()[:MOST_PARALLEL]
-            side_by_side = [in_thread(partial(self._settled, archive, one)) for one in some]
-            settled = [one.result() for one in side_by_side]
-            if not (some and all(settled)) and self._ending.wait(LOOK_S):
+            archive = archive or self._opened()
+            settled = archive is not None and self._settled_some(archive)
+            if not settled and self._ending.wait(LOOK_S if archive is not None else self._pause_s):
                 break
-        archive.close()
+        if archive is not None:
+            archive.close()
+
+    def _opened(self) -> ArchiveStore | None:
+        """None when that is not possible now; what waits goes on waiting."""
+        try:
+            return self._open(self._settings)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it may be mended while the connector runs
+            log.warning(
+                "connector %s: the archive %s cannot be opened: %s; next attempt in %.1f s",
+                *(self._settings.connector, self._settings.address, error, self._pause_s),
+            )
+            return None
+
+    @property
+    def _pause_s(self) -> float:
+        return max(LOOK_S, self._policy.interval_seconds)
+
+    def _settled_some(self, archive: ArchiveStore) -> bool:
+        """Whether there was something, and all of it waits no more."""
+        some = self._waiting.files()[:MOST_PARALLEL]
+        side_by_side = [in_thread(partial(self._settled, archive, one)) for one in some]
+        settled = [one.result() for one in side_by_side]
+        return bool(some) and all(settled)
 
     def _settled(self, archive: ArchiveStore, one: Waiting) -> bool:
         """Archives a file, or gives it up; False when it goes on waiting. Raises nothing."""
@@ -105,8 +127,12 @@ class Archiver:
                 self._waiting.remove(one)
         except FileNotFoundError:
             return True  # somebody else removed it
-        except OSError as error:
-            log.warning("connector %s: %s cannot be removed: %s", self._settings.connector, one.file.path, error)
+        except Exception as error:  # noqa: BLE001 - the other files are to be archived, whatever it is
+            log.warning(
+                "connector %s: %s goes on waiting for the archive: %s: %s; next attempt in %.1f s",
+                *(self._settings.connector, one.file.path, type(error).__name__, error, self._pause_s),
+            )
+            self._ending.wait(self._pause_s)
             return False
         return outcome is not None
 
@@ -115,6 +141,8 @@ class Archiver:
 
         A stop cuts waits short: then there is one more attempt.
         """
+        if (how := altered(one.file)) is not None:
+            return Outcome(Verdict.REFUSED, how, "Look whether the machine lost power, and after the disk")
         tries = NO_TRIES
         while True:
             last = self._ending.is_set()
@@ -136,7 +164,7 @@ class Archiver:
             sleep=self._rest,
             stopped=self._ending.is_set,
         )
-        keep = partial(_kept, archive, one.file)
+        keep = partial(kept, archive, one.file)
         return send_with_retries(keep, self._policy, around, partial(self._tell_wait, one), tries)
 
     def _tell_wait(self, one: Waiting, so_far: Outcome, wait_s: float) -> None:
@@ -159,14 +187,6 @@ class Archiver:
 
     def _rest(self, seconds: float) -> None:
         self._ending.wait(seconds)
-
-
-def _kept(archive: ArchiveStore, file: LocalFile, seconds_left: float) -> Outcome:
-    """Trouble with the local file is as final as a refusal."""
-    try:
-        return archive.keep(file, seconds_left)
-    except StorageFailed as error:
-        return Outcome(Verdict.REFUSED, str(error), "Keep other programs out of connect.ems.tmp.dir")
 
 
 def _name(one: Waiting) -> str:

@@ -16,10 +16,18 @@ from parquet_sink.archive.store import ArchivedFile, LocalFile
 from parquet_sink.errors import ArchiveUnusable
 from parquet_sink.files.storage import storage_trouble, sync_folder
 from parquet_sink.targets.directory.outcomes import of_stored, of_trouble, probed
-from parquet_sink.targets.directory.storing import PARTIAL_FOLDER, NotSynced, OutOfTime, Source, store, sweep
+from parquet_sink.targets.directory.storing import (
+    PARTIAL_FOLDER,
+    NotSynced,
+    OutOfTime,
+    Source,
+    Stored,
+    store,
+    sweep,
+)
 from parquet_sink.targets.outcome import Outcome, ProbeResult
 
-_OTHER: Final = f"or set {URL} to another folder"
+_OTHER: Final = f"{URL} to another folder"
 
 
 class DirectoryArchive:
@@ -40,7 +48,7 @@ class DirectoryArchive:
         self._root = place.folder
         self._base = os.path.join(place.folder, connector_folder(connector))
         self._monotonic, self._now = monotonic, now
-        self._swept: set[str] = set()
+        self._swept, self._synced = set[str](), set[str]()
 
     def keep(self, file: LocalFile, seconds_left: float) -> Outcome:
         """A system call that does not return (a network mount that hangs) holds up the deadline."""
@@ -48,12 +56,23 @@ class DirectoryArchive:
         folder, name = os.path.split(os.path.join(self._base, file.where))
         try:
             for one in (self._base, folder):
-                _make_folder(one)
+                self._make_folder(one)
             self._sweep(folder)
-            stored = store(Source(file.path, file.size_bytes), folder, name, lambda: self._monotonic() >= end)
+            stored = self._store(file, folder, name, end)
         except (OutOfTime, NotSynced, OSError) as error:
             return of_trouble(error, folder, URL)
         return of_stored(stored, file.path, os.path.join(folder, name), _OTHER)
+
+    def _store(self, file: LocalFile, folder: str, name: str, end: float) -> Stored:
+        return store(Source(file.path, file.size_bytes, file.digest), folder, name, lambda: self._monotonic() >= end)
+
+    def _make_folder(self, folder: str) -> None:
+        """Within one that is there. Who made it may have died before its name was on the disk."""
+        if folder not in self._synced or not os.path.isdir(folder):
+            with suppress(FileExistsError):
+                os.mkdir(folder)
+            sync_folder(os.path.dirname(folder))
+            self._synced.add(folder)
 
     def _sweep(self, folder: str) -> None:
         """What a killed process left there is removed at its first use."""
@@ -106,11 +125,3 @@ class DirectoryArchive:
 
     def close(self) -> None:
         """Nothing is open between files."""
-
-
-def _make_folder(folder: str) -> None:
-    """Within one that is there."""
-    if not os.path.isdir(folder):
-        with suppress(FileExistsError):
-            os.mkdir(folder)
-        sync_folder(os.path.dirname(folder))

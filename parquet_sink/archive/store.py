@@ -1,10 +1,14 @@
 """What an archive is: files of one connector are kept there, listed, and read back."""
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from parquet_sink.targets.outcome import Outcome, ProbeResult
+from parquet_sink.errors import StorageFailed
+from parquet_sink.targets.outcome import Outcome, ProbeResult, Verdict
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -64,3 +68,17 @@ class ArchiveStore(Protocol):
     def close(self) -> None:
         """Lets go of what is open. May be called twice."""
         ...
+
+
+def kept(archive: ArchiveStore, file: LocalFile, seconds_left: float) -> Outcome:
+    """One attempt, for whom an archive must not end: raises nothing.
+
+    Trouble with the local file is as final as a refusal; what nobody foresaw may pass.
+    """
+    try:
+        return archive.keep(file, seconds_left)
+    except StorageFailed as error:
+        return Outcome(Verdict.REFUSED, str(error), "Keep other programs out of connect.ems.tmp.dir")
+    except Exception as error:
+        log.debug("archive %s: file %s", archive.name, file.where, exc_info=True)
+        return Outcome(Verdict.UNKNOWN, f"what was not foreseen: {type(error).__name__}: {error}", "Report it")

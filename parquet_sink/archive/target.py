@@ -9,7 +9,7 @@ from typing import Final
 from parquet_sink.archive.accepted import AcceptedFiles
 from parquet_sink.archive.keys import URL
 from parquet_sink.archive.layout import path_of
-from parquet_sink.archive.store import ArchiveStore, LocalFile
+from parquet_sink.archive.store import ArchiveStore, LocalFile, kept
 from parquet_sink.archive.waiting import WaitingFolder
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.model.archiving import Archiving
@@ -48,9 +48,9 @@ class ArchivedTarget:
         if outcome.verdict is not Verdict.ACCEPTED:
             return outcome
         self._accepted.add(self._target, file, outcome)
-        kept = self._archive.keep(local_file(file), max(0.0, end - self._monotonic()))
-        if kept.verdict is not Verdict.ACCEPTED:
-            return _not_archived(kept, self._archive.name)
+        tried = self._archive.keep(local_file(file), max(0.0, end - self._monotonic()))
+        if tried.verdict is not Verdict.ACCEPTED:
+            return _not_archived(tried, self._archive.name)
         self._accepted.remove(self._target, file)
         return replace(outcome, archive=_archiving(self._archive.name))
 
@@ -83,10 +83,10 @@ class ThenArchivedTarget:
         if self._waiting.tended:
             cause = self._waiting.put(local)
             return outcome if cause is None else replace(outcome, archive=self._failed(file, cause))
-        kept = self._archive.keep(local, ONCE_S)
-        if kept.verdict is Verdict.ACCEPTED:
+        tried = kept(self._archive, local, ONCE_S)
+        if tried.verdict is Verdict.ACCEPTED:
             return replace(outcome, archive=_archiving(self._archive.name))
-        return replace(outcome, archive=self._failed(file, f"{kept.cause}. {kept.cure}"))
+        return replace(outcome, archive=self._failed(file, f"{tried.cause}. {tried.cure}"))
 
     def _failed(self, file: FinishedFile, cause: str) -> Archiving:
         log.warning("%s: file %s is not archived in %s: %s.", file.origin, file.name, self._archive.name, cause)
@@ -108,7 +108,7 @@ def _archiving(place: str, cause: str | None = None) -> Archiving:
     return Archiving(place, round(time.time() * 1000), cause)
 
 
-def _not_archived(kept: Outcome, archive: str) -> Outcome:
+def _not_archived(tried: Outcome, archive: str) -> Outcome:
     """What an archive's outcome is to whoever sends the file: never one of what is in it, which the target took."""
-    cause = f"{URL}: archive {archive}: {kept.cause}"
-    return replace(kept, cause=cause, of_file=False, fate="was accepted, but is not archived")
+    cause = f"{URL}: archive {archive}: {tried.cause}"
+    return replace(tried, cause=cause, of_file=False, fate="was accepted, but is not archived")

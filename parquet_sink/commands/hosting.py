@@ -123,8 +123,8 @@ def _served(herder: "LocalHerder", plan: Plan, listening: "Listening", metrics: 
 
     load_one = loader(plan)
 
-    def judge(config: Mapping[str, str]) -> Sequence[str]:
-        return load_one(config, config.get("name", "")).problems
+    def judge(config: Mapping[str, str]) -> Loaded:
+        return load_one(config, config.get("name", ""))
 
     app = make_app(herder, plan.worker, listening.settings, metrics.exposition, judge)
     server = RestServer(app, listening.settings, listening)

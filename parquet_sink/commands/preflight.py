@@ -6,6 +6,7 @@ use them. Nothing is connected to, made or written.
 
 import os
 import ssl
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -69,12 +70,14 @@ def _inspect(settings: ConnectorSettings, worker: Worker, environment: Mapping[s
     reason = folders.unusable(settings.tmp_dir, settings.name)
     if reason is not None:
         found.connector[f"Invalid [connect.ems.tmp.dir]. {reason}"] = None
+    elif (told := folders.may_be_emptied(settings.tmp_dir)) is not None:
+        found.warnings.append(f"Warning [connect.ems.tmp.dir]. {told}")
     if isinstance(settings, SinkSettings):
         _topics(settings, worker, found)
         _target(settings.target, environment, found)
         if settings.archive is not None:
             _archive(settings.archive.place, settings.target, environment, found)
-        parked(settings, worker.machine.tmp_dir, found.connector, found.warnings)
+        parked(settings, tempfile.gettempdir(), found.connector, found.warnings)
     elif isinstance(settings, RecordSinkSettings):
         _topics(settings, worker, found)
         found.connector |= dict.fromkeys(settings.sink.problems())

@@ -15,6 +15,7 @@ from parquet_sink.commands.probe_kafka import probe_kafka
 from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import InvalidConfiguration, RegistryFailed, StorageFailed
 from parquet_sink.files.cleanup import prepare
+from parquet_sink.files.lock import require_locks
 from parquet_sink.files.storage import free_space
 from parquet_sink.pipeline.connector_settings import ConnectorSettings
 from parquet_sink.pipeline.record_sink_settings import RecordSinkSettings
@@ -79,6 +80,7 @@ def probe_folder(tmp_dir: str) -> Finding:
     """Whether the folder for temporary files can be made and written."""
     try:
         prepare(tmp_dir)
+        require_locks(tmp_dir, tmp_dir)
     except StorageFailed as error:
         return Finding(Health.FAILED, "tmp.dir", str(error))
     return Finding(Health.OK, "tmp.dir", f"{tmp_dir} can be written, {free_space(tmp_dir)}")

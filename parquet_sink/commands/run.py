@@ -3,7 +3,7 @@
 import argparse
 import logging
 import sys
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from parquet_sink.commands.file_options import add_files, explain_keys
 from parquet_sink.commands.hosting import Plan, host, log_lines
@@ -20,6 +20,10 @@ from parquet_sink.spark.slots import local_master
 if TYPE_CHECKING:
     from parquet_sink.runtime.events import Listener
 
+UNBOUNDED: Final = (
+    "It is not set, and there are listeners: whoever reaches the REST API may read this user's files and environment "
+    "by placeholders; name the config providers that are needed, and bound them."
+)
 log = logging.getLogger(__name__)
 
 
@@ -49,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
     rest = checked.worker.worker.rest
     if rest.given and args.until_caught_up:
         log.warning("Warning [listeners]. There is no REST API with --until-caught-up, which ends by itself.")
+    if rest.given and checked.worker.worker.machine.providers is None:
+        log.warning("Warning [config.providers]. %s", UNBOUNDED)
     plan = Plan(
         checked.worker.worker,
         args.stop_request,

@@ -5,6 +5,8 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from parquet_sink.errors import install
+
 if TYPE_CHECKING:
     from parquet_sink.runtime.events import Listener
 
@@ -32,8 +34,7 @@ def trace_listeners(environment: Mapping[str, str] | None = None) -> "list[Liste
     try:
         from parquet_sink.metrics.traces import Traces
     except ModuleNotFoundError as error:
-        words = "%s names a collector, but traces need an extra: pip install 'parquet-sink[traces]' (%s)."
-        log.warning(words, named, error)
+        log.warning("%s names a collector, but traces need an extra (%s). %s", named, error, install("traces"))
         return []
     from parquet_sink.runtime.isolated import Isolated
 

@@ -2,7 +2,9 @@
 
 import argparse
 import logging
+from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from parquet_sink.commands.hosting import Plan, host, log_lines
 from parquet_sink.commands.hosting_options import add_hosting
@@ -14,13 +16,15 @@ from parquet_sink.herder.file_store import FOLDER_KEY, FileConfigStore
 from parquet_sink.spark import options
 from parquet_sink.spark.slots import EXPECTED, local_master
 
+FILES: Final = "connectors"
+"""Below `config.storage.folder`: the folder of each connector that names none."""
 log = logging.getLogger(__name__)
 
 _EXAMPLE = """\
 example:
-  printf 'bootstrap.servers=localhost:9092\\n' > worker.properties
+  cp config/worker.properties config/orders.properties .
   parquet-sink worker worker.properties
-  parquet-sink connectors create orders.json
+  parquet-sink connectors create orders.properties --wait
 """
 
 
@@ -45,7 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Runs until told to stop. Raises InvalidConfiguration, SetupError."""
     wrong = options.problems(args.master, args.conf)
-    loaded = read_worker(args.worker, bootstrap_servers=args.bootstrap_servers, machine=this_machine())
+    machine = replace(this_machine(), providers={})  # whoever reaches the REST API would read what this user may
+    loaded = read_worker(args.worker, bootstrap_servers=args.bootstrap_servers, machine=machine)
     for warning in loaded.warnings:
         log.warning("%s (in %s)", warning, args.worker)
     if wrong or loaded.problems:
@@ -55,7 +60,10 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidConfiguration(
             [f"Invalid [{FOLDER_KEY}]. It is missing, and there is no HOME; name a folder. (in {args.worker})"]
         )
-    store = FileConfigStore(Path(worker.store_folder))
+    folder = Path(worker.store_folder)
+    if (args.master or "local").startswith("local"):  # other machines of a cluster need not have such a folder
+        worker = replace(worker, machine=replace(worker.machine, tmp_dir=worker.machine.absolute(str(folder / FILES))))
+    store = FileConfigStore(folder)
     try:
         count = len(store.connectors())
         log.info("%d connector%s in %s", count, "" if count == 1 else "s", worker.store_folder)

@@ -24,7 +24,8 @@ class Machine:
 
     memory_dir: a writable memory-backed folder, None where there is none. read_text: the file's text as UTF-8, raises
     OSError or UnicodeDecodeError. environ is kept out of the repr: it holds secrets. providers: config providers by
-    name; None: Kafka's own three. stdout: a path by which other processes of this machine reach its standard output.
+    name, where the worker file names none; None: Kafka's own three. stdout: a path by which other processes of this
+    machine reach its standard output.
     no_standard_input: why standard input cannot be read; empty when it can.
     """
 

@@ -6,7 +6,7 @@ never shown: messages name the placeholder.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from parquet_sink.config.built_in_providers import BUILT_IN, built_in
@@ -14,7 +14,8 @@ from parquet_sink.config.machine import Machine
 from parquet_sink.config.provider import Answer, NotGiven, Provider
 from parquet_sink.config.report import Report, printable
 
-_PLACEHOLDER = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
+_PLACEHOLDER = re.compile(r"\$\{([^}:]*+)(?::(?:([^}:]*+):)?([^}]*+))?(\}|\Z)")
+"""Also what begins like one and has no colon or no end (see `_placeholders`): it is passed over in one go."""
 _SLIP = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _NOT_OURS = ("transforms.", "predicates.")
 """Keys in whose values `${name}` is a group of a regular expression."""
@@ -53,18 +54,33 @@ def resolve(properties: Mapping[str, str], machine: Machine, report: Report) -> 
             failed.add(name)
             report.problem(name, slips[name])
             continue
-        if _PLACEHOLDER.search(text) is None:
+        if not any(_placeholders(text)):
             values[name] = text
             continue
         provided.add(name)
         try:
-            values[name] = _PLACEHOLDER.sub(lambda found: _value(found, answers), text)
+            values[name] = _PLACEHOLDER.sub(lambda found: _value(found, answers) if _is_one(found) else found[0], text)
         except _NoValue as error:
             failed.add(name)
             if error.passes:
                 away.add(name)
             report.problem(name, str(error))
     return Resolved(values, dict(properties), frozenset(provided), frozenset(failed), frozenset(away))
+
+
+def _placeholders(text: str) -> Iterator[re.Match[str]]:
+    """Groups: the provider, the path or None, and the key."""
+    return filter(_is_one, _PLACEHOLDER.finditer(text))
+
+
+def _is_one(found: re.Match[str]) -> bool:
+    return found[3] is not None and found[4] != ""
+
+
+def built_in_used(texts: Iterable[str]) -> list[str]:
+    """Those of Kafka's own three that placeholders in these texts name."""
+    named = {found[1] for text in texts for found in _PLACEHOLDER.finditer(text)}
+    return [name for name in BUILT_IN if name in named]
 
 
 class _NoValue(Exception):
@@ -92,7 +108,7 @@ def _answers(texts: Iterable[str], machine: Machine) -> Mapping[_Question, Mappi
     """What the providers say to all placeholders."""
     wanted: defaultdict[_Question, dict[str, None]] = defaultdict(dict)
     for text in texts:
-        for found in _PLACEHOLDER.finditer(text):
+        for found in _placeholders(text):
             wanted[found[1], found[2] or ""][found[3]] = None
     providers = built_in(machine) if machine.providers is None else machine.providers
     return {(name, path): _asked(name, path, list(keys), providers) for (name, path), keys in wanted.items()}
@@ -101,10 +117,12 @@ def _answers(texts: Iterable[str], machine: Machine) -> Mapping[_Question, Mappi
 def _asked(name: str, path: str, keys: list[str], providers: Mapping[str, Provider]) -> Mapping[str, Answer]:
     if name in providers:
         return providers[name].ask(path, keys)
-    known = ", ".join(providers)
+    known = ", ".join(providers) or "none"
     if name in BUILT_IN:
+        listed = ",".join((*providers, name))
         reason = (
-            f" names the config provider {name}, which config.providers of the worker file leaves out; add it there."
+            f" names the config provider {name}, which the worker file does not list; write config.providers={listed} "
+            "there."
         )
     else:
         reason = (

@@ -10,7 +10,7 @@ from parquet_sink.config.machine import Machine
 from parquet_sink.config.report import quoted
 from parquet_sink.connectors.hosting_keys import PLUGIN_PATH
 from parquet_sink.connectors.loading import Loaded, check_unique, load
-from parquet_sink.connectors.worker import Worker
+from parquet_sink.connectors.worker import NO_FILE, Worker
 from parquet_sink.connectors.worker_file import LoadedWorker, load_worker
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.pipeline.connector_settings import ConnectorSettings
@@ -76,7 +76,7 @@ def check_files(
 def read_worker(path: str | None, *, bootstrap_servers: str | None, machine: Machine) -> LoadedWorker:
     """Read and validate a worker file; None: defaults. Its plug-ins can be found from here on. Raises nothing."""
     if path is None:
-        return load_worker({}, source="no worker file", bootstrap_option=bootstrap_servers, machine=machine)
+        return load_worker({}, source=NO_FILE, bootstrap_option=bootstrap_servers, machine=machine)
     try:
         parsed = read_configuration(path)
     except InvalidConfiguration as error:
@@ -109,8 +109,8 @@ def format_report(checked: Checked) -> str:
     """The report of `check`: for each file OK or its problems, its warnings, and what happens to a record, in order."""
     worker = checked.worker
     lines = []
-    if worker.problems or worker.warnings or worker.worker.source != "no worker file":
-        good = "defaults are taken" if worker.worker.source == "no worker file" else "OK (worker)"
+    if worker.problems or worker.warnings or worker.worker.source != NO_FILE:
+        good = "defaults are taken" if worker.worker.source == NO_FILE else "OK (worker)"
         lines += _section(worker.worker.source, good, worker.problems, worker.warnings)
     for one in checked.connectors:
         good = "" if one.settings is None else f"OK (connector {one.settings.name}: {one.settings.summary()})"

@@ -72,7 +72,7 @@ class _Making:
 
 
 def with_providers(properties: Mapping[str, str], machine: Machine, report: Report) -> Machine:
-    """The machine with the providers of a worker file; without a list of them, Kafka's own three.
+    """The machine with the providers of a worker file; without a list of them, with those that it has.
 
     What is wrong goes to the report, and such a provider answers nothing. Params of classes that are not built in may
     hold placeholders of those that are.

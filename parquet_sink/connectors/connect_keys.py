@@ -14,12 +14,14 @@ def _name(value: Value) -> str | None:
     text = str(value)
     if not text.isprintable():
         return f"{quoted(text)} holds control characters; remove them."
+    if text in (".", ".."):  # clients take them out of a path, and ask for something else then
+        return f"{quoted(text)} is a way in a path, so no address of the REST API can hold it; choose another name."
     if len(text) > _LONGEST_NAME:
         return f"It has {len(text)} characters; the name of a folder and a group may have {_LONGEST_NAME}."
     return None
 
 
-NAME: Final = Check(f"1 to {_LONGEST_NAME} printable characters", _name)
+NAME: Final = Check(f"1 to {_LONGEST_NAME} printable characters, not `.` or `..`", _name)
 
 
 def _key(

@@ -43,10 +43,10 @@ names the place, in any value:
 | `${file:PATH:KEY}` | the value of `KEY` in the properties file `PATH` |
 | `${directory:PATH:FILE}` | the content of `FILE` in the folder `PATH` |
 
-These are Kafka's config providers by their usual names; the worker file need not declare them, and may declare others
-([config-providers.md](config-providers.md)). A placeholder that cannot be filled is an error. Client settings are
-secret by their name: those with `password`, `jaas`, `secret`, `credential` or `token` in it, and those that end in
-`.key` or `.pem`.
+These are Kafka's config providers by their usual names; for `run` the worker file need not declare them, and may
+declare others ([config-providers.md](config-providers.md)). A placeholder that cannot be filled is an error. Client
+settings are secret by their name: those with `password`, `jaas`, `secret`, `credential` or `token` in it, and those
+that end in `.key` or `.pem`.
 
 ## Brokers
 `--bootstrap-servers` wins over the environment variable `PARQUET_SINK_BOOTSTRAP_SERVERS`, that over

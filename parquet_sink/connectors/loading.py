@@ -55,11 +55,14 @@ class Loaded:
 def load(properties: Mapping[str, str], worker: Worker, *, source: str) -> Loaded:
     """Validate a connector's keys on top of the worker's defaults; everything wrong is found at once.
 
-    source: the file's name, for messages. Of a file whose connector class cannot be found only that is reported.
+    source: the file's name, for messages. Of a file whose connector class cannot be found that is reported, and values
+    that no class takes.
     """
     report = Report()
     resolved = resolve(properties, worker.machine, report)
     found = _connector_class(resolved, report)
+    if found is None:
+        _check_values(resolved, report)
     settings = None if found is None else _settings(found, properties, resolved, worker, report)
     passes = resolved.away and len(report.problems) == len(resolved.away)
     again = _again(resolved) if passes else None
@@ -81,6 +84,18 @@ def _connector_class(resolved: Resolved, report: Report) -> ConnectorClass | Non
         hidden = f"What {quoted(resolved.shown[_CLASS])} stands for is no connector class that can be used; correct it."
         report.problem(_CLASS, hidden if _CLASS in resolved.provided else str(error))
         return None
+
+
+def _check_values(resolved: Resolved, report: Report) -> None:
+    """What is wrong with single values, by the keys of the default class; others share most of them."""
+    given = [
+        key
+        for key in find_class(DEFAULT_CLASS).keys
+        if key.is_prefix or key.name in {*resolved.values, "transforms", "predicates"}
+    ]
+    values = read(given, resolved, report)
+    if not {"transforms", "predicates"} & set(resolved.provided):  # a name that a provider gave is in no message
+        transforms.check(values, report)
 
 
 def _settings(

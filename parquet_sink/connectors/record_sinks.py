@@ -45,7 +45,7 @@ DELIVERY_KEYS: Final = (
         DELIVERY,
         Type.STRING,
         "Folder for the connector's lock and state; made when it is not there.",
-        default_text="the system's temporary folder",
+        default_text="the system's temporary folder; in a worker `connectors` below `config.storage.folder`",
         origin=Origin.OWN,
     ),
     Key(

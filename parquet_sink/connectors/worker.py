@@ -9,6 +9,8 @@ from parquet_sink.connectors.rest.settings import RestSettings
 from parquet_sink.kafka.client_settings import ClientSetting
 from parquet_sink.sources.offsets.storage import OffsetStorageSettings
 
+NO_FILE = "no worker file"
+"""Source of a worker's defaults."""
 BOOTSTRAP_OPTION = "--bootstrap-servers"
 BOOTSTRAP_VARIABLE = "PARQUET_SINK_BOOTSTRAP_SERVERS"
 DEFAULT_BOOTSTRAP = "localhost:9092"
@@ -25,7 +27,7 @@ class Worker:
     with Python packages. offset_storage: where sources keep their positions; None: nobody said.
     """
 
-    source: str = "no worker file"
+    source: str = NO_FILE
     bootstrap_servers: str = DEFAULT_BOOTSTRAP
     bootstrap_origin: str = "default"
     consumer: Mapping[str, ClientSetting] = field(default_factory=dict)

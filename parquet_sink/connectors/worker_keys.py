@@ -99,7 +99,7 @@ WORKER_KEYS: Final[tuple[Key, ...]] = (
         "Names of config providers, for placeholders such as `${vault:PATH:KEY}` in all files: `env`, `file` and "
         "`directory`, or any name that has a class. Only those that are listed are there then. See "
         "[config-providers.md](config-providers.md).",
-        default_text="env, file, directory",
+        default_text="none in `parquet-sink worker`, as in Kafka Connect; else env, file, directory",
         origin=Origin.CONNECT,
     ),
     Key(

@@ -45,7 +45,22 @@ DEFAULT_PRECISION: Final = 64
 _MOST_DIGITS_IN_128_BITS = 38
 
 Tree = dict[str, object]
-"""A record without a schema: dict, list, str, int within int64, finite float, bool and None below."""
+"""A record without a schema: dict, list, str, int within int64, finite float, bool and None below.
+
+Transforms may leave `Int32` and `Float32`, and Arrow scalars for dates, times and timestamps.
+"""
+
+
+class Int32(int):
+    """A whole number of a record without a schema that a transform made one of 32 bits, and its column int32."""
+
+    __slots__ = ()
+
+
+class Float32(float):
+    """Likewise a fraction, which 32 bits hold."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True)

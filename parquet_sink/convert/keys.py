@@ -32,7 +32,7 @@ def _known(value: Value) -> str | None:
     return converters.refusal(str(value))
 
 
-_KNOWN = Check("a known converter, see below", _known)
+_KNOWN = Check("the class of a known converter", _known)
 
 
 def _converter(side: str, doc: str, default_text: str) -> Key:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from parquet_sink.files.lock import is_file_of
 from parquet_sink.files.storage import storage_trouble
 
 PATIENCE_S: Final = 2.0
@@ -42,31 +43,51 @@ class PartitionClaim:
 
         Raises StorageFailed.
         """
-        folder = os.path.dirname(self._path)
-        with storage_trouble(folder, "claim a topic-partition"):
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            os.pwrite(descriptor, self._attempt, 0)
-        self._descriptor = descriptor
-        deadline = self._monotonic() + patience_s
-        while not (locked := self._locked(descriptor)) and not self.superseded() and self._monotonic() < deadline:
-            self._sleep(POLL_S)
+        with storage_trouble(os.path.dirname(self._path), "claim a topic-partition"):
+            self._descriptor = self._opened(0)
+            deadline = self._monotonic() + patience_s
+            while not (locked := self._locked()) and not self.superseded() and self._monotonic() < deadline:
+                self._sleep(POLL_S)
         if not locked or self.superseded():
             self.release()
             return False
         return True
 
-    @staticmethod
-    def _locked(descriptor: int) -> bool:
+    def _opened(self, flags: int) -> int:
+        """The file with our name in it. Raises OSError."""
+        os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o600)
+        os.pwrite(descriptor, self._attempt, 0)
+        return descriptor
+
+    def _locked(self) -> bool:
+        assert self._descriptor is not None
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         return True
 
     def superseded(self) -> bool:
-        """Whether a newer attempt wants the topic-partition, or ours was let go."""
-        return self._descriptor is None or os.pread(self._descriptor, len(self._attempt), 0) != self._attempt
+        """Whether a newer attempt wants the topic-partition, or ours was let go.
+
+        A file that somebody removed is made again, so that a newer attempt finds us there; if one was quicker, it won.
+        """
+        if self._descriptor is None or not (is_file_of(self._path, self._descriptor) or self._made_again()):
+            return True
+        return os.pread(self._descriptor, len(self._attempt), 0) != self._attempt
+
+    def _made_again(self) -> bool:
+        """Whether the file is ours again after it was removed."""
+        try:
+            descriptor = self._opened(os.O_EXCL)
+        except FileExistsError:
+            return False
+        except OSError:  # nor can a newer attempt begin there
+            return True
+        self.release()
+        self._descriptor = descriptor
+        return self._locked()
 
     def release(self) -> None:
         """Lets go. The file stays: removing it would let two attempts lock two files of one name."""

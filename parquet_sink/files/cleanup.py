@@ -7,6 +7,7 @@ until the topic-partition's next attempt, or the connector's next start: then it
 
 import logging
 import os
+import shutil
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -97,6 +98,26 @@ def after_acceptance(path: str, kept_name: str, keep: bool) -> None:
         what = "connector %s: accepted file %s could not be %s: %s"
         whose = _connector_of(Path(path).parent)
         logger.warning(what, whose, path, "renamed" if keep else "removed", error.strerror)
+
+
+def purge(tmp_dir: str, connector: str) -> list[str]:
+    """Removes what the connector of this name left below `tmp.dir`; returns what of its folder stays, for a message.
+
+    Only what this program makes is removed, by its names, and folders that are empty then. Call it with the connector's
+    lock held. Kept Parquet files stay: they are there for people to read.
+    """
+    folder = Path(naming.connector_folder(tmp_dir, connector))
+    if not _is_our_folder(folder):
+        return []
+    remove_leftovers(tmp_dir, connector)
+    for name in naming.OWN_FOLDERS:
+        if _is_our_folder(folder / name):
+            shutil.rmtree(folder / name, ignore_errors=True)
+    for entry in sorted(folder.iterdir()):
+        if naming.is_of_connector(entry.name) and not entry.is_dir():
+            _removed(str(entry))
+    remove_empty(str(folder))
+    return [str(path) for path in sorted(folder.rglob("*")) if not path.is_dir()] if folder.exists() else []
 
 
 def remove_empty(folder: str) -> None:

@@ -14,6 +14,16 @@ def unusable(tmp_dir: str, connector: str) -> str | None:
     return _base(tmp_dir) or _own(naming.connector_folder(tmp_dir, connector))
 
 
+def may_be_emptied(tmp_dir: str) -> str | None:
+    """A warning for a folder that the system empties, as it does with what is below /tmp; None for another one."""
+    if os.path.realpath(tmp_dir).split(os.sep)[1:2] != ["tmp"]:
+        return None
+    return (
+        f"{tmp_dir} holds the connector's lock, state and history, and many systems remove what is below /tmp when "
+        "they start, or when it is some days old. Name a folder that stays, such as one below /var/lib."
+    )
+
+
 def _base(tmp_dir: str) -> str | None:
     place = os.path.abspath(tmp_dir)
     while not os.path.lexists(place) and place != os.path.dirname(place):

@@ -47,7 +47,7 @@ FILE_KEYS: Final = (
         Type.STRING,
         "Folder for Parquet files until they are uploaded; made when it is not there. Only files of the sink's own are "
         "ever removed from it.",
-        default_text="the system's temporary folder",
+        default_text="the system's temporary folder; in a worker `connectors` below `config.storage.folder`",
     ),
     Key(
         ems("inmemfs.enable"),

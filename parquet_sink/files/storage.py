@@ -10,7 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from parquet_sink.errors import StorageFailed
+from parquet_sink.errors import RunFilesLost, StorageFailed
 
 _CURES: Final = {
     errno.ENOSPC: "Free space on that file system, or set {key} to a folder with more",
@@ -50,11 +50,15 @@ def storage_trouble(folder: str, doing: str, purpose: Purpose = TEMPORARY) -> It
 
 
 def storage_failed(folder: str, doing: str, error: BaseException, purpose: Purpose = TEMPORARY) -> StorageFailed:
-    """StorageFailed that says what could not be done in `folder`, why, and the cure."""
+    """StorageFailed that says what could not be done in `folder`, why, and the cure.
+
+    RunFilesLost where a temporary file or folder of ours is not there: both are made anew.
+    """
     number = getattr(error, "errno", None)
     cause = os.strerror(number) if number else str(error).splitlines()[0] if str(error) else type(error).__name__
     cure = _CURES.get(number or 0, "Check {key} and the disk it is on")
-    return StorageFailed(
+    lost = purpose is TEMPORARY and number in (errno.ENOENT, errno.ESTALE)
+    return (RunFilesLost if lost else StorageFailed)(
         f"Could not {doing} in folder {folder} ({purpose.key}): {cause}; {free_space(folder)}. "
         f"{cure.format(key=purpose.key, size_key=purpose.size_key)}. {purpose.kept}"
     )
@@ -63,6 +67,15 @@ def storage_failed(folder: str, doing: str, error: BaseException, purpose: Purpo
 def sync_folder(folder: str) -> None:
     """Makes names in a folder survive a power failure. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_file(path: str) -> None:
+    """Makes a file's bytes survive a power failure. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:

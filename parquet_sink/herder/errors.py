@@ -60,6 +60,10 @@ class OffsetsRefused(HerderError):
         self.alone = alone
 
 
+class NotPurged(HerderError):
+    """What a connector left cannot be removed, or holds what exists nowhere else; the message names place and cure."""
+
+
 class OffsetsBusy(HerderError):
     """Another request is changing the connector's offsets; nothing was changed by this one."""
 

@@ -39,8 +39,8 @@ class TaskStatus:
 class ConnectorStatus:
     """A connector and its tasks; none while it is stopped. trace: as of a task.
 
-    waits_for: what heals and is waited for, in words with the time of the next try; empty when nothing is. It goes with
-    RUNNING or RESTARTING.
+    waits_for: what heals and is waited for, in words with the time of the next try, or what is done before it runs;
+    empty when nothing is. It goes with RUNNING, RESTARTING or UNASSIGNED.
     """
 
     name: str
@@ -53,11 +53,15 @@ class ConnectorStatus:
 
 @dataclass(frozen=True)
 class ConnectorInfo:
-    """config: as it was given, placeholders unresolved, passwords in the clear. tasks: how many."""
+    """config: as it was given, placeholders unresolved, passwords in the clear. tasks: how many.
+
+    warnings: of the configuration, each as `Warning [key]. reason`.
+    """
 
     name: str
     config: Mapping[str, str]
     tasks: int
+    warnings: tuple[str, ...] = ()
 
 
 TOPIC: Final = "kafka_topic"
@@ -70,11 +74,13 @@ OFFSET: Final = "kafka_offset"
 class StoredOffset:
     """Where a connector stands, as Kafka Connect's JSON has it: a mapping of its own kind to another.
 
-    offset: None: there is none, or it is to be removed.
+    offset: None: there is none, or it is to be removed. end: where a sink's topic-partition ends now, exclusive; None
+    where that is not known, or is not asked.
     """
 
     partition: Mapping[str, Any]
     offset: Mapping[str, Any] | None
+    end: int | None = None
 
 
 @dataclass(frozen=True)
@@ -107,10 +113,23 @@ class LastUpload:
 
 @dataclass(frozen=True)
 class LastError:
-    """What went wrong last, with its cure in the message. at_s: epoch seconds."""
+    """What went wrong last, with its cure in the message. at_s: epoch seconds.
+
+    healed_s: since when it is over, likewise; None while it is not, or where nothing tells.
+    """
 
     message: str
     at_s: float
+    healed_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Flushing:
+    """What a connector's micro-batch that runs has taken: it is done as a whole. since_s: epoch seconds."""
+
+    partitions: int
+    records: int
+    since_s: float
 
 
 @dataclass(frozen=True)
@@ -118,7 +137,9 @@ class ConnectorProgress:
     """How a connector stands, beyond what Kafka Connect tells. records: delivered without a file.
 
     archived, not_archived: accepted files since the start that went to the archive, or will not, as far as that was
-    known when they were accepted. archive_waiting: files that wait for it now. kind: sink or source.
+    known when they were accepted. archive_waiting: files that wait for it now. kind: sink or source. missing_topics:
+    those that it names and that are not there, as far as is known. warnings: what it was warned of and is so still.
+    flushing: None between two micro-batches.
     """
 
     status: ConnectorStatus
@@ -134,3 +155,6 @@ class ConnectorProgress:
     not_archived: int = 0
     archive_waiting: int = 0
     kind: str = "sink"
+    missing_topics: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    flushing: Flushing | None = None

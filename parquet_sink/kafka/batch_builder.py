@@ -53,8 +53,8 @@ class BatchBuilder:
         """How many records to ask for at most."""
         return BATCH_RECORDS - self._records
 
-    def add(self, messages: Sequence[Message]) -> None:
-        """Takes the next records; no events.
+    def add(self, messages: Sequence[Message]) -> int:
+        """Takes the next records; no events. Gives their bytes, as far as they are read.
 
         They become arrays at once, while the processor has them in its cache.
         """
@@ -64,6 +64,7 @@ class BatchBuilder:
             self._keep(read, size)
         else:
             self._keep_by_one(read)
+        return size
 
     def full(self) -> Iterator[RecordBatch]:
         """Takes out each batch that is full."""

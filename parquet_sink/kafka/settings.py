@@ -61,8 +61,7 @@ class FlushSettings:
 class PlanningSettings(Protocol):
     """What the planner needs of a connector's settings.
 
-    fingerprint: stands for all settings, and the version, that the files of a range depend on. waits_for_topics:
-    whether topics that it names may be made after its first start.
+    fingerprint: stands for all settings, and the version, that the files of a range depend on.
     """
 
     @property
@@ -73,8 +72,6 @@ class PlanningSettings(Protocol):
     def flush(self) -> FlushSettings: ...
     @property
     def fingerprint(self) -> str: ...
-    @property
-    def waits_for_topics(self) -> bool: ...
     @property
     def away_timeout_ms(self) -> int:
         """How long brokers that do not answer are waited for; -1 without end."""

@@ -69,6 +69,9 @@ class Counted:
         self.restarts = self._counter("restarts", "Starts of the query after it ended.")
         self.failures = self._counter("failures", "Times that the connector failed.")
         self.outages = self._counter("broker_outages", "Reports that no broker answers: one every half minute.")
+        self.exceeded = self._counter(
+            "flush_interval_exceeded", "Ranges that had waited for more than twice the flush interval."
+        )
         self.dropped = self._counter("dropped_events", "Events lost before they were counted: figures are too low.")
         self.freshness = self._histogram(
             "freshness_seconds", "Age of the oldest record of a file when the file was accepted.", FRESHNESS_S

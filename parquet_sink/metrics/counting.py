@@ -16,6 +16,7 @@ from parquet_sink.model.events import (
     FileArchived,
     FileFailed,
     FilePassedOver,
+    FlushIntervalExceeded,
     OffsetCommitted,
     OffsetsPassedOver,
     RangeFlushed,
@@ -76,6 +77,8 @@ class Counting:
                 counted.outages.labels(name).inc()
             case OffsetCommitted():
                 counted.commits.labels(name).inc()
+            case FlushIntervalExceeded():
+                counted.exceeded.labels(name).inc(event.partitions)
             case EventsDropped():
                 counted.dropped.labels(name).inc(event.count)
 

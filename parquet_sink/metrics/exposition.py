@@ -24,7 +24,7 @@ from parquet_sink.metrics.counting import Counting
 from parquet_sink.metrics.machine import Machine
 from parquet_sink.model.events import Event
 from parquet_sink.pipeline.connector_settings import ConnectorSettings
-from parquet_sink.process.usage import memory_by_kind
+from parquet_sink.process.usage import Usage, usage_by_kind
 
 
 class Watched(Protocol):
@@ -37,14 +37,14 @@ class Watched(Protocol):
 class Metrics:
     """A `runtime.events.Listener` that keeps figures; any thread may ask for them.
 
-    progress: how all connectors stand (`Herder.progress`). clock: epoch seconds. memory: bytes by kind of process.
+    progress: how all connectors stand (`Herder.progress`). clock: epoch seconds. usage: by kind of process.
     """
 
     def __init__(
         self,
         progress: Callable[[], Sequence[ConnectorProgress]],
         clock: Callable[[], float] = time.time,
-        memory: Callable[[], Mapping[str, int]] = memory_by_kind,
+        usage: Callable[[], Mapping[str, Usage]] = usage_by_kind,
     ) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call] # a second series for each, which nobody asks for
         self._progress, self._clock = progress, clock
@@ -54,7 +54,7 @@ class Metrics:
         self._intervals_s: dict[str, float] = {}
         self._listed: set[str] = set()
         self._standing = _Standing()
-        for collector in (self._standing, Machine(memory, clock)):
+        for collector in (self._standing, Machine(usage, clock)):
             self._registry.register(collector)
         ProcessCollector(registry=self._registry)
         self._counts, self._pages = Lock(), Lock()

@@ -1,4 +1,4 @@
-"""Memory of the worker's processes, and which version it is."""
+"""What the worker's processes take of the machine, and which version it is."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
@@ -7,18 +7,18 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from parquet_sink import __version__
-from parquet_sink.process.usage import memory_limit_bytes
+from parquet_sink.process.usage import Usage, memory_limit_bytes
 
 STANDS_S: Final = 10.0
 """How long a measurement stands: it takes some milliseconds for each process, and Java's several."""
 
 
 class Machine(Collector):
-    """memory: bytes by kind of process. clock: seconds."""
+    """usage: by kind of process. clock: seconds."""
 
-    def __init__(self, memory: Callable[[], Mapping[str, int]], clock: Callable[[], float]) -> None:
-        self._memory, self._clock = memory, clock
-        self._measured: Mapping[str, int] = {}
+    def __init__(self, usage: Callable[[], Mapping[str, Usage]], clock: Callable[[], float]) -> None:
+        self._usage, self._clock = usage, clock
+        self._measured: Mapping[str, Usage] = {}
         self._measured_s: float | None = None
 
     def collect(self) -> Iterator[Metric]:
@@ -28,15 +28,27 @@ class Machine(Collector):
         yield info
         now_s = self._clock()
         if self._measured_s is None or not 0 <= now_s - self._measured_s < STANDS_S:
-            self._measured, self._measured_s = self._memory(), now_s
+            self._measured, self._measured_s = self._usage(), now_s
         memory = GaugeMetricFamily(
             "parquet_sink_memory_bytes",
             "Memory of the worker and all its processes on this machine; what n share counts 1/n for each.",
             labels=("process",),
         )
-        for kind, size_bytes in sorted(self._measured.items()):
-            memory.add_metric([kind], size_bytes)
-        yield memory
+        open_fds = GaugeMetricFamily(
+            "parquet_sink_open_fds",
+            "File descriptors that the worker and all its processes on this machine have open.",
+            labels=("process",),
+        )
+        threads = GaugeMetricFamily(
+            "parquet_sink_threads",
+            "Threads of the worker and all its processes on this machine.",
+            labels=("process",),
+        )
+        for kind, usage in sorted(self._measured.items()):
+            memory.add_metric([kind], usage.memory_bytes)
+            open_fds.add_metric([kind], usage.open_fds)
+            threads.add_metric([kind], usage.threads)
+        yield from (memory, open_fds, threads)
         if (limit := memory_limit_bytes()) is not None:
             yield GaugeMetricFamily(
                 "parquet_sink_memory_limit_bytes", "What the control group allows, or the machine has.", value=limit

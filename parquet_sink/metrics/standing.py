@@ -69,6 +69,7 @@ def _sums(connectors: Sequence[ConnectorProgress]) -> Iterator[Metric]:
     )
     count = _gauge("partitions", "Topic-partitions.", OF_CONNECTOR)
     away = _gauge("away_partitions", "Topic-partitions without a leader that answers.", OF_CONNECTOR)
+    missing = _gauge("missing_topics", "Topics that it names and that are not there.", OF_CONNECTOR)
     waiting = _gauge("archive_waiting_files", "Accepted files that wait for the archive.", OF_CONNECTOR)
     last = _gauge("last_upload_timestamp_seconds", "When a file was accepted last.", OF_CONNECTOR)
     for one in connectors:
@@ -78,10 +79,11 @@ def _sums(connectors: Sequence[ConnectorProgress]) -> Iterator[Metric]:
             oldest.add_metric(name, max(partition.oldest_s or 0.0 for partition in one.partitions))
         count.add_metric(name, len(one.partitions))
         away.add_metric(name, sum(partition.away for partition in one.partitions))
+        missing.add_metric(name, len(one.missing_topics))
         waiting.add_metric(name, one.archive_waiting)
         if one.last_upload is not None:
             last.add_metric(name, one.last_upload.at_s)
-    yield from (lag, oldest, count, away, waiting, last)
+    yield from (lag, oldest, count, away, missing, waiting, last)
 
 
 def _interval(connectors: Sequence[ConnectorProgress], intervals_s: Mapping[str, float]) -> Metric:

@@ -202,6 +202,42 @@ class PartitionAvailable(PartitionEvent):
 
 
 @dataclass(frozen=True)
+class TopicsMissing(Event):
+    """Of the topics that a connector names these are not there; the others go on. None: all are there again.
+
+    unmatched: its pattern, while no topic matches it.
+    """
+
+    topics: tuple[str, ...] = ()
+    unmatched: str = ""
+
+
+@dataclass(frozen=True)
+class FlushIntervalExceeded(Event):
+    """So many topic-partitions of a micro-batch had waited for more than twice the flush interval, up to waited_s.
+
+    partitions: 0 when that is over. batch_ranges, batch_s: the micro-batch before, for which they waited.
+    """
+
+    partitions: int
+    waited_s: float
+    interval_s: float
+    batch_ranges: int
+    batch_s: float
+
+    @property
+    def described(self) -> str:
+        """In words, with what helps."""
+        several = "" if self.partitions == 1 else "s"
+        return (
+            f"the flush interval of {self.interval_s:g} s is exceeded: {self.partitions:,} topic-partition{several} "
+            f"waited up to {self.waited_s:.1f} s to be flushed. The micro-batch before flushed {self.batch_ranges:,} "
+            f"topic-partition{'' if self.batch_ranges == 1 else 's'} in {self.batch_s:.1f} s. Raise the interval, or "
+            "give more Spark slots (--master, tasks.max) or cores; if uploads take long, look at the target."
+        )
+
+
+@dataclass(frozen=True)
 class ConnectorStarting(Event):
     """Nothing is known yet of its topic-partitions."""
 
@@ -260,6 +296,8 @@ TYPES: Final[dict[str, type[Event]]] = {
             OffsetCommitted,
             PartitionUnavailable,
             PartitionAvailable,
+            TopicsMissing,
+            FlushIntervalExceeded,
             ConnectorStarting,
             ConnectorRunning,
             ConnectorWaiting,
@@ -282,6 +320,8 @@ def event_from_json(text: str) -> Event:
         fields["failure"] = Failure.from_dict(fields["failure"])
     if "answers" in fields:
         fields["answers"] = tuple(map(AttemptCount.from_dict, fields["answers"]))
+    if "topics" in fields:
+        fields["topics"] = tuple(fields["topics"])
     if "trying" in fields:
         fields["trying"] = Trying(fields["trying"])
     if "cause" in fields:

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from parquet_sink.model.ranges import Again, Tries
+from parquet_sink.model.ranges import Again
 
 
 class Restart(StrEnum):
@@ -27,9 +27,9 @@ class Reaction:
     restart: of the query. at_start: restarted also before the query found out where its topic-partitions start.
     passes: needs nobody's hand when it comes while the connector stops: the next start goes on. delivers_before: ends
     its range at the same offset at each attempt, so the open file is closed there and delivered; after any other the
-    open file is thrown away and made again as a whole. range_again_s: the range alone ends, and is tried again after
-    so many seconds; None: the connector fails. range_retries: the range alone ends, and is tried again as long as
-    errors.retry.timeout says; then the connector fails.
+    open file is thrown away and made again as a whole. range_again_s: the range alone ends, and is tried
+    again after so many seconds; None: the connector fails. range_retries: the range alone ends, and is tried again as
+    long as errors.retry.timeout says; then the connector fails.
     """
 
     restart: Restart = Restart.NEVER
@@ -70,5 +70,5 @@ class Failure:
         """The inverse of `dataclasses.asdict`. Raises ValueError, KeyError or TypeError for anything else."""
         reaction, again = dict(fields["reaction"]), fields["again"]
         reaction["restart"] = Restart(reaction["restart"])
-        again = None if again is None else Again(Tries.from_dict(again["tries"]), again["wait_s"])
+        again = None if again is None else Again.from_dict(again)
         return cls(**{**fields, "reaction": Reaction(**reaction), "again": again})

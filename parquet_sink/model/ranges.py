@@ -4,9 +4,12 @@ import base64
 import json
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from parquet_sink.model.attempts import Attempt
+
+UNKNOWN: Final = "unknown"
+"""The verdict on an attempt after which the target may have the file, `targets.outcome.Verdict.UNKNOWN`."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,14 @@ class Known:
         )
 
 
+@dataclass(frozen=True)
+class ValueSizes:
+    """Bytes on average of a record's value, as Kafka has it, and of what it became in Parquet files."""
+
+    value_bytes: float
+    file_bytes: float
+
+
 class Trying(StrEnum):
     """What fails, and is tried again."""
 
@@ -42,12 +53,20 @@ class Tries:
     """What was done so far for the first file that is not accepted: attempts, and seconds since the first of them.
 
     trying: what the attempts were at; those at something else count anew. log: what came of each, as far as it is kept.
+    sent_before: whether the target may have taken it in an attempt that is not counted here.
     """
 
     attempts: int = 0
     elapsed_s: float = 0.0
     trying: Trying = Trying.UPLOAD
     log: tuple[Attempt, ...] = ()
+    sent_before: bool = False
+
+    @property
+    def may_be_there(self) -> bool:
+        """Whether the target may have the file though nobody was told so."""
+        unlogged = self.trying is Trying.UPLOAD and self.attempts > len(self.log) > 0
+        return self.sent_before or unlogged or any(one.verdict == UNKNOWN for one in self.log)
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> "Tries":
@@ -67,6 +86,7 @@ class PlannedRange:
     whole so that its files come out the same; files that end below are made again but not sent. known: what was known
     of the topic when the range was planned first. topic_id: of the topic that the range belongs to, "" when unknown.
     epoch: of the leader that the records before start were seen under, if another one came since; else -1.
+    repeated: whether files of it may have been sent before, by an attempt of which nothing more is known.
     read_ahead: whether the task reads in a thread of its own, ahead of what it writes; what comes out is the same.
     """
 
@@ -81,6 +101,7 @@ class PlannedRange:
     known: Known = Known()
     epoch: int = -1
     read_ahead: bool = True
+    repeated: bool = False
 
     def to_json(self) -> str:
         body = asdict(self)
@@ -100,7 +121,18 @@ class PlannedRange:
 
 @dataclass(frozen=True)
 class Again:
-    """The first file of a range that is not accepted yet will be tried again, wait_s seconds after the task's end."""
+    """The first file of a range that is not accepted yet will be tried again, wait_s seconds after the task's end.
+
+    span: the offsets [start, end) to plan in place of the range, None: the same. They begin where the range does, when
+    it must end earlier than it was planned; else where its rest begins, which cannot come out as it was planned.
+    """
 
     tries: Tries
     wait_s: float
+    span: tuple[int, int] | None = None
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> "Again":
+        """The inverse of `dataclasses.asdict`. Raises KeyError, ValueError or TypeError for anything else."""
+        span = fields.get("span")
+        return cls(Tries.from_dict(fields["tries"]), fields["wait_s"], None if span is None else (span[0], span[1]))

@@ -112,6 +112,11 @@ class RecordBatch:
         arrays = (self.offsets, self.timestamps, self.values, self.keys, self.headers)
         return sum(array.nbytes for array in arrays if array is not None)
 
+    @property
+    def value_bytes(self) -> int:
+        """Of all values together."""
+        return int(self.values.total_values_length)
+
     def key_of(self, index: int) -> bytes | None:
         """The key of one record; None when it has none, or none was asked for."""
         if self.keys is None:

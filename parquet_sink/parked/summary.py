@@ -1,5 +1,6 @@
 """What is parked, by topic, stage and reason."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ from parquet_sink.parked.files import ParkedFile
 from parquet_sink.parked.selection import Selection
 
 _LAST: Final = datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)
+_FILE_NAME: Final = re.compile(r"(?:file )?(?:topic|connector)-\S+?_rows-\d+\.parquet")
 _COLUMNS: Final = ("offset", "timestamp", "key", "value", "stage", "reason", "parked_at")
 
 
@@ -60,9 +62,14 @@ def summarise(files: Iterable[ParkedFile], selection: Selection) -> list[Group]:
         table = file.read(_COLUMNS)
         table = table.take(pa.array(selection.rows(table), pa.int64()))
         for found in _by_reason(table).to_pylist():
-            key = (file.topic, found["stage"], found["reason"])
+            key = (file.topic, found["stage"], answer_of(found["reason"]))
             groups.setdefault(key, Group(*key)).add(file.partition, found)
     return sorted(groups.values(), key=lambda one: (one.topic, -one.records, one.stage, one.reason))
+
+
+def answer_of(reason: str) -> str:
+    """A reason without names of files: a target that refuses many files for one thing gives one reason."""
+    return _FILE_NAME.sub("a file", reason)
 
 
 def with_years_of_python(table: pa.Table) -> pa.Table:

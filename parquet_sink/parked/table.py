@@ -70,5 +70,5 @@ def place_of(metadata: Mapping[bytes, bytes] | None) -> tuple[str, int] | None:
     try:
         found = json.loads((metadata or {})[METADATA_KEY])
         return (str(found["topic"]), int(found["partition"])) if found["version"] == VERSION else None
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         return None

@@ -27,6 +27,7 @@ class RangeOutcome:
     set_aside: records below `accepted_until` that this attempt set aside, None for none. waiting: the file at which it
     ended to be tried again, None where there is none. read: records that Kafka had. lost: offsets that it no longer
     had, and that are passed over. delivered: what this attempt gave to a record sink, as far as that has it durably.
+    value_bytes: of all values that were read.
     """
 
     planned: PlannedRange
@@ -41,6 +42,20 @@ class RangeOutcome:
     read: int = 0
     lost: tuple[LostOffsets, ...] = ()
     delivered: Delivered | None = None
+    value_bytes: int = 0
+
+    @property
+    def sizes(self) -> tuple[int, int, float] | None:
+        """Records, bytes of their values, and of Parquet for them; None where not all of the range became files.
+
+        Of Parquet without footers, as they were in the last file; in small files they are most of the bytes.
+        """
+        whole = self.failure is None and self.again is None and self.accepted_until >= self.planned.end
+        per_record = self.learned.bytes_per_record
+        if not whole or self.planned.accepted > self.planned.start or not self.value_bytes or per_record is None:
+            return None
+        file_bytes = sum(one.size_bytes for one in self.receipts if one.passed_over is None)
+        return self.read, self.value_bytes, min(file_bytes, per_record * self.read)
 
     @property
     def gaps(self) -> int:

@@ -14,6 +14,7 @@ from parquet_sink.model.events import (
     RecordsDelivered,
     RecordsSetAside,
 )
+from parquet_sink.model.lost import LossCause, LostOffsets
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.pipeline.outcome import RangeOutcome
 
@@ -28,9 +29,8 @@ def events_of(connector: str, outcome: RangeOutcome) -> Iterator[Event]:
             yield _of_file(connector, receipt, outcome.ended_at_s)
     planned = outcome.planned
     about = (connector, outcome.ended_at_s, planned.topic, planned.partition, planned.start, planned.end)
-    if outcome.failure is None and outcome.again is None:  # else the range comes again, and meets them again
-        for one in outcome.lost:
-            yield OffsetsPassedOver(connector, outcome.ended_at_s, planned.topic, planned.partition, *one)
+    for one in _passed_over(outcome):
+        yield OffsetsPassedOver(connector, outcome.ended_at_s, planned.topic, planned.partition, *one)
     if (aside := outcome.set_aside) is not None:
         counted = (aside.count, aside.first, aside.last, aside.stages, aside.reason)
         kept = (aside.place, aside.dead_letters)
@@ -52,6 +52,20 @@ def events_of(connector: str, outcome: RangeOutcome) -> Iterator[Event]:
         records += 0 if delivered is None else delivered.records
         size_bytes = sum(one.size_bytes for one in accepted)
         yield RangeFlushed(*about, len(accepted), records, rows, size_bytes, outcome.read, outcome.gaps)
+
+
+def _passed_over(outcome: RangeOutcome) -> Iterator[LostOffsets]:
+    """What is lost for good by this outcome.
+
+    A range that comes again meets its losses again, but not what retention took below where it is accepted: whoever
+    reads it again takes that for delivered.
+    """
+    done = outcome.failure is None and outcome.again is None
+    for one in outcome.lost:
+        if done:
+            yield one
+        elif one.cause is LossCause.RETENTION and one.start < outcome.accepted_until:
+            yield one._replace(end=min(one.end, outcome.accepted_until))
 
 
 def _of_file(connector: str, receipt: Receipt, ended_at_s: float) -> Event:

@@ -40,7 +40,7 @@ class RangeFlush:
     """Steps 2 to 4 of `pipeline.task` for one range, and steps 6 and 7.
 
     Owns a shaper with what was known when the range was planned, so that its files do not depend on what else the
-    task does.
+    task does. replans, repeated: as of `TaskFlush`.
     """
 
     def __init__(
@@ -49,8 +49,12 @@ class RangeFlush:
         settings: SinkSettings,
         uploader: OrderedUploader,
         steps: RecordSteps,
+        *,
+        replans: bool = False,
+        repeated: bool = False,
     ) -> None:
-        self.planned, self.ended = planned, False
+        self.planned, self.ended, self._replans = planned, False, replans
+        self._repeated = repeated or planned.repeated
         self._progress = RangeProgress(planned, planned.start)
         self._uploader, self._commit_records = uploader, settings.flush.commit_records
         self._policy, self._untried, self._asked = steps.policy, True, False
@@ -68,6 +72,7 @@ class RangeFlush:
             settings.files,
             bytes_per_row=planned.known.bytes_per_row,
         )
+        self._value_bytes = 0
         self._file_records = FileRecords() if settings.errors.refused_files else None
         self._schema_changes = SchemaChangeMonitor(name, planned.topic)
         schema = planned.known.schema
@@ -85,6 +90,7 @@ class RangeFlush:
         """Takes the next records; what goes wrong ends the range, and is in `outcome`."""
         times = RecordTimes.of(batch.offsets, batch.timestamps)
         self._progress.read += len(batch)
+        self._value_bytes += batch.value_bytes
         try:
             for item in self.shaper.shape(batch, across_rejected=self._policy.sets_aside):
                 if isinstance(item, Rejected):
@@ -116,6 +122,10 @@ class RangeFlush:
         """Has the policy decide, but about what an earlier attempt at the range had set aside for good."""
         if rejected.offset < self.planned.accepted:
             return
+        before = max(self.planned.start, self.planned.accepted)
+        if self._replans and not self._policy.sets_aside and rejected.offset > before:
+            self._plan_anew(self.planned.start, rejected.offset)  # the policy is asked once it begins a range
+            return
         self._asked = True
         decision = self._policy.decide(rejected)
         if isinstance(decision, SetAside):
@@ -137,7 +147,8 @@ class RangeFlush:
         reaction = error.reaction
         if reaction.delivers_before:
             self._close(Reason.END_OF_RANGE)
-            self._progress.fail(error)
+            if self._progress.again is None:
+                self._progress.fail(error)
         elif reaction.range_again_s is not None:
             self._progress.again = Again(self.planned.tries, reaction.range_again_s)
             self.abandon()
@@ -145,6 +156,15 @@ class RangeFlush:
             self._retry(error)
         else:
             self._fail(error)
+
+    def _plan_anew(self, start: int, end: int) -> None:
+        """Ends the range, which cannot come out as it was planned: these offsets are put down in its place.
+
+        Only then are their files sent: another attempt, which finds other records valid or gone, makes the same.
+        """
+        tries = self.planned.tries if self._untried else NO_TRIES
+        self._progress.again = Again(tries, 0.0, (start, end))
+        self.abandon()
 
     def _retry(self, error: ConnectorError) -> None:
         """Ends the range, to be tried again as long as the settings say."""
@@ -212,7 +232,8 @@ class RangeFlush:
         schema = None if self.shaper.known is None else self.shaper.known.serialize().to_pybytes()
         learned = Known(schema, self._accumulator.bytes_per_row, self._accumulator.bytes_per_record)
         outcome = self._progress.outcome(receipts, learned, time.time())
-        return replace(outcome, set_aside=self._tally.below(outcome.accepted_until), lost=tuple(lost))
+        aside = self._tally.below(outcome.accepted_until)
+        return replace(outcome, set_aside=aside, lost=tuple(lost), value_bytes=self._value_bytes)
 
     def _send(self, files: Sequence[FinishedFile]) -> None:
         for file in files:
@@ -220,13 +241,16 @@ class RangeFlush:
                 self._file_records.finished(file)
             if file.last_offset < self.planned.accepted:
                 remove_unsent(file.path)  # an earlier attempt at this range has delivered it
+            elif file.first_offset < self.planned.accepted and not self.ended:
+                remove_unsent(file.path)  # its first rows were delivered in a file of another name
+                self._plan_anew(self.planned.accepted, self.planned.end)
             elif self.ended or not self._uploader.submit(self._upload(file)):
                 remove_unsent(file.path)
                 self.abandon()
 
     def _upload(self, file: FinishedFile) -> Upload:
         earlier, self._untried = (self._earlier_tries if self._untried else NO_TRIES), False
-        return Upload(file, earlier, self._claim.superseded)
+        return Upload(file, replace(earlier, sent_before=self._repeated), self._claim.superseded)
 
     @property
     def _earlier_tries(self) -> Tries:

@@ -62,8 +62,13 @@ class RangeProgress:
         """What an earlier attempt reached is never taken back."""
         until = self._delivered_until(receipts)
         if self.not_kept is not None and self.set_aside_from is not None:
-            until = min(until, self.set_aside_from)
+            until = min(until, self._file_before(self.set_aside_from, receipts))
         return max(until, self.planned.accepted)
+
+    @staticmethod
+    def _file_before(offset: int, receipts: Sequence[Receipt]) -> int:
+        """Where the file begins that has rows on both sides of an offset, for it comes again as a whole."""
+        return next((one.first_offset for one in receipts if one.first_offset < offset < one.next_offset), offset)
 
     def _delivered_until(self, receipts: Sequence[Receipt]) -> int:
         """What was reached, unless a file on the way there was not accepted, or was thrown away."""

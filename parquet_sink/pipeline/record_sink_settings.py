@@ -42,11 +42,6 @@ class RecordSinkSettings(TopicSinkSettings):
         return False
 
     @property
-    def waits_for_topics(self) -> Literal[True]:
-        """As in Kafka Connect: a source beside it may be about to make them."""
-        return True
-
-    @property
     def set_aside_in(self) -> str:
         """Where records are kept that are set aside, in words."""
         letters = self.errors.dead_letters

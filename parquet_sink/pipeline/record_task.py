@@ -2,7 +2,8 @@
 
 For each range [start, end):
 
-  1. its batches are read in offset order, perhaps ahead of what is put  (`pipeline.read_ahead`)
+  1. its batches are read in offset order, perhaps ahead of what is put  (`pipeline.read_ahead`), a small range
+     perhaps together with others                                        (`kafka.small_ranges`)
   2. records are decoded and transformed; of one that fails the policy   (`transform.chain`, `pipeline.reject_policy`)
      decides: the range ends before it, or it is set aside
   3. the sink takes the others, batch by batch                           (`RecordSink.put`)
@@ -19,6 +20,7 @@ again: a sink gets each at least once, in offset order within a topic-partition.
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from parquet_sink.kafka.small_ranges import SmallRanges
 from parquet_sink.model.lost import LostOffsets
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordBatch, RecordParts
@@ -41,7 +43,7 @@ class RecordTask:
         configure_worker(settings.name)
         collect_garbage_rarely()
         self._settings = settings
-        self._read_range = read or partial(from_kafka, on_lost=self._on_lost)
+        self._read_range, self._reads_kafka = read or partial(from_kafka, on_lost=self._on_lost), read is None
         self._lost: dict[tuple[str, int], tuple[LostOffsets, ...]] = {}
         self._flushes: dict[tuple[str, int], RecordFlush] = {}
 
@@ -49,7 +51,8 @@ class RecordTask:
         """Reads all ranges, and flushes each. A defect is raised."""
         steps = steps_for(self._settings, policy_for(self._settings)) if ranges else RecordSteps()
         try:
-            with reading(ranges, partial(self._read, steps.needs)) as batches:
+            small = SmallRanges(self._settings.kafka, ranges if self._reads_kafka else (), steps.needs)
+            with reading(ranges, partial(self._read, small, steps.needs)) as batches:
                 for planned, item in batches:
                     flush = self._flush(planned, steps)
                     if not flush.ended:
@@ -65,9 +68,10 @@ class RecordTask:
         give_back()
         return tuple(flush.outcome(self._lost.get(key, ())) for key, flush in self._flushes.items())
 
-    def _read(self, parts: RecordParts, planned: PlannedRange) -> Iterator[RecordBatch]:
+    def _read(self, small: SmallRanges, parts: RecordParts, planned: PlannedRange) -> Iterator[RecordBatch]:
         """In the reading thread, where there is one."""
-        return self._read_range(self._settings.kafka, planned, parts)
+        together = small.take(planned)
+        yield from self._read_range(self._settings.kafka, planned, parts) if together is None else together
 
     def _on_lost(self, planned: PlannedRange, lost: Sequence[LostOffsets]) -> None:
         """In the reading thread, after the last batch of a range."""

@@ -83,6 +83,11 @@ class TopicSinkSettings:
         return self.flush.commit_interval_ms
 
     @property
+    def makes_topics(self) -> tuple[str, ...]:
+        """It only reads."""
+        return ()
+
+    @property
     def away_timeout_ms(self) -> int:
         """How long brokers that do not answer are waited for; -1 without end."""
         return self.restart.away_ms
@@ -141,11 +146,6 @@ class SinkSettings(TopicSinkSettings):
     def description(self, *, keys: bool, headers: bool) -> Sequence[str]:
         """What happens to a record, in order: a line for each step. keys, headers: whether transforms look at them."""
         return description.described(self, keys=keys, headers=headers)
-
-    @property
-    def waits_for_topics(self) -> Literal[False]:
-        """A topic that is not there at the first start is a slip of the pen."""
-        return False
 
     @property
     def parked_folder(self) -> str:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from parquet_sink.errors import BrokerAway, SinkError, SourceFailed
-from parquet_sink.kafka.record_sender import RecordSender
+from parquet_sink.kafka.record_sender import Outgoing, RecordSender
 from parquet_sink.model.source_records import Place, SourceRecord
 from parquet_sink.pipeline.source_encoding import SourceEncoding, Unwritable
 from parquet_sink.pipeline.source_outcome import SourceOutcome, SourceWork
@@ -28,7 +28,7 @@ from parquet_sink.pipeline.source_settings import SourceSettings
 from parquet_sink.pipeline.source_tasks import guarded, reached, settings_of, task_class
 from parquet_sink.process import foreign_code
 from parquet_sink.sources.offsets.connect_form import text_of
-from parquet_sink.sources.task import Memory, Remembering, SourceTask
+from parquet_sink.sources.task import Memory, Remembering, RememberingWithin, SourceTask
 
 MOST_S: Final = 2.0
 """How long a task polls: a stop waits for it."""
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 
 class SourceFlush:
-    """Runs tasks of one connector. make: of a class's path; clock: seconds that never jump."""
+    """Runs tasks of one connector. clock: seconds that never jump; now: since the epoch."""
 
     def __init__(
         self,
@@ -47,8 +47,10 @@ class SourceFlush:
         sender: Callable[[SourceSettings], RecordSender] = RecordSender,
         clock: Callable[[], float] = time.monotonic,
         most_s: float = MOST_S,
+        now: Callable[[], float] = time.time,
     ) -> None:
         self._settings, self._make_sender, self._clock, self._most_s = settings, sender, clock, most_s
+        self._now = now
 
     def run(self, work: SourceWork) -> SourceOutcome:
         """Steps 1 to 6. Whatever goes wrong is in the outcome."""
@@ -66,7 +68,7 @@ class SourceFlush:
             failure = failure or error
         finally:
             sender.close()
-        return run.outcome(failure)
+        return run.outcome(failure, self._now())
 
 
 class _Run:
@@ -92,8 +94,8 @@ class _Run:
         try:
             guarded(lambda: task.start(settings_of(self._settings, self._work.task), reached(self._work)))
             for records in self._polls_of(task, end_s):
-                self._memory = {}  # of no use behind a record in the middle
-                self._send(records)
+                self._send(records, task)
+                self._memory = {}  # unless it says what goes with these places
                 self._memory = guarded(task.remember) if isinstance(task, Remembering) else {}
         finally:
             _stop(task)
@@ -114,17 +116,27 @@ class _Run:
                 self._more = True
                 return
 
-    def _send(self, records: Sequence[SourceRecord]) -> None:
-        encoded = self._encoding.encoded(records)
-        for record, outgoing in zip(records, encoded, strict=True):
-            if isinstance(outgoing, Unwritable):
-                self._pass_over(record, outgoing)
-            else:
-                for one in outgoing:
-                    self._sender.send(one)
-                    self._size += one.size
-            if record.source_offset is not None:
-                self._sent[text_of(record.source_partition)] = record.source_offset
+    def _send(self, records: Sequence[SourceRecord], task: SourceTask) -> None:
+        """Raises SinkError for one that cannot be sent; then what is remembered goes with the one before it."""
+        last: SourceRecord | None = None
+        try:
+            for record, outgoing in zip(records, self._encoding.encoded(records), strict=True):
+                self._send_one(record, outgoing)
+                last = record if record.source_offset is not None else last
+        except SinkError:
+            if last is not None:
+                self._memory = _remembered_at(task, last)
+            raise
+
+    def _send_one(self, record: SourceRecord, outgoing: Sequence[Outgoing] | Unwritable) -> None:
+        if isinstance(outgoing, Unwritable):
+            self._pass_over(record, outgoing)
+        else:
+            for one in outgoing:
+                self._sender.send(one)
+                self._size += one.size
+        if record.source_offset is not None:
+            self._sent[text_of(record.source_partition)] = record.source_offset
 
     def _pass_over(self, record: SourceRecord, why: Unwritable) -> None:
         """Raises SourceFailed unless such records are passed over."""
@@ -145,7 +157,7 @@ class _Run:
         """Step 5 is done for all that was sent."""
         self._places, self._kept = self._sent, self._memory
 
-    def outcome(self, failure: SinkError | None) -> SourceOutcome:
+    def outcome(self, failure: SinkError | None, ended_at_s: float) -> SourceOutcome:
         """Step 6."""
         return SourceOutcome(
             self._work.task,
@@ -161,11 +173,20 @@ class _Run:
             self._longest_s,
             None if failure is None else failure.failure(),
             isinstance(failure, BrokerAway),
+            ended_at_s,
         )
 
 
 def _offset(record: SourceRecord) -> str:
     return "no place" if record.source_offset is None else text_of(record.source_offset)
+
+
+def _remembered_at(task: SourceTask, record: SourceRecord) -> Memory:
+    """What goes with the place of a record in the middle of the last poll."""
+    offset = record.source_offset
+    if offset is None or not isinstance(task, RememberingWithin):
+        return {}
+    return guarded(lambda: task.remember_at(record.source_partition, offset))
 
 
 def _stop(task: SourceTask) -> None:

@@ -36,7 +36,7 @@ class SourceOutcome:
     memory: of the task, which goes with these places. polled, passed_over: records; first_fault: why of the first.
     delivered: by topic-partition, what brokers acknowledged. more: whether it ended for time or size, so that it may
     have more at once. polls: how often it was asked, for `polls_s` seconds, `longest_poll_s` at most. failure: why it
-    did not go on. away: whether brokers did not answer, so that the failure is waited out.
+    did not go on. away: whether brokers did not answer, so that the failure is waited out. ended_at_s: since the epoch.
     """
 
     task: int
@@ -52,3 +52,4 @@ class SourceOutcome:
     longest_poll_s: float = 0.0
     failure: Failure | None = None
     away: bool = False
+    ended_at_s: float = 0.0

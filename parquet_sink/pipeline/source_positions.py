@@ -1,7 +1,7 @@
 """Where a source goes on: what is stored of it, and what its tasks remember of that."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from parquet_sink.files import naming
@@ -24,7 +24,8 @@ class SourcePositions:
         self._name = settings.name
         of_run = OffsetStorageSettings(file=os.path.join(run_folder, OF_RUN))
         self._storage = opened(settings.storage or of_run)
-        self._memory = MemoryFile(naming.connector_folder(settings.tmp_dir, settings.name))
+        kept = naming.connector_folder(settings.tmp_dir, settings.name) if settings.storage else run_folder
+        self._memory = MemoryFile(kept)
         self.places: Places = {}
         self.memories: dict[int, Memory] = {}
 
@@ -50,6 +51,15 @@ class SourcePositions:
             self.places, self.memories = after, memories
         state.set(SENT, None)
         return reached
+
+    def remember(self, memories: Mapping[int, Memory]) -> None:
+        """What some tasks remember from now on, at the places that are stored. Raises StorageFailed."""
+        self.memories = {**self.memories, **memories}
+        self._memory.write(self.places, self.places, self.memories)
+
+    def remember_unread(self, change: Callable[[Places, Mapping[int, Memory]], Mapping[int, Memory]]) -> None:
+        """The same before it is known which places are stored, as `MemoryFile.update` says. Raises StorageFailed."""
+        self._memory.update(change)
 
     def close(self) -> None:
         self._storage.close()

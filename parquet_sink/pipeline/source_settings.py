@@ -58,6 +58,11 @@ class SourceSettings:
         return False
 
     @property
+    def makes_topics(self) -> tuple[str, ...]:
+        """Those that it sends to."""
+        return self.topics
+
+    @property
     def group(self) -> str | None:
         """A source is in no group."""
         return None

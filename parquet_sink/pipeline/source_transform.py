@@ -1,25 +1,30 @@
 """Transforms on records of a source: they work on decoded records of a batch, and so a batch is made of these.
 
 What a transform sees of Kafka is what is known before a record is there: its topic and timestamp. Offsets are numbers
-within the batch, and the topic-partition is 0; transforms that ask for these are refused by the configuration.
+within the batch, and the topic-partition is 0; transforms that ask for these are refused by the configuration. Dates
+and times are numbers behind it (`fields.plain`), because Python has none beyond the years 1 to 9999.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import pyarrow as pa
 
-from parquet_sink.convert.decoded import Piece, Trees, Typed
+from parquet_sink.convert.decoded import Float32, Piece, Trees, Typed
 from parquet_sink.errors import SourceFailed
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.model.source_records import SourceHeader, SourceRecord
 from parquet_sink.transform.chain import TransformChain
+from parquet_sink.transform.fields.java.texts import of_float32
+from parquet_sink.transform.fields.plain import to_plain
 from parquet_sink.transform.headers import Header, Headers, HeaderValue, of_tree
 from parquet_sink.transform.records import DecodedRecords, as_trees
 
 Value = tuple[object, pa.DataType | None]
 _NOTHING: Value = (None, None)
+_NOT_OF_ITS_TYPE: Final = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,10 @@ def _headers(record: SourceRecord) -> list[Header]:
 
 
 def _header_value(header: SourceHeader) -> HeaderValue:
-    return of_tree(header.value) if header.type is None else pa.scalar(header.value, header.type)
+    try:
+        return of_tree(header.value) if header.type is None else pa.scalar(header.value, header.type)
+    except _NOT_OF_ITS_TYPE:
+        raise _wrong("a header", header.type) from None
 
 
 def _pieces(values: Sequence[Value]) -> tuple[Piece, ...]:
@@ -82,10 +90,13 @@ def _piece(values: list[object], places: list[int], arrow: pa.DataType | None) -
         return Trees(positions, values)
     try:
         return Typed(positions, pa.array(values, arrow))
-    except (pa.ArrowException, TypeError, ValueError):
-        raise SourceFailed(
-            f"The source's task gave a value that is not of its type {arrow}; correct its code."
-        ) from None
+    except _NOT_OF_ITS_TYPE:
+        raise _wrong("a value", arrow) from None
+
+
+def _wrong(what: str, arrow: pa.DataType | None) -> SourceFailed:
+    described = "that no schema describes" if arrow is None else f"that is not of its type {arrow}"
+    return SourceFailed(f"The source's task gave {what} {described}; correct its code.")
 
 
 def _fault(done: DecodedRecords, at: int) -> str:
@@ -117,15 +128,25 @@ def _values(pieces: Iterable[Piece]) -> dict[int, list[Value]]:
     for piece in pieces:
         one = piece if isinstance(piece, Typed) else as_trees(piece)
         arrow = one.rows.type if isinstance(one, Typed) else None
-        plain = one.rows.to_pylist() if isinstance(one, Typed) else one.trees
+        plain = to_plain(one.rows) if isinstance(one, Typed) else map(_as_written, one.trees)
         for at, value in zip(one.positions.to_pylist(), plain, strict=True):
             found[at].append((value, arrow))
     return found
 
 
+def _as_written(tree: object) -> object:
+    """Fractions of 32 bits as the numbers with as few digits as tell them from others of these."""
+    if isinstance(tree, Float32):
+        return float(of_float32(tree))
+    if isinstance(tree, dict):
+        return {name: _as_written(one) for name, one in tree.items()}
+    return [_as_written(one) for one in tree] if isinstance(tree, list) else tree
+
+
 def _given_headers(headers: Iterable[Header]) -> Iterable[SourceHeader]:
     for name, value in headers:
         if isinstance(value, pa.Scalar):
-            yield SourceHeader(name, value.as_py(), None if pa.types.is_null(value.type) else value.type)
+            (plain,) = to_plain(pa.array([value], value.type))
+            yield SourceHeader(name, plain, None if pa.types.is_null(value.type) else value.type)
         else:
             yield SourceHeader(name, value)

@@ -2,9 +2,10 @@
 
 For each range [start, end):
 
-  1. its batches are read in offset order, perhaps ahead of what is written (`pipeline.read_ahead`)
+  1. its batches are read in offset order, perhaps ahead of what is written (`pipeline.read_ahead`), a small range
+     perhaps together with others                                        (`kafka.small_ranges`)
   2. records become rows; of one without a row the policy decides:       (`shape.shaper`, `pipeline.reject_policy`)
-     the range ends before it, or it is set aside
+     the range is planned anew to end before it, or it is set aside
   3. rows become local files; a finished file's footer is verified       (`files.accumulator`)
   4. a file is sent, then archived where there is an archive; the next   (`targets.uploader`, `archive.target`)
      only after both have this one
@@ -34,6 +35,7 @@ from parquet_sink.archive.opening import archived
 from parquet_sink.errors import ConnectorError
 from parquet_sink.kafka.range_reader import RangeReader
 from parquet_sink.kafka.settings import KafkaSettings
+from parquet_sink.kafka.small_ranges import SmallRanges
 from parquet_sink.model.lost import LostOffsets
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.receipts import Receipt
@@ -61,17 +63,27 @@ _warned: set[tuple[str, str, tuple[str, ...]]] = set()
 
 
 class TaskFlush:
-    """All ranges of one task: read one after the other, sent side by side.
+    """All ranges of one task: read one after the other, small ones together, and sent side by side.
 
     steps: what happens to records on their way to rows; None: what the settings say. read: gives the records of a
-    range; None: from Kafka.
+    range; None: from Kafka. replans: whether a planner takes the outcomes, which can plan a range with other bounds.
+    repeated: whether the task was tried before, so that files may be at the target of which nobody knows.
     """
 
-    def __init__(self, settings: SinkSettings, steps: RecordSteps | None = None, read: Read | None = None) -> None:
+    def __init__(
+        self,
+        settings: SinkSettings,
+        steps: RecordSteps | None = None,
+        read: Read | None = None,
+        *,
+        replans: bool = False,
+        repeated: bool = False,
+    ) -> None:
+        self._replans, self._repeated = replans, repeated
         configure_worker(settings.name)
         collect_garbage_rarely()
         self._settings, self._given = settings, steps
-        self._read_range = read or partial(from_kafka, on_lost=self._on_lost)
+        self._read_range, self._reads_kafka = read or partial(from_kafka, on_lost=self._on_lost), read is None
         self._lost: dict[tuple[str, int], tuple[LostOffsets, ...]] = {}
         target = archived(target_for(settings.target), settings.archive)
         deliverer = Deliverer(settings.name, target, settings.retry, keep_files=settings.files.keep_files)
@@ -83,16 +95,17 @@ class TaskFlush:
         steps: RecordSteps | None = None
         try:
             steps = self._steps() if ranges else RecordSteps()
-            with reading(ranges, partial(self._read, steps.needs)) as batches:
+            small = SmallRanges(self._settings.kafka, ranges if self._reads_kafka else (), steps.needs)
+            with reading(ranges, partial(self._read, small, steps.needs)) as batches:
                 for planned, item in batches:
                     flush = self._flush(planned, steps)
                     if not flush.ended:
                         take(flush, item)
                     if flush.ended:
                         batches.skip(planned)
-            receipts = self._uploader.close()
+            receipts = _by_partition(self._uploader.close())
             for key, flush in self._flushes.items():
-                flush.set_aside_refused(_of(receipts, key), partial(self._read_again, flush.planned))
+                flush.set_aside_refused(receipts.get(key, ()), partial(self._read_again, flush.planned))
                 flush.acknowledge()
         except BaseException:
             self._give_up()
@@ -103,15 +116,16 @@ class TaskFlush:
             if steps is not None:
                 steps.policy.close()
         outcomes = tuple(
-            flush.outcome(_of(receipts, key), self._lost.get(key, ())) for key, flush in self._flushes.items()
+            flush.outcome(receipts.get(key, ()), self._lost.get(key, ())) for key, flush in self._flushes.items()
         )
         self._warn_of_clear_text()
         give_back()
         return outcomes
 
-    def _read(self, parts: RecordParts, planned: PlannedRange) -> Iterator[RecordBatch]:
+    def _read(self, small: SmallRanges, parts: RecordParts, planned: PlannedRange) -> Iterator[RecordBatch]:
         """In the reading thread, where there is one."""
-        return self._read_range(self._settings.kafka, planned, parts)
+        together = small.take(planned)
+        yield from self._read_range(self._settings.kafka, planned, parts) if together is None else together
 
     def _on_lost(self, planned: PlannedRange, lost: Sequence[LostOffsets]) -> None:
         """In the reading thread, after the last batch of a range."""
@@ -126,7 +140,9 @@ class TaskFlush:
     def _flush(self, planned: PlannedRange, steps: RecordSteps) -> RangeFlush:
         key = (planned.topic, planned.partition)
         if key not in self._flushes:
-            self._flushes[key] = RangeFlush(planned, self._settings, self._uploader, steps)
+            self._flushes[key] = RangeFlush(
+                planned, self._settings, self._uploader, steps, replans=self._replans, repeated=self._repeated
+            )
             self._flushes[key].begin()
         return self._flushes[key]
 
@@ -171,7 +187,10 @@ def from_kafka(
     parts: RecordParts,
     on_lost: Callable[[PlannedRange, Sequence[LostOffsets]], None] | None = None,
 ) -> Iterator[RecordBatch]:
-    """The records of a range, as Kafka has them. on_lost: is told in the end what was passed over, if anything was."""
+    """The records of a range, as Kafka has them.
+
+    on_lost: is told in the end what was passed over, if anything was; also when not all of the range is taken.
+    """
     reader = RangeReader(
         kafka,
         *(planned.topic, planned.partition, planned.start, planned.end, planned.topic_id),
@@ -179,13 +198,19 @@ def from_kafka(
         epoch=planned.epoch,
         parts=parts,
     )
-    yield from reader.batches()
-    if reader.lost and on_lost is not None:
-        on_lost(planned, reader.lost)
+    try:
+        yield from reader.batches()
+    finally:
+        if reader.lost and on_lost is not None:
+            on_lost(planned, reader.lost)
 
 
-def _of(receipts: Sequence[Receipt], key: tuple[str, int]) -> list[Receipt]:
-    return [one for one in receipts if (one.topic, one.partition) == key]
+def _by_partition(receipts: Sequence[Receipt]) -> dict[tuple[str, int], list[Receipt]]:
+    """In order within each topic-partition."""
+    found: dict[tuple[str, int], list[Receipt]] = {}
+    for one in receipts:
+        found.setdefault((one.topic, one.partition), []).append(one)
+    return found
 
 
 class Flush(Protocol):

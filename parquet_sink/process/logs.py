@@ -98,6 +98,12 @@ def _not_of_py4j(record: logging.LogRecord) -> bool:
 def _quieten() -> None:
     for name in CHATTY:
         logging.getLogger(name).setLevel(logging.WARNING)
+    logging.getLogger("urllib3.connectionpool").addFilter(_not_of_full_pools)
+
+
+def _not_of_full_pools(record: logging.LogRecord) -> bool:
+    """Uploads side by side may have more connections than are kept idle, for a moment: each was a warning."""
+    return "pool is full" not in str(record.msg)
 
 
 class _Marked(logging.StreamHandler):  # type: ignore[type-arg]

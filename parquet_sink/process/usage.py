@@ -1,8 +1,9 @@
-"""How much memory this process and all below it take, and how much they may take. Linux: it is read from /proc."""
+"""What this process and all below it take of the machine, and how much memory they may take. Linux: read from /proc."""
 
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -12,18 +13,37 @@ UNLIMITED: Final = 1 << 60
 """What is above this is how a control group says that there is no limit."""
 
 
-def memory_by_kind(root: int | None = None, proc: Path = PROC) -> dict[str, int]:
-    """Bytes of the process `root` and its descendants: `program`, `java`, `python` and `other`; {} where unknown.
+@dataclass(frozen=True)
+class Usage:
+    """Of some processes.
 
-    Memory that n processes share counts 1/n for each (PSS), so that the sum is what the machine has less. root: None
-    for this process.
+    memory_bytes: what n of all processes share counts 1/n for each (PSS), so that the sum is what the machine has
+    less. open_fds: file descriptors.
     """
-    found: dict[str, int] = defaultdict(int)
+
+    memory_bytes: int = 0
+    open_fds: int = 0
+    threads: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.memory_bytes + other.memory_bytes, self.open_fds + other.open_fds, self.threads + other.threads
+        )
+
+
+def usage_by_kind(root: int | None = None, proc: Path = PROC) -> dict[str, Usage]:
+    """Of the process `root` and its descendants: `program`, `java`, `python` and `other`; {} where unknown.
+
+    root: None for this process.
+    """
+    found: dict[str, Usage] = defaultdict(Usage)
     first = os.getpid() if root is None else root
     for pid in _tree(first, proc):
         size_bytes = _pss_bytes(pid, proc)
         if size_bytes:
-            found["program" if pid == first else _kind(pid, proc)] += size_bytes
+            folder = proc / str(pid)
+            usage = Usage(size_bytes, _entries(folder / "fd"), _entries(folder / "task"))
+            found["program" if pid == first else _kind(pid, proc)] += usage
     return dict(found)
 
 
@@ -71,6 +91,14 @@ def _pss_bytes(pid: int, proc: Path) -> int:
     """0 when the process is gone, or not ours to look at."""
     lines = _lines(proc / str(pid) / "smaps_rollup")
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")), 0)
+
+
+def _entries(folder: Path) -> int:
+    """0 when the process is gone, or not ours to look at."""
+    try:
+        return len(os.listdir(folder))
+    except OSError:
+        return 0
 
 
 def _lines(path: Path) -> list[str]:

@@ -159,7 +159,7 @@ class Journal:
             ranges = tuple(_with_known(range_from_dict(one), known[number]) for number, one in body["ranges"])
             about = (int(body["times"]), body["target"], str(body["recipe"]), str(body["version"]))
             return Order(ReplayPlan(ranges), *about), self._progress()
-        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise InvalidConfiguration([UNREADABLE.format(folder=self.folder, error=error)]) from None
 
     def _progress(self) -> Progress:

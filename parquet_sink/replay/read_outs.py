@@ -63,7 +63,7 @@ class ReadOuts:
         answer = self._answer("GET", "/tables")
         try:
             return [str(table["name"]) for table in json.loads(answer.body)["tables"]]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             pass
         if answer.status in (401, 403) or answer.status >= 500:
             raise self._refused("/tables", answer)
@@ -112,7 +112,7 @@ class ReadOuts:
         answer = self._good("GET", path)
         try:
             return json.loads(answer.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise NotUnderstood("it is not JSON") from None
 
     def _good(self, method: str, path: str) -> Answer:

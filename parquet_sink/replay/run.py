@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from parquet_sink import __version__
@@ -42,6 +43,7 @@ from parquet_sink.replay.plan import ReplayRange
 from parquet_sink.replay.results import Now, ReplayedFile, SentFile, compared
 from parquet_sink.replay.sending_copies import CopySender
 from parquet_sink.targets.delivery import NOT_COMMITTED
+from parquet_sink.targets.s3.settings import S3Settings
 from parquet_sink.targets.settings import TargetSettings
 
 MOST_TOGETHER: Final = 8
@@ -101,8 +103,10 @@ class Replay:
         self._desk = Desk(options.target, settings.target.target_table, self._pace, self._accepted)
         kafka = replace(settings.kafka, lost_offsets="STOP")
         self._settings = replace(settings, kafka=kafka, target=self._desk)
-        archive = options.archive
-        self._copies = None if archive is None else CopySender(self._settings, archive, self._desk, self._rest)
+        archive, target = options.archive, options.target
+        prefix = target.prefix if isinstance(target, S3Settings) else ""
+        copies = partial(CopySender, self._settings, target=self._desk, sleep=self._rest, prefix=prefix)
+        self._copies = None if archive is None else copies(archive)
         obfuscation = settings.shape.obfuscation
         salts = obfuscation is not None and obfuscation.random_salt
         self._now = Now(settings.fingerprint, __version__, salts)

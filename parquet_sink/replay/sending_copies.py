@@ -4,8 +4,13 @@ import hashlib
 import os
 import time
 from collections.abc import Callable
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from parquet_sink.archive.store import ArchiveStore
+from parquet_sink.config.key import ems
 from parquet_sink.errors import ArchiveUnusable, ConnectorError
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.cleanup import remove_unsent
@@ -18,13 +23,21 @@ from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.replay.copies import Copy
 from parquet_sink.targets.delivery import Deliverer
 from parquet_sink.targets.patient import PatientDeliverer
+from parquet_sink.targets.s3.prefix import dated
 from parquet_sink.targets.target import Target
 
 _ATTEMPT = "0" * 32
+_STAMPS: Final = (("kafkaOffset", "kafkaTimestamp"), ("offset", "timestamp"))
+"""The columns of a row's offset and timestamp, epoch milliseconds: those that the sink adds, and those of raw files."""
+PREFIX: Final = ems("s3.prefix")
+EMBED: Final = ems("embed.kafka.metadata")
 
 
 class CopySender:
-    """Of one replay. settings: with a folder of its own for temporary files. target: gets the files."""
+    """Of one replay. settings: with a folder of its own for temporary files. target: gets the files.
+
+    prefix: of their names in a bucket, as a template (`targets.s3.prefix`).
+    """
 
     def __init__(
         self,
@@ -32,8 +45,9 @@ class CopySender:
         archive: Callable[[], ArchiveStore],
         target: Target,
         sleep: Callable[[float], None] = time.sleep,
+        prefix: str = "",
     ) -> None:
-        self._settings, self._open = settings, archive
+        self._settings, self._open, self._prefix = settings, archive, prefix
         self._deliverer = PatientDeliverer(Deliverer(settings.name, target, settings.retry, sleep=sleep), sleep)
 
     def send(self, copy: Copy) -> Receipt:
@@ -60,7 +74,11 @@ class CopySender:
                 f"File {copy.where} of archive {archive.name} is not what was accepted, so it is not sent; "
                 "parquet-sink archive verify says what is altered."
             )
-        return self._finished(copy, path, digest)
+        try:
+            return self._finished(copy, path, digest)
+        except ArchiveUnusable:
+            remove_unsent(path)
+            raise
 
     def _finished(self, copy: Copy, path: str, digest: str) -> FinishedFile:
         return FinishedFile(
@@ -68,4 +86,34 @@ class CopySender:
             *(copy.size_bytes, Reason.END_OF_RANGE, time.time(), 0.0, copy.oldest_ms),
             table=self._settings.tables.table(copy.topic),
             digest=digest,
+            first_ms=self._first_ms(copy, path),
         )
+
+    def _first_ms(self, copy: Copy, path: str) -> int | None:
+        """As the file tells it, where the target's names need it; None for a first record that has none.
+
+        Raises ArchiveUnusable where it tells nothing: under another date the rows would be there a second time.
+        """
+        if not dated(self._prefix):
+            return None
+        with storage_trouble(self._settings.files.tmp_dir, "read a file of the archive"):
+            first_ms = _first_timestamp(path, copy.first)
+        if first_ms is None:
+            raise ArchiveUnusable(
+                f"File {copy.where} of the archive does not tell when its first record is of, and {PREFIX}="
+                f"{self._prefix} has a date: it has no column kafkaTimestamp ({EMBED}=false). It is not sent. Set a "
+                "prefix without a date, or send it to another place with --target."
+            )
+        return first_ms if first_ms > 0 else None
+
+
+def _first_timestamp(path: str, first_offset: int) -> int | None:
+    """Of the first row, which is of this offset; None where no column tells. Raises OSError, or Arrow's errors."""
+    with pq.ParquetFile(path) as file:
+        there = {one.name for one in file.schema_arrow if one.type == pa.int64()}
+        for offset, stamp in _STAMPS:
+            if {offset, stamp} <= there:
+                row = next(file.iter_batches(1, columns=[offset, stamp])).to_pylist()[0]
+                if row[offset] == first_offset:
+                    return row[stamp] or 0
+    return None

@@ -11,6 +11,7 @@ from parquet_sink.connectors import loading
 from parquet_sink.connectors.class_keys import keys_of
 from parquet_sink.connectors.connector_class import find_class
 from parquet_sink.connectors.hidden import hide, restore, unknown
+from parquet_sink.connectors.loading import Loaded
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert import converters
 from parquet_sink.convert.keys import PREFIXES, find_setting
@@ -19,9 +20,9 @@ from parquet_sink.rest import names
 from parquet_sink.rest.definitions import COMMON, CONNECT_LOOKS, Definition, definitions, groups, look_of
 from parquet_sink.rest.steps import steps
 
-Judge = Callable[[Mapping[str, str]], Sequence[str]]
-"""All that is wrong with a configuration, each as `Invalid [key]. reason`."""
-_PROBLEM: Final = re.compile(r"Invalid \[(.*?)\]\. ", re.DOTALL)
+Judge = Callable[[Mapping[str, str]], Loaded]
+"""All that is wrong with a configuration, and all that is warned about."""
+_PROBLEM: Final = re.compile(r"(?:Invalid|Warning) \[(.*?)\]\. ", re.DOTALL)
 NO_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType({})
 _SIDES: Final[tuple[Side, ...]] = ("key", "value", "header")
 _OVERRIDES: Final = ("consumer.override.", "producer.override.", "admin.override.")
@@ -30,7 +31,7 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}")
 
 def by_keys(worker: Worker) -> Judge:
     """Judges by the tables of keys alone, on top of the worker file."""
-    return lambda config: loading.load(config, worker, source="the request").problems
+    return lambda config: loading.load(config, worker, source="the request")
 
 
 def config_infos(
@@ -38,13 +39,14 @@ def config_infos(
 ) -> dict[str, Any]:
     """ConfigInfos. config: with a connector.class that is there. stored: what `[hidden]` stands for, by key.
 
-    defaults: those that the worker file gives.
+    defaults: those that the worker file gives. Kafka Connect knows no warnings: where there are any they are beside its
+    fields, so that they count as no error.
     """
-    problems = _problems(config, stored, judge)
+    problems, told = _judged(config, stored, judge)
     by_key: dict[str, list[str]] = {}
     for problem in problems:
-        found = _PROBLEM.match(problem)
-        by_key.setdefault("connector.class" if found is None else found[1], []).append(problem)
+        by_key.setdefault(_key_of(problem), []).append(problem)
+    warnings = [warning for warning in told if _key_of(warning) not in by_key]
     known = [_of_worker(one, defaults) for one in shown_keys(config)]
     listed = [_info(one, config, by_key.pop(one.name, [])) for one in known]
     others = [_other(name, reasons) for name, reasons in by_key.items()]
@@ -53,13 +55,22 @@ def config_infos(
         "error_count": len(problems),
         "groups": groups(known),
         "configs": [*others, *listed],
+        **({"warnings": warnings} if warnings else {}),
     }
 
 
-def _problems(config: Mapping[str, str], stored: Mapping[str, str], judge: Judge) -> tuple[str, ...]:
+def _judged(config: Mapping[str, str], stored: Mapping[str, str], judge: Judge) -> tuple[list[str], Sequence[str]]:
+    """Problems and warnings."""
     keys = keys_of(config)
     whole = restore(config, stored, keys)
-    return (*names.problems(config.get("name")), *unknown(whole, keys), *judge(whole))
+    loaded = judge(whole)
+    return [*names.problems(config.get("name")), *unknown(whole, keys), *loaded.problems], loaded.warnings
+
+
+def _key_of(text: str) -> str:
+    """The key that a problem or a warning is about."""
+    found = _PROBLEM.match(text)
+    return "connector.class" if found is None else found[1]
 
 
 def shown_keys(config: Mapping[str, str]) -> list[Definition]:

@@ -73,10 +73,10 @@ class Connectors:
         config = _config(call.connector, bodies.object_of(call.body, "the configuration"))
         with told():
             found, new = self._herder.put(call.connector, config)
-        return self._created(call, found) if new else Reply(renderings.info(found))
+        return self._created(call, found) if new else Reply(renderings.changed(found))
 
     def _created(self, call: Call, made: ConnectorInfo) -> Reply:
-        return Reply(renderings.info(made), 201, {"Location": call.location(made.name)})
+        return Reply(renderings.changed(made), 201, {"Location": call.location(made.name)})
 
     def patch(self, call: Call) -> Reply:
         changes = bodies.texts_of(bodies.object_of(call.body, "the changes"), "the configuration")
@@ -86,10 +86,13 @@ class Connectors:
         if "connector.class" in changes:
             require_class(changes["connector.class"])
         with told():
-            return Reply(renderings.info(self._herder.patch(call.connector, changes)))
+            return Reply(renderings.changed(self._herder.patch(call.connector, changes)))
 
     def delete(self, call: Call) -> Reply:
+        """With `purge` what it left on this machine as well, and an answer that says what stays."""
         with told(NOT_FOUND):
+            if call.flag("purge"):
+                return Reply({"left": list(self._herder.purge(call.connector))})
             self._herder.delete(call.connector)
         return Reply(status=204)
 

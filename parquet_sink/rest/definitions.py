@@ -15,7 +15,7 @@ from parquet_sink.convert.converters import SIMPLE_HEADER
 
 COMMON: Final = "Common"
 ERRORS: Final = "Error Handling"
-_LINK: Final = re.compile(r"\[([^\]]+)\]\([^)]+\)")
+_LINK: Final = re.compile(r"\[([^\[\]]+)\]\([^()]+\)")
 _NO_DEFAULT: Final = "-"
 
 

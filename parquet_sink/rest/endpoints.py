@@ -47,9 +47,11 @@ class Endpoint:
 
 
 _ONE: Final = "/connectors/{connector}"
+_PURGE: Final = Parameter("purge", "boolean", "Whether what it left on the worker's machine is removed, too.")
 _EXPAND: Final = Parameter("expand", "array", "What to tell of each connector, in place of names.", ("info", "status"))
 _TASKS: Final = Parameter("includeTasks", "boolean", "Whether tasks are restarted, too.", default=False)
 _FAILED: Final = Parameter("onlyFailed", "boolean", "Whether only what has failed is restarted.", default=False)
+_ENDS: Final = Parameter("ends", "boolean", "Whether to tell where each topic-partition ends now, too.", default=False)
 _CONNECTORS_ONLY: Final = Parameter(
     "connectorsOnly", "boolean", "Whether only connectors are listed, without converters and transforms.", default=True
 )
@@ -78,21 +80,24 @@ def service_endpoints(service: Service) -> Sequence[Endpoint]:
 
 def connector_endpoints(connectors: Connectors) -> Sequence[Endpoint]:
     """Connectors: made, looked at, changed, removed."""
-    made = {200: "Connector", 201: "Connector", 400: "Error"}
+    made = {200: "ChangedConnector", 201: "ChangedConnector", 400: "Error"}
     state = {404: "Error"}
     return (
         Endpoint("GET", "/connectors", connectors.all, "All connectors", {200: "Connectors"}, query=(_EXPAND,)),
         _command(
             "POST", "/connectors", connectors.create, "Make a connector",
-            {201: "Connector", 400: "Error", 409: "Error"}, "NewConnector",
+            {201: "ChangedConnector", 400: "Error", 409: "Error"}, "NewConnector",
         ),
         _read(_ONE, connectors.get, "One connector", "Connector"),
-        _command("DELETE", _ONE, connectors.delete, "Remove it; its group's offsets stay", {204: None, **state}),
+        _command(
+            "DELETE", _ONE, connectors.delete, "Remove it; its group's offsets stay",
+            {200: "Purged", 204: None, 409: "Error", **state}, query=(_PURGE,),
+        ),
         _read(f"{_ONE}/config", connectors.config, "Its configuration, without passwords", "Config"),
         _command("PUT", f"{_ONE}/config", connectors.put, "Make or change a connector", made, "Config"),
         _command(
             "PATCH", f"{_ONE}/config", connectors.patch, "Change some keys; null removes one",
-            {200: "Connector", 400: "Error", **state}, "ConfigPatch",
+            {200: "ChangedConnector", 400: "Error", **state}, "ConfigPatch",
         ),
         _read(f"{_ONE}/status", connectors.status, "State of the connector and its tasks", "Status"),
         _command("PUT", f"{_ONE}/pause", connectors.pause, "Pause; it keeps its position", {202: None, **state}),
@@ -122,7 +127,7 @@ def detail_endpoints(connectors: Connectors, tasks: Tasks, offsets: Offsets) -> 
         ),
         Endpoint(
             "GET", f"{_ONE}/offsets", offsets.get, "Where its group stands",
-            {200: "Offsets", **state, 500: "Error"}, lane="cluster",
+            {200: "Offsets", 400: "Error", **state, 500: "Error"}, query=(_ENDS,), lane="cluster",
         ),
         _command(
             "PATCH", f"{_ONE}/offsets", offsets.alter, "Move its group, when it is stopped",

@@ -8,6 +8,7 @@ from parquet_sink.herder.errors import (
     ConnectorExists,
     HerderError,
     InvalidConnector,
+    NotPurged,
     OffsetsBusy,
     OffsetsRefused,
     ShuttingDown,
@@ -37,6 +38,7 @@ _STATUS: Final[Mapping[type[HerderError], int]] = {
     TimedOut: 500,
     ShuttingDown: 503,
     OffsetsBusy: 409,
+    NotPurged: 409,
     OffsetsRefused: 500,
     StoreFailed: 500,
 }

@@ -25,6 +25,8 @@ SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 CHALLENGE: Final = 'Basic realm="parquet-sink", charset="UTF-8"'
 USER: Final = "parquet_sink.user"
 """Who signed in, in the scope of a request."""
+_LONGEST_ORIGIN: Final = 1_000
+"""Browsers send a scheme, a name of 253 characters at most, and a port."""
 _REPORT_S: Final = 10.0
 log = logging.getLogger(__name__)
 
@@ -117,6 +119,8 @@ class Meant:
     def _same_origin(self, origin: str | None, host: str) -> bool:
         if origin is None:
             return True
+        if len(origin) > _LONGEST_ORIGIN:
+            return False
         if self._origins is not None and self._origins.fullmatch(origin):
             return True
         return urlsplit(origin).netloc.lower() == host.lower() != ""

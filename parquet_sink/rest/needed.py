@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 from typing import Final
 
-from parquet_sink.errors import SetupError
+from parquet_sink.errors import SetupError, install
 
 _NEEDED: Final = ("starlette", "uvicorn", "prometheus_client")
 
@@ -12,7 +12,4 @@ def require(who: str) -> None:
     """Raises SetupError, naming the first Python package of the extra `worker` that is not there, and the cure."""
     for package in _NEEDED:
         if find_spec(package) is None:
-            raise SetupError(
-                f"{who} needs the Python package {package}, of the extra 'worker'. Install it: "
-                "pip install 'parquet-sink[worker]', or from your copy of the repository: pip install '.[worker]'"
-            )
+            raise SetupError(f"{who} needs the Python package {package}. {install('worker')}")

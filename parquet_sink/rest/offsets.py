@@ -23,7 +23,7 @@ class Offsets:
     def get(self, call: Call) -> Reply:
         what = self._words("Failed to retrieve", "consumer group offsets for sink connector", call.connector)
         with _refused(what, call.connector):
-            return Reply(renderings.offsets(self._herder.offsets(call.connector)))
+            return Reply(renderings.offsets(self._herder.offsets(call.connector), ends=call.flag("ends")))
 
     def alter(self, call: Call) -> Reply:
         body = bodies.object_of(call.body, "offsets")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sys
 from typing import Final
 
@@ -10,6 +11,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST_CONNECTIONS: Final = 512
 MOST_HEAD_BYTES: Final = 32 * 1024
+_BYTES: Final = re.compile(r"""bytearray\((b'(?:[^'\\]|\\.)*'|b"(?:[^"\\]|\\.)*")\)""")
+"""How Python shows what h11 quotes of a request; its reader sent text."""
 _HEAD_PIECE_BYTES: Final = 4 * 1024
 HEAD_S: Final = 10.0
 """From the first byte of a request, or the connection, to the end of its headers."""
@@ -84,7 +87,8 @@ class BoundedProtocol(H11Protocol):
         """In the form of all other errors; what was not HTTP is said by h11."""
         error = sys.exception()
         status = getattr(error, "error_status_hint", 400)
-        message = "The request's head is too large." if status == 431 else f"This is no HTTP request: {error or msg}."
+        why = _BYTES.sub(r"\1", str(error or msg))
+        message = "The request's head is too large." if status == 431 else f"This is no HTTP request: {why}."
         body = json.dumps({"error_code": status, "message": message}).encode()
         headers = [("content-type", "application/json"), ("content-length", str(len(body))), ("connection", "close")]
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):

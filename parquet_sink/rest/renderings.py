@@ -45,6 +45,11 @@ def info(found: ConnectorInfo) -> dict[str, Any]:
     }
 
 
+def changed(found: ConnectorInfo) -> dict[str, Any]:
+    """The answer to who made or changed it: Kafka Connect's, and what is warned about, where there is anything."""
+    return info(found) | ({"warnings": list(found.warnings)} if found.warnings else {})
+
+
 def tasks(found: ConnectorInfo) -> list[dict[str, Any]]:
     """The connector's tasks, each with the connector's configuration."""
     config = config_of(found.config)
@@ -72,9 +77,10 @@ def task(found: TaskStatus) -> dict[str, Any]:
     return {"id": found.id, **_state(found.state, found.worker_id, found.trace)}
 
 
-def offsets(found: Sequence[StoredOffset]) -> dict[str, Any]:
-    """Where a connector goes on."""
-    return {"offsets": [asdict(one) for one in found]}
+def offsets(found: Sequence[StoredOffset], *, ends: bool) -> dict[str, Any]:
+    """Where a connector goes on; with the ends of topic-partitions, which Kafka Connect does not tell, if asked."""
+    listed = [{"partition": one.partition, "offset": one.offset} for one in found]
+    return {"offsets": [{**one, "end": of.end} for one, of in zip(listed, found, strict=True)] if ends else listed}
 
 
 def progress(found: Sequence[ConnectorProgress]) -> list[dict[str, Any]]:

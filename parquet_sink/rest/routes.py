@@ -78,6 +78,8 @@ class _Path:
         await response(scope, receive, send)
 
     async def _answer(self, request: Request) -> Response:
+        if "content-length" in request.headers and "transfer-encoding" in request.headers:
+            raise RestError(400, _TWO_LENGTHS, {"Connection": "close"})
         if request.method == "OPTIONS":
             return Response(status_code=200, headers={"Allow": self._allow})
         endpoint = self._methods.get("GET" if request.method == "HEAD" else request.method)
@@ -89,6 +91,12 @@ class _Path:
         path = {name: _decoded(text) for name, text in request.path_params.items()}
         call = Call(path, request.query_params, base_url=_base_url(request))
         return response_of(await self._lanes.run(endpoint, call, raw))
+
+
+_TWO_LENGTHS: Final = (
+    "The request has Content-Length and Transfer-Encoding, so two ends of its body, and a proxy may have taken the "
+    "other; send one of them."
+)
 
 
 def http_error(status: int) -> str:

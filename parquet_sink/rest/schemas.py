@@ -41,6 +41,8 @@ _PARTITION: Final = {"kafka_topic": _TEXT, "kafka_partition": _WHOLE}
 _TYPE: Final = {"enum": ["sink", "source", "unknown"]}
 _WORD: Final = {"type": ["string", "integer"]}
 
+_CONNECTOR: Final = {"name": _TEXT, "config": _map(_TEXT), "tasks": _list(_TASK_ID), "type": _TYPE}
+
 SCHEMAS: Final[Mapping[str, Mapping[str, Any]]] = {
     "Error": _object({"error_code": _WHOLE, "message": _TEXT}),
     "Message": _object({"message": _TEXT}),
@@ -58,13 +60,15 @@ SCHEMAS: Final[Mapping[str, Mapping[str, Any]]] = {
         },
         ("initial_state",),
     ),
-    "Connector": _object({"name": _TEXT, "config": _map(_TEXT), "tasks": _list(_TASK_ID), "type": _TYPE}),
+    "Connector": _object(_CONNECTOR),
+    "ChangedConnector": _object({**_CONNECTOR, "warnings": _list(_TEXT)}, ("warnings",)),
     "Connectors": {
         "oneOf": [
             _ref("Names"),
             _map(_object({"info": _ref("Connector"), "status": _ref("Status")}, ("info", "status"))),
         ]
     },
+    "Purged": _object({"left": _list(_TEXT)}),
     "TaskStatus": _object({"id": _WHOLE, **_STATED}, ("trace",)),
     "Status": _object(
         {
@@ -78,7 +82,18 @@ SCHEMAS: Final[Mapping[str, Mapping[str, Any]]] = {
     "TasksConfig": _map(_map(_TEXT)),
     "Topics": _map(_object({"topics": _list(_TEXT)})),
     "Offsets": _object(
-        {"offsets": _list(_object({"partition": _object(_PARTITION), "offset": _object({"kafka_offset": _WHOLE})}))}
+        {
+            "offsets": _list(
+                _object(
+                    {
+                        "partition": _object(_PARTITION),
+                        "offset": _object({"kafka_offset": _WHOLE}),
+                        "end": {"type": ["integer", "null"]},
+                    },
+                    ("end",),
+                )
+            )
+        }
     ),
     "NewOffsets": _object(
         {
@@ -132,7 +147,9 @@ SCHEMAS: Final[Mapping[str, Mapping[str, Any]]] = {
                     }
                 )
             ),
-        }
+            "warnings": _list(_TEXT),
+        },
+        ("warnings",),
     ),
     "Level": _object({"level": {"enum": ["ALL", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF"]}}),
     "Logger": _object({"level": _TEXT, "last_modified": _or_null("integer")}),
@@ -157,8 +174,16 @@ SCHEMAS: Final[Mapping[str, Mapping[str, Any]]] = {
                 **dict.fromkeys(("records", "archived", "not_archived", "archive_waiting"), _WHOLE),
                 "records": _WHOLE,
                 "kind": _TEXT,
+                "missing_topics": _list(_TEXT),
+                "warnings": _list(_TEXT),
+                "flushing": {
+                    "oneOf": [
+                        _object({"partitions": _WHOLE, "records": _WHOLE, "since_s": _NUMBER}),
+                        {"type": "null"},
+                    ]
+                },
                 "last_upload": {"oneOf": [_ref("Upload"), {"type": "null"}]},
-                "last_error": {"oneOf": [_object({"message": _TEXT, "at_s": _NUMBER}), {"type": "null"}]},
+                "last_error": {"oneOf": [_ref("LastError"), {"type": "null"}]},
                 "partitions": _list(
                     _object(
                         {
@@ -174,6 +199,7 @@ SCHEMAS: Final[Mapping[str, Mapping[str, Any]]] = {
             }
         )
     ),
+    "LastError": _object({"message": _TEXT, "at_s": _NUMBER, "healed_s": _or_null("number")}),
     "Upload": _object(
         {
             "topic": _TEXT,

@@ -1,6 +1,7 @@
 """Offsets of sources in requests: any flat JSON object to another, as Kafka Connect takes them."""
 
 from collections.abc import Mapping
+from math import isinf
 from typing import Any, Final
 
 from parquet_sink.herder.values import StoredOffset
@@ -8,6 +9,8 @@ from parquet_sink.rest import bodies
 from parquet_sink.rest.call import RestError
 
 _PLAIN: Final = (str, int, float, bool, type(None))
+_LIMIT: Final = 2**63
+_MOST_DIGITS: Final = 20
 
 
 def read(entry: Any) -> StoredOffset:
@@ -35,6 +38,14 @@ def _flat(given: Any, name: str) -> Mapping[str, Any] | None:
 
 
 def _plain(value: Any) -> Any:
+    """A number as Java has it: 64 bits, whole or not. Raises RestError."""
     if not isinstance(value, bodies.NumberText):
         return value
-    return int(value) if value.lstrip("-").isdigit() else float(value)
+    if value.lstrip("-").isdigit():
+        number = int(value) if len(value) <= _MOST_DIGITS else _LIMIT
+        if not -_LIMIT <= number < _LIMIT:
+            raise bodies.unreadable("a whole number of an entry is beyond 64 bits; send one that is not")
+        return number
+    if isinf(float(value)):
+        raise bodies.unreadable("a number of an entry is beyond what 64 bits hold; send one that is not")
+    return float(value)

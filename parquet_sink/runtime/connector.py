@@ -9,8 +9,9 @@ connector. So does whatever else goes wrong with it: the others of the process g
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -40,7 +41,7 @@ from parquet_sink.runtime.run_files import RunFiles
 from parquet_sink.runtime.status import Status
 from parquet_sink.spark.causes import failure_of
 from parquet_sink.state.sqlite.store import SqliteStore
-from parquet_sink.state.store import PAUSE, SLOTS, STARTED, STOP, WARM_UP
+from parquet_sink.state.store import BEGUN, COMING, PAUSE, SLOTS, STARTED, STOP, WARM_UP
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +53,7 @@ class Connector:
     """Owns the files and the streaming query of one connector. emit: takes its events, and raises nothing.
 
     waits: for brokers as long as its settings say also at the start. launch: starts queries, which takes a second or
-    more, in a thread that knows the Spark session. aside: asks Kafka.
+    more, in a thread that knows the Spark session. aside: asks Kafka. started_again: whether an earlier query ended.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class Connector:
         self._launching: Future[StreamingQuery] | None = None
         self._pending: Pending[Any] | None = None
         self._slots, self._paused = 1, False
+        self._begun = self.started_again = False
         self._clock = ClockSteps(time.time(), time.monotonic())
         patience = settings.registry_patience_ms, settings.registry_pause_ms
         self._restarts = RestartPolicy(*patience, settings.restart, waits=waits)
@@ -132,6 +134,14 @@ class Connector:
             return None
         return self._restart_why, max(self._restart_at_s - time.monotonic(), 0.0)
 
+    @property
+    def begun(self) -> bool:
+        """Whether the checks of its query's start are done: brokers, topics and group were looked at."""
+        if not self._begun and self.state is not None and self.active:
+            with suppress(ConnectorError):  # the state file is gone: the next poll finds that, and says what follows
+                self._begun = self.state.get(BEGUN)
+        return self._begun
+
     def has_started(self) -> bool:
         """Whether it knows where its topic-partitions start: its processes are there, and the broker answered."""
         return self.state is not None and self.state.get(STARTED)
@@ -144,11 +154,19 @@ class Connector:
         except ConnectorError as error:
             self._fail(error.failure())
 
-    def start(self, spark: SparkSession, *, slots: int = 1, warm_up: bool = False, paused: bool = False) -> None:
+    def start(
+        self,
+        spark: SparkSession,
+        *,
+        slots: int = 1,
+        warm_up: bool = False,
+        paused: bool = False,
+        coming: Collection[str] = (),
+    ) -> None:
         """Starts the query; prepares what is not prepared yet. What goes wrong is noted, not raised.
 
         slots: Spark tasks that it may run at once. warm_up: begin with a micro-batch that loads everything. paused:
-        begin as after `pause`.
+        begin as after `pause`. coming: topics that need not be there yet, because a source beside it makes them.
         """
         if self._files.handoff is None:
             self.prepare()
@@ -157,6 +175,7 @@ class Connector:
         self.share(slots)
         self.pause(paused)
         self.state.set(WARM_UP, warm_up)
+        self.state.set(COMING, ",".join(sorted(coming)))
         self.status = Status.RUNNING
         self._launch(spark)
 
@@ -178,6 +197,9 @@ class Connector:
         self._clock = ClockSteps(time.time(), time.monotonic())
         try:
             self._files.restore({SLOTS: self._slots, PAUSE: self._paused, STARTED: True})
+            assert self.state is not None
+            self.state.set(BEGUN, False)
+            self._begun = False
         except Exception as error:  # noqa: BLE001 - whatever it is, the other connectors go on
             self._not_launched(error)
             return
@@ -269,6 +291,7 @@ class Connector:
 
     def _schedule_restart(self, pause_s: float, why: str) -> None:
         assert self.state is not None
+        self.started_again = True
         self._emit(ConnectorRestarting(self.settings.name, time.time(), why, pause_s))
         self.state.clear_for_restart()
         self._restart_at_s, self._restart_why = time.monotonic() + pause_s, why

@@ -39,12 +39,14 @@ def _commit_accepted(settings: TopicSettings, instance: Instance, state: StateSt
 def _advance(group: GroupOffsets, accepted: Sequence[Accepted]) -> None:
     group.advance(
         {(one.topic, one.partition): one.next_offset for one in accepted},
-        {
-            (one.topic, one.partition): RangePlan(one.start, one.end, one.reason)
-            for one in accepted
-            if one.next_offset < one.end
-        },
+        {(one.topic, one.partition): plan for one in accepted if one.next_offset < (plan := _plan(one)).end},
     )
+
+
+def _plan(one: Accepted) -> RangePlan:
+    """What is left of a range, as it is to come again."""
+    start, end = (one.again and one.again.span) or (one.start, one.end)
+    return RangePlan(start, end, one.reason)
 
 
 def positions(settings: TopicSettings, instance: Instance, state: StateStore) -> Positions:

@@ -1,6 +1,7 @@
 """The worker's side of `herder.protocol`: changes are done by its loop, reads answer from what that published."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -9,7 +10,7 @@ from typing import Final, TypeVar
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.errors import ConnectorError, WrongPlace
-from parquet_sink.herder.errors import HerderError, OffsetsRefused, TimedOut, UnknownConnector
+from parquet_sink.herder.errors import HerderError, NotPurged, OffsetsRefused, TimedOut, UnknownConnector
 from parquet_sink.herder.protocol import TIMEOUT_S
 from parquet_sink.herder.values import (
     ConnectorInfo,
@@ -21,6 +22,7 @@ from parquet_sink.herder.values import (
 from parquet_sink.kafka import client_settings
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.pipeline.connector_settings import ConnectorSettings
+from parquet_sink.runtime import purging
 from parquet_sink.runtime.cluster_id import ClusterId
 from parquet_sink.runtime.commands import Commands
 from parquet_sink.runtime.judging import NOTHING, judge
@@ -31,6 +33,7 @@ from parquet_sink.runtime.stored_offsets import stored_offsets_of
 T = TypeVar("T")
 
 PING_S: Final = 10.0
+_LOOK_S: Final = 0.1
 MOST_CHANGES: Final = 10
 """By others, while a configuration is judged."""
 
@@ -105,6 +108,19 @@ class LocalHerder:
 
     def delete(self, name: str) -> None:
         self._commands.ask(partial(self._requests.delete, name), TIMEOUT_S)
+
+    def purge(self, name: str) -> tuple[str, ...]:
+        settings = _found(self._published.settings, name)
+        if settings is None:
+            raise NotPurged(f"The configuration of {name} cannot be read, so nobody knows what it left; correct it.")
+        purging.require(settings)
+        self.delete(name)
+        deadline_s = time.monotonic() + TIMEOUT_S
+        while self._commands.ask(lambda: any(one.name == name for one in self._roster.leaving), TIMEOUT_S):
+            if time.monotonic() >= deadline_s:
+                raise TimedOut(f"Connector {name} is deleted and still ends; what it left is not removed.")
+            time.sleep(_LOOK_S)
+        return purging.purge(settings)
 
     def set_target(self, name: str, target: TargetState) -> None:
         def aim() -> None:

@@ -24,6 +24,12 @@ _STATES: Final = {
     Status.DONE: State.UNASSIGNED,
     Status.FAILED: State.FAILED,
 }
+_TELLS: Final = frozenset({State.UNASSIGNED, State.RUNNING, State.RESTARTING})
+_READ: Final = "Its configuration is being read."
+_NEXT: Final = "It begins next, after one of its name or consumer group where such a one still ends."
+_FOR_SPARK: Final = "Spark starts, or others begin before it."
+_CHECKS: Final = "The checks of its start are done: brokers, topics and offsets are looked at."
+"""Of a connector that is to run and has not begun."""
 
 
 class Hosted:
@@ -105,7 +111,7 @@ class Hosted:
         run = self.run
         if run is None:
             return
-        if not self._replaced and run.status is not Status.STARTING:
+        if not self._replaced and run.status is not Status.STARTING and (run.begun or not run.active):
             self._restarting = False
         if stop_requested_at_s is not None:
             run.request_stop(stop_requested_at_s)
@@ -125,13 +131,13 @@ class Hosted:
             run.request_stop()
 
     def info(self) -> ConnectorInfo:
-        return ConnectorInfo(self.name, dict(self.stored.config), len(self._task_ids()))
+        return ConnectorInfo(self.name, dict(self.stored.config), len(self._task_ids()), self.loaded.warnings)
 
     def status(self, worker_id: str, waits_for: str) -> ConnectorStatus:
         """waits_for: what events tell of that; what is waited for here goes first."""
         state, trace = self.state, self._trace()
         tasks = tuple(TaskStatus(number, state, worker_id, trace) for number in self._task_ids())
-        waits = (self._waits() or waits_for) if state in {State.RUNNING, State.RESTARTING} else ""
+        waits = (self._waits() or waits_for or self._begins()) if state in _TELLS else ""
         return ConnectorStatus(self.name, state, worker_id, tasks, trace, waits)
 
     @property
@@ -144,6 +150,8 @@ class Hosted:
         state = _STATES[self.run.status]
         if state is not State.RUNNING:
             return state
+        if not self.run.begun:
+            return State.RESTARTING if self.run.started_again else State.UNASSIGNED
         if self._paused and self.paused:
             return State.PAUSED
         return State.RUNNING if self.run.waits_for is None else State.RESTARTING
@@ -170,6 +178,14 @@ class Hosted:
             return "\n".join(self.loaded.problems)
         failure: Failure | None = None if self.run is None else self.run.failure
         return "" if failure is None else f"parquet_sink.errors.{failure.kind}: {failure.message}"
+
+    def _begins(self) -> str:
+        """What is being done before it runs; empty when it runs."""
+        if self.run is None:
+            return _READ if self.unread else _NEXT
+        if self.run.status is Status.STARTING:
+            return _FOR_SPARK
+        return "" if self.run.begun else _CHECKS
 
     def _waits(self) -> str:
         if self._replaced and self.run is not None:

@@ -107,7 +107,9 @@ class Hosting:
         """The first one warms Spark up for all."""
         paused = any(one.run is connector and one.paused for one in self._roster.all())
         warm_up, self._warm = not self._warm, True
-        connector.start(spark, slots=slots, warm_up=warm_up, paused=paused)
+        known = [one.settings for one in self._roster.all() if one.settings is not None]
+        coming = {topic for settings in known for topic in settings.makes_topics}
+        connector.start(spark, slots=slots, warm_up=warm_up, paused=paused, coming=coming)
 
     def sharers(self) -> int:
         """How many connectors share Spark's slots."""

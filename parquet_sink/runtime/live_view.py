@@ -14,6 +14,7 @@ from rich.file_proxy import FileProxy
 from rich.live import Live
 from rich.text import Text
 
+from parquet_sink.config.report import quoted
 from parquet_sink.model.events import (
     ConnectorFailed,
     ConnectorRunning,
@@ -22,6 +23,7 @@ from parquet_sink.model.events import (
     FileAccepted,
     RecordsDelivered,
     RecordsSetAside,
+    TopicsMissing,
 )
 from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.layout import ConnectorView, render, with_style
@@ -34,6 +36,13 @@ NO_FILE: Final = "no file sent"
 """In the end, of a connector for which nothing was due; 'no file yet' would promise one."""
 
 
+def describe_missing(event: TopicsMissing) -> str:
+    """What is not there, in a line; empty when all is."""
+    if event.unmatched:
+        return f"No topic matches {quoted(event.unmatched)}."
+    return f"Not there: {', '.join(event.topics)}." if event.topics else ""
+
+
 class LiveView:
     """A `runtime.events.Listener` that draws after each look. `clock` gives epoch seconds."""
 
@@ -43,6 +52,7 @@ class LiveView:
         self._totals: dict[str, FileTotals] = {}
         self._status: dict[str, Status | None] = {}
         self._problems: dict[str, str] = {}
+        self._missing: dict[str, str] = {}
         self._live: Live | None = None
         self._rerouted: list[tuple[logging.StreamHandler[TextIO], TextIO]] = []
         self._console.print(Text(STARTING, style="dim"))
@@ -57,6 +67,9 @@ class LiveView:
             return
         if isinstance(event, RecordsSetAside):
             self._totals_of(event.connector).set_aside += event.count
+            return
+        if isinstance(event, TopicsMissing):
+            self._missing[event.connector] = describe_missing(event)
             return
         name, before = event.connector, self._status.get(event.connector)
         self._status[name] = after = status_after(event, before)
@@ -120,7 +133,7 @@ class LiveView:
             name=name,
             status=PAUSED if connector.paused else str(self._status.get(name) or Status.STARTING),
             accepted=describe_totals(self._totals_of(name), of_files=connector.settings.of_files),
-            failure=self._problems.get(name),
+            failure=self._problems.get(name) or self._missing.get(name) or None,
             partitions=self._partitions(connector),
         )
 

@@ -89,8 +89,9 @@ def describe_delivered(event: RecordsDelivered) -> str:
 def describe_passed_over(receipt: Receipt) -> str:
     """One file that was refused and passed over, in one line."""
     return (
-        f"connector {receipt.connector}: {receipt.passed_over} ({receipt.rows} rows, {receipt.size_bytes} bytes); its "
-        f"{receipt.records} records are set aside, and the next file goes on"
+        f"connector {receipt.connector}: {receipt.passed_over} ({_rows(receipt)}, {receipt.size_bytes} bytes); "
+        + (f"its {receipt.records} records are" if receipt.records != 1 else "its record is")
+        + " set aside, and the next file goes on"
     )
 
 
@@ -113,6 +114,10 @@ def describe_polled(event: SourcePolled) -> str:
     )
 
 
+def _rows(receipt: Receipt) -> str:
+    return f"{receipt.rows} row{'' if receipt.rows == 1 else 's'}"
+
+
 def describe_file(receipt: Receipt) -> str:
     """One accepted file in one line."""
     upload_s = receipt.seconds.get("upload", 0.0)
@@ -120,6 +125,6 @@ def describe_file(receipt: Receipt) -> str:
     into = "" if receipt.table is None else f"into table {receipt.table} "
     return (
         f"connector {receipt.connector}: accepted {receipt.file_name} {into}"
-        f"({receipt.rows} rows, {receipt.size_bytes} bytes, rotated by {receipt.reason}, "
+        f"({_rows(receipt)}, {receipt.size_bytes} bytes, rotated by {receipt.reason}, "
         f"upload {upload_s:.2f} s{attempts})"
     )

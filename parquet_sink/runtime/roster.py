@@ -92,12 +92,16 @@ class Roster:
     def _progress(self, status: ConnectorStatus) -> ConnectorProgress:
         page = self.book.page(status.name)
         sums = (page.totals.files, page.totals.rows, page.totals.size_bytes, page.totals.set_aside)
-        settings = self.hosted[status.name].settings
+        loaded = self.hosted[status.name].loaded
+        settings = loaded.settings
         kind = "sink" if settings is None else settings.kind
         return ConnectorProgress(
             *(status, *sums, page.last_upload, page.last_error, page.partitions, page.totals.delivered),
             *(page.totals.archived, page.totals.not_archived, page.archive_waiting),
             kind=kind,
+            missing_topics=page.missing_topics,
+            flushing=page.flushing,
+            warnings=(*loaded.warnings, *page.warnings),
         )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from parquet_sink.files.cleanup import prepare, remove_leftovers
+from parquet_sink.files.cleanup import prepare, prepare_connector, remove_leftovers
 from parquet_sink.files.lock import ConnectorLock
 from parquet_sink.pipeline.connector_settings import ConnectorSettings
 from parquet_sink.spark import handoff
@@ -32,32 +32,34 @@ class RunFiles:
         self._lock.acquire()
         remove_leftovers(tmp_dir, self._settings.name)
         self._make_ready()
-        self.handoff = handoff.write(self._settings, self._folder)
-        self.state = SqliteStore.for_new_run(self.handoff.state_path)
+        self.state = SqliteStore.for_new_run(handoff.state_path(self._settings))
+        self.handoff = handoff.write(self._settings, self._folder, self.state.ids)
 
     def missing(self) -> list[Path]:
-        """Of the files that the connector's processes share, those that somebody removed."""
+        """Of the files that the connector's processes share, those that somebody removed or replaced."""
         assert self.handoff is not None
-        return [path for path in (*self.handoff.files, self.handoff.state_path) if not path.exists()]
+        assert self.state is not None
+        here = [path for path in self.handoff.files if not path.exists()]
+        return [*here, *self.state.removed(), *([self._lock.path] if self._lock.lost() else [])]
 
     def restore(self, fields: Mapping[Field[Any], bool | int | None]) -> None:
         """Makes what is missing anew, from what this process holds. fields: of a new store.
 
-        Raises StorageFailed, OSError.
+        Raises AnotherInstance where somebody else took the lock meanwhile, StorageFailed, OSError.
         """
         assert self.handoff is not None
         assert self.state is not None
         if not self.missing():
             return
-        self.handoff = handoff.write(self._settings, self._folder, self.handoff.instance)
-        if self.handoff.state_path.exists():
-            return
-        self._lock.release()  # it may be of a file that is gone as well
-        self._lock.acquire()
-        self.state.close()
-        self.state = SqliteStore.for_new_run(self.handoff.state_path)
-        for field, value in fields.items():
-            self.state.set(field, value)
+        prepare_connector(self._settings.tmp_dir, self._settings.name)
+        if self._lock.lost():
+            self._lock.release()
+            self._lock.acquire()
+        if self.state.removed():
+            self.state = self.state.again()
+            for field, value in fields.items():
+                self.state.set(field, value)
+        self.handoff = handoff.write(self._settings, self._folder, self.state.ids, self.handoff.instance)
 
     def close(self, *, in_use: bool = False) -> None:
         """Releases the lock and removes the run folder; the store's file stays.

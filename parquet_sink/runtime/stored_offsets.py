@@ -6,6 +6,7 @@ from contextlib import closing, contextmanager
 from typing import Protocol
 
 from parquet_sink.errors import WrongPlace
+from parquet_sink.files import naming
 from parquet_sink.herder.values import OFFSET, PARTITION, TOPIC, StoredOffset
 from parquet_sink.kafka.group import manual_offsets
 from parquet_sink.kafka.settings import KafkaSettings
@@ -14,6 +15,7 @@ from parquet_sink.pipeline.record_sink_settings import RecordSinkSettings
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.pipeline.source_settings import SourceSettings
 from parquet_sink.pipeline.source_tasks import task_class
+from parquet_sink.sources.memory import MemoryFile
 from parquet_sink.sources.offsets.connect_form import text_of
 from parquet_sink.sources.offsets.opening import opened
 from parquet_sink.sources.offsets.storage import OffsetStorage
@@ -40,7 +42,9 @@ class OfGroup:
 
     def read(self) -> tuple[StoredOffset, ...]:
         found = manual_offsets.read(self._kafka).items()
-        return tuple(StoredOffset({TOPIC: topic, PARTITION: number}, {OFFSET: at}) for (topic, number), at in found)
+        return tuple(
+            StoredOffset({TOPIC: topic, PARTITION: number}, {OFFSET: at}, end) for (topic, number), (at, end) in found
+        )
 
     def alter(self, offsets: Sequence[StoredOffset]) -> None:
         wanted = {
@@ -58,6 +62,7 @@ class OfSource:
 
     def __init__(self, settings: SourceSettings) -> None:
         self._name, self._storage, self._task = settings.name, settings.storage, settings.task
+        self._memory = MemoryFile(naming.connector_folder(settings.tmp_dir, settings.name))
 
     def read(self) -> tuple[StoredOffset, ...]:
         if self._storage is None:
@@ -79,10 +84,14 @@ class OfSource:
                 text_of(next((stored for stored in known if stored == one.partition), one.partition)): one.offset
                 for one in same.values()
             }
+            if None in changes.values():
+                self._memory.forget()
             storage.write(self._name, changes)
 
     def reset(self) -> None:
+        """What was remembered without any position would find an earlier file again, so it goes, too."""
         with self._opened() as storage:
+            self._memory.forget()
             storage.write(self._name, dict.fromkeys(storage.read(self._name)))
 
     def _judge(self, offsets: Sequence[StoredOffset]) -> None:

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-PROMISE: Final = "; the flush in progress is finished first, for at most {:g} s; a second signal ends it at once"
+_FLUSH: Final = "; the flush in progress is finished first, for at most {:g} s"
+_AT_ONCE: Final = "; a second signal ends it at once"
 JAVA_ENDED: Final = (
     "Spark's Java process ended while connectors ran: it was killed, or ran out of memory. "
     "What was not committed is sent again at the next start."
@@ -52,6 +53,11 @@ SPARK_ENDED: Final = (
 POLL_S: Final = 0.25
 GIVE_UP_S: Final = 5.0
 """How long a start of Spark that is given up may take to notice."""
+
+
+def stop_notice(most_s: float) -> str:
+    """What a first signal promises. most_s: how long a flush may take; 0 where no connector runs that has one."""
+    return (_FLUSH.format(most_s) if most_s else "") + _AT_ONCE
 
 
 class Observer(Protocol):
@@ -193,7 +199,7 @@ class Worker:
             return None
         if errors:
             raise _not_started(session, errors[0]) from errors[0]
-        self._launch = Launcher()
+        self._launch = Launcher(session.tidy)
         try:
             return self._launch(session.open).result()
         except Exception as error:
@@ -227,7 +233,7 @@ class Worker:
 
     def _step(self, stop_at_s: float | None = None) -> None:
         self._hosting.step(stop_at_s)
-        self._stop_request.notice = PROMISE.format(self._hosting.longest_stop_s())
+        self._stop_request.notice = stop_notice(self._hosting.longest_stop_s())
 
     def _wait(self) -> None:
         """Until it is time for the next round, or something was asked for."""

@@ -10,13 +10,25 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from parquet_sink.config.key import ems
-from parquet_sink.convert.decoded import Inferred, Piece, Tree, Trees, Typed
+from parquet_sink.convert.decoded import Float32, Inferred, Int32, Piece, Tree, Trees, Typed
 from parquet_sink.shape.flatten.trees import SEPARATOR, column_name
 from parquet_sink.shape.schema import arrow_types
 from parquet_sink.shape.settings import ShapeSettings
 
-_TYPES = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-_TREE_NAMES = {str: "a string", int: "a number", float: "a number", bool: "a boolean", list: "a list"}
+_TYPES = {
+    str: pa.string(),
+    int: pa.int64(),
+    float: pa.float64(),
+    bool: pa.bool_(),
+    Int32: pa.int32(),
+    Float32: pa.float32(),
+}
+_TREE_NAMES = {
+    **dict.fromkeys((int, float, Int32, Float32), "a number"),
+    str: "a string",
+    bool: "a boolean",
+    list: "a list",
+}
 
 
 @dataclass(frozen=True)

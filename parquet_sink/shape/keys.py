@@ -159,7 +159,9 @@ OBFUSCATION_KEYS: Final = (
         ems("obfuscation.sha512.randomsalt"),
         OBFUSCATION,
         Type.BOOLEAN,
-        "A fresh salt of `sha512` for each value, so that equal values differ; for columns that nothing is joined by.",
+        "A fresh salt of `sha512` for each value, so that equal values differ; for columns that nothing is joined by. "
+        "Refused with a folder, a bucket or an archive: these keep each file under its name, and after a crash the "
+        "same file would have other bytes.",
         default=False,
         needs=ems("obfuscation.fields"),
     ),

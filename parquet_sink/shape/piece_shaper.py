@@ -122,17 +122,21 @@ class PieceShaper:
                 found.append([*trees])
         if self._chunks is None:
             return [TreeBatch(positions, cast("list[Sequence[Tree]]", found), invalid)]
-        return [_texts(self._chunks, positions, found, invalid)]
+        return [_texts(self._chunks, positions, cast("list[list[str]]", found), invalid)]
 
     def _elements(self, tree: object) -> Sequence[object]:
-        """Steps 2 to 4 for a record without a schema; chunks take what has no fields as it is. Raises InvalidValue."""
+        """Steps 2 to 4 for a record without a schema, for chunks its text. Raises InvalidValue.
+
+        Chunks take what has no fields as it is.
+        """
         if not (isinstance(tree, dict) and (tree or self._of_keys)):
             if self._chunks is None:
                 raise plain_trees.no_fields(tree)
-            return (tree,)
+            return (plain_trees.text(tree),)
         exploded = self._tree_exploded(tree)
         wrapper = None if exploded and exploded[0] is tree else next(iter(tree))
-        return self._trees_obfuscated([self._tree_named(each) for each in exploded], wrapper)
+        found = self._trees_obfuscated([self._tree_named(each) for each in exploded], wrapper)
+        return found if self._chunks is None else [plain_trees.text(each) for each in found]
 
     def _inferred(self, piece: Inferred) -> InferredBatch:
         found = self._inferred_columns(piece)
@@ -233,12 +237,13 @@ class PieceShaper:
 
 
 def _texts(
-    chunks: Chunks, positions: list[int], trees: Sequence[Sequence[object]], invalid: dict[int, Rejection]
+    chunks: Chunks, positions: list[int], texts: Sequence[Sequence[str]], invalid: dict[int, Rejection]
 ) -> ColumnBatch:
-    """Records without a schema as JSON text, in chunks; text itself as it is."""
-    texts = plain_trees.texts(tree for found in trees for tree in found)
-    each = [position for position, found in zip(positions, trees, strict=True) for _ in found]
-    batch = _chunked(chunks, pa.array(each, pa.int64()), texts)
+    """The JSON texts of records without a schema, in chunks."""
+    each = [position for position, found in zip(positions, texts, strict=True) for _ in found]
+    batch = _chunked(
+        chunks, pa.array(each, pa.int64()), pa.array([one for found in texts for one in found], pa.string())
+    )
     return _without_invalid(batch, {**invalid, **batch.invalid})
 
 

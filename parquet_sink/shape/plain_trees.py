@@ -1,16 +1,19 @@
 """Values without a schema that are no records: transforms leave some, and chunks take them all the same."""
 
-from collections.abc import Iterable
-
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.config.key import ems
-from parquet_sink.convert.decoded import Tree
+from parquet_sink.convert.decoded import Float32, Int32, Tree
 from parquet_sink.convert.invalid import InvalidValue
+from parquet_sink.convert.json.trees import text_of
 
-_NAMES = {list: "a list", str: "text", int: "a number", float: "a number", bool: "a boolean"}
+_NAMES = {
+    **dict.fromkeys((int, float, Int32, Float32), "a number"),
+    list: "a list",
+    str: "text",
+    bool: "a boolean",
+}
 
 
 def no_fields(tree: object) -> InvalidValue:
@@ -38,12 +41,6 @@ def without_values(rows: pa.StructArray) -> pa.BooleanArray | None:
     return found if found.true_count else None
 
 
-def texts(trees: Iterable[object]) -> pa.StringArray:
-    """JSON of each; text is itself. Dates and times are the numbers that columns store, as in `json_text`."""
-    made = [tree.encode() if isinstance(tree, str) else orjson.dumps(tree, default=_number) for tree in trees]
-    return pa.array(made, pa.binary()).cast(pa.string())
-
-
-def _number(moment: pa.Scalar) -> int:
-    number: int = moment.value
-    return number
+def text(tree: object) -> str:
+    """The JSON text of a value; text is itself. Raises InvalidValue."""
+    return tree if isinstance(tree, str) else text_of(tree)

@@ -60,6 +60,14 @@ class Remembering(Protocol):
 
 
 @runtime_checkable
+class RememberingWithin(Remembering, Protocol):
+    """One that can tell what goes with a place in the middle of a poll, where else nothing is remembered."""
+
+    def remember_at(self, partition: Place, offset: Place) -> Memory:
+        """After a poll of which a record could not be sent: for the last one before that, which is in Kafka by now."""
+
+
+@runtime_checkable
 class Looking(Protocol):
     """A task that can tell cheaply whether something changed, so that no Spark task is spent on nothing."""
 
@@ -68,6 +76,14 @@ class Looking(Protocol):
 
         It must hold for the whole time since the last look: what was there already is no news.
         """
+
+
+@runtime_checkable
+class Noticing(Looking, Protocol):
+    """A task that a look tells something which it wants at the next start, though nothing was sent since."""
+
+    def noticed(self) -> Memory | None:
+        """Asked after `look`: what is remembered from now on, with the same places; None: what was remembered."""
 
 
 @runtime_checkable
@@ -80,4 +96,16 @@ class Judging(Protocol):
 
 TaskClass = Callable[[], SourceTask]
 
-__all__ = ["Judging", "Looking", "Memory", "Place", "Reached", "Remembering", "SourceRecord", "SourceTask", "TaskClass"]
+__all__ = [
+    "Judging",
+    "Looking",
+    "Memory",
+    "Noticing",
+    "Place",
+    "Reached",
+    "Remembering",
+    "RememberingWithin",
+    "SourceRecord",
+    "SourceTask",
+    "TaskClass",
+]

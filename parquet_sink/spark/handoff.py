@@ -18,6 +18,7 @@ from parquet_sink.files import naming
 from parquet_sink.files.cleanup import prepare_connector
 from parquet_sink.model.instance import Instance
 from parquet_sink.pipeline.connector_settings import ConnectorSettings
+from parquet_sink.state.sqlite.database import FileIds
 
 S = TypeVar("S", bound=ConnectorSettings)
 S_co = TypeVar("S_co", bound=ConnectorSettings, covariant=True)
@@ -25,39 +26,48 @@ RUN_FOLDER: Final = "run.folder"
 """The one option of both data sources: the folder that `write` made."""
 SETTINGS_FILE: Final = "settings.json"
 INSTANCE_FILE: Final = "instance.json"
+STATE_FILE: Final = "state.json"
 
 
 @dataclass(frozen=True)
 class Handoff(Generic[S_co]):
-    """A connector's settings, its instance, and the folder that its processes share on the driver's machine."""
+    """A connector's settings, its instance, and the folder that its processes share on the driver's machine.
+
+    state_ids: which files the state store of this run is; none where it has no store.
+    """
 
     settings: S_co
     instance: Instance
     folder: str
+    state_ids: FileIds = ()
 
     @property
     def state_path(self) -> Path:
-        """In the connector's folder below `tmp.dir`, because it outlives a run."""
-        base = naming.connector_folder(self.settings.tmp_dir, self.settings.name)
-        return Path(base) / naming.STATE_FILE
+        """Of the state store."""
+        return state_path(self.settings)
 
     @property
-    def files(self) -> tuple[Path, Path]:
-        """What `write` put into the folder: the settings and the instance."""
-        return Path(self.folder, SETTINGS_FILE), Path(self.folder, INSTANCE_FILE)
+    def files(self) -> tuple[Path, Path, Path]:
+        """What `write` put into the folder: the settings, the instance, and which files the state store is."""
+        return Path(self.folder, SETTINGS_FILE), Path(self.folder, INSTANCE_FILE), Path(self.folder, STATE_FILE)
 
 
-def write(settings: S, folder: Path, instance: Instance | None = None) -> Handoff[S]:
+def state_path(settings: ConnectorSettings) -> Path:
+    """Of a connector's state store: in its folder below `tmp.dir`, because it outlives a run."""
+    return Path(naming.connector_folder(settings.tmp_dir, settings.name), naming.STATE_FILE)
+
+
+def write(settings: S, folder: Path, state_ids: FileIds = (), instance: Instance | None = None) -> Handoff[S]:
     """Puts the settings into `folder`, readable by this user alone. instance: whose folder was lost; else a new one.
 
     Raises StorageFailed when tmp.dir is of no use, OSError when the folder is.
     """
     prepare_connector(settings.tmp_dir, settings.name)
-    given = Handoff(settings, instance or Instance.new(), str(folder))
+    given = Handoff(settings, instance or Instance.new(), str(folder), state_ids)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    settings_file, instance_file = given.files
-    _private(settings_file, dump_with_secrets(settings))
-    _private(instance_file, json.dumps(asdict(given.instance)))
+    texts = (dump_with_secrets(settings), json.dumps(asdict(given.instance)), json.dumps(state_ids))
+    for path, text in zip(given.files, texts, strict=True):
+        _private(path, text)
     return given
 
 
@@ -72,9 +82,10 @@ def read(options: Mapping[str, str]) -> Handoff[Any]:
     try:
         settings = load_with_secrets((folder / SETTINGS_FILE).read_text(encoding="utf-8"))
         instance = Instance(**json.loads((folder / INSTANCE_FILE).read_text(encoding="utf-8")))
+        ids = json.loads((folder / STATE_FILE).read_text(encoding="utf-8"))
     except OSError as error:
         raise InvalidConfiguration([f"Invalid [{RUN_FOLDER}]. {given} cannot be read: {error.strerror}"]) from None
-    return Handoff(settings, instance, given)
+    return Handoff(settings, instance, given, tuple(one and (one[0], one[1]) for one in ids))
 
 
 def _private(path: Path, text: str) -> None:

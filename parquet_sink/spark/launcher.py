@@ -3,20 +3,28 @@
 A start takes a second, more on a busy machine; whoever looks after connectors must not wait for it.
 """
 
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
+TIDY_S: Final = 5.0
+"""So long after something was done it is tidied up: by then a query's processes have started, as a rule."""
+
 
 class Launcher:
-    """Does what it is given, one after the other, in a thread that keeps no process alive."""
+    """Does what it is given, one after the other, in a thread that keeps no process alive.
 
-    def __init__(self) -> None:
+    tidy: called `tidy_s` seconds after something was done, and again as long as it says that more is to come.
+    """
+
+    def __init__(self, tidy: Callable[[], bool] = lambda: False, tidy_s: float = TIDY_S) -> None:
         self._queue: SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = SimpleQueue()
+        self._tidy, self._tidy_s = tidy, tidy_s
         Thread(target=self._run, name="spark-launcher", daemon=True).start()
 
     def __call__(self, act: Callable[[], T], /) -> "Future[T]":
@@ -25,8 +33,16 @@ class Launcher:
         return future
 
     def _run(self) -> None:
+        tidy_at_s: float | None = None
         while True:
-            act, future = self._queue.get()
+            if tidy_at_s is not None and time.monotonic() >= tidy_at_s:
+                tidy_at_s = time.monotonic() + self._tidy_s if self._tidy() else None
+            try:
+                wait_s = None if tidy_at_s is None else max(tidy_at_s - time.monotonic(), 0.0)
+                act, future = self._queue.get(timeout=wait_s)
+            except Empty:
+                continue
+            tidy_at_s = tidy_at_s or time.monotonic() + self._tidy_s
             if not future.set_running_or_notify_cancel():
                 continue
             try:

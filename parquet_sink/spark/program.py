@@ -19,13 +19,14 @@ kept from run to run, or be a new folder at each start.
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from parquet_sink.connectors.check import check_files
 from parquet_sink.files.lock import ConnectorLock
+from parquet_sink.pipeline.connector_settings import ConnectorSettings
 from parquet_sink.spark import handoff
 from parquet_sink.spark.frame_program import dataframes
 from parquet_sink.spark.sink import PushSink
@@ -54,7 +55,11 @@ def connector(
     """
     settings = check_files([file], worker, bootstrap_servers=bootstrap_servers).require()[0]
     lock = ConnectorLock(settings.files.tmp_dir, settings.name)
-    with lock, tempfile.TemporaryDirectory(prefix="parquet-sink-") as folder:
-        given = handoff.write(settings, Path(folder))
-        SqliteStore.for_new_run(given.state_path).close()
+    with lock, tempfile.TemporaryDirectory(prefix="parquet-sink-") as folder, _state(settings) as state:
+        handoff.write(settings, Path(folder), state.ids)
         yield {handoff.RUN_FOLDER: folder}
+
+
+def _state(settings: ConnectorSettings) -> closing[SqliteStore]:
+    """Open as long as the query runs: SQLite removes what is beside the file when the last process closes it."""
+    return closing(SqliteStore.for_new_run(handoff.state_path(settings)))

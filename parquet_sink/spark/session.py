@@ -19,6 +19,7 @@ from parquet_sink.process import logs
 from parquet_sink.spark import archive
 from parquet_sink.spark.forks.host import ForkServer
 from parquet_sink.spark.java import Java
+from parquet_sink.spark.leftovers import Leftovers
 from parquet_sink.spark.program import register
 from parquet_sink.spark.slots import local_master
 
@@ -78,6 +79,7 @@ class Session:
         self.java = Java(self._folder, folder)
         self._forks = ForkServer(self._folder)
         self._spark: SparkSession | None = None
+        self._leftovers: Leftovers | None = None
 
     def start(self) -> SparkSession:
         """The session, both data sources registered."""
@@ -93,6 +95,7 @@ class Session:
             os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = self._forks.start()
         conf, gateway = self._launched(local)
         context = SparkContext(conf=conf, gateway=gateway)
+        self._leftovers = Leftovers(gateway)
         log.debug("start: the Spark context is ready")
         vars(context._accumulatorServer)["handle_error"] = _reported_elsewhere  # noqa: SLF001 - prints a trace otherwise
 
@@ -131,6 +134,10 @@ class Session:
         if classes is not None and "SharedArchiveFile" not in settings["spark.driver.extraJavaOptions"]:
             settings["spark.driver.extraJavaOptions"] += f" {archive.options(classes)}"
         return settings
+
+    def tidy(self) -> bool:
+        """Releases what starts of queries left in Java. Whether more of it is to come soon."""
+        return self._leftovers is not None and self._leftovers.release()
 
     def hush(self) -> None:
         """Spark says no more: tasks that are killed when their time is over fill pages, and say nothing new."""

@@ -6,15 +6,17 @@ What happens to a range, and in which order, is written in `pipeline.task`; here
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 
-from parquet_sink.errors import ConnectorError
+from parquet_sink.errors import ConnectorError, Defect
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.progress import Accepted
-from parquet_sink.model.ranges import Known, PlannedRange
+from parquet_sink.model.ranges import Known, PlannedRange, ValueSizes
 from parquet_sink.pipeline.connector_settings import TopicSettings
 from parquet_sink.pipeline.outcome import RangeOutcome
 from parquet_sink.pipeline.outcome_events import events_of
@@ -69,7 +71,11 @@ class RangeWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> Outcomes:
         """In a worker process, for all ranges of one Spark task: all steps but the driver's."""
-        return Outcomes(self._run([planned for batch in iterator for planned in ranges_in(batch)]))
+        ranges = [planned for batch in iterator for planned in ranges_in(batch)]
+        outcomes = self._run(ranges)
+        if {one.planned for one in outcomes} != set(ranges):  # what is not reported would count as left out
+            raise Defect(f"{len(ranges)} ranges were taken, and {len(outcomes)} outcomes came of them")
+        return Outcomes(outcomes)
 
     def _run(self, ranges: Sequence[PlannedRange]) -> tuple[RangeOutcome, ...]:
         raise NotImplementedError
@@ -95,16 +101,14 @@ class RangeWriter(DataSourceStreamArrowWriter):
         failures = [one.failure for one in ranges if one.failure is not None]
         if ranges:
             self._remember(ranges)
-        state = SqliteStore(self._given.state_path)
-        try:
+        with closing(SqliteStore(self._given.state_path, self._given.state_ids)) as state, state.losses_told():
             state.append_events([event for one in ranges for event in events_of(self._given.settings.name, one)])
             state.record_accepted([_accepted(one) for one in ranges])
             for topic, learned in _together(ranges).items():
                 state.learn(topic, learned)
+            state.learn_sizes(_sizes(ranges))
             for failure in failures:
                 state.record_failure(failure)
-        finally:
-            state.close()
         return failures[0] if failures else None
 
 
@@ -118,7 +122,9 @@ class PushWriter(RangeWriter):
     def _run(self, ranges: Sequence[PlannedRange]) -> tuple[RangeOutcome, ...]:
         from parquet_sink.pipeline.task import TaskFlush  # only in workers: planning processes stay small
 
-        return TaskFlush(self._settings).run(ranges)
+        context = TaskContext.get()
+        tried = context is not None and context.attemptNumber() > 0
+        return TaskFlush(self._settings, replans=True, repeated=tried).run(ranges)
 
     def _remember(self, outcomes: Sequence[RangeOutcome]) -> None:
         record_outcomes(history_of(self._settings), sender_of(self._settings), outcomes)
@@ -155,6 +161,16 @@ def _together(ranges: Sequence[RangeOutcome]) -> dict[str, Known]:
             one.learned.bytes_per_record or before.bytes_per_record,
         )
     return together
+
+
+def _sizes(ranges: Sequence[RangeOutcome]) -> dict[str, ValueSizes]:
+    """Those of each topic in the ranges of one micro-batch that became files as a whole."""
+    sums: dict[str, tuple[int, int, float]] = {}
+    for one in ranges:
+        if (sizes := one.sizes) is not None:
+            before = sums.get(one.planned.topic, (0, 0, 0.0))
+            sums[one.planned.topic] = (before[0] + sizes[0], before[1] + sizes[1], before[2] + sizes[2])
+    return {topic: ValueSizes(values / records, files / records) for topic, (records, values, files) in sums.items()}
 
 
 def _merged(first: bytes | None, second: bytes | None) -> bytes | None:

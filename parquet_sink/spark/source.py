@@ -23,7 +23,7 @@ from parquet_sink.pipeline.connector_settings import TopicSettings
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.spark import handoff, rows, stream_offsets
 from parquet_sink.spark.planning_reader import PlanningReader
-from parquet_sink.state.store import SLOTS, STARTED, WARM_UP
+from parquet_sink.state.store import BEGUN, SLOTS, STARTED, WARM_UP
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,7 +81,7 @@ class RangeSource(PlanningReader):
     """Plans in the process beside the driver, and reads in workers."""
 
     def __init__(self, given: handoff.Handoff[TopicSettings], form: "Form", parts: RecordParts) -> None:
-        super().__init__(given.state_path)
+        super().__init__(given)
         self._given, self._form, self._parts = given, form, parts
         self._planner: Planner | None = None
         self._planned = False
@@ -159,10 +159,12 @@ class RangeSource(PlanningReader):
             from parquet_sink.kafka.planning.planner import Planner  # only in the planner's process
 
             configure_worker(self._given.settings.name)
-            planner = Planner(self._given.settings, self._opened(), self._given.instance)
-            planner.begin(self._given.settings.errors.dead_letters if self._form is Form.RANGES else None)
+            to_sink = self._form is Form.RANGES
+            planner = Planner(self._given.settings, self._opened(), self._given.instance, reported=to_sink)
+            planner.begin(self._given.settings.errors.dead_letters if to_sink else None)
             self._planner = planner
             self._opened().set(STARTED, True)
+            self._opened().set(BEGUN, True)
             self._opened().append_events([ConnectorRunning(self._given.settings.name, time.time())])
             log.debug("start: the topic-partitions are known")
         return self._planner

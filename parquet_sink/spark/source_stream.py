@@ -4,8 +4,8 @@ A row is the work of one task of the source; the task that writes it polls, send
 """
 
 import logging
-import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -84,7 +84,7 @@ class SourceReader(PlanningReader):
     """
 
     def __init__(self, given: Given) -> None:
-        super().__init__(given.state_path)
+        super().__init__(given)
         self._given = given
         self._planner: SourcePlanner | None = None
         self._planned: tuple[int, list[SourceWork]] = (0, [])
@@ -160,29 +160,33 @@ class SourceWriter(DataSourceStreamArrowWriter):
             raise ConnectorError(failure.message)
 
     def abort(self, messages: Sequence[Any], batchId: int) -> None:
-        """A Spark task failed for good: what the others sent counts all the same."""
+        """A Spark task failed for good: what the others sent counts all the same.
+
+        Spark also calls this after a commit that raised, with the same messages: noting them again changes nothing,
+        because equal events are kept once.
+        """
         self._note(messages)
 
     def _note(self, messages: Sequence[Any]) -> Failure | None:
         outcomes = [one for message in messages if isinstance(message, SourceOutcomes) for one in message.tasks]
         failures = [one.failure for one in outcomes if one.failure is not None and not one.away]
-        state = SqliteStore(self._given.state_path)
-        try:
+        with closing(SqliteStore(self._given.state_path, self._given.state_ids)) as state, state.losses_told():
             if outcomes:
                 state.set(SENT, SourceReached.of(outcomes).to_json())
                 state.append_events([event for one in outcomes for event in _events(self._given.settings.name, one)])
             for failure in failures:
                 state.record_failure(failure)
-        finally:
-            state.close()
         return failures[0] if failures else None
 
 
 def _events(connector: str, one: SourceOutcome) -> Iterator[Event]:
-    """What was sent, by topic-partition, and what was polled; nothing of a task that had nothing."""
-    now_s = time.time()
+    """What was sent, by topic-partition, and what was polled; nothing of a task that had nothing.
+
+    The same outcome always gives equal events.
+    """
+    at_s = one.ended_at_s
     for (topic, partition), found in one.delivered.items():
-        yield RecordsDelivered(connector, now_s, topic, partition, found.count, found.first, found.last, "Kafka")
+        yield RecordsDelivered(connector, at_s, topic, partition, found.count, found.first, found.last, "Kafka")
     if one.polled:
         polls = (one.polls, one.polls_s, one.longest_poll_s)
-        yield SourcePolled(connector, now_s, one.task, one.polled, one.passed_over, one.first_fault, *polls)
+        yield SourcePolled(connector, at_s, one.task, one.polled, one.passed_over, one.first_fault, *polls)

@@ -7,10 +7,11 @@ a record: the offsets that count are the consumer group's.
 
 | what | written by | read by |
 |---|---|---|
-| `SLOTS`, `WARM_UP`, `PAUSE`, `STOP` | program | planner |
+| `SLOTS`, `WARM_UP`, `PAUSE`, `STOP`, `COMING` | program | planner |
 | `STARTED`, `DRAINED` | planner | program |
+| `BEGUN` | planner; program, before a query starts | program |
 | progress | planner | program |
-| accepted | committer | planner, program |
+| accepted, `REPORTED` | committer | planner, program |
 | `SENT` | committer; planner and program, once it is stored | planner, program |
 | failure | planner, committer | program |
 | event log | planner, committer | program |
@@ -18,14 +19,15 @@ a record: the offsets that count are the consumer group's.
 | planned | planner | planner, of this and the next run |
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 
 from parquet_sink.model.events import Event
 from parquet_sink.model.failure import Failure
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.progress import Accepted, PartitionProgress
-from parquet_sink.model.ranges import Known, PlannedRange
+from parquet_sink.model.ranges import Known, PlannedRange, ValueSizes
 
 T = TypeVar("T", bool, "int | None", "str | None")
 
@@ -46,14 +48,21 @@ PAUSE: Final = Field[bool]("pause", False)
 """Admit nothing more for now: offsets stay signed, and it is seen how topic-partitions stand."""
 STOP: Final = Field[bool]("stop", False)
 """Admit nothing more."""
+COMING: Final = Field["str | None"]("coming", None)
+"""Topics, with commas between, that a source of the same program makes: a sink that names them waits for them."""
 STARTED: Final = Field[bool]("started", False)
 """It is known where the topic-partitions start: a broker answered."""
+BEGUN: Final = Field[bool]("begun", False)
+"""The query that runs now has done the checks of its start; set back before each start of a query."""
 DRAINED: Final = Field[bool]("drained", False)
 """After STOP: nothing is in flight any more."""
 SENT: Final = Field["str | None"]("sent", None)
 """Of a source: how far it got since positions were stored last, `pipeline.source_reached.SourceReached` as JSON."""
 
-FIELDS: Final = (SLOTS, WARM_UP, PAUSE, STOP, STARTED, DRAINED, SENT)
+REPORTED: Final = Field[bool]("reported", False)
+"""The sink reported what became of the micro-batch that was planned last: see `RunState.begin_batch`."""
+
+FIELDS: Final = (SLOTS, WARM_UP, PAUSE, STOP, COMING, STARTED, BEGUN, DRAINED, SENT, REPORTED)
 
 
 class RunState(Protocol):
@@ -70,8 +79,14 @@ class RunState(Protocol):
     def progress(self) -> list[PartitionProgress]:
         """Of every topic-partition, in order of topic and number."""
 
+    def begin_batch(self, keys: Sequence[PartitionKey]) -> None:
+        """A micro-batch begins with a range of each of these topic-partitions: nothing is reported of them yet."""
+
     def record_accepted(self, ranges: Sequence[Accepted]) -> None:
-        """How far the last range of each topic-partition is accepted; those that are not named stay as they were."""
+        """How far the last range of each topic-partition is accepted, which reports the micro-batch.
+
+        All of it is there, or nothing; topic-partitions that are not named stay as they were.
+        """
 
     def accepted(self) -> list[Accepted]: ...
 
@@ -98,6 +113,12 @@ class LearnedState(Protocol):
 
     def bytes_per_record(self) -> dict[str, float | None]:
         """Parquet bytes that a record of each topic became lately."""
+
+    def learn_sizes(self, sizes: Mapping[str, ValueSizes]) -> None:
+        """What the values of records of these topics became lately; others stay."""
+
+    def sizes(self) -> dict[str, ValueSizes]:
+        """Of each topic of which that is known."""
 
     def record_planned(self, ranges: Sequence[PlannedRange], recipe: str) -> None:
         """Ranges that are taken for the first time, together with what is known of their topics now.

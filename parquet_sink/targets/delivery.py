@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from parquet_sink.errors import (
+    RESET_TOOL,
     ConnectorError,
     UploadError,
     UploadExhausted,
@@ -76,7 +77,8 @@ class Deliverer:
             lambda so_far, wait: _log_wait(self._connector, file, so_far, wait),
             earlier,
         )
-        sent = replace(sent, tries=replace(sent.tries, log=log.attempts))
+        sent = replace(sent, tries=replace(sent.tries, log=log.attempts, sent_before=earlier.sent_before))
+        sent = replace(sent, outcome=_in_doubt(file, sent))
         if sent.outcome.verdict is not Verdict.ACCEPTED:
             raise _error(file, sent, log.counts, superseded=superseded())
         accepted_at = self._now()
@@ -95,6 +97,19 @@ class Deliverer:
             sleep=self._sleep,
             stopped=superseded,
         )
+
+
+def _in_doubt(file: FinishedFile, sent: Sent) -> Outcome:
+    """The outcome; of a refusal that may say that an earlier attempt delivered the file, not one of what is in it."""
+    outcome = sent.outcome
+    if outcome.verdict is not Verdict.REFUSED or not (outcome.of_name and sent.tries.may_be_there):
+        return outcome
+    passed = f": then pass it by resetting the group's offset to {file.last_offset + 1} with {RESET_TOOL}"
+    cure = (
+        f"Look whether the target has a file of this name, from an attempt whose answer was lost"
+        f"{passed if file.frame is None else ''}. If it has not, correct what the answer names"
+    )
+    return replace(outcome, of_file=False, fate="was refused, and may have been delivered before", cure=cure)
 
 
 def failure_receipt(connector: str, file: FinishedFile, error: ConnectorError) -> Receipt:

@@ -28,8 +28,9 @@ class Outcome:
     status: the number that the target's protocol has for it, such as an HTTP status; None when no answer came, or the
     protocol has none. retry_after_seconds: how long the target asks to be left alone. answer_id: what the target calls
     the file. of_file: REFUSED for what is in this file, so that another one may be accepted; not for a key, a right or
-    an address, which all files share. archive: what became of an
-    accepted file at an archive. fate: what became of the file, where the verdict alone would not tell it right.
+    an address, which all files share. of_name: REFUSED perhaps because the target knows a file of this name. archive:
+    what became of an accepted file at an archive. fate: what became of the file, where the verdict alone would not tell
+    it right.
     """
 
     verdict: Verdict
@@ -39,8 +40,21 @@ class Outcome:
     retry_after_seconds: float | None = None
     answer_id: str | None = None
     of_file: bool = False
+    of_name: bool = False
     archive: Archiving | None = None
     fate: str = ""
+
+
+def of_another_content(there: str, local: str, elsewhere: str, status: int | None = None) -> Outcome:
+    """REFUSED, because what has the name of a file is not that file. elsewhere: what to set for another place."""
+    return Outcome(
+        Verdict.REFUSED,
+        f"{there} is there with another content than {local}, and is not overwritten",
+        "Find out why: the topic was deleted and made again, so that offsets and with them the names of files begin "
+        "anew; or what connect.ems.tmp.dir had was lost; or another connector or program writes there. Then move away "
+        f"what is there, or set {elsewhere}",
+        status=status,
+    )
 
 
 class Health(StrEnum):

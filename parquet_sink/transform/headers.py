@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.config.report import quoted
-from parquet_sink.convert.decoded import Decoder, Inferred, Trees, Typed
+from parquet_sink.convert.decoded import Decoder, Float32, Inferred, Int32, Trees, Typed
 
 HeaderValue: TypeAlias = pa.Scalar | dict[str, object] | list[object]
 """A scalar, of type null for a null without a schema; an object or list without a schema is a tree."""
@@ -17,7 +17,14 @@ HeaderValue: TypeAlias = pa.Scalar | dict[str, object] | list[object]
 NULL: Final = pa.scalar(None, pa.null())
 
 _LISTS: Final = pa.list_(pa.struct([pa.field("name", pa.string()), pa.field("at", pa.int64())]))
-_PLAIN: Final = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+_PLAIN: Final = {
+    str: pa.string(),
+    int: pa.int64(),
+    float: pa.float64(),
+    bool: pa.bool_(),
+    Int32: pa.int32(),
+    Float32: pa.float32(),
+}
 
 
 class Header(NamedTuple):

@@ -3,6 +3,9 @@
 from bisect import bisect_left
 from math import ceil, floor
 
+from parquet_sink.kafka.planning.admission import seen_ms, tick_ms
+from parquet_sink.kafka.settings import FlushSettings
+
 
 class Ticks:
     """As Spark triggers them: at multiples of the period, and at once after a micro-batch that took longer.
@@ -11,8 +14,8 @@ class Ticks:
     same. jitter_ms: by how much the planner's clock differs from one tick to the next, at most.
     """
 
-    def __init__(self, period_ms: int, jitter_ms: float) -> None:
-        self._period, self._jitter = period_ms, jitter_ms
+    def __init__(self, flush: FlushSettings, jitter_ms: float) -> None:
+        self._flush, self._period, self._jitter = flush, tick_ms(flush), jitter_ms
         self._visited: list[float] = []
         self._free: list[float] = []
         self.count = 0
@@ -38,10 +41,21 @@ class Ticks:
         self.next_ms = max(free_ms, self._after(tick_ms))
         self._free.append(self.next_ms)
 
+    @property
+    def regular(self) -> bool:
+        """Whether the next tick comes so soon after the last that what is new at it is as old as it seems."""
+        return self.next_ms == seen_ms(self.next_ms, self._visited[-1], self._flush)
+
     def seen_ms(self, wanted: float) -> float:
-        """What the planner's clock shows in the first tick at or after a time; visited or not, or the next to come."""
+        """When a record counts as arrived that is there from a time on (`admission.seen_ms`).
+
+        That is what the planner's clock shows in the first tick from then on; visited or not, or the next to come.
+        """
         i = bisect_left(self._visited, wanted)
         earliest = self._free[i - 1] if i else 0.0
+        if i and wanted <= earliest:
+            tick = min(earliest, self._visited[i]) if i < len(self._visited) else earliest
+            return seen_ms(self.clock_ms(tick), self.clock_ms(self._visited[i - 1]), self._flush)
         tick = earliest if wanted <= earliest else self._aligned(wanted)
         return self.clock_ms(min(tick, self._visited[i]) if i < len(self._visited) else tick)
 

@@ -47,7 +47,8 @@ def choose(found: Sequence[Simulated], wishes: Sequence[Wish], load: Load) -> Ch
     """The setting that keeps the wishes, the first before the second is looked at. Raises ValueError without any.
 
     Of those that keep them all it is the one with the fewest files where freshness was asked for, the freshest where
-    not, and the one in the middle of the front where nothing was.
+    not, and the one in the middle of the front where nothing was. Of those with as few files it is that of the longest
+    interval within the freshness that was asked for: records that came in one moment make as few files with any.
     """
     if not found:
         raise ValueError("there is nothing to choose from")
@@ -64,9 +65,19 @@ def choose(found: Sequence[Simulated], wishes: Sequence[Wish], load: Load) -> Ch
 
 
 def _best(left: Sequence[Simulated], wishes: Sequence[Wish], of: str) -> Simulated:
-    if any(wish.aim is Aim.FRESHNESS for wish in wishes):
-        return min(left, key=lambda one: (_rounded(one.files_per_hour), _rounded(freshness_s(one, of)), one.cpu_share))
+    asked_s = next((wish.value for wish in wishes if wish.aim is Aim.FRESHNESS), None)
+    if asked_s is not None:
+        most = min(one.files_per_hour for one in left) * math.exp(NEARLY)
+        few = [one for one in left if one.files_per_hour <= most]
+        return min(few, key=lambda one: (*_beyond(one, asked_s), _rounded(one.files_per_hour), one.cpu_share))
     return min(left, key=lambda one: (_rounded(freshness_s(one, of)), _rounded(one.files_per_hour), one.cpu_share))
+
+
+def _beyond(one: Simulated, asked_s: float) -> tuple[bool, int]:
+    """The order of commit intervals: the longest up to what was asked for, the shorter, then what is above, rising."""
+    interval_ms = one.thresholds.commit_interval_ms
+    above = interval_ms > asked_s * 1000
+    return above, interval_ms if above else -interval_ms
 
 
 def _rounded(value: float) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from parquet_sink.errors import InvalidConfiguration, SetupError
+from parquet_sink.errors import InvalidConfiguration, SetupError, install
 from parquet_sink.tune.model import Simulated
 from parquet_sink.tune.quantities import count_text, duration_text, size_text
 
@@ -54,7 +54,7 @@ def check_plot(path: str) -> None:
     if reason is not None:
         raise InvalidConfiguration([f"Invalid [--plot]. {reason}."])
     if find_spec("matplotlib") is None:
-        raise SetupError("--plot draws with Matplotlib, which is not installed: pip install 'parquet-sink[plot]'.")
+        raise SetupError(f"--plot draws with Matplotlib, which is not installed. {install('plot')}")
 
 
 def write_plot(path: str, picture: Picture) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from parquet_sink.files.rotation import Limits, Reason
-from parquet_sink.kafka.planning.admission import Candidate, due_range, records_per_file, select_batch, tick_ms
+from parquet_sink.kafka.planning.admission import Candidate, due_range, records_per_file, select_batch
 from parquet_sink.kafka.planning.task_assignment import by_task
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.spark.slots import share
@@ -64,7 +64,7 @@ class SimulatedConnector:
     ) -> None:
         self._flush, self._durations, self._machine = thresholds, durations, machine
         self._slots = share(machine.slots, machine.connectors)
-        self.ticks = Ticks(tick_ms(thresholds), durations.jitter_ms)
+        self.ticks = Ticks(thresholds, durations.jitter_ms)
         self.partitions = [_Partition(one, to_ms) for one in load.partitions]
         self._numbers = {(one.topic, one.partition): number for number, one in enumerate(load.partitions)}
         self._learned = {one.topic: learned(TYPICAL_RECORDS, one.sizes) for one in load.partitions}
@@ -94,8 +94,13 @@ class SimulatedConnector:
         self.cut = self.cut or len(chosen) < len(found) or _shorter(found, chosen)
         done = self._run(chosen, looked, slots) if chosen else at
         self.ticks.visit(at, done)
-        for number in woken:
+        for number in woken if self.ticks.regular else self._waiting(woken):
             self._schedule(number)
+
+    def _waiting(self, woken: Sequence[int]) -> list[int]:
+        """These, and all others that were expected to wake later: what came in a long micro-batch counts as older."""
+        others = (number for number, one in enumerate(self.partitions) if one.wake_ms < NEVER)
+        return sorted({*woken, *others})
 
     def _woken(self, now_ms: float) -> list[int]:
         woken = []

@@ -1,5 +1,6 @@
 """A folder as an archive: kept whole and never over another file, listed and read back."""
 
+import os
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from parquet_sink.archive.layout import path_of
 from parquet_sink.archive.opening import open_archive
 from parquet_sink.archive.store import ArchivedFile, LocalFile
-from parquet_sink.errors import ArchiveUnusable
+from parquet_sink.errors import ArchiveUnusable, StorageFailed
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.targets.outcome import Health, Verdict
 from tests.archive.files import SECONDS, archive_in, finished, stored
@@ -40,6 +41,33 @@ def test_another_content_is_told_and_never_overwritten(tmp_path: Path) -> None:
     assert "another content" in outcome.cause
     assert "connect.ems.archive.url" in outcome.cure
     assert list(stored(tmp_path / "archive").values()) == [b"content"]
+
+
+def test_bytes_that_were_altered_are_not_kept(tmp_path: Path) -> None:
+    """Of the size that they had: the digest tells, and nothing gets the name."""
+    archive, file = open_archive(archive_in(tmp_path)), finished(tmp_path / "tmp", b"x" * 3_000_000)
+    Path(file.path).write_bytes(b"x" * 2_999_999 + b"y")
+    with pytest.raises(StorageFailed, match="has other bytes than when it was verified"):
+        archive.keep(replace(local(file), digest=file.digest), SECONDS)
+    assert stored(tmp_path / "archive") == {}
+
+
+def test_folders_of_who_died_are_on_the_disk_before_a_file_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever made them may not have come to that: each process sees to it once."""
+    synced, fsync = set[int](), os.fsync
+
+    def noting(descriptor: int) -> None:
+        synced.add(os.fstat(descriptor).st_ino)
+        fsync(descriptor)
+
+    settings, file = archive_in(tmp_path), finished(tmp_path / "tmp")
+    (tmp_path / "archive" / "orders" / "orders").mkdir(parents=True)
+    monkeypatch.setattr(os, "fsync", noting)
+    open_archive(settings).keep(local(file), SECONDS)
+    folders = (tmp_path / "archive", tmp_path / "archive" / "orders", tmp_path / "archive" / "orders" / "orders")
+    assert {one.stat().st_ino for one in folders} <= synced
 
 
 def test_an_archive_that_is_away_is_not_made(tmp_path: Path) -> None:

@@ -115,12 +115,16 @@ def test_a_password_goes_in_clear_to_this_machine_alone() -> None:
 
 
 class Looks(WorkerApi):
-    """A worker whose status is one after the other, the last for good."""
+    """A worker whose status is one after the other, the last for good. waits_for: in its progress, if it has that."""
 
-    def __init__(self, *states: str | None) -> None:
-        self.states, self.now_s = list(states), 0.0
+    def __init__(self, *states: str | None, waits_for: str | None = None) -> None:
+        self.states, self.now_s, self.waits_for = list(states), 0.0, waits_for
 
     def get(self, *path: str, **query: Any) -> Any:
+        if path == ("progress",):
+            if self.waits_for is None:
+                raise WorkerRefused("HTTP 404 Not Found", 404)
+            return [{"status": {"name": name, "waits_for": self.waits_for}} for name in ("other", "x")]
         state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
         if state is None:
             raise WorkerRefused("No status found for connector x", 404)
@@ -159,6 +163,9 @@ def test_a_failure_from_before_a_restart_is_no_failure() -> None:
 def test_a_state_that_does_not_come_ends_the_wait() -> None:
     """After the time, with what it is instead."""
     looks = Looks("RUNNING")
-    with pytest.raises(WorkerRefused, match="it is not STOPPED after 60 s, but RUNNING"):
+    with pytest.raises(WorkerRefused, match="it is not STOPPED after 60 s, but RUNNING$"):
         wait(looks, Wanted.STOPPED)
     assert 59 < looks.now_s < 62
+    looks = Looks("UNASSIGNED", waits_for="No broker answers.")
+    with pytest.raises(WorkerRefused, match="not RUNNING after 60 s, but UNASSIGNED: No broker answers."):
+        wait(looks, Wanted.RUNNING)

@@ -66,6 +66,16 @@ def sent(tmp_path: Path) -> list[int]:
     return sorted(row["id"] for file in files for row in pq.ParquetFile(file).read().to_pylist())
 
 
+def test_list_groups_refused_files_by_the_answer(parked: Parked, folder: ParkedFolder) -> None:
+    """Each file has a name of its own in its reason, and all of them one cause."""
+    for first in range(20, 27):
+        name = f"topic-orders_partition-2_firstOffset-{first}_lastOffset-{first}_bytes-{first * 7}_rows-1.parquet"
+        reason = f"file {name} was refused: the target answered 422: {name}: no column id. Correct the table."
+        folder.append("orders", 2, [record(first, b"{}", 2, Stage.TASK_PUT, reason)], 1_700_000_300_000)
+    lines = [line.split(maxsplit=1) for line in parked("list")[1].splitlines() if "no column id" in line]
+    assert lines == [["7", "a file was refused: the target answered 422: a file: no column id. Correct the table."]]
+
+
 def test_list_tells_how_many_and_why(parked: Parked, folder: ParkedFolder) -> None:
     """By topic, stage and reason: counts, bytes, offsets, times; what a terminal must not see is escaped."""
     status, out, _ = parked("list")

@@ -182,8 +182,41 @@ def test_both_commands_tell_it_in_one_line_with_status_2(
     told = capsys.readouterr()
     lines = (told.err if command == "run" else told.out).splitlines()
     assert [line.partition("]")[0].strip() for line in lines if "Invalid" in line] == [f"Invalid [{about}"]
-    assert caplog.messages == []
+    assert all("[connect.ems.tmp.dir]" in message for message in caplog.messages)
     assert "Traceback" not in told.out + told.err
+
+
+@pytest.mark.parametrize(
+    ("folder", "told"),
+    [("/tmp", True), ("/tmp/sink/a", True), ("/var/../tmp/x", True), ("/var/tmp/sink", False), ("/tmpfs", False)],
+)
+def test_a_folder_that_the_system_empties_is_warned_about(tmp_path: Path, folder: str, told: bool) -> None:
+    """Whatever names it, and of any class: lock, state and history would be gone."""
+    for class_ in ("EmsSink", "FileStreamSink"):
+        keys = {"connect.ems.tmp.dir": folder, "connector.class": class_}
+        found = [text for text in inspected(tmp_path, keys).warnings if "[connect.ems.tmp.dir]" in text]
+        assert [f"{folder.replace('/var/..', '')} holds the connector's lock" in text for text in found] == [
+            True
+        ] * told
+
+
+def test_check_says_which_providers_a_worker_would_need(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a worker file that lists none, where files name those that `run` alone has without a list."""
+    monkeypatch.setenv("KEY", "AppKey k")
+    keys = {**CONNECTOR, "name": "orders", "connect.ems.authorization.key": "${env:KEY}"}
+    file = write(tmp_path / "c.properties", keys)
+    said = "Warning [config.providers]. It is not set: parquet-sink run has env, file, directory then"
+    for lines, words in ((WORKER, True), ({**WORKER, "config.providers": "env"}, False)):
+        worker = write(tmp_path / "w.properties", {**lines, "bootstrap.servers": "localhost:9"})
+        assert main(["check", "--worker", worker, file]) == 0
+        out = capsys.readouterr().out
+        assert (said in out, "write config.providers=env in its file" in out) == (words, words)
+    assert (
+        main(["check", "--bootstrap-servers", "localhost:9", write(tmp_path / "d.properties", {**keys, **WORKER})]) == 0
+    )
+    assert said not in capsys.readouterr().out
 
 
 PASSING = {"errors.tolerance": "all"}

@@ -3,9 +3,23 @@
 import pytest
 
 from parquet_sink.commands.status.text import connector_lines
-from parquet_sink.herder.values import ConnectorProgress, ConnectorStatus, LastUpload, State
+from parquet_sink.herder.values import ConnectorProgress, ConnectorStatus, Flushing, LastUpload, State
 
 STATUS = ConnectorStatus("one", State.RUNNING, "w:1", ())
+
+
+def test_what_it_was_warned_of_is_told() -> None:
+    """A line each, as it was told whoever made it."""
+    warned = ("Warning [a]. It is unknown.", "Warning [b]. It has no effect.")
+    progress = ConnectorProgress(STATUS, 0, 0, 0, 0, None, None, (), warnings=warned)
+    assert list(connector_lines(progress, 1.0, partitions=False))[-2:] == [f"  {warning}" for warning in warned]
+
+
+def test_what_is_being_flushed_is_told() -> None:
+    """A micro-batch is done as a whole: what it has taken, and for how long."""
+    progress = ConnectorProgress(STATUS, 0, 0, 0, 0, None, None, (), flushing=Flushing(300, 900, 100.0))
+    lines = list(connector_lines(progress, 112.0, partitions=False))
+    assert "  flush  900 records in 300 topic-partitions, for 12.0 s" in lines
 
 
 @pytest.mark.parametrize(

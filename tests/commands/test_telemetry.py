@@ -36,7 +36,7 @@ def test_a_missing_extra_is_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest
     """With the command that cures it; the connectors run."""
     monkeypatch.setitem(sys.modules, "parquet_sink.metrics.traces", None)
     assert trace_listeners({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://127.0.0.1:1"}) == []
-    assert "pip install 'parquet-sink[traces]'" in caplog.text
+    assert "pip install '.[traces]'" in caplog.text
 
 
 def test_with_a_collector_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:

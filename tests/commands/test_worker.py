@@ -2,7 +2,8 @@
 
 import os
 import socket
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import requests
 
 from parquet_sink.cli import main
 from parquet_sink.commands.hosting import Plan, loader
+from parquet_sink.connectors.loading import Loaded
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.herder.file_store import FileConfigStore
 from parquet_sink.herder.store import StoredConnector
@@ -24,6 +26,8 @@ class Ends:
 
     url = ""
     answers: list[object]
+    configs: Sequence[Mapping[str, str]] = ()
+    found: Sequence[Loaded] = ()
 
     def __init__(self, roster: object, known: object, **more: object) -> None:
         self._roster, self._more = roster, more
@@ -34,6 +38,7 @@ class Ends:
         if Ends.url:
             Ends.answers = [requests.get(Ends.url + path, timeout=20).json() for path in ("/connectors", "/progress")]
         assert self._more["stays"] is True
+        Ends.found = [self._roster.load(config, config["name"]) for config in Ends.configs]  # type: ignore[attr-defined]
         return 0
 
 
@@ -41,7 +46,7 @@ class Ends:
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """Makes a worker file that listens on a free port and keeps connectors below the test's folder."""
     monkeypatch.setattr(worker, "Worker", Ends)
-    Ends.url = ""
+    Ends.url, Ends.configs = "", ()
 
     def made(**keys: str) -> str:
         lines = {
@@ -112,6 +117,37 @@ def test_without_a_home_the_folder_must_be_named(
         "Invalid [config.storage.folder]. It is missing, and there is no HOME; name a folder."
         in capsys.readouterr().err
     )
+
+
+def test_a_worker_has_the_config_providers_that_its_file_names(
+    tmp_path: Path, write: Callable[..., str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And no others, as in Kafka Connect: else whoever reaches the API would read files and environment of its user."""
+    monkeypatch.setenv("TABLE", "T")
+    (tmp_path / "out").mkdir()
+    Ends.configs = [{**connector_lines(tmp_path), "connect.ems.target.table": "${env:TABLE}"}]
+    assert main(["worker", write()]) == 0
+    (problem,) = Ends.found[0].problems
+    assert problem.startswith(
+        "Invalid [connect.ems.target.table]. ${env:TABLE} names the config provider env, which the"
+    )
+    assert problem.endswith("write config.providers=env there.")
+    assert main(["worker", write(config_providers="env")]) == 0
+    assert Ends.found[0].problems == ()
+    assert main(["worker", write(consumer_client_id="${file:/etc/passwd:x}")]) == 2
+    assert "names the config provider file, which the worker file does not list" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("master", [None, "local[2]", "spark://there:7077"])
+def test_files_are_below_the_workers_own_folder(tmp_path: Path, write: Callable[..., str], master: str | None) -> None:
+    """Of connectors that name no folder; on a cluster, whose machines have no such folder, the system's it is."""
+    (tmp_path / "out").mkdir()
+    lines = connector_lines(tmp_path)
+    mine = lines.pop("connect.ems.tmp.dir")
+    Ends.configs = [lines, {**lines, "connect.ems.tmp.dir": mine}]
+    assert main(["worker", *([] if master is None else ["--master", master]), write()]) == 0
+    default = tempfile.gettempdir() if master == "spark://there:7077" else str(tmp_path / "store" / "connectors")
+    assert [found.require().tmp_dir for found in Ends.found] == [default, mine]
 
 
 def test_connectors_by_rest_are_judged_as_files_are(tmp_path: Path) -> None:

@@ -135,8 +135,8 @@ def test_of_a_list_only_those_in_it_are_there() -> None:
     resolve({"k": "${env:TOKEN}"}, replace(MACHINE, providers={"v": Counting()}), report)
     (problem,) = report.problems
     assert problem == (
-        "Invalid [k]. ${env:TOKEN} names the config provider env, which config.providers of the worker file leaves "
-        "out; add it there."
+        "Invalid [k]. ${env:TOKEN} names the config provider env, which the worker file does not list; write "
+        "config.providers=v,env there."
     )
 
 

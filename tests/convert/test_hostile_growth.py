@@ -9,7 +9,7 @@ import pytest
 
 from parquet_sink.convert import plain
 from parquet_sink.convert.avro import decoder as avro_decoder
-from parquet_sink.convert.decoded import Decoder
+from parquet_sink.convert.decoded import Decoder, Typed
 from parquet_sink.convert.envelope import decoder as envelope
 from parquet_sink.convert.invalid import InvalidValue
 from parquet_sink.convert.json_schema import decoder as json_schema
@@ -193,6 +193,25 @@ def test_items_of_protobuf_are_counted_wherever_they_are() -> None:
 def test_most_protobuf_types_are_not_counted() -> None:
     """A type without wide items in lists costs nothing."""
     assert not growth_of('syntax="proto3"; message R { repeated S s = 1; } message S { int32 a = 1; R r = 2; }').counts
+
+
+@pytest.mark.parametrize(
+    "fraction", ["1e-99999999999999999999999", "-0e99999999999999999999999", "5.25E-9999999999999999999"]
+)
+def test_an_exponent_that_no_decimal_has(fraction: str) -> None:
+    """Where a neighbour's digits count, so that fractions are read as decimals, it is next to nothing, as otherwise."""
+    schema = json.dumps(schema_of(whole={"type": "int64"}, part={"type": "double"}))
+    value = f'{{"schema": {schema}, "payload": {{"whole": 9007199254740993.0, "part": {fraction}}}}}'.encode()
+    decoded = envelope.decoder(ConverterSettings(kind="json_envelope")).decode(pa.array([value] * 3, pa.binary()))
+    assert not decoded.invalid
+    (piece,) = decoded.pieces
+    assert isinstance(piece, Typed)
+    assert piece.rows.to_pylist() == [{"whole": 9007199254740993, "part": float(fraction)}] * 3
+    amount = schema_of(
+        d={"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal", "parameters": {"scale": "2"}}
+    )
+    found = from_envelope(f'{{"schema": {json.dumps(amount)}, "payload": {{"d": {fraction}}}}}'.encode())
+    assert found == ({} if fraction.startswith("-0") else {0: "field d has more than 2 digits after the point"})
 
 
 def test_a_schema_nested_deeper_than_it_can_be_written() -> None:

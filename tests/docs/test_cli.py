@@ -3,6 +3,7 @@
 import argparse
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -148,6 +149,16 @@ def test_links_lead_somewhere(name: str) -> None:
         if not page.exists() or (anchor and anchor not in anchors(page.read_text(encoding="utf-8"))):
             broken.append(link)
     assert broken == []
+
+
+def test_extras_are_installed_from_a_copy_of_the_repository() -> None:
+    """Whatever names an extra for pip means one that is there, and no package of a name that is not registered."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    files = [*PAGES, *(ROOT / "parquet_sink").rglob("*.py"), *(ROOT / "deploy").rglob("*.*"), ROOT / "Dockerfile"]
+    texts = {path: path.read_text(encoding="utf-8") for path in files}
+    assert [path for path, text in texts.items() if re.search(r"parquet[-_]sink\[", text)] == []
+    named = {name for text in texts.values() for name in re.findall(r"pip install '\.\[([\w,]+)\]'", text)}
+    assert {"worker", "target", "s3", "sql", "traces", "plot"} <= named <= set(extras)
 
 
 def test_the_index_lists_every_page() -> None:

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -202,6 +203,15 @@ def test_the_pod_s_user_is_the_image_s() -> None:
         if one["kind"] == "Deployment"
     ]
     assert {pod["runAsUser"], pod["runAsGroup"], pod["fsGroup"]} == {deployments.uid_of_image()}
+
+
+def test_the_image_has_the_extras() -> None:
+    """All that a connector or a worker may need, as docs/deploy.md lists it; not what draws or develops."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    [installed] = re.findall(r"'/src\[([\w,]+)\]'", (ROOT / "Dockerfile").read_text(encoding="utf-8"))
+    assert set(installed.split(",")) == set(declared) - {"plot", "dev"}
+    [told] = re.findall(r"the extras ((?:`\w+`[, and]*)+)", (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8"))
+    assert set(re.findall(r"`(\w+)`", told)) == set(installed.split(","))
 
 
 def test_the_image_reaps_orphans_and_hands_signals_on() -> None:

@@ -1,6 +1,9 @@
 """One attempt at a time owns a topic-partition."""
 
+import errno
+import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -76,3 +79,50 @@ def test_a_folder_that_cannot_be_used_is_told(tmp_path: Path) -> None:
     (tmp_path / "claims").write_bytes(b"a file where the folder should be")
     with pytest.raises(StorageFailed, match=r"claim a topic-partition.*connect\.ems\.tmp\.dir"):
         PartitionClaim(str(tmp_path / "claims" / "orders-0"), ONE).acquire()
+
+
+def test_a_claim_whose_file_was_removed_is_seen_by_the_next(path: str) -> None:
+    """The attempt makes it again, so that a newer one finds it there, ends it, and waits for it."""
+    older = PartitionClaim(path, ONE)
+    assert older.acquire()
+    os.unlink(path)
+    assert not older.superseded()
+    newer = PartitionClaim(path, OTHER, sleep=lambda seconds: older.release())
+    assert not newer.acquire(patience_s=0.0)
+    assert older.superseded()
+    assert newer.acquire()
+
+
+def test_a_newer_attempt_that_found_no_file_has_won(path: str) -> None:
+    """Whoever was there before sends nothing more, whether the newer one has ended or not."""
+    for ended in (False, True):
+        older, newer = PartitionClaim(path, ONE), PartitionClaim(path, OTHER)
+        assert older.acquire()
+        os.unlink(path)
+        assert newer.acquire()
+        if ended:
+            newer.release()
+        assert older.superseded()
+        older.release()
+        newer.release()
+
+
+def test_a_folder_that_is_gone_is_made_again_by_whoever_holds_it(path: str) -> None:
+    """A cleaner of temporary files gives nobody a second claim."""
+    older = PartitionClaim(path, ONE)
+    assert older.acquire()
+    shutil.rmtree(os.path.dirname(path))
+    assert not older.superseded()
+    assert not PartitionClaim(path, OTHER).acquire(patience_s=0.0)
+    assert older.superseded()
+
+
+def test_a_disk_without_locks_is_told(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A claim that cannot be locked is none."""
+
+    def refused(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refused)
+    with pytest.raises(StorageFailed, match=r"No locks available.*connect\.ems\.tmp\.dir"):
+        PartitionClaim(path, ONE).acquire()

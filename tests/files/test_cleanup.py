@@ -1,16 +1,20 @@
 """The folder for temporary files, leftovers, and the lock."""
 
+import errno
+import fcntl
 import os
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from parquet_sink.errors import AnotherInstance, StorageFailed
+from parquet_sink.errors import AnotherInstance, RunFilesLost, StorageFailed
 from parquet_sink.files import cleanup, naming
 from parquet_sink.files.lock import ConnectorLock
+from parquet_sink.files.storage import Purpose, storage_trouble
 
 OWN = naming.attempt_name("ab" * 16, 1)
 
@@ -155,6 +159,7 @@ def test_a_second_instance_is_named(tmp_path: Path) -> None:
 HOLDER = """
 import sys
 from parquet_sink.files.lock import ConnectorLock
+from parquet_sink.files.storage import Purpose, storage_trouble
 ConnectorLock(sys.argv[1], "sink").acquire()
 print("held", flush=True)
 sys.stdin.read()
@@ -249,3 +254,68 @@ def _refuse(path: str) -> None:
 
 def _gone(path: str) -> None:
     raise FileNotFoundError(2, "No such file or directory", path)
+
+
+def refuse(number: int) -> Callable[..., object]:
+    """A system call that fails so."""
+
+    def call(*arguments: object) -> object:
+        raise OSError(number, os.strerror(number))
+
+    return call
+
+
+@pytest.mark.parametrize("kind", ["flock", "fcntl"])
+@pytest.mark.parametrize(
+    ("call", "cause"),
+    [
+        (lambda *arguments: None, "a lock that was held was given a second time"),
+        (refuse(errno.ENOLCK), "No locks available"),
+        (refuse(errno.EOPNOTSUPP), "Operation not supported"),
+        (refuse(errno.ENOSYS), "Function not implemented"),
+    ],
+)
+def test_a_folder_without_locks_is_told_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, call: Callable[..., object], cause: str
+) -> None:
+    """Some network file systems refuse locks, or give each to everybody: key, value, cause and cure are named."""
+    monkeypatch.setattr(fcntl, kind, call)
+    with pytest.raises(StorageFailed) as told:
+        ConnectorLock(str(tmp_path), "sink").acquire()
+    assert f"(connect.ems.tmp.dir={tmp_path}): {cause}. " in str(told.value)
+    assert "Set connect.ems.tmp.dir to a folder on a local disk" in str(told.value)
+    assert not [path for path in (tmp_path / "sink").iterdir() if "probe" in path.name]
+
+
+def test_a_kernel_that_does_not_know_such_a_lock_says_nothing_about_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Locks of open files are younger than those of processes, which SQLite takes."""
+    monkeypatch.setattr(fcntl, "fcntl", refuse(errno.EINVAL))
+    with ConnectorLock(str(tmp_path), "sink"):
+        assert sorted(path.name for path in (tmp_path / "sink").iterdir()) == [".lock", ".parquet-sink"]
+
+
+def test_a_lock_file_that_was_removed_or_replaced_is_lost(tmp_path: Path) -> None:
+    """Another process could lock one of that name."""
+    lock = ConnectorLock(str(tmp_path), "sink")
+    assert not lock.lost()
+    with lock:
+        assert not lock.lost()
+        lock.path.unlink()
+        assert lock.lost()
+        lock.path.touch()
+        assert lock.lost()
+    assert not lock.lost()
+
+
+@pytest.mark.parametrize("number", [errno.ENOENT, errno.ESTALE, errno.ENOSPC, errno.EACCES])
+def test_files_of_ours_that_are_gone_are_made_anew(tmp_path: Path, number: int) -> None:
+    """A folder that somebody removed is another matter than one that cannot be used: it can be made again."""
+    with pytest.raises(StorageFailed) as told, storage_trouble(str(tmp_path), "read a finished file"):
+        raise OSError(number, os.strerror(number))
+    assert isinstance(told.value, RunFilesLost) == (number in (errno.ENOENT, errno.ESTALE))
+    parked = Purpose("connect.ems.parked.dir", "connect.ems.parked.max.bytes", "")
+    with pytest.raises(StorageFailed) as told, storage_trouble(str(tmp_path), "keep a record", parked):
+        raise OSError(number, os.strerror(number))
+    assert not isinstance(told.value, RunFilesLost)

@@ -1,6 +1,6 @@
 """A broker and a group for tests of the planner, in place of `KafkaCluster` and `GroupOffsets`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import AnotherInstance, BrokerAway
@@ -9,12 +9,15 @@ from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.cluster.watermarks import End
 from parquet_sink.kafka.group.committed import NO_PLANS, Committed, RangePlan, commit_metadata
 from parquet_sink.kafka.planning.admission import Candidate, Range
+from parquet_sink.kafka.planning.planner import Planner
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.state.store import REPORTED
 from parquet_sink.targets.push.settings import PushSettings
 
 KEY = ("orders", 0)
@@ -142,15 +145,39 @@ class Cluster:
 
 
 class Times:
-    """When the first records were made, and what was asked."""
+    """When the first records were made, how large their values are from an offset on, and what was asked.
+
+    values: gives the mean size, None where there are no records; nothing comes while it is None.
+    """
 
     def __init__(self) -> None:
         self.of: dict[PartitionKey, int] = {}
         self.asked: list[dict[PartitionKey, int]] = []
+        self.values: Callable[[PartitionKey, int], float | None] | None = None
+        self.looks: list[dict[PartitionKey, int]] = []
+
+    def value_bytes(self, starts: Mapping[PartitionKey, int]) -> dict[PartitionKey, float | None]:
+        self.looks.append(dict(starts))
+        return {} if self.values is None else {key: self.values(key, offset) for key, offset in starts.items()}
 
     def read(self, starts: Mapping[PartitionKey, int], now_ms: int) -> dict[PartitionKey, int]:
         self.asked.append(dict(starts))
         return {key: at for key, at in self.of.items() if key in starts}
+
+
+class Reported(Planner):
+    """A planner beside a sink that reports each micro-batch as done, unless the test reported it."""
+
+    def tick(self, finished: Mapping[PartitionKey, int]) -> list[PlannedRange]:
+        if not self._state.get(REPORTED):
+            ended = [one for one in self.in_flight if (one.topic, one.partition) in finished]
+            self._state.record_accepted([done(one) for one in ended])
+        return super().tick(finished)
+
+
+def done(planned: PlannedRange) -> Accepted:
+    """What the sink reports of a range that is accepted as a whole."""
+    return Accepted(planned.topic, planned.partition, planned.end, planned.start, planned.end, planned.reason)
 
 
 def spans(ranges: Sequence[PlannedRange]) -> list[Candidate]:

@@ -229,6 +229,7 @@ class Query:
             with closing(GroupOffsets(KAFKA, ME)) as group:
                 group.advance({(name, partition): topic.count})
             raise KafkaFailed(f"no record of {name} came")
+        self.state.record_accepted([Accepted(name, partition, end, start, end, "interval")])
 
     def again(self) -> None:
         """What the program does after a failure that may pass."""

@@ -18,6 +18,7 @@ from parquet_sink.metrics.exposition import Metrics
 from parquet_sink.model.attempts import AttemptCount
 from parquet_sink.model.events import FileAccepted
 from parquet_sink.model.receipts import Receipt
+from parquet_sink.process.usage import Usage
 from tests.factories import Clock
 
 Labels = frozenset[tuple[str, str]]
@@ -76,18 +77,18 @@ class Page:
 
 
 class World:
-    """Metrics over connectors that the test sets, with a clock that stands still and memory that is given."""
+    """Metrics over connectors that the test sets, with a clock that stands still and usage that is given."""
 
     def __init__(self, *connectors: ConnectorProgress) -> None:
         self.connectors: Sequence[ConnectorProgress] = connectors
         self.clock = Clock(1_000.0)
-        self.memory = {"program": 100, "java": 900}
+        self.usage = {"program": Usage(100, 7, 5), "java": Usage(900, 400, 90)}
         self.measured = 0
         self.metrics = Metrics(lambda: self.connectors, self.clock, self._measure)
 
-    def _measure(self) -> dict[str, int]:
+    def _measure(self) -> dict[str, Usage]:
         self.measured += 1
-        return self.memory
+        return self.usage
 
     def page(self) -> Page:
         return Page(self.metrics)

@@ -20,6 +20,7 @@ from parquet_sink.model.events import (
     FileArchived,
     FileFailed,
     FilePassedOver,
+    FlushIntervalExceeded,
     OffsetCommitted,
     OffsetsPassedOver,
     RangeFlushed,
@@ -58,6 +59,13 @@ def test_an_accepted_file_counts_in_every_unit() -> None:
     assert page.get("parquet_sink_write_seconds_sum", connector="orders") == pytest.approx(0.4)
     assert page.get("parquet_sink_file_bytes_bucket", connector="orders", le="4e+06") == 0
     assert page.get("parquet_sink_file_bytes_bucket", connector="orders", le="1.6e+07") == 2
+
+
+def test_ranges_that_waited_too_long_are_counted() -> None:
+    """Of each micro-batch; the end of it adds none."""
+    late = FlushIntervalExceeded("orders", 1.0, 300, 27.0, 3.0, 300, 26.0)
+    page = after(late, replace(late, at_s=30.0, partitions=12), replace(late, at_s=60.0, partitions=0))
+    assert page.get("parquet_sink_flush_interval_exceeded_total", connector="orders") == 312
 
 
 def test_freshness_is_of_files_that_know_it() -> None:

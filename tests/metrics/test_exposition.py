@@ -11,6 +11,7 @@ from parquet_sink.metrics import standing
 from parquet_sink.metrics.exposition import Metrics
 from parquet_sink.metrics.machine import STANDS_S
 from parquet_sink.model.events import ConnectorRestarting
+from parquet_sink.process.usage import Usage
 from tests.metrics.figures import ACCEPTED, World, connector, watched
 
 LATE = PartitionProgress("t", 0, lag=100, oldest_s=90.0, records_per_s=5.0, away=False)
@@ -35,6 +36,12 @@ def test_files_that_wait_for_the_archive_are_told() -> None:
     """Of each connector; none wait where there is none."""
     page = World(replace(connector("orders"), archive_waiting=3), connector("new")).page()
     assert page.all("parquet_sink_archive_waiting_files", "connector") == {"orders": 3, "new": 0}
+
+
+def test_missing_topics_are_counted() -> None:
+    """Of each connector."""
+    page = World(replace(connector("orders"), missing_topics=("a", "b")), connector("new")).page()
+    assert page.all("parquet_sink_missing_topics", "connector") == {"orders": 2, "new": 0}
 
 
 def test_lag_and_age_are_of_all_topic_partitions() -> None:
@@ -128,18 +135,20 @@ def test_figures_are_there_while_the_worker_ends() -> None:
     def ended() -> tuple[ConnectorProgress, ...]:
         raise ShuttingDown("The worker ends.")
 
-    metrics = Metrics(ended, memory=dict)
+    metrics = Metrics(ended, usage=dict)
     metrics.on_event(ACCEPTED)
     assert b'parquet_sink_rows_total{connector="orders",topic="t"} 30.0' in metrics.exposition()[0]
 
 
-def test_memory_is_measured_now_and_then() -> None:
+def test_usage_is_measured_now_and_then() -> None:
     """By kind of process; not for each page, since it takes time."""
     world = World()
     page = world.page()
     assert page.all("parquet_sink_memory_bytes", "process") == {"program": 100, "java": 900}
+    assert page.all("parquet_sink_open_fds", "process") == {"program": 7, "java": 400}
+    assert page.all("parquet_sink_threads", "process") == {"program": 5, "java": 90}
     assert (page.get("parquet_sink_memory_limit_bytes") or 0) > 1 << 20
-    world.memory = {"program": 200}
+    world.usage = {"program": Usage(200)}
     world.clock.sleep(STANDS_S - 1)
     assert world.page().all("parquet_sink_memory_bytes", "process") == {"program": 100, "java": 900}
     world.clock.sleep(1)

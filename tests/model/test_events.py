@@ -1,7 +1,7 @@
 """Events cross processes as JSON."""
 
-from dataclasses import fields
-from typing import Any
+from dataclasses import Field, fields
+from typing import Any, get_args, get_origin
 
 import pytest
 
@@ -35,7 +35,8 @@ VALUES: dict[str, Any] = {
     "float": 1.25,
     "bool": True,
     "Mapping": {"VALUE_CONVERTER": 2},
-    "tuple": (AttemptCount("unknown", 503, 2), AttemptCount("retriable", None, 1)),
+    "tuple[AttemptCount, ...]": (AttemptCount("unknown", 503, 2), AttemptCount("retriable", None, 1)),
+    "tuple[str, ...]": ("orders", "items"),
     "Trying": Trying.TRANSFORM,
     "LossCause": LossCause.RETENTION,
     "Receipt": RECEIPT,
@@ -46,7 +47,15 @@ VALUES: dict[str, Any] = {
 
 def of(kind: type[Event]) -> Event:
     """An event of this class, each field filled by its type."""
-    return kind(*(VALUES[str(getattr(field.type, "__name__", field.type))] for field in fields(kind)))
+    return kind(*(VALUES[_type_of(field)] for field in fields(kind)))
+
+
+def _type_of(field: Field[Any]) -> str:
+    """By name; of a tuple with what is in it."""
+    if get_origin(field.type) is tuple:
+        inner: Any = get_args(field.type)[0]
+        return f"tuple[{inner.__name__}, ...]"
+    return str(getattr(field.type, "__name__", field.type))
 
 
 @pytest.mark.parametrize("kind", [pytest.param(kind, id=name) for name, kind in TYPES.items()])

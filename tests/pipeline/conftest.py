@@ -26,11 +26,14 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         retry: RetrySettings = ONCE,
         steps: RecordSteps | None = None,
         errors: ErrorSettings | None = None,
+        replans: bool = False,
+        repeated: bool = False,
     ) -> Any:
         monkeypatch.setattr(module, "target_for", lambda settings: target)
         monkeypatch.setattr(module, "RangeReader", partial(FakeReader, dict(ranges)))
+        monkeypatch.setattr(module.SmallRanges, "take", lambda self, planned: None)
         settings = replace(made(tmp_path, records, retry), errors=errors or ErrorSettings())
-        found = TaskFlush(settings, steps).run([planned for planned, _ in ranges])
+        found = TaskFlush(settings, steps, replans=replans, repeated=repeated).run([planned for planned, _ in ranges])
         outcomes = {(one.planned.topic, one.planned.partition): one for one in found}
         assert len(outcomes) == len(found)
         return outcomes

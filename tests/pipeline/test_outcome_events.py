@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from parquet_sink.errors import failure_named
 from parquet_sink.model.attempts import AttemptCount
 from parquet_sink.model.events import (
@@ -93,7 +95,7 @@ def test_a_range_that_is_tried_again_says_when() -> None:
 
 
 def test_what_is_lost_is_told_once_with_the_range_that_passed_over_it() -> None:
-    """Not while the range comes again, since it meets the same loss then; and what is lost is no gap."""
+    """Not while the range comes again from before it, since it meets the same loss then; what is lost is no gap."""
     lost = (LostOffsets(0, 30, LossCause.RETENTION),)
     whole = RangeOutcome(PLANNED, 100, (), None, Known(), ended_at_s=99.0, read=60, lost=lost)
     gone, flushed = events_of("sink", whole)
@@ -101,9 +103,20 @@ def test_what_is_lost_is_told_once_with_the_range_that_passed_over_it() -> None:
     assert event_from_json(gone.to_json()) == gone
     assert isinstance(flushed, RangeFlushed)
     assert flushed.gaps == 10
-    again = replace(whole, again=Again(Tries(3, 12.5), 8.0))
+    again = replace(whole, accepted_until=0, again=Again(Tries(3, 12.5), 8.0))
     assert [type(one) for one in events_of("sink", again)] == [RangePostponed]
-    assert [type(one) for one in events_of("sink", replace(whole, failure=REFUSED))] == [RangeFailed]
+    failed = replace(whole, accepted_until=0, failure=REFUSED)
+    assert [type(one) for one in events_of("sink", failed)] == [RangeFailed]
+
+
+@pytest.mark.parametrize(("until", "told"), [(30, 30), (50, 30), (20, 20)])
+def test_a_loss_below_what_is_accepted_is_told_when_the_rest_comes_again(until: int, told: int) -> None:
+    """Whoever reads the range again takes everything below for delivered, and says nothing of it."""
+    lost = (LostOffsets(0, 30, LossCause.RETENTION), LostOffsets(60, 70, LossCause.RETENTION))
+    outcome = RangeOutcome(PLANNED, until, (), None, Known(), Again(Tries(3, 12.5), 8.0), 99.0, lost=lost)
+    for one in (outcome, replace(outcome, again=None, failure=REFUSED)):
+        gone, _ = events_of("sink", one)
+        assert gone == OffsetsPassedOver("sink", 99.0, "orders", 3, 0, told, LossCause.RETENTION)
 
 
 def test_a_range_that_failed_says_why() -> None:

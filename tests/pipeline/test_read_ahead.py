@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from parquet_sink.model.ranges import PlannedRange
+from parquet_sink.model.ranges import Known, PlannedRange
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.read_ahead import SWITCH_S, ReadAhead, ReadInTurn, reading
 
@@ -111,7 +111,18 @@ def test_reading_ends_when_nobody_takes_anything_any_more() -> None:
 @pytest.mark.parametrize(("ahead", "kind"), [(True, ReadAhead), (False, ReadInTurn)])
 def test_ranges_say_how_they_are_read(ahead: bool, kind: type) -> None:
     """All ranges of a task say the same."""
-    assert isinstance(reading([PlannedRange("t", 0, 0, 1, "age", read_ahead=ahead)], batches), kind)
+    assert isinstance(reading([PlannedRange("t", 0, 0, 2_000, "age", read_ahead=ahead)], batches), kind)
+
+
+@pytest.mark.parametrize(
+    ("records", "per_record", "kind"),
+    [(3, None, ReadInTurn), (3, 100.0, ReadInTurn), (500, 1_000_000.0, ReadAhead), (50_000, None, ReadAhead)],
+)
+def test_small_ranges_need_no_thread(records: int, per_record: float | None, kind: type) -> None:
+    """What is read at once is not read ahead, unless its few records are known to be large."""
+    small = [PlannedRange("t", number, 0, 3, "age") for number in range(20)]
+    one = PlannedRange("t", 30, 0, records, "age", known=Known(bytes_per_record=per_record))
+    assert isinstance(reading([one, *small], batches), kind)
 
 
 def test_who_writes_has_not_to_wait_for_who_reads() -> None:

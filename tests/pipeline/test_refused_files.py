@@ -22,6 +22,7 @@ from parquet_sink.pipeline.refused_files import FileRecords
 from parquet_sink.pipeline.set_aside import SetAsidePolicy
 from parquet_sink.pipeline.settings import ErrorSettings
 from parquet_sink.targets.delivery import failure_receipt
+from parquet_sink.targets.outcome import Outcome, Verdict
 from tests.pipeline.fakes import (
     ACCEPTED,
     BAD_FILE,
@@ -224,3 +225,61 @@ def test_below_what_counts_each_record_arrived_or_is_kept(
     assert sorted(arrived + kept) == [n for n, value in enumerate(records[:until]) if value is not None]
     assert target.offsets == sorted(set(target.offsets))
     assert (outcome.failure is None) == (until == len(records))
+
+
+KNOWN_NAME = replace(BAD_FILE, cause="the target answered 409: known", status=409, of_name=True)
+LOST_ANSWER = Outcome(Verdict.UNKNOWN, "no whole answer came in time", "Check the target")
+BUSY = Outcome(Verdict.RETRIABLE, "busy", "Wait", 429)
+THREE = replace(SLOW, max_retries=3, retry_interval_ms=1)
+
+
+@pytest.mark.parametrize(
+    ("answers", "repeated", "parks"),
+    [
+        ([KNOWN_NAME], False, True),
+        ([BUSY, KNOWN_NAME], False, True),
+        ([LOST_ANSWER, KNOWN_NAME], False, False),
+        ([LOST_ANSWER, BUSY, KNOWN_NAME], False, False),
+        ([KNOWN_NAME], True, False),
+        ([LOST_ANSWER, BAD_FILE], False, True),
+        ([BAD_FILE], True, True),
+    ],
+)
+def test_a_file_that_may_have_been_delivered_is_not_set_aside(
+    run: Run, answers: list[Outcome], repeated: bool, parks: bool
+) -> None:
+    """409 may mean a name that is known, of an attempt whose answer was lost; 400, 413 and 422 speak of the content."""
+    store, target = Store(), Target(*answers)
+    feed = (replace(SPAN, repeated=repeated), [block(SPAN, 100, good(100))])
+    outcome = run(target, feed, records=60, retry=THREE, steps=steps(store), errors=PASSING)["orders", 0]
+    if parks:
+        assert (outcome.failure, outcome.accepted_until, store.offsets) == (None, 200, list(range(100, 160)))
+        return
+    assert (outcome.accepted_until, store.offsets, target.files) == (100, [], [])
+    assert outcome.failure is not None
+    assert outcome.failure.kind == "UploadRefused"
+    assert "the target answered 409: known" in outcome.failure.message
+    assert "resetting the group's offset to 160 with kafka-consumer-groups" in outcome.failure.message
+    assert "error.policy=CONTINUE" not in outcome.failure.message
+
+
+def test_a_task_that_was_tried_before_may_have_delivered(run: Run) -> None:
+    """Nobody told what became of the files of a worker that was killed."""
+    store, target = Store(), Target(KNOWN_NAME)
+    feed = (SPAN, [block(SPAN, 100, good(100))])
+    outcome = run(target, feed, steps=steps(store), errors=PASSING, repeated=True)["orders", 0]
+    assert (outcome.accepted_until, store.offsets) == (100, [])
+    assert outcome.failure is not None
+
+
+def test_doubt_about_a_file_is_carried_from_task_to_task(run: Run) -> None:
+    """An attempt that ended without an answer counts for its file, also when the next one is another task's."""
+    store, feed = Store(), (SPAN, [block(SPAN, 100, good(100))])
+    slow = replace(SLOW, max_retries=9)
+    first = run(Target(LOST_ANSWER), feed, records=60, retry=slow, steps=steps(store), errors=PASSING)["orders", 0]
+    assert first.again is not None
+    again = (replace(SPAN, tries=first.again.tries), feed[1])
+    second = run(Target(KNOWN_NAME), again, records=60, retry=slow, steps=steps(store), errors=PASSING)["orders", 0]
+    assert (second.accepted_until, store.offsets) == (100, [])
+    third = run(Target(ACCEPTED, KNOWN_NAME), again, records=60, retry=slow, steps=steps(store), errors=PASSING)
+    assert (third["orders", 0].failure, store.offsets) == (None, list(range(160, 200)))

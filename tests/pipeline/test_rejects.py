@@ -135,10 +135,22 @@ def test_what_an_earlier_attempt_had_acknowledged_is_not_set_aside_again(run: Ru
     """A range that comes again brings its rejected records again; those that counted are passed over."""
     shelf, again = Shelf(), replace(SPAN, accepted=150)
     batches = [block(SPAN, 100, with_bad(100, 30, 60))]
-    outcome = run(Target(), (again, batches), steps=on(shelf))["orders", 0]
+    outcome = run(Target(), (again, batches), records=49, steps=on(shelf))["orders", 0]
     assert (outcome.accepted_until, shelf.kept) == (200, [160])
     away = Shelf(away=True)
-    assert run(Target(), (again, batches), steps=on(away))["orders", 0].accepted_until == 160
+    assert run(Target(), (again, batches), records=10, steps=on(away))["orders", 0].accepted_until == 150
+    assert run(Target(), (again, batches), records=49, steps=on(away))["orders", 0].accepted_until == 150
+
+
+def test_a_file_around_a_record_that_is_not_kept_comes_again_as_a_whole(run: Run) -> None:
+    """What is accepted ends where a file does, so that the range comes again as the same files."""
+    batches, span = [block(SPAN, 100, with_bad(100, 45))], SPAN
+    first, second = Target(), Target()
+    outcome = run(first, (span, batches), records=30, steps=on(Shelf(away=True)))["orders", 0]
+    assert outcome.accepted_until == 130
+    outcome = run(second, (replace(span, accepted=130), batches), records=30, steps=on(Shelf()))["orders", 0]
+    assert outcome.accepted_until == 200
+    assert [file.name for file in second.files] == [file.name for file in first.files[1:]]
 
 
 def test_a_file_that_is_refused_ends_what_counts(run: Run) -> None:

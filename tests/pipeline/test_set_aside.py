@@ -102,7 +102,7 @@ def test_the_outcome_counts_what_was_set_aside_and_accepted(run: Run) -> None:
     assert not whole.dead_letters
     again = replace(SPAN, accepted=150)
     steps = RecordSteps(policy=SetAsidePolicy(TOLERANT, Store()))
-    rest = run(Target(), (again, [block(SPAN, 100, values)]), steps=steps)["orders", 0].set_aside
+    rest = run(Target(), (again, [block(SPAN, 100, values)]), records=49, steps=steps)["orders", 0].set_aside
     assert rest is not None
     assert (rest.count, rest.first) == (1, 160)
     steps = RecordSteps(policy=SetAsidePolicy(TOLERANT, Store(away=True)))

@@ -16,7 +16,7 @@ from parquet_sink.pipeline.source_encoding import SourceEncoding, Unwritable
 from parquet_sink.pipeline.source_flush import SourceFlush
 from parquet_sink.pipeline.source_outcome import SourceWork
 from parquet_sink.pipeline.source_settings import SourceSettings
-from parquet_sink.sources.task import Memory, Reached
+from parquet_sink.sources.task import Memory, Place, Reached
 from parquet_sink.transform.settings import StepSettings
 
 PLACE = '{"part":"a"}'
@@ -49,6 +49,13 @@ class Numbers:
 
     def stop(self) -> None:
         self.told.append("stopped")
+
+
+class Within(Numbers):
+    """One that also knows what goes with each place."""
+
+    def remember_at(self, partition: Place, offset: Place) -> Memory:
+        return {"at": offset["at"]}
 
 
 class Sender:
@@ -115,6 +122,18 @@ def test_a_bad_record_stops_before_itself(monkeypatch: pytest.MonkeyPatch, bad: 
     assert found.failure.kind == "SourceFailed"
 
 
+@pytest.mark.parametrize(("before", "remembered"), [(0, {"left": 9}), (1, {"at": 4}), (2, {"at": 5})])
+def test_memory_goes_with_a_place_in_the_middle_of_a_poll(
+    monkeypatch: pytest.MonkeyPatch, before: int, remembered: Memory
+) -> None:
+    """What a task remembers is that of the last record that was sent; of none, what it remembered before."""
+    given = [record(4), record(5), record(6)]
+    given[before] = replace(given[before], value=b"no text", value_type=None)
+    monkeypatch.setitem(globals(), "Numbers", Within)
+    found = flush([given], monkeypatch, Sender())
+    assert (found.places.get(PLACE), found.memory) == ({"at": 3 + before} if before else None, remembered)
+
+
 def test_tolerance_passes_over_what_cannot_be_converted(monkeypatch: pytest.MonkeyPatch) -> None:
     """With errors.tolerance=all such a record is counted and passed over, but one that is too large never is."""
     given = [record(4), replace(record(5, b"no text"), value_type=None), record(6)]
@@ -153,6 +172,23 @@ def test_transforms_work_on_records_of_a_source() -> None:
         ("routed", b'{"line":"a"}', [("h", b"7")]),
         ("routed", b'{"line":"b"}', [("own", b"v"), ("h", b"7")]),
     ]
+
+
+@pytest.mark.parametrize(
+    ("date", "ms"),
+    [("0000-00-00", -62_170_156_800_000), ("0001-01-01", -62_135_769_600_000), ("99999-12-31", 3_093_527_894_400_000)],
+)
+def test_dates_beyond_the_years_of_python_are_written(date: str, ms: int) -> None:
+    """MySQL's `0000-00-00` is a date for Kafka Connect, and so are others outside the years 1 to 9999."""
+    convert = step("date", "TimestampConverter$Value", format="yyyy-MM-dd", **{"target.type": "Timestamp"})
+    steps = (convert, step("header", "InsertHeader", header="h", **{"value.literal": "0001-01-01"}))
+    hoist = step("hoist", "HoistField$Value", field="at")
+    json, header = ConverterSettings("json"), ConverterSettings("simple_header")
+    made = SourceEncoding(settings(transforms=(*steps, hoist), value=json, header=header))
+    (found,) = made.encoded([record(1, date, headers=(SourceHeader("own", ms, pa.timestamp("ms", "UTC")),))])
+    assert not isinstance(found, Unwritable), found.reason
+    assert [one.value for one in found] == [b'{"at":%d}' % ms]
+    assert found[0].headers[1] == ("h", b"00:00:00.000Z")
 
 
 def test_a_record_that_a_transform_cannot_take_is_told() -> None:

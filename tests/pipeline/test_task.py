@@ -1,6 +1,7 @@
 """What a Spark task says of its ranges, in every way a flush can end. Files are real, the target is a fake."""
 
 import logging
+import random
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from parquet_sink.files import naming
 from parquet_sink.files.accumulator import Accumulator, FinishedFile
 from parquet_sink.files.claims import PartitionClaim
 from parquet_sink.model.lost import LossCause, LostOffsets
-from parquet_sink.model.ranges import PlannedRange, Tries
+from parquet_sink.model.ranges import NO_TRIES, Again, PlannedRange, Tries
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline import task as module
 from parquet_sink.pipeline.record_steps import RecordSteps
@@ -43,6 +44,7 @@ from tests.pipeline.fakes import (
     left,
     made,
     names,
+    part,
 )
 
 
@@ -67,6 +69,28 @@ def test_a_gap_between_records_is_no_gap_in_what_is_accepted(run: Run) -> None:
     assert target.offsets == [100, 105, 106, 150]
     assert (outcome.receipts[0].first_offset, outcome.receipts[0].last_offset) == (100, 150)
     assert (outcome.read, outcome.gaps) == (4, 96)
+
+
+def test_the_sizes_of_values_and_of_their_parquet_are_told(run: Run) -> None:
+    """Of a range that became files as a whole: footers do not count, which are most of a small file."""
+    values = [b'{"id":%d}' % number for number in range(100)]
+    outcome = run(Target(), (SPAN, [block(SPAN, 100, values[:60]), block(SPAN, 160, values[60:])]))["orders", 0]
+    (receipt,) = outcome.receipts
+    assert outcome.sizes is not None
+    records, value_bytes, file_bytes = outcome.sizes
+    assert (records, value_bytes) == (100, sum(map(len, values)))
+    assert outcome.learned.bytes_per_record is not None
+    assert file_bytes == pytest.approx(100 * outcome.learned.bytes_per_record)
+    assert 0 < file_bytes < receipt.size_bytes
+
+
+def test_a_part_of_a_range_tells_no_sizes(run: Run) -> None:
+    """Nor do tombstones alone: what was read is not what became files."""
+    refused = run(Target(ACCEPTED, REFUSED), (SPAN, [block(SPAN, 100, good(100))]), records=60)["orders", 0]
+    tombstones = run(Target(), (SPAN, [block(SPAN, 100, [None] * 100)]))["orders", 0]
+    repeated = replace(SPAN, accepted=160)
+    rest = run(Target(), (repeated, [block(SPAN, 100, good(100))]), records=60)["orders", 0]
+    assert [one.sizes for one in (refused, tombstones, rest)] == [None] * 3
 
 
 @pytest.mark.parametrize("ahead", [True, False])
@@ -218,6 +242,13 @@ def test_a_topic_that_is_gone_is_left_to_the_driver(run: Run, tmp_path: Path) ->
     assert left(tmp_path) == []
 
 
+def test_what_is_lost_is_told_of_a_range_that_ends_early(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record without a row ends the reading of a range; what was passed over before it is told all the same."""
+    monkeypatch.setattr(FakeReader, "lost", [LostOffsets(100, 130, LossCause.RETENTION)])
+    (outcome,) = run(Target(), (SPAN, [block(SPAN, 130, [*good(10), b"no JSON"]), block(SPAN, 141, good(9))])).values()
+    assert outcome.lost == ((100, 130, "retention"),)
+
+
 def test_offsets_that_are_lost_end_the_range_before_them(run: Run) -> None:
     """What was read before the gap is delivered: it may be gone, too, when the range is read again."""
     target = Target()
@@ -365,13 +396,54 @@ def test_files_of_a_range_do_not_depend_on_the_ranges_beside_it(run: Run) -> Non
     assert names(beside)[-1:] == names(alone)
 
 
-def test_an_accepted_part_that_cannot_be_made_again_is_sent_whole(run: Run) -> None:
-    """When compaction removed records meanwhile, a file may begin below what was accepted: it is sent, not lost."""
+@pytest.mark.parametrize("seed", range(20))
+def test_no_row_below_what_was_accepted_is_in_a_file_that_ends_above(run: Run, seed: int) -> None:
+    """When retention or compaction removed records meanwhile, or one has a row now: the rest is planned anew, alone."""
+    chance = random.Random(seed)
+    accepted, records = chance.randrange(101, 200), chance.randrange(1, 40)
+    there = sorted(chance.sample(range(100, 200), chance.randrange(60, 101)))
+    first = chance.randrange(100, 150)
+    values = {offset: b'{"id":%d}' % offset for offset in there if offset >= first}
+    batch = RecordBatch.of("orders", 0, list(values), [1_000] * len(values), list(values.values()))
+    target, left_of = Target(), [part(batch, accepted, 200)] if max(values) >= accepted else []
+    outcome = run(target, (replace(SPAN, accepted=accepted), [batch]), records=records)["orders", 0]
+    if outcome.again is not None:
+        assert (outcome.again.span, outcome.failure, outcome.accepted_until) == ((accepted, 200), None, accepted)
+        assert target.files == []
+        rest = PlannedRange("orders", 0, accepted, 200, "interval", accepted=accepted)
+        outcome = run(target, (rest, left_of), records=records)["orders", 0]
+    assert (outcome.again, outcome.accepted_until) == (None, 200)
+    assert target.offsets == [offset for offset in values if offset >= accepted]
+
+
+@pytest.mark.parametrize("position", [1, 50, 99])
+def test_what_comes_before_an_invalid_record_is_planned_before_it_is_sent(run: Run, position: int) -> None:
+    """With a planner the open file is not sent: a record that is good the next time would be in it, as another file."""
+    values = good(100)
+    values[position] = b"not JSON"
+    target, batch = Target(), block(SPAN, 100, values)
+    full = position // 30 * 30
+    first = run(target, (SPAN, [batch]), records=30, replans=True)["orders", 0]
+    assert (first.failure, first.again) == (None, Again(NO_TRIES, 0.0, (100, 100 + position)))
+    assert (first.accepted_until, target.offsets) == (100 + full, list(range(100, 100 + full)))
+    before = replace(SPAN, end=100 + position, accepted=100 + full)
+    second = run(target, (before, [part(batch, 100, before.end)]), records=30, replans=True)["orders", 0]
+    assert (second.accepted_until, second.again, second.failure) == (before.end, None, None)
+    assert target.offsets == list(range(100, before.end))
+    rest = replace(SPAN, start=before.end, accepted=before.end)
+    third = run(target, (rest, [part(batch, rest.start, 200)]), records=30, replans=True)["orders", 0]
+    assert (third.accepted_until, third.again) == (before.end, None)
+    assert third.failure is not None
+    assert third.failure.kind == "InvalidRecord"
+
+
+def test_offsets_that_are_lost_are_not_waited_for(run: Run) -> None:
+    """What was read before them is sent at once: it may be gone when it is read again."""
     target = Target()
-    again = replace(SPAN, accepted=105)
-    outcome = run(target, (again, [block(SPAN, 103, good(20))]), records=10)["orders", 0]
-    assert outcome.accepted_until == 200
-    assert target.offsets == list(range(103, 123))
+    items = [block(SPAN, 100, good(10)), OffsetsLost("offsets 110 to 119 were deleted")]
+    outcome = run(target, (SPAN, items), replans=True)["orders", 0]
+    assert (outcome.accepted_until, target.offsets, outcome.again) == (110, list(range(100, 110)), None)
+    assert outcome.failure is not None
 
 
 def test_a_failure_below_what_was_accepted_takes_nothing_back(run: Run) -> None:

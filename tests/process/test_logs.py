@@ -8,6 +8,8 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
+import urllib3
+from urllib3.connection import HTTPConnection
 
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.process import logs
@@ -41,6 +43,19 @@ def test_requests_are_not_told(
         logging.getLogger(name).info("HTTP Request: GET http://registry/schemas/ids/1")
         logging.getLogger(name).warning("trouble in %s", name)
     assert [message.split()[0] for message in caplog.messages] == ["trouble"] * 3
+
+
+@pytest.mark.parametrize("configure", [logs.configure_program, logs.configure_worker])
+def test_connections_that_are_not_kept_are_not_told(
+    configure: Callable[[], None], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Uploads side by side have more for a moment than `connect.ems.pool.max.idle` keeps: that is no trouble."""
+    monkeypatch.setenv(logs.VARIABLE, "1")
+    configure()
+    pool = urllib3.HTTPConnectionPool("localhost", maxsize=1)
+    for _ in range(2):
+        pool._put_conn(HTTPConnection("localhost"))
+    assert caplog.messages == []
 
 
 TRACE = """spark: ERROR Executor: Exception in task 0.0

@@ -1,4 +1,4 @@
-"""Memory of a tree of processes, read from a folder that looks like /proc, and from the real one."""
+"""What a tree of processes takes, read from a folder that looks like /proc, and from the real one."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.process.usage import memory_by_kind, memory_limit_bytes
+from parquet_sink.process.usage import Usage, memory_limit_bytes, usage_by_kind
 
 
 def process(proc: Path, pid: int, parent: int, name: str, pss_kb: int | None) -> None:
@@ -15,13 +15,17 @@ def process(proc: Path, pid: int, parent: int, name: str, pss_kb: int | None) ->
     folder.mkdir(parents=True)
     (folder / "stat").write_text(f"{pid} ({name}) S {parent} 1 1 0 -1")
     (folder / "comm").write_text(f"{name}\n")
+    for number in range(pid):
+        (folder / "fd" / str(number)).mkdir(parents=True)
+    for number in range(3):
+        (folder / "task" / str(pid + number)).mkdir(parents=True)
     if pss_kb is not None:
         (folder / "smaps_rollup").write_text(
             f"00400000-7fff ---p [rollup]\nRss: 999 kB\nPss:  {pss_kb} kB\nPss_Dirty: 1 kB\n"
         )
 
 
-def test_memory_is_that_of_the_tree_by_kind(tmp_path: Path) -> None:
+def test_usage_is_that_of_the_tree_by_kind(tmp_path: Path) -> None:
     """What descends from the program counts, at any depth, and nothing else does."""
     process(tmp_path, 1, 0, "init", 7)
     process(tmp_path, 10, 1, "parquet-sink", 100)
@@ -32,13 +36,17 @@ def test_memory_is_that_of_the_tree_by_kind(tmp_path: Path) -> None:
     process(tmp_path, 15, 10, "java", None)
     process(tmp_path, 20, 1, "python", 5_000)
     (tmp_path / "self").mkdir()
-    found = {"program": 100, "java": 1_000, "python": 70, "other": 2}
-    assert memory_by_kind(10, tmp_path) == {kind: 1024 * kib for kind, kib in found.items()}
+    assert usage_by_kind(10, tmp_path) == {
+        "program": Usage(100 * 1024, open_fds=10, threads=3),
+        "java": Usage(1_000 * 1024, open_fds=11, threads=3),
+        "python": Usage(70 * 1024, open_fds=12 + 13, threads=6),
+        "other": Usage(2 * 1024, open_fds=14, threads=3),
+    }
 
 
 def test_without_proc_nothing_is_known(tmp_path: Path) -> None:
     """On another system than Linux there are no figures, and no error."""
-    assert memory_by_kind(10, tmp_path / "none") == {}
+    assert usage_by_kind(10, tmp_path / "none") == {}
     assert memory_limit_bytes(tmp_path / "none", tmp_path / "none") is None
 
 
@@ -53,11 +61,13 @@ def test_a_child_counts() -> None:
     )
     assert child.stdout is not None
     assert child.stdout.readline() == "up\n"
-    during = memory_by_kind()
+    during = usage_by_kind()
     child.communicate("\n")
-    assert during["python"] > 40_000_000
-    assert during["program"] > 1_000_000
-    assert memory_by_kind(child.pid) == {}
+    assert during["python"].memory_bytes > 40_000_000
+    assert during["python"].open_fds >= 3
+    assert during["program"].memory_bytes > 1_000_000
+    assert during["program"].threads >= 1
+    assert usage_by_kind(child.pid) == {}
 
 
 @pytest.mark.parametrize(

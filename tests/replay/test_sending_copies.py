@@ -1,19 +1,47 @@
 """A file of an archive that is sent as it is."""
 
+import random
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from parquet_sink.archive.opening import open_archive
 from parquet_sink.archive.target import local_file
 from parquet_sink.errors import ArchiveUnusable, UploadRefused
+from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.replay.copies import Copy
 from parquet_sink.replay.sending_copies import CopySender
 from parquet_sink.targets.outcome import Outcome, Verdict
 from tests.archive.files import SECONDS, Taking, archive_in, finished, stored
 from tests.factories import settings
+
+DATED = "events/date={yyyy}-{MM}-{dd}/{HH}"
+FIRST, AT_MS = random.randrange(10**9), random.randrange(10**12, 2 * 10**12)
+
+
+class Remembering(Taking):
+    """A target that remembers the timestamps of the files it took."""
+
+    def push(self, file: FinishedFile, seconds_left: float) -> Outcome:
+        self.first_ms = file.first_ms
+        return super().push(file, seconds_left)
+
+
+def archived(folder: Path, **columns: list[int | None]) -> tuple[CopySender, Copy, Remembering]:
+    """An archive with a Parquet file of these columns, and who sends it to a bucket whose prefix has a date."""
+    folder.mkdir()
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({name: pa.array(values, pa.int64()) for name, values in columns.items()}), sink)
+    content = sink.getvalue().to_pybytes()
+    file, archive = finished(folder / "made", content), open_archive(archive_in(folder))
+    archive.keep(local_file(file), SECONDS)
+    copy = Copy(local_file(file).where, file.name, "orders", 0, FIRST, FIRST + 9, 2, 10, len(content))
+    taking = Remembering()
+    return CopySender(settings(folder / "work"), lambda: archive, taking, prefix=DATED), copy, taking
 
 
 def scene(tmp_path: Path, taking: Taking) -> tuple[CopySender, Copy]:
@@ -55,3 +83,37 @@ def test_what_the_target_refuses_is_told(tmp_path: Path) -> None:
     with pytest.raises(UploadRefused):
         sender.send(copy)
     assert stored(tmp_path / "work") == {}
+
+
+@pytest.mark.parametrize(
+    ("offset", "stamp"), [("kafkaOffset", "kafkaTimestamp"), ("offset", "timestamp")], ids=["metadata", "raw"]
+)
+@pytest.mark.parametrize("at_ms", [AT_MS, 0, -1])
+def test_a_prefix_with_a_date_gets_that_of_the_first_record(
+    tmp_path: Path, offset: str, stamp: str, at_ms: int
+) -> None:
+    """As the file itself tells it, so that it comes under the name of the first time; 1970 only where that was so."""
+    columns: dict[str, list[int | None]] = {"a": [1, 2], offset: [FIRST, FIRST + 9], stamp: [at_ms, 7]}
+    sender, copy, taking = archived(tmp_path / "x", **columns)
+    assert sender.send(copy).accepted
+    assert taking.first_ms == (at_ms if at_ms > 0 else None)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"a": [1]},
+        {"kafkaTimestamp": [AT_MS]},
+        {"kafkaOffset": [FIRST + 1], "kafkaTimestamp": [AT_MS]},
+        {"offset": [FIRST], "when": [AT_MS]},
+    ],
+)
+def test_a_date_that_nothing_tells_is_not_invented(tmp_path: Path, columns: dict[str, list[int | None]]) -> None:
+    """Rows would be there twice, below another date: it is told, with what may be done; without a date it is sent."""
+    sender, copy, taking = archived(tmp_path / "x", **columns)
+    with pytest.raises(ArchiveUnusable, match=r"does not tell when .*connect\.ems\.s3\.prefix=events"):
+        sender.send(copy)
+    assert (taking.pushed, stored(tmp_path / "x" / "work")) == (0, {})
+    archive = open_archive(archive_in(tmp_path / "x"))
+    plain = CopySender(settings(tmp_path / "y"), lambda: archive, taking, prefix="events/{topic}")
+    assert plain.send(copy).accepted

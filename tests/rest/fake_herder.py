@@ -132,6 +132,11 @@ class FakeHerder:
         self._find(name)
         del self.kept[name]
 
+    def purge(self, name: str) -> tuple[str, ...]:
+        self.delete(name)
+        self.asked.append(("purge", name))
+        return ("/tmp/kept.parquet",)
+
     def set_target(self, name: str, target: TargetState) -> None:
         self.waits()
         self._find(name).target = target
@@ -156,7 +161,9 @@ class FakeHerder:
 
     def offsets(self, name: str) -> tuple[StoredOffset, ...]:
         kept = sorted(self._find(name).offsets.items())
-        return tuple(StoredOffset({TOPIC: topic, PARTITION: number}, {OFFSET: at}) for (topic, number), at in kept)
+        return tuple(
+            StoredOffset({TOPIC: topic, PARTITION: number}, {OFFSET: at}, at + 7) for (topic, number), at in kept
+        )
 
     def _stopped(self, name: str) -> Kept:
         kept = self._find(name)

@@ -386,3 +386,13 @@ def test_head_and_options_are_answered(api: Client) -> None:
     head = api.ask("HEAD", "/connectors")
     assert (head.status, head.raw) == (200, b"")
     assert api.ask("OPTIONS", f"/connectors/{quote('x')}").headers["Allow"] == "DELETE, GET, HEAD, OPTIONS"
+
+
+def test_a_purge_says_what_stays(api: Client, herder: FakeHerder) -> None:
+    """An answer of its own; without the parameter it is Kafka Connect's."""
+    herder.kept |= {"a": Kept({**GOOD}), "b": Kept({**GOOD})}
+    got = api.ask("DELETE", "/connectors/a?purge=true")
+    assert (got.status, got.json) == (200, {"left": ["/tmp/kept.parquet"]})
+    assert herder.asked == [("purge", "a")]
+    assert api.ask("DELETE", "/connectors/b").status == 204
+    assert api.ask("DELETE", "/connectors/a?purge=true").status == 404

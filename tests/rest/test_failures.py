@@ -14,6 +14,7 @@ MADE = {
     "ConnectorExists": errors.ConnectorExists("c"),
     "InvalidConnector": errors.InvalidConnector(["Invalid [a]. Wrong."]),
     "WrongState": errors.WrongState("c", State.RUNNING, "it runs"),
+    "NotPurged": errors.NotPurged("records are parked"),
     "OffsetsBusy": errors.OffsetsBusy("wait"),
     "OffsetsRefused": errors.OffsetsRefused("no right"),
     "TimedOut": errors.TimedOut(),
@@ -33,6 +34,7 @@ def test_all_reasons_are_known() -> None:
         *(("UnknownConnector", 404), ("UnknownTask", 404), ("ConnectorExists", 409), ("InvalidConnector", 400)),
         *(
             ("WrongState", 400),
+            ("NotPurged", 409),
             ("OffsetsBusy", 409),
             ("OffsetsRefused", 500),
             ("TimedOut", 500),

@@ -198,3 +198,26 @@ def test_slow_commands_leave_reads_and_health_free() -> None:
         finally:
             go.set()
         assert {one.result(10).status for one in slow} == {202}
+
+
+@pytest.mark.parametrize("method", [b"GET /connectors", b"PUT /connectors/c0/config", b"OPTIONS /connectors"])
+def test_two_lengths_end_the_connection(hasty: Client, method: bytes) -> None:
+    """What stands behind the request for a proxy that read the other one is never taken for a request."""
+    smuggled = b"GET /connectors/c1 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    head = method + b" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
+    with closing(_connect(hasty)) as connection:
+        connection.sendall(head + b"Content-Length: 5\r\n\r\n0\r\n\r\n" + smuggled)
+        answer = _all(connection)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"Content-Length and Transfer-Encoding" in answer
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize("line", [b"no header", b"a'b c: \"d", b"it's"])
+def test_what_is_no_http_is_quoted_as_it_came(hasty: Client, line: bytes) -> None:
+    """And not as Python shows its own objects."""
+    with closing(_connect(hasty)) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n" + line + b"\r\n\r\n")
+        answer = _all(connection)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"bytearray" not in answer

@@ -5,7 +5,10 @@ from typing import Any
 import pytest
 
 from parquet_sink.herder.errors import OffsetsRefused
-from parquet_sink.herder.values import TargetState
+from parquet_sink.herder.values import StoredOffset, TargetState
+from parquet_sink.rest import source_offsets
+from parquet_sink.rest.bodies import NumberText
+from parquet_sink.rest.call import RestError
 from tests.rest.fake_herder import FakeHerder, Kept
 from tests.rest.serving import GOOD, Client
 
@@ -27,6 +30,13 @@ def _entry(topic: object, partition: object, offset: object) -> dict[str, Any]:
 def test_offsets_are_told_by_topic_partition(api: Client) -> None:
     """In Kafka Connect's form for sinks."""
     assert api.get(PATH).json == {"offsets": [_entry("orders", 0, 5), _entry("orders", 1, 6)]}
+
+
+def test_ends_are_told_where_they_are_asked_for(api: Client) -> None:
+    """Kafka Connect has no such thing, so its own form stays as it is; what else is asked is refused."""
+    got = api.get(f"{PATH}?ends=true").json
+    assert got == {"offsets": [{**_entry("orders", 0, 5), "end": 12}, {**_entry("orders", 1, 6), "end": 13}]}
+    assert api.get(f"{PATH}?ends=false").json == api.get(PATH).json
 
 
 def test_offsets_are_numbers_or_texts_and_null_removes_one(api: Client, herder: FakeHerder) -> None:
@@ -108,3 +118,13 @@ def test_offsets_that_make_no_sense_are_refused(
     found, text = api.ask("PATCH", PATH, body).error
     assert (found, message in text) == (status, True), text
     assert herder.kept["c"].offsets == {("orders", 0): 5, ("orders", 1): 6}
+
+
+@pytest.mark.parametrize("number", ["9" * 5_000, str(2**63), str(-(2**63) - 1), "1e400", "-1e400"])
+def test_numbers_of_a_source_are_of_64_bits(number: str) -> None:
+    """What Kafka Connect could not store is refused, in a partition and in an offset."""
+    for entry in ({"partition": {"a": NumberText(number)}}, {"partition": {}, "offset": {"a": NumberText(number)}}):
+        with pytest.raises(RestError, match="number of an entry is beyond"):
+            source_offsets.read(entry)
+    good = {"partition": {"a": NumberText("-9223372036854775808"), "b": NumberText("1.5e3")}, "offset": {"p": "x"}}
+    assert source_offsets.read(good) == StoredOffset({"a": -(2**63), "b": 1500.0}, {"p": "x"})

@@ -1,12 +1,13 @@
 """`/connector-plugins`: classes, their keys, and configurations judged key by key."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from parquet_sink import __version__
+from parquet_sink.connectors.loading import Loaded
 from parquet_sink.herder.values import TargetState
 from parquet_sink.rest.call import Call
 from parquet_sink.rest.plugins import Plugins
@@ -134,6 +135,25 @@ def test_what_is_wrong_stands_beside_its_key(api: Client) -> None:
     assert errors["tasks.max"][0].startswith("Invalid [tasks.max]. ")
 
 
+def test_what_is_warned_about_is_no_error(api: Client) -> None:
+    """A misspelt key with what was meant, one without effect; the rest is as without them, and no key is told twice."""
+    good = {**GOOD, "name": "c"}
+    odd = {**good, "connect.ems.obfuscation.feilds": "name", "connect.ems.obfuscation.sha512.salt": "pepper"}
+    found, plain = _judged(api, odd), _judged(api, good)
+    misspelt, idle = found.pop("warnings")
+    assert misspelt.startswith("Warning [connect.ems.obfuscation.feilds]. It is unknown and has no effect.")
+    assert misspelt.endswith("Did you mean connect.ems.obfuscation.fields?")
+    assert idle.startswith("Warning [connect.ems.obfuscation.sha512.salt]. It has no effect")
+    assert "pepper" not in str(found)
+    assert found["error_count"] == 0
+    assert found.keys() == plain.keys()
+    assert [one["definition"]["name"] for one in found["configs"]] == [
+        one["definition"]["name"] for one in plain["configs"]
+    ]
+    nameless = _judged(api, GOOD)
+    assert ("name" in _errors(nameless), nameless.get("warnings")) == (True, None)
+
+
 @pytest.mark.parametrize(
     ("name", "reason"),
     [("", "is empty"), (" ", "is empty"), (" x", "begins or ends with a blank"), ("${env:X}", "a placeholder")],
@@ -203,7 +223,7 @@ def test_classes_are_offered_to_choose_from(api: Client) -> None:
 
 def test_the_workers_converters_are_defaults() -> None:
     """As the worker file has them."""
-    plugins = Plugins(FakeHerder(), lambda config: [], {"key.converter": "StringConverter"})
+    plugins = Plugins(FakeHerder(), lambda config: Loaded(None, (), (), "c"), {"key.converter": "StringConverter"})
     found = plugins.validate(Call({"plugin": "EmsSink"}, body={**GOOD, "name": "c"})).content
     assert _values(found)["key.converter"]["value"] == "StringConverter"
     by_name = {one["definition"]["name"]: one["definition"] for one in found["configs"]}
@@ -250,9 +270,9 @@ def test_a_configuration_is_judged_by_who_would_run_it() -> None:
     herder.kept["c"] = Kept({**GOOD, "name": "c"})
     seen: list[Mapping[str, str]] = []
 
-    def judge(config: Mapping[str, str]) -> Sequence[str]:
+    def judge(config: Mapping[str, str]) -> Loaded:
         seen.append(config)
-        return ["Invalid [connect.ems.tmp.dir]. It is full; name another."]
+        return Loaded(None, ("Invalid [connect.ems.tmp.dir]. It is full; name another.",), (), "c")
 
     plugins = Plugins(herder, judge)
     config = {**GOOD, "name": "c", "connect.ems.authorization.key": "[hidden]"}

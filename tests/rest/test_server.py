@@ -95,5 +95,7 @@ def test_what_serves_it_may_not_be_installed(monkeypatch: pytest.MonkeyPatch) ->
     """The message says which package, and how to get it."""
     needed.require("The REST API")
     monkeypatch.setattr(needed, "_NEEDED", ("starlette", "no_such_package"))
-    with pytest.raises(SetupError, match=r"REST API needs the Python package no_such_package, of the extra 'worker'"):
+    with pytest.raises(
+        SetupError, match=r"REST API needs the Python package no_such_package. Install the extra 'worker'"
+    ):
         needed.require("The REST API")

@@ -6,20 +6,25 @@ import pytest
 
 from parquet_sink.commands.status.text import connector_lines
 from parquet_sink.errors import failure_named
-from parquet_sink.herder.values import ConnectorProgress, ConnectorStatus, LastError, LastUpload, State
+from parquet_sink.herder.values import ConnectorProgress, ConnectorStatus, Flushing, LastError, LastUpload, State
 from parquet_sink.model.archiving import Archiving
 from parquet_sink.model.events import (
     ConnectorFailed,
+    ConnectorRestarting,
     ConnectorRunning,
     ConnectorStarting,
+    ConnectorStopped,
     ConnectorWaiting,
     Event,
     FileAccepted,
     FileArchived,
+    FlushIntervalExceeded,
     RangeFlushed,
+    RangePlanned,
     RangePostponed,
     RecordsDelivered,
     RecordsSetAside,
+    TopicsMissing,
 )
 from parquet_sink.model.ranges import Trying
 from parquet_sink.model.receipts import Receipt
@@ -68,6 +73,29 @@ def test_what_became_of_files_at_an_archive(book: Book) -> None:
     assert "  kept   2 files archived; 4 files waiting for it; 1 file not archived" in lines
     without = replace(told, archived=0, not_archived=0, archive_waiting=0)
     assert not any("kept" in line for line in connector_lines(without, 10.0, partitions=False))
+
+
+def test_an_error_heals_where_it_was(book: Book) -> None:
+    """By what is accepted of its topic-partition; one of the connector by anything that is, or when it runs again."""
+    page = book.page("one")
+    book.on_event(POSTPONED)
+    book.on_event(FileAccepted("one", 101.0, "orders", 4, RECEIPT))
+    assert page.last_error == LastError("HTTP 503.", 100.0)
+    book.on_event(FileAccepted("one", 112.0, "orders", 3, RECEIPT))
+    book.on_event(FileAccepted("one", 113.0, "orders", 3, RECEIPT))
+    assert page.last_error == LastError("HTTP 503.", 100.0, healed_s=112.0)
+    book.on_event(ConnectorWaiting("one", 120.0, "No broker answers."))
+    assert page.last_error == LastError("No broker answers.", 120.0)
+    book.on_event(ConnectorRunning("one", 125.0))
+    assert page.last_error == LastError("No broker answers.", 120.0, healed_s=125.0)
+
+
+def test_what_is_set_aside_does_not_heal(book: Book) -> None:
+    """It stays aside until somebody replays it, whatever is accepted meanwhile."""
+    book.on_event(RecordsSetAside("one", 7.0, "orders", 3, 5, 1, 9, {"SHAPE": 5}, "no JSON"))
+    book.on_event(FileAccepted("one", 8.0, "orders", 3, RECEIPT))
+    book.on_event(ConnectorRunning("one", 9.0))
+    assert book.page("one").last_error == LastError("5 records set aside; the first one: no JSON", 7.0)
 
 
 def test_records_without_a_file_are_summed_up(book: Book) -> None:
@@ -123,7 +151,35 @@ def test_a_broker_is_waited_for_until_one_answers(book: Book) -> None:
     assert book.page("one").waits_for(100.0) == "No broker answers."
     book.on_event(ConnectorRunning("one", 101.0))
     assert book.page("one").waits_for(101.0) == ""
-    assert book.page("one").last_error == LastError("No broker answers.", 100.0)
+    assert book.page("one").last_error == LastError("No broker answers.", 100.0, healed_s=101.0)
+
+
+@pytest.mark.parametrize("end", [None, ConnectorStarting("one", 103.0), ConnectorStopped("one", 103.0)])
+def test_topics_that_are_missing_are_waited_for(book: Book, end: Event | None) -> None:
+    """By name, until they are there, or the connector is not; a broker that is away goes first."""
+    book.on_event(TopicsMissing("one", 100.0, ("items", "orders")))
+    book.on_event(ConnectorRunning("one", 100.5))
+    page = book.page("one")
+    assert page.waits_for(101.0).startswith("Topics items, orders, not there (deleted, not made yet")
+    book.on_event(ConnectorWaiting("one", 101.0, "No broker answers."))
+    assert page.waits_for(101.0) == "No broker answers."
+    book.on_event(ConnectorRunning("one", 102.0))
+    book.on_event(TopicsMissing("one", 102.0, ("items",)))
+    assert page.waits_for(102.0).startswith("Topic items, not there (deleted, not made yet")
+    assert page.missing_topics == ("items",)
+    book.on_event(end or TopicsMissing("one", 103.0))
+    assert (page.waits_for(103.0), page.missing_topics) == ("", ())
+
+
+def test_a_pattern_without_a_match_is_a_warning(book: Book) -> None:
+    """Nothing is waited for by name: it may be as it is meant."""
+    book.on_event(TopicsMissing("one", 100.0, (), "item.*"))
+    page = book.page("one")
+    [warning] = page.warnings
+    assert warning.startswith('Warning [topics.regex]. No topic matches "item.*"')
+    assert page.waits_for(100.0) == ""
+    book.on_event(TopicsMissing("one", 101.0))
+    assert page.warnings == ()
 
 
 def test_what_was_set_aside_is_counted_and_told(book: Book) -> None:
@@ -139,3 +195,26 @@ def test_a_connector_that_is_gone_is_forgotten(book: Book) -> None:
     book.forget("one")
     book.forget("one")
     assert book.page("one").totals.files == 0
+
+
+def test_a_flush_interval_that_is_not_kept_is_a_warning(book: Book) -> None:
+    """Until it is kept again."""
+    book.on_event(FlushIntervalExceeded("one", 100.0, 300, 27.25, 3.0, 300, 26.1))
+    (warning,) = book.page("one").warnings
+    assert warning.startswith(
+        "Warning: the flush interval of 3 s is exceeded: 300 topic-partitions waited up to 27.2 s"
+    )
+    book.on_event(FlushIntervalExceeded("one", 103.0, 0, 0.0, 3.0, 300, 1.0))
+    assert book.page("one").warnings == ()
+
+
+def test_what_is_being_flushed_is_known(book: Book) -> None:
+    """From when it is taken until its outcome is told, or the query ends."""
+    assert book.page("one").flushing is None
+    for number in range(3):
+        book.on_event(RangePlanned("one", 100.0 + number, "t", number, 10, 15, "interval"))
+    assert book.page("one").flushing == Flushing(3, 15, 100.0)
+    book.on_event(RangeFlushed("one", 105.0, "t", 0, 10, 15, 15, 5, 5, 1, read=5))
+    assert book.page("one").flushing == Flushing(2, 10, 101.0)
+    book.on_event(ConnectorRestarting("one", 106.0, "KafkaFailed", 5.0))
+    assert book.page("one").flushing is None

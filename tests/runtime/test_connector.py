@@ -4,6 +4,7 @@ import logging
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,12 +23,14 @@ from parquet_sink.model.events import (
     Event,
 )
 from parquet_sink.model.progress import Accepted, PartitionProgress
+from parquet_sink.model.ranges import NO_TRIES, Again, Known
 from parquet_sink.pipeline.settings import RestartSettings
 from parquet_sink.runtime.aside import at_once
 from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.restarts import PAUSE_S, WINDOW_S, RestartPolicy
 from parquet_sink.runtime.status import Status
 from parquet_sink.spark import handoff
+from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STARTED
 from tests.factories import Clock, settings
 from tests.runtime.doubles import Group, Query
@@ -458,6 +461,100 @@ def test_files_that_were_removed_are_made_anew(
     with pytest.raises(AnotherInstance):
         ConnectorLock(running.settings.files.tmp_dir, "orders").acquire()
     assert "was removed while it was in use" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("span", "plan"),
+    [((0, 60), RangePlan(0, 60, "records")), ((40, 100), RangePlan(40, 100, "records")), ((0, 40), None)],
+)
+def test_a_range_that_was_to_be_planned_anew_is_put_down_so(
+    begun: Connector, launched: list[Query], clock: Clock, span: tuple[int, int], plan: RangePlan | None
+) -> None:
+    """A stop comes before its planner did: the next start does not take the range as it was planned first."""
+    assert begun.state is not None
+    begun.state.record_accepted([Accepted("orders", 0, 40, 0, 100, "records", Again(NO_TRIES, 0.0, span))])
+    stop(begun, clock, drained_s=0)
+    assert Group.advanced == [({("orders", 0): 40}, {} if plan is None else {("orders", 0): plan})]
+
+
+def state_files(connector: Connector) -> Path:
+    """Of a running connector, without the ends of the names."""
+    return handoff.state_path(connector.settings)
+
+
+@pytest.mark.parametrize("how", ["removed", "made by somebody else"])
+@pytest.mark.parametrize("lost", [".state.db", ".state.db-wal", ".state.db-shm", ".lock"])
+def test_one_file_that_is_lost_is_enough(
+    running: Connector, launched: list[Query], clock: Clock, lost: str, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A file of the same name is another file: processes that have the old one open would not see what is in it."""
+    assert running.state is not None
+    running.state.learn("orders", Known(b"schema", 7.0))
+    path = state_files(running).with_name(lost)
+    path.unlink()
+    if how != "removed":
+        path.touch()
+    running.poll(SPARK)
+    assert launched[0].stopped
+    assert f"{lost} was removed while it was in use" in caplog.text
+    clock.sleep(PAUSE_S)
+    running.poll(SPARK)
+    running.poll(SPARK)
+    assert (running.status, len(launched)) == (Status.RUNNING, 2), caplog.text
+    given = handoff.read({handoff.RUN_FOLDER: str(running.folder)})
+    with closing(SqliteStore(given.state_path, given.state_ids)) as other:
+        assert other.learned() == {"orders": Known(b"schema", 7.0)}
+        assert other.get(SLOTS) == 4
+    with pytest.raises(AnotherInstance):
+        ConnectorLock(running.settings.files.tmp_dir, "orders").acquire()
+
+
+def test_a_file_that_is_made_before_ours_is_not_taken_for_it(
+    running: Connector, launched: list[Query], clock: Clock
+) -> None:
+    """Between the moment when the loss is seen and the next start another process may make a file of that name."""
+    path = state_files(running)
+    path.unlink()
+    running.poll(SPARK)
+    SqliteStore(path).close()
+    clock.sleep(PAUSE_S)
+    running.poll(SPARK)
+    running.poll(SPARK)
+    assert (running.status, len(launched)) == (Status.RUNNING, 2)
+    given = handoff.read({handoff.RUN_FOLDER: str(running.folder)})
+    assert running.state is not None
+    with closing(SqliteStore(given.state_path, given.state_ids)) as planner:
+        planner.record_failure(failure_named("KafkaFailed", "away"))
+    assert running.state.failure() == failure_named("KafkaFailed", "away")
+
+
+def test_a_lock_that_another_process_took_ends_the_connector(
+    running: Connector, launched: list[Query], clock: Clock
+) -> None:
+    """Whoever removed the lock file may have started the connector a second time."""
+    state_files(running).with_name(".lock").unlink()
+    with ConnectorLock(running.settings.files.tmp_dir, "orders"):
+        for _ in range(3):
+            running.poll(SPARK)
+            clock.sleep(PAUSE_S)
+    assert running.status is Status.FAILED
+    assert running.failure is not None
+    assert running.failure.kind == "AnotherInstance"
+    assert len(launched) == 1
+
+
+def test_a_query_that_finds_a_file_lost_first_is_started_again(
+    running: Connector, launched: list[Query], clock: Clock
+) -> None:
+    """It may end before the program has looked: the cause is the same, and so is the cure."""
+    path = state_files(running)
+    path.unlink()
+    launched[0].fail(f"Traceback (most recent call last):\n  x\nparquet_sink.errors.RunFilesLost: {path} was removed")
+    for _ in range(3):
+        running.poll(SPARK)
+        clock.sleep(PAUSE_S)
+    assert (running.status, len(launched)) == (Status.RUNNING, 2)
+    assert path.exists()
 
 
 @pytest.mark.parametrize("step_s", [-3_600.0, -3.0, -1.0, 0.0, 3_600.0])

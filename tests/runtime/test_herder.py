@@ -1,6 +1,7 @@
 """The worker as others see it: reads that wait for nothing, and offsets by hand."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -15,7 +16,7 @@ from parquet_sink.runtime.herder import LocalHerder
 from tests.factories import Clock
 from tests.runtime.worker_doubles import Loop
 
-KEY = ("orders", 0)
+KEY, END = ("orders", 0), 9
 
 
 class Offsets:
@@ -26,8 +27,8 @@ class Offsets:
         self.error: Exception | None = None
         self.groups: list[str] = []
 
-    def read(self, kafka: KafkaSettings) -> dict[tuple[str, int], int]:
-        return self.committed
+    def read(self, kafka: KafkaSettings) -> dict[tuple[str, int], tuple[int, int | None]]:
+        return {key: (offset, END) for key, offset in self.committed.items()}
 
     def alter(self, kafka: KafkaSettings, offsets: Mapping[tuple[str, int], int | None]) -> None:
         self.groups.append(kafka.group)
@@ -53,9 +54,9 @@ def offsets(monkeypatch: pytest.MonkeyPatch) -> Offsets:
 
 
 def test_offsets_are_read_in_any_state(loop: Loop, offsets: Offsets) -> None:
-    """As Kafka has them."""
+    """As Kafka has them, each with the end of its topic-partition."""
     loop.requests.create("one", {})
-    assert loop.requests.offsets("one") == (_stored(5),)
+    assert loop.requests.offsets("one") == (replace(_stored(5), end=END),)
     with pytest.raises(UnknownConnector):
         loop.requests.offsets("none")
 

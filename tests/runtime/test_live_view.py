@@ -32,6 +32,7 @@ from parquet_sink.model.events import (
     FileFailed,
     RecordsDelivered,
     RecordsSetAside,
+    TopicsMissing,
 )
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.progress import Accepted, PartitionProgress
@@ -317,6 +318,26 @@ def test_what_a_connector_waits_for_is_shown_until_it_goes_on(state: SqliteStore
     shown.poll([one])
     assert "No answer" not in terminal.last_drawing()
     assert "orders  running" in terminal.last_drawing()
+    shown.close([])
+
+
+def test_topics_that_are_missing_are_shown(state: SqliteStore) -> None:
+    """Below its name, until they are there."""
+    terminal = Terminal()
+    shown = view(terminal)
+    one = connector(state)
+    shown.emit(ConnectorStarting("orders", NOW_S))
+    told = [TopicsMissing("orders", NOW_S, ("items",)), ConnectorRunning("orders", NOW_S)]
+    for events, line in [
+        (told, "Not there: items."),
+        ([TopicsMissing("orders", NOW_S, (), "x.*")], "No topic matches"),
+    ]:
+        state.append_events(events)
+        shown.poll([one])
+        assert line in terminal.last_drawing()
+    state.append_events([TopicsMissing("orders", NOW_S + 1)])
+    shown.poll([one])
+    assert "No topic matches" not in terminal.last_drawing()
     shown.close([])
 
 

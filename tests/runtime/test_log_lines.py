@@ -49,6 +49,7 @@ def test_a_file_is_one_line() -> None:
         "(10 rows, 1234 bytes, rotated by interval, upload 0.26 s)"
     )
     assert describe_file(replace(RECEIPT, attempts=3)).endswith("upload 0.26 s, 3 attempts)")
+    assert "(1 row, 1234 bytes" in describe_file(replace(RECEIPT, rows=1))
     assert "accepted topic-orders_partition-0.parquet into table T (10 rows" in describe_file(
         replace(RECEIPT, table="T")
     )

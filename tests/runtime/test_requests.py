@@ -18,6 +18,7 @@ from parquet_sink.herder.errors import (
 )
 from parquet_sink.herder.store import MemoryConfigStore, StoredConnector
 from parquet_sink.herder.values import State, TargetState
+from parquet_sink.model.events import ConnectorRunning, ConnectorWaiting
 from parquet_sink.model.progress import Accepted
 from parquet_sink.runtime.status import Status
 from parquet_sink.state.store import SLOTS
@@ -48,6 +49,67 @@ def test_a_new_connector_runs(loop: Loop, launched: list[Query]) -> None:
         (number, State.RUNNING, "localhost:8083") for number in range(3)
     ]
     assert len(launched) == 1
+
+
+def state_and_reason(loop: Loop) -> tuple[State, str, int]:
+    """Of connector one: its state, what it waits for, its tasks."""
+    status = loop.roster.snapshot().statuses["one"]
+    return status.state, status.waits_for, len(status.tasks)
+
+
+@pytest.mark.parametrize("target", [TargetState.STARTED, TargetState.PAUSED])
+def test_it_runs_once_the_checks_of_its_start_are_done(loop: Loop, launched: list[Query], target: TargetState) -> None:
+    """Until then it is UNASSIGNED, with what is being done, and what is away; so it is when it is started again."""
+    there = State.PAUSED if target is TargetState.PAUSED else State.RUNNING
+    loop.checks = False
+    loop.requests.create("one", {}, target)
+    assert state_and_reason(loop)[1].startswith("It begins next")
+    loop.hosting.step()
+    loop.requests.publish()
+    assert state_and_reason(loop) == (State.UNASSIGNED, "Spark starts, or others begin before it.", 0)
+    loop.settle()
+    state, reason, tasks = state_and_reason(loop)
+    assert (state, reason.startswith("The checks of its start"), tasks, len(launched)) == (State.UNASSIGNED, True, 0, 1)
+    store = loop.run("one").state
+    assert store is not None
+    store.append_events([ConnectorWaiting("one", loop.clock.seconds, "No broker answers.")])
+    loop.settle()
+    assert state_and_reason(loop) == (State.UNASSIGNED, "No broker answers.", 0)
+    loop.checks = True
+    store.append_events([ConnectorRunning("one", loop.clock.seconds)])
+    loop.settle()
+    assert state_and_reason(loop) == (there, "", 1)
+    loop.checks = False
+    loop.requests.restart("one", include_tasks=True, only_failed=False)
+    loop.settle()
+    assert (loop.state("one"), len(launched)) == (State.RESTARTING, 2)
+    loop.checks = True
+    loop.settle()
+    assert state_and_reason(loop) == (there, "", 1)
+
+
+def test_a_query_that_is_started_again_runs_once_its_checks_are_done(loop: Loop, launched: list[Query]) -> None:
+    """After a failure that may pass it is RESTARTING until then."""
+    loop.requests.create("one", {})
+    loop.settle()
+    loop.checks = False
+    fail(loop, "one", launched, "KafkaFailed")
+    loop.round(40)
+    assert (loop.state("one"), len(launched)) == (State.RESTARTING, 2)
+    assert state_and_reason(loop)[1].startswith("The checks of its start")
+    loop.checks = True
+    loop.settle()
+    assert state_and_reason(loop) == (State.RUNNING, "", 1)
+
+
+def test_one_that_fails_in_the_checks_never_ran(loop: Loop, launched: list[Query]) -> None:
+    """A topic that is not there is told by FAILED, and by no RUNNING before it."""
+    loop.checks = False
+    loop.requests.create("one", {})
+    loop.settle()
+    assert loop.state("one") is State.UNASSIGNED
+    fail(loop, "one", launched, "TopicGone")
+    assert loop.state("one") is State.FAILED
 
 
 @pytest.mark.parametrize("target", [TargetState.PAUSED, TargetState.STOPPED])

@@ -38,3 +38,23 @@ def test_a_connectors_life_over_http(loop: Loop) -> None:
         assert api.ask("PATCH", f"{path}/offsets", {"offsets": []}).status == 400
         assert api.ask("DELETE", path).status == 204
         assert api.get(path).error == (404, "Connector a/b not found")
+
+
+def test_warnings_go_to_whoever_typed(loop: Loop) -> None:
+    """In the answer to each change of a connector, and later in its progress; without any there is no field."""
+    with serving(loop.requests) as api:  # type: ignore[arg-type]
+        warning = "Warning [odd]. It is unknown."
+        odd = {**CONFIG, "odd": "x"}
+        answers = [
+            api.ask("POST", "/connectors", {"name": "c", "config": odd}),
+            api.ask("PUT", "/connectors/c/config", {**odd, "records": "7"}),
+            api.ask("PATCH", "/connectors/c/config", {"records": "8"}),
+        ]
+        assert [(one.status, one.json["warnings"]) for one in answers] == [
+            (201, [warning]), (200, [warning]), (200, [warning])
+        ]  # fmt: skip
+        loop.round(8)
+        assert api.get("/progress").json[0]["warnings"] == [warning]
+        assert "warnings" not in api.get("/connectors/c").json
+        assert "warnings" not in api.ask("PATCH", "/connectors/c/config", {"odd": None}).json
+        assert api.get("/progress").json[0]["warnings"] == []

@@ -29,7 +29,7 @@ from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.herder import LocalHerder
 from parquet_sink.runtime.roster import Roster
 from parquet_sink.runtime.status import Status
-from parquet_sink.runtime.worker import Worker
+from parquet_sink.runtime.worker import Worker, stop_notice
 from parquet_sink.spark import session as session_module
 from tests.factories import settings
 
@@ -62,6 +62,9 @@ class Spark:
 
     def open(self) -> Any:
         return self
+
+    def tidy(self) -> bool:
+        return False
 
     def hush(self) -> None:
         self.hushed = True
@@ -96,7 +99,7 @@ def hosted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Wor
     Spark.made, Spark.connects = [], lambda spark: None
     deadline = time.monotonic() + 60
 
-    def start(self: Connector, spark: object, *, slots: int = 1, warm_up: bool = False, paused: bool = False) -> None:
+    def start(self: Connector, spark: object, **more: object) -> None:
         self.status = Status.RUNNING
 
     def poll(self: Connector, spark: object) -> None:
@@ -249,8 +252,11 @@ def test_the_end_of_java_is_told_once(hosted: Callable[..., Worker], caplog: pyt
     assert observer.closed == 1
 
 
-def test_a_worker_lives_on_without_connectors(hosted: Callable[..., Worker], tmp_path: Path) -> None:
+def test_a_worker_lives_on_without_connectors(
+    hosted: Callable[..., Worker], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They come and go by requests of other threads; who failed is no reason for another status at the end."""
+    monkeypatch.setattr(Connector, "begun", True)  # there is no planner to say so
     observer, stop_request, commands = Observer(), StopRequest(), Commands()
     worker = hosted(observer=observer, stop_request=stop_request, commands=commands, stays=True)
     herder = LocalHerder(worker._roster, commands, KafkaSettings())
@@ -326,3 +332,15 @@ def test_spark_that_has_stopped_ends_the_worker(
     with pytest.raises(ConnectorError, match=told):
         worker.run()
     assert Spark.made[0].closed
+
+
+@pytest.mark.parametrize(
+    ("most_s", "said"),
+    [
+        (0.0, "; a second signal ends it at once"),
+        (1.5, "; the flush in progress is finished first, for at most 1.5 s; a second signal ends it at once"),
+    ],
+)
+def test_a_stop_promises_what_there_is(most_s: float, said: str) -> None:
+    """Where nothing runs there is no flush to wait for, and none is told of."""
+    assert stop_notice(most_s) == said

@@ -21,7 +21,7 @@ from parquet_sink.runtime.herder import LocalHerder
 from parquet_sink.runtime.hosting import Hosting
 from parquet_sink.runtime.requests import Requests
 from parquet_sink.runtime.roster import Roster
-from parquet_sink.state.store import DRAINED, PAUSE, STARTED, STOP
+from parquet_sink.state.store import BEGUN, DRAINED, PAUSE, STARTED, STOP
 from tests.factories import Clock, settings
 
 SPARK: Any = None
@@ -52,14 +52,15 @@ class AtOnceCommands(Commands):
 class Loop:
     """One round is what the worker does several times a second.
 
-    drains: whether flushes end when a stop is asked for. A configuration with `bad` is invalid; `records` is a setting.
+    drains: whether flushes end when a stop is asked for. checks: whether those of a start end. A configuration with
+    `bad` is invalid, of one with `odd` is warned; `records` is a setting.
     away: connectors whose config provider is away.
     """
 
     def __init__(self, folder: Path, clock: Clock, store: ConfigStore | None = None) -> None:
         self.folder, self.clock = folder, clock
         self.made: list[Connector] = []
-        self.drains = True
+        self.drains = self.checks = True
         self.broken: set[str] = set()
         self.away: dict[str, RestartSettings] = {}
         self.book = Book(clock)
@@ -88,7 +89,8 @@ class Loop:
             one.kafka, group=config.get("group", f"connect-{named}"), tasks_max=int(config.get("tasks", "1"))
         )
         flush = replace(one.flush, commit_records=int(config.get("records", "100")))
-        return Loaded(replace(one, kafka=kafka, flush=flush), (), (), f"connector {name}", dict(config))
+        odd = ("Warning [odd]. It is unknown.",) if "odd" in config else ()
+        return Loaded(replace(one, kafka=kafka, flush=flush), (), odd, f"connector {name}", dict(config))
 
     def _make(self, of: SinkSettings) -> Connector:
         folder = self.folder / f"run{len(self.made)}"
@@ -117,6 +119,9 @@ class Loop:
             return
         if not state.progress():
             state.set(STARTED, True)
+        if self.checks and connector.active and not state.get(BEGUN):
+            state.set(BEGUN, True)
+        if not state.progress() and state.get(STARTED):
             state.record_progress([PartitionProgress("orders", 0, 0, 10, None)])
         if state.get(STOP) and self.drains:
             state.set(DRAINED, True)

@@ -51,7 +51,7 @@ def test_the_folder_is_private(settings: SinkSettings, tmp_path: Path) -> None:
     handoff.write(settings, tmp_path / "run")
     assert stat.S_IMODE((tmp_path / "run").stat().st_mode) == 0o700
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "run").iterdir()}
-    assert modes == {"settings.json": 0o600, "instance.json": 0o600}
+    assert modes == {"settings.json": 0o600, "instance.json": 0o600, "state.json": 0o600}
 
 
 def test_the_option_carries_no_secret(settings: SinkSettings, tmp_path: Path) -> None:

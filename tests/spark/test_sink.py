@@ -3,6 +3,7 @@
 import pickle
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,14 +11,14 @@ import pytest
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.errors import ConnectorError, failure_named
+from parquet_sink.errors import ConnectorError, Defect, RunFilesLost, failure_named
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.history.sqlite.store import read_history
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.events import FileAccepted, FileFailed
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.progress import Accepted
-from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries
+from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries, ValueSizes
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline.outcome import RangeOutcome
@@ -25,9 +26,11 @@ from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.shape.shaper import Shaper
 from parquet_sink.spark import handoff
+from parquet_sink.spark.rows import of_range
 from parquet_sink.spark.sink import NAME, Outcomes, PushSink, PushWriter
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.targets.push.settings import PushSettings
+from tests.factories import run_of
 
 CANARY = "canary-1c9e"
 RANGES = StructType(
@@ -58,8 +61,8 @@ def outcome(
 
 
 @pytest.fixture
-def given(tmp_path: Path) -> handoff.Handoff:
-    """A run of a connector."""
+def given(tmp_path: Path) -> Iterator[handoff.Handoff]:
+    """A run of a connector, whose program has the state file open."""
     settings = SinkSettings(
         "orders",
         KafkaSettings(("orders",), None, "connect-orders", {"sasl.password": Secret(CANARY)}),
@@ -68,7 +71,8 @@ def given(tmp_path: Path) -> handoff.Handoff:
         FileSettings(str(tmp_path / "tmp")),
         PushSettings("http://localhost/", Secret(f"AppKey {CANARY}"), "t"),
     )
-    return handoff.write(settings, tmp_path / "run")
+    with run_of(settings, tmp_path / "run") as run:
+        yield run
 
 
 @pytest.fixture
@@ -100,6 +104,17 @@ def test_a_commit_notes_everything(writer: PushWriter, state: SqliteStore) -> No
     ]
     assert state.learned() == {"orders": Known(None, 7.0)}
     assert state.failure() is None
+
+
+def test_a_commit_notes_what_values_became(writer: PushWriter, state: SqliteStore) -> None:
+    """On average of all ranges of a topic that became files as a whole; without any, what was known stays."""
+    ranges = [replace(outcome(0, 100, bytes_per_record=2.0), read=10, value_bytes=500)]
+    ranges += [replace(outcome(1, 100, bytes_per_record=8.0), read=10, value_bytes=1_500)]
+    ranges += [replace(outcome(2, 50, bytes_per_record=900.0), read=10, value_bytes=900)]
+    writer.commit([Outcomes((ranges[0],)), Outcomes(tuple(ranges[1:]))], 3)
+    assert state.sizes() == {"orders": ValueSizes(100.0, 5.0)}
+    writer.commit([Outcomes((ranges[2],))], 4)
+    assert state.sizes() == {"orders": ValueSizes(100.0, 5.0)}
 
 
 def test_a_commit_is_in_the_history(given: handoff.Handoff, writer: PushWriter) -> None:
@@ -177,6 +192,29 @@ def test_an_empty_micro_batch_changes_nothing(writer: PushWriter, state: SqliteS
     writer.commit([Outcomes(())], 0)
     writer.commit([], 1)
     assert (state.accepted(), receipts(state), state.learned()) == ([], [], {})
+
+
+@pytest.mark.parametrize("lost", ["", "-wal", "-shm"])
+def test_a_state_file_that_was_removed_is_not_made_by_the_sink(
+    given: handoff.Handoff, writer: PushWriter, state: SqliteStore, lost: str
+) -> None:
+    """What became of an upload is not noted in a file that nobody reads; the query ends with a named cause."""
+    path = given.state_path.with_name(given.state_path.name + lost)
+    path.unlink()
+    with pytest.raises(RunFilesLost, match=f"{path.name} was removed while it was in use"):
+        writer.commit([Outcomes((outcome(0, 0, again=Again(Tries(1, 1.0), 8.0)),))], 3)
+    assert not path.exists()
+    assert state.accepted() == []
+
+
+def test_each_range_leaves_a_report(writer: PushWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task that forgets one of its ranges is a defect: no report of it would count as left out."""
+    ranges = [PlannedRange("orders", partition, 0, 100, "records") for partition in range(3)]
+    monkeypatch.setattr(writer, "_run", lambda given: tuple(outcome(one.partition, 100) for one in given[:2]))
+    rows = [of_range(one) for one in ranges]
+    assert len(writer.write(iter(rows[:2])).ranges) == 2
+    with pytest.raises(Defect, match="3 ranges were taken, and 2 outcomes"):
+        writer.write(iter(rows))
 
 
 def schema_of(*values: bytes) -> bytes:

@@ -30,6 +30,7 @@ from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import SLOTS
 from parquet_sink.state.store import WARM_UP as WARM_UP_FIRST
 from parquet_sink.targets.push.settings import PushSettings
+from tests.factories import run_of
 
 SETTINGS = SinkSettings(
     "orders",
@@ -90,7 +91,7 @@ class FakePlanner:
 def planner(monkeypatch: pytest.MonkeyPatch) -> FakePlanner:
     """The planner that the reader will make."""
     fake = FakePlanner({("orders", 0): 5, ("orders", 1): 0})
-    monkeypatch.setattr(planner_module, "Planner", lambda settings, state, instance: fake)
+    monkeypatch.setattr(planner_module, "Planner", lambda settings, state, instance, reported: fake)
     return fake
 
 
@@ -98,11 +99,11 @@ def planner(monkeypatch: pytest.MonkeyPatch) -> FakePlanner:
 def source(tmp_path: Path) -> Iterator[RangeSource]:
     """The reader as Spark makes it."""
     settings = replace(SETTINGS, files=FileSettings(str(tmp_path / "tmp")))
-    handoff.write(settings, tmp_path / "run")
-    made = KafkaRanges({handoff.RUN_FOLDER: str(tmp_path / "run")}).streamReader(None)  # type: ignore[arg-type]
-    yield made
-    if made._state is not None:
-        made._state.close()
+    with run_of(settings, tmp_path / "run"):
+        made = KafkaRanges({handoff.RUN_FOLDER: str(tmp_path / "run")}).streamReader(None)  # type: ignore[arg-type]
+        yield made
+        if made._state is not None:
+            made._state.close()
 
 
 def ranges(work: Sequence[Any]) -> list[list[PlannedRange]]:
@@ -156,10 +157,10 @@ def test_the_dead_letter_topic_is_made_for_the_sink_alone(tmp_path: Path, planne
     """A program that reads records writes no dead letters."""
     letters = DeadLetterSettings("dlq")
     errors = ErrorSettings(dead_letters=letters)
-    handoff.write(replace(SETTINGS, files=FileSettings(str(tmp_path / "tmp")), errors=errors), tmp_path / "run")
-    source = KafkaRanges({handoff.RUN_FOLDER: str(tmp_path / "run"), "rows": form}).streamReader(None)  # type: ignore[arg-type]
-    source.initialOffset()
-    source._opened().close()
+    with run_of(replace(SETTINGS, files=FileSettings(str(tmp_path / "tmp")), errors=errors), tmp_path / "run"):
+        source = KafkaRanges({handoff.RUN_FOLDER: str(tmp_path / "run"), "rows": form}).streamReader(None)  # type: ignore[arg-type]
+        source.initialOffset()
+        source._opened().close()
     assert planner.dead_letters == (letters if form == "ranges" else None)
 
 

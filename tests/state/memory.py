@@ -1,13 +1,14 @@
 """The state store within one process: the double for tests of what uses it. `test_store` holds it to the same rules."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from parquet_sink.model.events import Event
 from parquet_sink.model.failure import Failure
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.progress import Accepted, PartitionProgress
-from parquet_sink.model.ranges import Known, PlannedRange
-from parquet_sink.state.store import EventBatch, Field, T
+from parquet_sink.model.ranges import Known, PlannedRange, ValueSizes
+from parquet_sink.state.store import REPORTED, EventBatch, Field, T
 
 
 class MemoryStore:
@@ -20,6 +21,7 @@ class MemoryStore:
         self._accepted: dict[tuple[str, int], Accepted] = {}
         self._failure: Failure | None = None
         self._learned: dict[str, Known] = {}
+        self._sizes: dict[str, ValueSizes] = {}
         self._planned: dict[tuple[str, int], tuple[str, PlannedRange]] = {}
         self._events: dict[str, Event] = {}
         self._dropped = 0
@@ -37,7 +39,12 @@ class MemoryStore:
     def progress(self) -> list[PartitionProgress]:
         return [self._progress[key] for key in sorted(self._progress)]
 
+    def begin_batch(self, keys: Sequence[PartitionKey]) -> None:
+        self._accepted = {key: one for key, one in self._accepted.items() if key not in keys}
+        self.set(REPORTED, False)
+
     def record_accepted(self, ranges: Sequence[Accepted]) -> None:
+        self.set(REPORTED, True)
         self._accepted.update({(one.topic, one.partition): one for one in ranges})
 
     def accepted(self) -> list[Accepted]:
@@ -65,6 +72,12 @@ class MemoryStore:
 
     def bytes_per_record(self) -> dict[str, float | None]:
         return {topic: known.bytes_per_record for topic, known in self._learned.items()}
+
+    def learn_sizes(self, sizes: Mapping[str, ValueSizes]) -> None:
+        self._sizes.update(sizes)
+
+    def sizes(self) -> dict[str, ValueSizes]:
+        return dict(self._sizes)
 
     def record_planned(self, ranges: Sequence[PlannedRange], recipe: str) -> None:
         for one in ranges:

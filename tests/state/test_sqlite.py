@@ -3,16 +3,18 @@
 import sqlite3
 import threading
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from parquet_sink.errors import failure_named
+from parquet_sink.errors import RunFilesLost, failure_named
 from parquet_sink.model.events import ConnectorRunning, Event, OffsetCommitted
 from parquet_sink.model.progress import Accepted, PartitionProgress
 from parquet_sink.model.ranges import Known, PlannedRange
-from parquet_sink.state.sqlite.store import SqliteStore
-from parquet_sink.state.store import SLOTS, STOP
+from parquet_sink.state.sqlite.database import COMPANIONS
+from parquet_sink.state.sqlite.store import SqliteStore, learned_of
+from parquet_sink.state.store import REPORTED, SLOTS, STOP
 
 
 @pytest.fixture
@@ -132,3 +134,79 @@ def test_the_run_of_an_earlier_version_is_forgotten(path: Path) -> None:
         assert store.learned() == {"orders": Known(b"\0", 2.0, 3.0)}
     with closing(sqlite3.connect(path)) as other:
         assert other.execute("select count(*) from sqlite_master where name = 'word'").fetchone()[0] == 0
+
+
+def lose(path: Path, how: str) -> None:
+    """Removes a file; or puts another one in its place: `made` an empty one, `copied` one of the same content."""
+    content = path.read_bytes()
+    path.unlink()
+    if how != "removed":
+        path.write_bytes(content if how == "copied" else b"")
+
+
+LOSSES = pytest.mark.parametrize("how", ["removed", "made", "copied"])
+ENDS = pytest.mark.parametrize("end", COMPANIONS)
+
+
+@LOSSES
+@ENDS
+def test_a_file_of_a_run_that_was_lost_is_not_believed(path: Path, end: str, how: str) -> None:
+    """Whoever has it open, or opens it now, is told which file is not the one that the run began with."""
+    with closing(SqliteStore.for_new_run(path)) as program, closing(SqliteStore(path, program.ids)) as planner:
+        planner.begin_batch([("orders", 0)])
+        assert program.removed() == []
+        lost = path.with_name(path.name + end)
+        lose(lost, how)
+        assert program.removed() == [lost]
+        for use in (planner.accepted, lambda: planner.get(STOP), lambda: planner.record_accepted([])):
+            with pytest.raises(RunFilesLost, match=rf"{lost.name} was removed.*connect\.ems\.tmp\.dir"):
+                use()
+        with pytest.raises(RunFilesLost):
+            SqliteStore(path, program.ids)
+        assert lost.exists() == (how != "removed"), "nobody but the program makes it again"
+        assert not program.get(STOP), "who made the file reads on what it has open"
+
+
+@LOSSES
+@ENDS
+def test_what_was_learned_outlives_the_file(path: Path, end: str, how: str) -> None:
+    """The program has the lost file open, so that ranges under way come out the same, however much is missing."""
+    planned = PlannedRange("orders", 0, 7, 9, "records")
+    with closing(SqliteStore.for_new_run(path)) as program:
+        with closing(SqliteStore(path, program.ids)) as planner:
+            planner.learn("orders", Known(b"then", 1.0))
+            planner.record_planned([planned], "recipe")
+            planner.learn("orders", Known(b"later", 2.0))
+            planner.record_progress([PartitionProgress("orders", 0, 7, 9, None)])
+            planner.begin_batch([("orders", 0)])
+            planner.record_accepted([Accepted("orders", 0, 9, 7, 9, "records")])
+            lose(path.with_name(path.name + end), how)
+            again = program.again()
+        with closing(again), closing(SqliteStore(path, again.ids)) as other:
+            assert other.removed() == again.removed() == []
+            assert other.planned("recipe") == {("orders", 0): replace(planned, known=Known(b"then", 1.0))}
+            assert other.learned() == {"orders": Known(b"later", 2.0)}
+            assert other.progress() == [PartitionProgress("orders", 0, 7, 9, None)]
+            assert (other.accepted(), other.get(REPORTED)) == ([], False), "the group's offsets count"
+    assert sorted(one.name for one in path.parent.iterdir()) == [path.name]
+
+
+def test_a_file_that_never_was_is_not_made_by_others_than_the_program(path: Path) -> None:
+    """A process that comes late, with the files of a run that has ended, leaves nothing behind."""
+    with closing(SqliteStore.for_new_run(path)) as program:
+        ids = program.ids
+    path.unlink()
+    with pytest.raises(RunFilesLost):
+        SqliteStore(path, ids)
+    assert list(path.parent.iterdir()) == []
+    assert learned_of(path) == {}
+
+
+def test_an_error_that_a_loss_makes_is_told_as_the_loss(path: Path) -> None:
+    """SQLite speaks of the disk, which would be a reason to stop; other trouble is told as it is."""
+    with closing(SqliteStore.for_new_run(path)) as program, closing(SqliteStore(path, program.ids)) as planner:
+        with pytest.raises(sqlite3.OperationalError, match="disk I/O error"), planner.losses_told():
+            raise sqlite3.OperationalError("disk I/O error")
+        path.with_name(f"{path.name}-wal").unlink()
+        with pytest.raises(RunFilesLost), planner.losses_told():
+            raise sqlite3.OperationalError("disk I/O error")

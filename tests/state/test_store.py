@@ -11,11 +11,11 @@ from parquet_sink.errors import failure_named
 from parquet_sink.model.events import ConnectorRunning, Event, FileAccepted, FileFailed, OffsetCommitted
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.progress import Accepted, PartitionProgress
-from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries
+from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries, ValueSizes
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.state.sqlite import events as sqlite_events
 from parquet_sink.state.sqlite.store import SqliteStore
-from parquet_sink.state.store import DRAINED, FIELDS, SLOTS, STARTED, STOP, EventBatch, StateStore
+from parquet_sink.state.store import DRAINED, FIELDS, REPORTED, SLOTS, STARTED, STOP, EventBatch, StateStore
 from tests.state.memory import MemoryStore
 
 Make = Callable[[int], StateStore]
@@ -71,13 +71,24 @@ def test_field_names_are_different() -> None:
 
 def test_of_each_topic_partition_the_last_range_counts(store: StateStore) -> None:
     """How far the last range got replaces what stood there, of its topic-partition alone, with the next attempt."""
-    again = Again(Tries(3, 12.5), 8.0)
+    again = Again(Tries(3, 12.5), 8.0, (0, 4))
     store.record_accepted([Accepted("orders", 0, 7, 0, 9, "records"), Accepted("orders", 1, 3, 0, 5, "size", again)])
     store.record_accepted([Accepted("orders", 0, 9, 0, 9, "records")])
     assert store.accepted() == [
         Accepted("orders", 0, 9, 0, 9, "records"),
         Accepted("orders", 1, 3, 0, 5, "size", again),
     ]
+
+
+def test_a_micro_batch_is_reported_or_not(store: StateStore) -> None:
+    """What was said of its topic-partitions before is no word about it; that of others stays."""
+    assert not store.get(REPORTED)
+    store.record_accepted([Accepted("orders", number, 9, 0, 9, "records") for number in (0, 1)])
+    assert store.get(REPORTED)
+    store.begin_batch([("orders", 1), ("orders", 2)])
+    assert (store.get(REPORTED), [one.partition for one in store.accepted()]) == (False, [0])
+    store.record_accepted([])
+    assert store.get(REPORTED)
 
 
 def test_progress_replaces_what_was_before(store: StateStore) -> None:
@@ -126,6 +137,14 @@ def test_what_is_known_of_a_topic_is_completed(store: StateStore) -> None:
     store.learn("orders", Known(b"newer", None))
     assert store.learned()["orders"] == Known(b"newer", 13.0, 25.0)
     assert store.bytes_per_record() == {"orders": 25.0, "items": None}
+
+
+def test_what_values_became_is_of_each_topic(store: StateStore) -> None:
+    """The last word counts, and others stay."""
+    store.learn_sizes({"orders": ValueSizes(100.0, 30.0), "items": ValueSizes(5.0, 6.0)})
+    store.learn_sizes({"orders": ValueSizes(200.0, 20.0)})
+    store.learn_sizes({})
+    assert store.sizes() == {"orders": ValueSizes(200.0, 20.0), "items": ValueSizes(5.0, 6.0)}
 
 
 def test_a_planned_range_keeps_what_was_known_then(store: StateStore) -> None:

@@ -2,11 +2,16 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from parquet_sink.config.providers import Resolved
+from parquet_sink.config.report import Report
+from parquet_sink.config.values import read
 from parquet_sink.convert.decoded import Inferred, Tree
 from parquet_sink.convert.decoders import decoder_for
 from parquet_sink.convert.settings import ConverterSettings
@@ -16,6 +21,7 @@ from parquet_sink.shape.run import Run
 from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.shape.shaper import Shaper
 from parquet_sink.transform.chain import Step, TransformChain
+from parquet_sink.transform.classes import find_transform
 from parquet_sink.transform.records import DecodedRecords
 from tests.transform.doubles import DropAll, EachTree, Identity, Stamp, Where, is_tombstone
 
@@ -130,6 +136,99 @@ def test_columns_and_trees_give_the_same_rows() -> None:
     made = plain(600)
     by_tree, by_column = (TransformChain([Step(how)]) for how in (EachTree(stamp), Stamp("at")))
     assert rows(shaped(batches(made, 200), by_tree)) == rows(shaped(batches(made, 200), by_column))
+
+
+def nested(levels: int) -> object:
+    """Objects in each other."""
+    found: object = 1
+    for _ in range(levels):
+        found = {"a": found}
+    return found
+
+
+LEFT: list[tuple[object, str | None]] = [
+    ([pa.scalar(3, pa.date32()), {"at": pa.scalar(5, pa.timestamp("ms", "UTC"))}], '[3,{"at":5}]'),
+    ([pa.scalar(7, pa.time32("ms")), None], "[7,null]"),
+    ([float("nan"), float("inf"), {"b": [float("-inf")]}, None], '["NaN","Infinity",{"b":["-Infinity"]},null]'),
+    ([1.5, "null"], '[1.5,"null"]'),
+    ([nested(90)], "[" + '{"a":' * 90 + "1" + "}" * 90 + "]"),
+    ([nested(400)], None),
+    ([nested(5_000)], None),
+    ([2**64], None),
+    ([object()], None),
+]
+
+
+@pytest.mark.parametrize("shape", [FLAT, ShapeSettings(flatten=False), ShapeSettings(chunks=2, chunk_bytes=900)])
+def test_what_transforms_leave_in_lists_is_text_or_refused(shape: ShapeSettings) -> None:
+    """Dates are numbers, numbers that are none are text, and what has no JSON text is refused, that record alone."""
+    change = EachTree(lambda tree, _, at: {**tree, "l": LEFT[at][0]})
+    found = shaped(batches([b'{"id": 1}'] * len(LEFT)), TransformChain([Step(change)]), shape=shape)
+    texts = [text for _, text in LEFT if text is not None]
+    whole = "l" if shape.chunks is None else "payload_chunk1"
+    assert [row[whole] for row in rows(found)] == [
+        text if shape.chunks is None else f'{{"id":1,"l":{text}}}' for text in texts
+    ]
+    bad = [one for one in found if isinstance(one, Rejected)]
+    assert [one.offset for one in bad] == [10, 12, 14, 16]
+    assert all("its text cannot be made" in one.reason for one in bad)
+
+
+def cast(spec: str) -> TransformChain:
+    """Cast's chain."""
+    found, side = find_transform("Cast$Value")
+    return TransformChain(
+        [Step(found(read(tuple(found.keys), Resolved({"spec": spec}, {"spec": spec}), Report()), side))]
+    )
+
+
+def without_nulls(items: Iterable[Run | Rejected]) -> list[dict[str, object]]:
+    """The rows; which null columns they have depends on what came before."""
+    return [{name: value for name, value in row.items() if value is not None} for row in rows(items)]
+
+
+SIZES = {"int8": "int32", "int16": "int32", "int32": "int32", "int64": "int64", "float32": "float", "float64": "double"}
+
+
+@settings(deadline=None, max_examples=15)
+@given(
+    st.sampled_from([*SIZES]),
+    st.lists(st.sampled_from(["1", "-7.0", "2.5", '"3"', "300", "null", "true", "1e300"]), min_size=1, max_size=150),
+    st.sampled_from([FLAT, ShapeSettings(flatten=False), ShapeSettings(lowercase=True)]),
+)
+def test_a_column_has_the_type_that_cast_was_asked_for(target: str, texts: list[str], shape: ShapeSettings) -> None:
+    """So it is for one record and for many that are read together, beside fields of the same names in objects."""
+    values: list[bytes | None] = [b'{"id": 1, "a": %s, "o": {"a": 5, "f": 0.5}}' % text.encode() for text in texts]
+    whole = shaped(batches(values), cast(f"a:{target}"), shape=shape)
+    found = {(field.name, str(field.type)) for run in whole if isinstance(run, Run) for field in run.rows.schema}
+    assert {arrow for name, arrow in found if name == "a"} <= {SIZES[target]}
+    alone = shaped(batches(values, 1), cast(f"a:{target}"), shape=shape)
+    assert repr(without_nulls(alone)) == repr(without_nulls(whole))
+    assert {one.offset for one in alone if isinstance(one, Rejected)} == {
+        one.offset for one in whole if isinstance(one, Rejected)
+    }
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 200])
+def test_sizes_of_numbers_go_together(count: int) -> None:
+    """Records that Cast did not see widen the column; nothing is lost, and later casts find numbers."""
+    step = replace(cast("a:int32,f:float32")._steps[0], predicate=Where(lambda _, at: at % 3 == 0))
+    values: list[bytes | None] = [b'{"a": %d, "f": 0.1}' % (n if n % 3 == 0 else 2**40 + n) for n in range(count)]
+    made = shaped(batches(values), TransformChain([step]))
+    assert [row["a"] for row in rows(made)] == [n if n % 3 == 0 else 2**40 + n for n in range(count)]
+    assert [row["f"] for row in rows(made)] == [0.10000000149011612 if n % 3 == 0 else 0.1 for n in range(count)]
+    both = [*cast("a:int32,f:float32")._steps, *cast("a:string,f:string")._steps]
+    again = shaped(batches(values[:1] * count), TransformChain(both))
+    assert {(row["a"], row["f"]) for row in rows(again)} == {("0", "0.1")}
+
+
+def test_fractions_of_32_bits_are_short_in_json() -> None:
+    """In chunks and in lists a float32 has as few digits as tell it from its neighbours, as with a schema."""
+    (run,) = shaped(
+        batches([b'{"f": 0.1, "i": 300}']), cast("f:float32,i:int8"), shape=ShapeSettings(chunks=1, chunk_bytes=99)
+    )
+    assert isinstance(run, Run)
+    assert run.rows.column("payload_chunk1").to_pylist() == ['{"f":0.1,"i":44}']
 
 
 def test_what_is_dropped_has_no_row_and_is_not_rejected() -> None:

@@ -57,6 +57,31 @@ def test_what_is_not_asked_for_decides_last() -> None:
     assert "middle" in choose(found, [], LOAD).why[0]
 
 
+@pytest.mark.parametrize("asked_s", [3, 30, 299, 86_400])
+def test_of_equal_settings_the_longest_interval_within_what_was_asked_is_taken(asked_s: int) -> None:
+    """Records that came at once make as few files with any interval; those of tomorrow do not."""
+    intervals = [1_000, 2_000, 5_000, 28_500, 30_000, 45_000, 300_000, 86_400_000]
+    equal = [replace(given(0.5, 4), thresholds=Thresholds(10_000_000, 100_000, ms)) for ms in intervals]
+    wish = Wish(Aim.FRESHNESS, asked_s)
+    best = max(ms for ms in intervals if ms <= asked_s * 1000)
+    for wishes in ([wish], [wish, FEW], [FEW, wish]):
+        for found in (equal, equal[::-1]):
+            assert choose(found, wishes, LOAD).chosen.thresholds.commit_interval_ms == best
+    above = [one for one in equal if one.thresholds.commit_interval_ms > asked_s * 1000]
+    if above:
+        assert choose(above, [wish], LOAD).chosen == above[0]
+
+
+@pytest.mark.parametrize(("partitions", "per_second"), [(1, 0.01), (4, 0.004), (2, 0.02)])
+def test_rare_records_do_not_ask_for_the_shortest_interval(partitions: int, per_second: float) -> None:
+    """From a load in which each record is a file of its own to the settings: what was asked for, and not a second."""
+    load = steady(partitions, per_second)
+    settings = [one for one in grid([FRESH]) if one.commit_records == 100_000 and one.commit_size_bytes == 10_000_000]
+    choice = choose(sweep(Simulator(load, Durations()), settings), [FRESH, FEW], load)
+    assert choice.kept == (True, True)
+    assert 25_000 < choice.chosen.thresholds.commit_interval_ms <= 30_000
+
+
 def test_another_percentile() -> None:
     """Half of the records within 30 s is less to ask than all of them."""
     found = [given(29, 500), given(58, 250)]

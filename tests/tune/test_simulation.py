@@ -9,8 +9,6 @@ import pytest
 
 from parquet_sink.files.rotation import Limits, Reason
 from parquet_sink.kafka.planning import planner
-from parquet_sink.kafka.planning.admission import tick_ms
-from parquet_sink.kafka.planning.planner import Planner
 from parquet_sink.kafka.planning.task_assignment import by_task
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import Known
@@ -23,7 +21,7 @@ from parquet_sink.tune.simulate import simulate_together
 from parquet_sink.tune.simulation import TYPICAL_RECORDS, SimulatedConnector, run_together
 from parquet_sink.tune.work import RangeFiles, Sent, Slots, run_batch
 from tests.factories import Clock
-from tests.kafka.planner_cluster import ME, SETTINGS, Cluster
+from tests.kafka.planner_cluster import ME, SETTINGS, Cluster, Reported
 from tests.tune.loads import any_load, steady
 
 BASE_MS = 1_000_000_000
@@ -44,7 +42,7 @@ class Reference:
         self.cluster.times.of = {
             key: int(BASE_MS - load.partitions[number].backlog_age_ms) for key, number in self.numbers.items()
         }
-        self.ticks = Ticks(tick_ms(thresholds), durations.jitter_ms)
+        self.ticks = Ticks(thresholds, durations.jitter_ms)
         self.sent: list[Sent] = []
 
     def run(self) -> list[Sent]:
@@ -52,7 +50,7 @@ class Reference:
         self.state.set(SLOTS, self.machine.slots)
         for one in self.load.partitions:
             self._learn(one.topic, learned(TYPICAL_RECORDS, one.sizes))
-        asked = Planner(replace(SETTINGS, flush=self.thresholds), self.state, ME, now=self.clock.now)
+        asked = Reported(replace(SETTINGS, flush=self.thresholds), self.state, ME, now=self.clock.now)
         asked.begin()
         finished: dict[PartitionKey, int] = {}
         slots, at = Slots(self.machine.slots), 0.0

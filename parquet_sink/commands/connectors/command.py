@@ -57,6 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             _add_restart(made)
     made = action("delete", "end and forget connectors; the offsets of their groups stay")
     _add_targets(made, "+", complete_name)
+    made.add_argument(
+        "--purge", action="store_true", help="also remove what they left on the worker's machine, once they have ended"
+    )
     _add_wait(made)
     _add_offsets(action("offsets", "where a connector's group stands; with an option, where a stopped one goes on"))
 

@@ -40,7 +40,7 @@ def create(args: Namespace, api: WorkerApi) -> bool:
         if state is not Wanted.RUNNING:  # workers before 3.7 do not know the field
             content["initial_state"] = str(state)
         made = _send(api, "POST", ("connectors",), content)
-        return {"name": name, "action": "create", "connector": made, **_waited(args, api, name, state)}
+        return _done(name, "create", made) | _waited(args, api, name, state)
 
     return each(args, list(files), post, lambda done: _said(done, "created"))
 
@@ -55,7 +55,7 @@ def update(args: Namespace, api: WorkerApi) -> bool:
         if not args.create and name not in api.get("connectors"):
             raise WorkerRefused(f"Connector {name} not found; to create it, add --create.", 404)
         made = _send(api, "PUT", ("connectors", name, "config"), files[name].config)
-        return {"name": name, "action": "update", "connector": made, **_waited(args, api, name)}
+        return _done(name, "update", made) | _waited(args, api, name)
 
     return each(args, list(files), put, lambda done: _said(done, "has the file's configuration"))
 
@@ -71,9 +71,15 @@ def _update_keys(args: Namespace, api: WorkerApi) -> bool:
 
     def patch(name: str) -> Outcome:
         made = _send(api, "PATCH", ("connectors", name, "config"), changes)
-        return {"name": name, "action": "update", "connector": made, **_waited(args, api, name)}
+        return _done(name, "update", made) | _waited(args, api, name)
 
     return each(args, args.targets, patch, lambda done: _said(done, f"changed {', '.join(changes)}"))
+
+
+def _done(name: str, action: str, made: Mapping[str, Any]) -> Outcome:
+    """With what parquet-sink's workers warn of, beside the connector as Kafka Connect's answer has it."""
+    connector = {field: content for field, content in made.items() if field != "warnings"}
+    return {"name": name, "action": action, "connector": connector, "warnings": list(made.get("warnings", ()))}
 
 
 def _waited(args: Namespace, api: WorkerApi, name: str, wanted: Wanted | None = None) -> Outcome:
@@ -124,8 +130,8 @@ def _validated(api: WorkerApi, one: ConnectorFile) -> dict[str, Any]:
     path = ("connector-plugins", one.config[_CLASS], "config", "validate")
     try:
         answer = api.ask("PUT", path, content=one.config).content
-    except WorkerRefused as error:
-        if error.status is None:
+    except (InvalidConfiguration, WorkerRefused) as error:
+        if isinstance(error, WorkerRefused) and error.status is None:
             raise
         print_trouble(one.name, error)
         answer = {"name": one.config[_CLASS], "error_count": 1, "configs": [], "error": str(error)}
@@ -133,16 +139,21 @@ def _validated(api: WorkerApi, one: ConnectorFile) -> dict[str, Any]:
 
 
 def _problem_lines(answer: Mapping[str, Any]) -> Iterable[str]:
-    count = answer["error_count"]
-    yield f"{answer['file']}: connector {answer['connector']}: " + (
-        "valid" if not count else f"{count} problem{'' if count == 1 else 's'}"
-    )
+    problems, warnings = answer["error_count"], answer.get("warnings", ())
+    told = [_counted(problems, "problem")] if problems else ["valid"]
+    told += [_counted(len(warnings), "warning")] if warnings else []
+    yield f"{answer['file']}: connector {answer['connector']}: {', '.join(told)}"
     for config in answer["configs"]:
         value = config["value"]
         if value["errors"]:
             yield from (f"  {_with_name(error, value['name'])}" for error in value["errors"])
             if value["recommended_values"]:
                 yield f"    it may be {', '.join(map(str, value['recommended_values']))}"
+    yield from (f"  {warning}" for warning in warnings)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _with_name(error: str, name: str) -> str:

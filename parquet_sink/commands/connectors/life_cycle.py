@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from parquet_sink.commands.connectors.printing import print_json, print_lines, print_trouble, status_text
 from parquet_sink.commands.connectors.waiting import Wanted, wait_until, wait_until_gone
-from parquet_sink.commands.worker_api.api import WorkerApi, segment
-from parquet_sink.errors import SetupError, SinkError
+from parquet_sink.commands.worker_api.api import WorkerApi
+from parquet_sink.errors import SetupError, SinkError, WorkerRefused
 
 _WANTED: Final = {
     "pause": Wanted.PAUSED,
@@ -29,6 +29,8 @@ def change(args: Namespace, api: WorkerApi) -> bool:
     names = sorted(api.get("connectors")) if args.all else args.targets
 
     def tell(name: str) -> Outcome:
+        if args.action == "restart" and args.only_failed and not _failed(args, api, name):
+            return {"name": name, "action": args.action, "restarted": False}
         status = _tell(args, api, name)
         if args.wait is not None:
             status = wait_until(api, name, _WANTED[args.action], args.wait, stale=args.action == "restart")
@@ -47,7 +49,16 @@ def _tell(args: Namespace, api: WorkerApi, name: str) -> Any:
     return api.ask("POST", ("connectors", name, "restart"), flags).content
 
 
+def _failed(args: Namespace, api: WorkerApi, name: str) -> bool:
+    """Whether there is anything that failed, of what the options mean."""
+    status = api.get("connectors", name, "status")
+    tasks = status["tasks"] if args.include_tasks else ()
+    return any(one["state"] == "FAILED" for one in (status["connector"], *tasks))
+
+
 def _said(done: Outcome) -> str:
+    if done.get("restarted") is False:
+        return f"connector {done['name']}: not restarted, for nothing of it failed"
     return f"connector {done['name']}: {_SAID[done['action']]}{status_text(done.get('status'))}"
 
 
@@ -55,21 +66,29 @@ def delete(args: Namespace, api: WorkerApi) -> bool:
     """Removes each connector; whether all are removed."""
 
     def remove(name: str) -> Outcome:
-        api.ask("DELETE", ("connectors", name))
+        answer = api.ask("DELETE", ("connectors", name), {"purge": "true"} if args.purge else None).content
         if args.wait is not None:
             wait_until_gone(api, name, args.wait)
-        return {"name": name, "action": "delete"}
+        return {"name": name, "action": "delete", **({"left": _left(answer)} if args.purge else {})}
 
-    return each(args, args.targets, remove, lambda done: f"connector {done['name']}: deleted; its offsets stay")
+    return each(args, args.targets, remove, _removed)
+
+
+def _left(answer: Any) -> list[str]:
+    """What stays of a connector that was purged. Raises WorkerRefused of a worker that cannot do it."""
+    if answer is None:
+        raise WorkerRefused("it is deleted, and what it left is not removed: only workers of parquet-sink do that")
+    return list(answer["left"])
+
+
+def _removed(done: Outcome) -> str:
+    purged = "" if "left" not in done else ", and so is what it left"
+    stays = f", and so do {', '.join(done['left'])}" if done.get("left") else ""
+    return f"connector {done['name']}: deleted{purged}; its offsets stay{stays}"
 
 
 def each(args: Namespace, names: list[str], do: Callable[[str], Outcome], words: Callable[[Outcome], str]) -> bool:
-    """Does it for each; one's trouble does not keep others from their turn, unless no worker answers at all.
-
-    Raises InvalidConfiguration, before anything is done, for a name that no address can hold.
-    """
-    for name in names:
-        segment(name)
+    """Does it for each; one's trouble does not keep others from their turn, unless no worker answers at all."""
     done = []
     for name in dict.fromkeys(names):
         try:
@@ -81,7 +100,7 @@ def each(args: Namespace, names: list[str], do: Callable[[str], Outcome], words:
             done.append({"name": name, "action": args.action, "error": str(error)})
             continue
         if not args.json:
-            print_lines([words(done[-1])])
+            print_lines([words(done[-1]), *(f"  {warning}" for warning in done[-1].get("warnings", ()))])
     if args.json:
         print_json(done)
     return not any("error" in one for one in done)

@@ -5,11 +5,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from parquet_sink.commands.connectors.printing import columns, print_json, print_lines
+from parquet_sink.commands.connectors.printing import columns, cut, print_json, print_lines
+from parquet_sink.commands.status.progress import read_progress
 from parquet_sink.commands.worker_api.api import WorkerApi
 from parquet_sink.errors import WorkerRefused
+from parquet_sink.herder.values import ConnectorProgress
+from parquet_sink.runtime.layout import format_age
 
-_TITLES = ("NAME", "STATE", "TASKS", "TYPE", "CLASS", "WORKER")
+_TITLES = ("NAME", "STATE", "TASKS", "LAG", "OLDEST", "TYPE", "CLASS", "WORKER")
+_BEHIND = slice(3, 5)
 
 
 def print_list(args: Namespace, api: WorkerApi) -> bool:
@@ -20,17 +24,42 @@ def print_list(args: Namespace, api: WorkerApi) -> bool:
     elif not found:
         print(f"no connectors at {api.url}")
     else:
-        print_lines(columns([_TITLES, *(_row(name, found[name]) for name in sorted(found))]))
+        behind = _behind(api)
+        rows = [_TITLES, *(_row(name, found[name], (behind or {}).get(name, ("?", "?"))) for name in sorted(found))]
+        print_lines(columns([row if behind is not None else _without(row) for row in rows]))
     return True
 
 
-def _row(name: str, one: Mapping[str, Any]) -> tuple[str, ...]:
+def _behind(api: WorkerApi) -> dict[str, tuple[str, str]] | None:
+    """Lag in records and age of the oldest unflushed record, by connector; None where the worker tells no progress."""
+    try:
+        progress = read_progress(api.get("progress"))
+    except WorkerRefused as error:
+        if error.status in (403, 404):
+            return None
+        raise
+    return {one.status.name: _lag_and_age(one) for one in progress}
+
+
+def _lag_and_age(one: ConnectorProgress) -> tuple[str, str]:
+    if not one.partitions:
+        return "?", "?"
+    oldest = max((part.oldest_s for part in one.partitions if part.oldest_s is not None), default=None)
+    return f"{sum(part.lag for part in one.partitions):,}", format_age(oldest)
+
+
+def _without(row: tuple[str, ...]) -> tuple[str, ...]:
+    return (*row[: _BEHIND.start], *row[_BEHIND.stop :])
+
+
+def _row(name: str, one: Mapping[str, Any], behind: tuple[str, str]) -> tuple[str, ...]:
     info, status = one.get("info") or {}, one.get("status") or {}
     connector = status.get("connector") or {}
     return (
-        name,
+        cut(name),
         connector.get("state", "?"),
         tasks_text(status.get("tasks", [])),
+        *behind,
         str(info.get("type", "?")),
         (info.get("config") or {}).get("connector.class", "?").rpartition(".")[2],
         connector.get("worker_id", "?"),

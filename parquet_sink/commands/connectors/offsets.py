@@ -2,7 +2,7 @@
 
 import json
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from parquet_sink.config.report import printable
 from parquet_sink.errors import InvalidConfiguration, WorkerRefused
 
 _LARGEST_BYTES: Final = 16 * 1024 * 1024
-_TITLES: Final = ("TOPIC", "TOPIC-PARTITION", "OFFSET")
+_TITLES: Final = ("TOPIC", "TOPIC-PARTITION", "OFFSET", "END", "LAG")
 _NOT_STOPPED: Final = "STOPPED state"
 Entry = Mapping[str, Any]
 
@@ -23,9 +23,11 @@ def offsets(args: Namespace, api: WorkerApi) -> bool:
     path = ("connectors", name, "offsets")
     entries = _wanted(args)
     if entries is None and not args.reset:
-        _print(args, api.get(*path))
+        _print(args, api.get(*path) if args.json else api.get(*path, ends="true"))
         return True
-    now = api.get(*path)["offsets"]
+    now = api.get(*path, ends="true")["offsets"]
+    if beyond := list(_beyond(now, entries or ())):
+        raise WorkerRefused("\n  ".join([f"connector {name}: nothing is changed, because", *beyond]), 400)
     harm = list(_harm(now, entries))
     if harm and not args.yes:
         print_lines([f"connector {name}: nothing is changed without --yes, because", *(f"  {one}" for one in harm)])
@@ -94,6 +96,16 @@ def _wrong_file(path: str, why: str) -> InvalidConfiguration:
     )
 
 
+def _beyond(now: list[Entry], entries: Iterable[Entry]) -> Iterator[str]:
+    """What cannot be: offsets behind the end of a topic-partition, where the worker tells ends."""
+    ends = {_position(one): one["end"] for one in now if one.get("end") is not None}
+    for one in entries:
+        where, to = _position(one), _offset(one)
+        end = ends.get(where)
+        if end is not None and to is not None and to > end:
+            yield f"{where}: offset {to:,} is not there: it ends at {end:,}; give {end:,} to go on with what comes next"
+
+
 def _harm(now: list[Entry], entries: list[Entry] | None) -> Iterator[str]:
     """What the change would leave undelivered or have delivered anew, in sentences."""
     if entries is None:
@@ -111,7 +123,10 @@ def _harm(now: list[Entry], entries: list[Entry] | None) -> Iterator[str]:
         elif at is None:
             yield f"{where}: no offset is known there, so records before {to:,} may be skipped"
         elif to > at:
-            yield f"{where}: {to - at:,} records from offset {at:,} to {to - 1:,} would be skipped, and never be sent"
+            skipped = (
+                f"{to - at:,} records from offset {at:,} to {to - 1:,}" if to - at > 1 else f"the record at {at:,}"
+            )
+            yield f"{where}: {skipped} would be skipped, and never be sent"
 
 
 def _position(entry: Entry) -> str:
@@ -137,15 +152,19 @@ def _print(args: Namespace, found: Mapping[str, Any]) -> None:
     elif not found["offsets"]:
         print("no offsets")
     else:
-        print_lines(columns([_TITLES, *sorted(map(_row, found["offsets"]), key=_order)]))
+        told = len(_TITLES) if any(one.get("end") is not None for one in found["offsets"]) else _TITLES.index("END")
+        rows = sorted(map(_row, found["offsets"]), key=_order)
+        print_lines(columns([row[:told] for row in (_TITLES, *rows)]))
 
 
-def _row(entry: Entry) -> tuple[str, str, str]:
-    partition, offset = entry["partition"], entry["offset"]
-    if "kafka_topic" in partition:
-        return str(partition["kafka_topic"]), str(partition.get("kafka_partition")), str(_offset(entry))
-    return json.dumps(partition), "", json.dumps(offset)
+def _row(entry: Entry) -> tuple[str, ...]:
+    partition, offset, end = entry["partition"], _offset(entry), entry.get("end")
+    if "kafka_topic" not in partition:
+        return json.dumps(partition), "", json.dumps(entry["offset"]), "", ""
+    topic, number = str(partition["kafka_topic"]), str(partition.get("kafka_partition"))
+    lag = "?" if end is None or offset is None else f"{end - offset:,}"
+    return topic, number, str(offset), "?" if end is None else str(end), lag
 
 
-def _order(row: tuple[str, str, str]) -> tuple[str, int]:
+def _order(row: tuple[str, ...]) -> tuple[str, int]:
     return row[0], int(row[1]) if row[1].isdigit() else 0

@@ -3,10 +3,13 @@
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from parquet_sink.config.report import printable
 from parquet_sink.errors import SinkError
+
+MOST_OF_NAME: Final = 48
+"""Characters of a name in a table or a heading."""
 
 
 def print_json(content: object) -> None:
@@ -18,6 +21,11 @@ def print_lines(lines: Iterable[str]) -> None:
     """Lines in which nothing is raw that a terminal would not print."""
     for line in lines:
         print(printable(line))
+
+
+def cut(name: str) -> str:
+    """A name as far as a line has room for it; JSON has it whole."""
+    return name if len(name) <= MOST_OF_NAME else f"{name[: MOST_OF_NAME - 1]}…"
 
 
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:

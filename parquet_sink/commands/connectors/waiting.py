@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from enum import StrEnum
 from typing import Any, Final
 
@@ -44,7 +45,7 @@ def wait_until(
         if status is not None and not (stale and waited < STALE_S) and (why := _failure(status)) is not None:
             raise WorkerRefused(f"it failed: {why}")
         if waited >= most_s:
-            raise WorkerRefused(f"it is not {wanted} after {most_s:g} s, but {_told(status)}")
+            raise WorkerRefused(f"it is not {wanted} after {most_s:g} s, but {_told(status)}{_reason(api, name)}")
         pause(min(LOOK_S, most_s))
 
 
@@ -73,6 +74,15 @@ def _status(api: WorkerApi, name: str) -> Mapping[str, Any] | None:
             return None
         raise
     return found
+
+
+def _reason(api: WorkerApi, name: str) -> str:
+    """What it waits for, of a worker that says so: those of Kafka Connect do not."""
+    with suppress(WorkerRefused, KeyError, TypeError):
+        for one in api.get("progress"):
+            if one["status"]["name"] == name and one["status"]["waits_for"]:
+                return f": {one['status']['waits_for']}"
+    return ""
 
 
 def _is(status: Mapping[str, Any], wanted: Wanted) -> bool:

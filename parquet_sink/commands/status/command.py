@@ -57,21 +57,25 @@ def run(args: argparse.Namespace) -> int:
 
     with open_worker(args) as api:
         if args.watch is None:
-            return os.EX_OK if _show(args, _asked(args, api)) else 1
+            found, unknown = _asked(args, api)
+            well = _show(args, found)
+            if unknown:
+                raise unknown
+            return os.EX_OK if well else 1
         with suppress(KeyboardInterrupt):
             _watch(args, api)
     return os.EX_OK
 
 
-def _asked(args: argparse.Namespace, api: WorkerApi) -> list[dict[str, Any]]:
-    """What the worker tells of the connectors that are meant, as it tells it."""
+def _asked(args: argparse.Namespace, api: WorkerApi) -> tuple[list[dict[str, Any]], WorkerRefused | None]:
+    """What the worker tells of the connectors that are meant, as it tells it; and which of them it does not know."""
     from parquet_sink.commands.worker_api.api import understanding
 
     with understanding(api):
         return _chosen(args, api)
 
 
-def _chosen(args: argparse.Namespace, api: WorkerApi) -> list[dict[str, Any]]:
+def _chosen(args: argparse.Namespace, api: WorkerApi) -> tuple[list[dict[str, Any]], WorkerRefused | None]:
     try:
         found = api.get("progress")
     except WorkerRefused as error:
@@ -83,12 +87,11 @@ def _chosen(args: argparse.Namespace, api: WorkerApi) -> list[dict[str, Any]]:
             ) from None
         raise
     if not args.targets:
-        return [dict(one) for one in found]
+        return [dict(one) for one in found], None
     by_name = {one["status"]["name"]: one for one in found}
     unknown = [name for name in args.targets if name not in by_name]
-    if unknown:
-        raise WorkerRefused(f"Connector {', '.join(unknown)} not found at {api.url}.", 404)
-    return [by_name[name] for name in dict.fromkeys(args.targets)]
+    trouble = WorkerRefused(f"Connector {', '.join(unknown)} not found at {api.url}.", 404) if unknown else None
+    return [by_name[name] for name in dict.fromkeys(args.targets) if name in by_name], trouble
 
 
 def _show(args: argparse.Namespace, found: list[dict[str, Any]]) -> bool:
@@ -96,7 +99,7 @@ def _show(args: argparse.Namespace, found: list[dict[str, Any]]) -> bool:
     progress = read_progress(found)
     if args.json:
         print_json(found)
-    else:
+    elif progress or not args.targets:
         print_lines(_lines(args, progress))
     return all_well(progress)
 
@@ -126,7 +129,8 @@ def _watch(args: argparse.Namespace, api: WorkerApi) -> None:
 def _tried(args: argparse.Namespace, api: WorkerApi) -> list[str]:
     heading = f"{api.url}  {time.strftime('%H:%M:%S')}  (Ctrl-C ends it)"
     try:
-        return [heading, "", *_lines(args, read_progress(_asked(args, api)))]
+        found, unknown = _asked(args, api)
+        return [heading, "", *_lines(args, read_progress(found)), *([str(unknown)] if unknown else ())]
     except SinkError as error:
         return [heading, "", str(error)]
 
@@ -134,12 +138,14 @@ def _tried(args: argparse.Namespace, api: WorkerApi) -> list[str]:
 def _watch_lines(args: argparse.Namespace, api: WorkerApi) -> None:
     while True:
         try:
-            found = _asked(args, api)
+            found, unknown = _asked(args, api)
             if args.json:
                 print(json.dumps(found, ensure_ascii=False), flush=True)
             else:
                 print_lines([*_lines(args, read_progress(found)), ""])
                 sys.stdout.flush()
+            if unknown:
+                raise unknown
         except SinkError as error:
             print(f"parquet-sink: {error}", file=sys.stderr)
         time.sleep(args.watch)

@@ -8,6 +8,7 @@ from parquet_sink.errors import WorkerRefused
 from parquet_sink.herder.values import (
     ConnectorProgress,
     ConnectorStatus,
+    Flushing,
     LastError,
     LastUpload,
     PartitionProgress,
@@ -39,13 +40,14 @@ def _states(one: ConnectorProgress) -> Iterator[State]:
 
 
 def _connector(one: Mapping[str, Any]) -> ConnectorProgress:
-    upload, error = one.get("last_upload"), one.get("last_error")
+    upload, error, flushing = one.get("last_upload"), one.get("last_error"), one.get("flushing")
     return _made(
         ConnectorProgress,
         one,
         status=_status(one["status"]),
         last_upload=None if upload is None else _made(LastUpload, upload),
         last_error=None if error is None else _made(LastError, error),
+        flushing=None if flushing is None else _made(Flushing, flushing),
         partitions=tuple(_made(PartitionProgress, partition) for partition in one["partitions"]),
     )
 

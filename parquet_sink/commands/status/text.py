@@ -3,8 +3,15 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from parquet_sink.commands.connectors.printing import columns
-from parquet_sink.herder.values import ConnectorProgress, ConnectorStatus, LastUpload, PartitionProgress, State
+from parquet_sink.commands.connectors.printing import columns, cut
+from parquet_sink.herder.values import (
+    ConnectorProgress,
+    ConnectorStatus,
+    LastError,
+    LastUpload,
+    PartitionProgress,
+    State,
+)
 from parquet_sink.runtime.layout import format_age
 from parquet_sink.runtime.totals import format_size
 
@@ -13,33 +20,63 @@ _TITLES = ("    TOPIC", "TOPIC-PARTITION", "LAG", "OLDEST", "RECORDS/S", "")
 
 def connector_lines(one: ConnectorProgress, now_s: float, *, partitions: bool) -> Iterator[str]:
     """State and tasks, what is behind, what was sent last, what went wrong last. now_s: epoch seconds."""
-    yield from _status_lines(one.status)
+    error = "" if one.last_error is None else one.last_error.message
+    yield from _status_lines(one.status, error)
     aside = f"; {_count(one.set_aside, 'record')} set aside" if one.set_aside else ""
     sent = f"{_count(one.files, 'file')}, {_count(one.rows, 'row')}, {format_size(one.size_bytes)}"
     yield f"  sent   {_count(one.records, 'record') if one.records else sent}{aside}"
     if archive := _archive_text(one):
         yield f"  kept   {archive}"
     yield f"  lag    {_lag_text(one)}"
+    if one.flushing is not None:
+        for_s = format_age(max(now_s - one.flushing.since_s, 0.0))
+        taken = f"{_count(one.flushing.records, 'record')} in {_count(one.flushing.partitions, 'topic-partition')}"
+        yield f"  flush  {taken}, for {for_s}"
     if one.last_upload is not None:
         yield f"  last   {_upload_text(one.last_upload, now_s)}"
     if one.last_error is not None:
-        first, *more = one.last_error.message.splitlines() or [""]
-        yield f"  error  {_moment_text(one.last_error.at_s, now_s)}: {first}"
-        yield from (f"         {line}" for line in more)
+        yield from _error_lines(one.last_error, one.status.waits_for, now_s)
+    yield from (f"  {warning}" for warning in one.warnings)
     if partitions and one.partitions:
         yield from columns([_TITLES, *map(_partition_row, one.partitions)])
 
 
-def _status_lines(status: ConnectorStatus) -> Iterator[str]:
+def _error_lines(error: LastError, waits_for: str, now_s: float) -> Iterator[str]:
+    """When and what, and since when it is over; what is waited for is not said again."""
+    first, *more = error.message.splitlines() or [""]
+    when = _moment_text(error.at_s, now_s)
+    if error.healed_s is not None:
+        yield f"  error  {when}, healed {format_age(max(error.healed_s - error.at_s, 0.0))} later: {first}"
+    elif first and first.rstrip(".") in waits_for:
+        yield f"  error  {when}: what it waits for"
+        return
+    else:
+        yield f"  error  {when}: {first}"
+    yield from (f"         {line}" for line in more)
+
+
+def _status_lines(status: ConnectorStatus, error: str) -> Iterator[str]:
+    """error: the last one's text, which stands in a line of its own and is not said here."""
     running = sum(task.state is State.RUNNING for task in status.tasks)
     tasks = f"{running} of {_count(len(status.tasks), 'task')} running" if status.tasks else "no tasks"
-    yield f"{status.name}  {status.state}  {tasks}, {status.worker_id}"
-    yield from (f"  {line}" for line in status.trace.splitlines()[:1])
+    yield f"{cut(status.name)}  {status.state}  {tasks}, {status.worker_id}"
+    yield from (f"  {line}" for line in status.trace.splitlines()[:1] if not _says(error, line))
+    failed: dict[str, list[int]] = {}
     for task in status.tasks:
         if task.state is State.FAILED and task.trace != status.trace:
-            yield f"  task {task.id} {task.state}: {next(iter(task.trace.splitlines()), '')}"
+            failed.setdefault(next(iter(task.trace.splitlines()), ""), []).append(task.id)
+    for trace, tasks_of_it in failed.items():
+        several = "s" if len(tasks_of_it) > 1 else ""
+        why = "the last error" if _says(error, trace) else trace
+        yield f"  task{several} {', '.join(map(str, tasks_of_it))} {State.FAILED}: {why}"
     if status.waits_for:
         yield f"  waits for {status.waits_for}"
+
+
+def _says(error: str, trace: str) -> bool:
+    """Whether a trace's first line, a kind and a text, says no more than the last error."""
+    text = trace.partition(": ")[2] or trace
+    return bool(text) and error.startswith(text)
 
 
 def _archive_text(one: ConnectorProgress) -> str:
@@ -72,7 +109,7 @@ def _upload_text(upload: LastUpload, now_s: float) -> str:
 def _partition_row(one: PartitionProgress) -> tuple[str, ...]:
     rate = f"{one.records_per_s:,.0f}"
     return (
-        f"    {one.topic}",
+        f"    {cut(one.topic)}",
         str(one.partition),
         f"{one.lag:,}",
         format_age(one.oldest_s),

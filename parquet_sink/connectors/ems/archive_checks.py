@@ -15,7 +15,6 @@ from parquet_sink.targets.s3 import keys as s3
 from parquet_sink.targets.s3.prefix import fixed_part
 
 ENDPOINT: Final = ems("endpoint")
-RANDOM_SALT: Final = ems("obfuscation.sha512.randomsalt")
 
 
 def check(values: Values, report: Report) -> None:
@@ -29,19 +28,13 @@ def check(values: Values, report: Report) -> None:
         report.problem(URL, reason)
     if MAX_WAITING_BYTES in values.given and values.flag(REQUIRED):
         report.warn(MAX_WAITING_BYTES, f"It has no effect, because {REQUIRED} is true: nothing waits.")
-    if values.flag(RANDOM_SALT) and values.text(ems("obfuscation.method")) == "sha512":
-        report.warn(
-            URL,
-            f"With {RANDOM_SALT}=true a file that is sent again after a crash has other bytes under its name, which "
-            "the archive refuses; set a salt of your own.",
-        )
 
 
 def _same(url: str, values: Values) -> str | None:
     """Why the place is the target's."""
-    endpoint = values.text(ENDPOINT)
-    if is_s3(values):
+    if is_s3(values):  # of a class for buckets alone there is no endpoint to look at
         return _same_bucket(url, values) if is_bucket(url) else None
+    endpoint = values.text(ENDPOINT)
     if is_bucket(url) or endpoint is None or not is_directory(endpoint):
         return None
     return why_same(folder_of(url), folder_of(endpoint))

@@ -1,10 +1,14 @@
 """Checks of the way from record to row that look at more than one key."""
 
+from parquet_sink.archive.keys import URL
 from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import Values
+from parquet_sink.connectors.ems.build_target import is_s3
 from parquet_sink.shape.settings import MOST_VARCHAR_BYTES
 from parquet_sink.shape.value_checks import SHORTEST_HMAC_KEY
+from parquet_sink.targets.directory.address import is_directory
+from parquet_sink.targets.s3.keys import BUCKET
 
 _FIELDS, _METHOD = ems("obfuscation.fields"), ems("obfuscation.method")
 _SALT, _RANDOM, _HMAC_KEY = (
@@ -12,6 +16,7 @@ _SALT, _RANDOM, _HMAC_KEY = (
     ems("obfuscation.sha512.randomsalt"),
     ems("obfuscation.hmac.key"),
 )
+_ENDPOINT = ems("endpoint")
 _LOWERCASE = ems("convert.lowercase.fields")
 _ORDER = ems("order.field.name")
 _NO_ORDER = {
@@ -73,6 +78,29 @@ def _lowercase(values: Values, report: Report) -> None:
             )
 
 
+def _fresh_salts(values: Values, report: Report) -> None:
+    """A range that is repeated would come as other bytes under the same name: refused, as often as it is tried."""
+    if _SALT in values.given:
+        report.warn(_RANDOM, f"It has no effect, because {_SALT} is set.")
+    elif (place := _kept_by_name(values)) is not None:
+        report.problem(
+            _RANDOM,
+            f"It is true, but {place} keeps each file under its name and takes no other bytes for it, and with fresh "
+            f"salts a file that is sent again after a crash has other bytes; give a salt of your own in {_SALT}, or "
+            f"set {_METHOD}=hmac-sha256.",
+        )
+
+
+def _kept_by_name(values: Values) -> str | None:
+    """The key and value of what never takes another content under a name; None for a push API alone."""
+    if is_s3(values):
+        return f"{BUCKET}={values.text(BUCKET)}"
+    endpoint, archive = values.text(_ENDPOINT), values.text(URL)
+    if endpoint is not None and is_directory(endpoint):
+        return f"{_ENDPOINT}={endpoint}"
+    return None if archive is None else f"{URL}={archive}"
+
+
 def _obfuscation(values: Values, report: Report) -> None:
     _added(values, report)
     method = values.text(_METHOD)
@@ -85,8 +113,8 @@ def _obfuscation(values: Values, report: Report) -> None:
         )
     if method != "sha512":
         _without(values, (_SALT, _RANDOM), "sha512", report)
-    elif values.flag(_RANDOM) and _SALT in values.given:
-        report.warn(_RANDOM, f"It has no effect, because {_SALT} is set.")
+    elif values.flag(_RANDOM):
+        _fresh_salts(values, report)
     if method != "hmac-sha256":
         _without(values, (_HMAC_KEY,), "hmac-sha256", report)
 

@@ -29,6 +29,7 @@ from parquet_sink.convert import java_dates
 from parquet_sink.convert.calendars import DAY_MS
 from parquet_sink.convert.connect_values.kinds import Entries, Found, JavaDate, Kind, NotHeld
 from parquet_sink.convert.connect_values.parser import Parser
+from parquet_sink.convert.connect_values.tokens import JAVA_BLANKS
 from parquet_sink.convert.decoded import DEFAULT_PRECISION, Decoded, Decoder, Piece, Trees, Typed, decimal_type
 
 Parsed: TypeAlias = pa.Scalar | dict[str, object] | list[object]
@@ -101,7 +102,7 @@ class _SimpleHeaders:
 
 def _is_text(text: str) -> bool:
     """Whether a text is itself, as the first character tells of most."""
-    return _NO_NUMBER.match(text) is not None and text.rstrip() not in _WORDS
+    return _NO_NUMBER.match(text) is not None and text.rstrip(JAVA_BLANKS) not in _WORDS
 
 
 def _positions(pairs: Sequence[tuple[int, object]]) -> pa.Int64Array:

@@ -8,7 +8,7 @@ import numpy as np
 
 from parquet_sink.convert.connect_values.kinds import Found
 
-_NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_NUMBER: Final = re.compile(r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?")
 _PLAIN: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _MOST_SCALE: Final = 2**31 - 1
 _INTEGERS: Final = (("int8", 2**7), ("int16", 2**15), ("int32", 2**31), ("int64", 2**63))

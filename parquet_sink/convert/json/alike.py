@@ -15,8 +15,8 @@ import pyarrow as pa
 from parquet_sink.convert.json.fast import ODD_NUMBER
 
 _SPACE: Final = r"[ \t\r\n]*"
-_CHANGED: Final = re.compile(r"Column\(.*?([^/]*)\) changed from \w+ to (\w+) in row \d+$")
-_TWICE: Final = re.compile(r"Column\(.*?([^/]*)\) was specified twice in row \d+$")
+_CHANGED: Final = re.compile(r"\) changed from \w++ to (\w++) in row \d++$")
+_TWICE: Final = re.compile(r"\) was specified twice in row \d++$")
 _TOO_BIG: Final = "Number too big to be stored in double"
 _NOT_CONVERTED: Final = ("Failed to convert JSON to ", " is not a valid decimal")
 _BEGINS: Final = {"string": '"', "object": r"\{", "array": r"\[", "boolean": "[tf]", "number": "[-0-9]"}
@@ -28,15 +28,19 @@ _MOST_NAMES: Final = 200
 def pattern_of(why: str, schema: pa.Schema) -> str | None:
     """why: the reader's message. None where a fault has no look of its own."""
     if found := _CHANGED.search(why):
-        name, kind = found.groups()
-        begins = _BEGINS.get(kind)
-        return None if begins is None else _valued(name, begins)
+        begins = _BEGINS.get(found[1])
+        return None if begins is None else _valued(_name_in(why[: found.start()]), begins)
     if found := _TWICE.search(why):
-        twice = _valued(found[1], "")
+        twice = _valued(_name_in(why[: found.start()]), "")
         return None if twice is None else f"(?s){twice}.*{twice}"
     if _TOO_BIG in why:
         return ODD_NUMBER
     return _numbers(schema) if any(words in why for words in _NOT_CONVERTED) else None
+
+
+def _name_in(said: str) -> str:
+    """The field in `… Column(/a/b`, whatever its name holds."""
+    return said.partition("Column(")[2].rpartition("/")[2]
 
 
 def _valued(name: str, begins: str) -> str | None:

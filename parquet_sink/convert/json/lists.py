@@ -48,8 +48,8 @@ def with_lists_as_text(
             if type(tree) is not dict or not _replace(tree, prepared, lists, discard, 1, naming):
                 return None
             written.append(orjson.dumps(tree))
-    except (InvalidValue, orjson.JSONDecodeError, RecursionError):
-        return None
+    except (InvalidValue, orjson.JSONDecodeError, orjson.JSONEncodeError, RecursionError):
+        return None  # orjson writes 254 levels, and reads 1,024
     replacements = pa.array(written, pa.binary())
     return replacements if count == len(values) else pc.replace_with_mask(values, mask, replacements)
 

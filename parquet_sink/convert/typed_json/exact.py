@@ -5,7 +5,7 @@ to size, a value that is not of its type is refused here, by its path.
 """
 
 import json
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import TypeAlias
 
 import orjson
@@ -35,6 +35,7 @@ from parquet_sink.convert.typed_json.types import (
     UnionKind,
 )
 
+_LEAST = Decimal("1E-1000000")
 _MAY_BE_ABSENT = "is null, and it may only be missing (value.converter.use.optional.for.nonrequired=true permits null)"
 
 
@@ -67,12 +68,21 @@ class ExactReader:
     def _read_slowly(self, text: bytes, enter: str | None) -> object:
         """Parse once more, with fractions kept as they are written."""
         try:
-            tree = json.loads(text.decode(), parse_float=Decimal)
+            tree = json.loads(text.decode(), parse_float=_fraction)
             return self._read(tree if enter is None else tree[enter])
         except Refused as refused:
             raise _to_invalid(refused) from None
         except RecursionError:
             raise InvalidValue(f"the value is nested deeper than {MAX_DEPTH} levels") from None
+
+
+def _fraction(text: str) -> Decimal:
+    """A number that the quick parser has read, so that it is finite."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:  # an exponent that Decimal has not: of zero, or of what is next to it
+        near = Decimal(text.lower().partition("e")[0])
+        return _LEAST.copy_sign(near) if near else near
 
 
 def to_default(kind: Kind, tree: object, place: Path) -> object:

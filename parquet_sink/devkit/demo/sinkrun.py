@@ -19,7 +19,7 @@ STOP_S: Final = 60.0
 """A graceful stop finishes the flush in progress; in this demo that is a second or two."""
 HURRIED_STOP_S: Final = 10.0
 """After an interruption: Spark may be in the middle of its start, which it finishes first."""
-_FILE_LINE: Final = re.compile(r"accepted (topic-\S+\.parquet) \(.* rotated by (\w+),")
+_FILE_LINE: Final = re.compile(r"(?>.*?accepted (topic-\S+\.parquet) \().* rotated by (\w++),")
 _LAST_LINES: Final = 15
 
 
@@ -118,7 +118,7 @@ def tail(name: str, log: Path) -> str:
 
 def rotation_reasons(lines: Sequence[str]) -> dict[str, str]:
     """Rotation reason by file name, from the sink's log lines."""
-    found = (_FILE_LINE.search(line) for line in lines)
+    found = (_FILE_LINE.match(line) for line in lines)
     return {match[1]: match[2] for match in found if match}
 
 

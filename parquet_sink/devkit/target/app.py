@@ -261,7 +261,7 @@ async def bounded(request: Request) -> bytes:
 async def _bounded_json(request: Request) -> Any:
     try:
         return json.loads(await bounded(request))
-    except ValueError as reason:
+    except (ValueError, RecursionError) as reason:
         raise BadFault(f"not JSON: {reason}") from reason
 
 

@@ -15,7 +15,7 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.devkit.target.contract import DEFAULT_AUTHORIZATION, Repeats
 from parquet_sink.devkit.target.faults import MAX_LATENCY_S
 from parquet_sink.devkit.target.tokens import TOKEN_PATH, Client
-from parquet_sink.errors import InvalidConfiguration, SetupError, SinkError
+from parquet_sink.errors import InvalidConfiguration, SetupError, SinkError, install
 
 DEFAULT_PORT: Final = 8085
 TOKEN_S: Final = 900
@@ -109,10 +109,7 @@ def require_extra(who: str) -> None:
     """Raises SetupError, naming the first Python package of the extra `target` that is not there, and the cure."""
     for package in _NEEDED:
         if find_spec(package) is None:
-            raise SetupError(
-                f"{who} needs the Python package {package}, of the extra 'target'. Install it from your copy of the "
-                f"repository: pip install '.[target]'"
-            )
+            raise SetupError(f"{who} needs the Python package {package}. {install('target')}")
 
 
 def main(argv: list[str] | None = None) -> int:

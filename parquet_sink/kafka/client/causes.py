@@ -12,7 +12,7 @@ MOST_OF_ANSWER: Final = 300
 _REFUSED: Final = re.compile(r"Connect to ipv\d#(\S+) failed: (.+)", re.DOTALL)
 _NO_NAME: Final = re.compile(r"Failed to resolve '[^']*': (.+)", re.DOTALL)
 _TOKEN: Final = re.compile(
-    r'Failed to retrieve \w+ token from "(?P<url>[^"]*)": (?P<answer>.*) \((?P<status>-?\d+)\)', re.DOTALL
+    r'(?>.*?Failed to retrieve \w++ token from "(?P<url>[^"]*+)": )(?P<answer>.*) \((?P<status>-?\d{1,9})\)', re.DOTALL
 )
 _ALERT: Final = re.compile(r"SSL alert number (\d+)")
 _VERIFY: Final = "certificate verify failed"
@@ -115,7 +115,7 @@ def _handshake(words: str) -> ClientProblem | None:
 
 def explain_token(words: str) -> tuple[str, ClientProblem] | None:
     """The token endpoint that the client's words are about, and what they mean; None when they are about none."""
-    found = _TOKEN.search(words)
+    found = _TOKEN.match(words)
     if found is None:
         return None
     answer, status = found["answer"].strip()[:MOST_OF_ANSWER], int(found["status"])

@@ -76,6 +76,6 @@ class Committed:
     def _who(self) -> dict[str, Any]:
         try:
             found = json.loads(self.metadata)
-        except ValueError:
+        except (ValueError, RecursionError):
             return {}
         return found if isinstance(found, dict) and found.get("by") == "parquet-sink" else {}

@@ -18,13 +18,19 @@ from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
 
 
-def read(kafka: KafkaSettings) -> dict[PartitionKey, int]:
-    """The next offset of each topic-partition of the connector's topics that has one. Raises ConnectorError."""
-    keys = KafkaCluster(kafka).topic_partitions(allow_missing=True)
+def read(kafka: KafkaSettings) -> dict[PartitionKey, tuple[int, int | None]]:
+    """Of each topic-partition of the connector's topics that has one the next offset, and where it ends, exclusive.
+
+    The end is None for one whose leader is away. Raises ConnectorError.
+    """
+    cluster = KafkaCluster(kafka)
+    keys = cluster.topic_partitions(allow_missing=True)
     if not keys:
         return {}
     with closing(GroupClient(kafka)) as group:
-        return {key: found.offset for key, found in sorted(group.committed(keys).items())}
+        found = group.committed(keys)
+    ends = cluster.high_watermarks(sorted(found)) if found else {}
+    return {key: (one.offset, ends.get(key)) for key, one in sorted(found.items())}
 
 
 def alter(kafka: KafkaSettings, offsets: Mapping[PartitionKey, int | None]) -> None:

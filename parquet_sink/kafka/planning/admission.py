@@ -79,6 +79,16 @@ def due_range(
     return Range(start, start + waiting, reason, whole if bytes_per_record else min(whole, MOST_RANGE_RECORDS))
 
 
+def due_by_bytes(start: int, high: int, waiting_bytes: float, flush: FlushSettings) -> Range | None:
+    """All that waits, when it is about as much as a file may have; where it is not known how many records that is.
+
+    waiting_bytes: of Parquet, about.
+    """
+    if waiting_bytes < NEARLY_FULL * flush.commit_size_bytes:
+        return None
+    return Range(start, high, Reason.SIZE, records_per_file(waiting_bytes / (high - start), flush))
+
+
 def records_per_file(bytes_per_record: float | None, flush: FlushSettings) -> int:
     """How many records make a full file, about.
 
@@ -107,6 +117,14 @@ def _reason(
 def tick_ms(flush: FlushSettings) -> int:
     """How often is looked: a quarter of the commit interval, between 0.25 and 1 s, so within a second of its age."""
     return min(max(flush.commit_interval_ms // 4, 250), 1_000)
+
+
+def seen_ms(now_ms: float, last_ms: float | None, flush: FlushSettings) -> float:
+    """When records count as arrived that a tick finds. last_ms: of the tick before, None for the first.
+
+    While a micro-batch runs there are no ticks: what came meanwhile may be as old as that, and counts so.
+    """
+    return now_ms if last_ms is None else min(now_ms, last_ms + 2 * tick_ms(flush))
 
 
 def batch_records(commit_interval_ms: int, slots: int) -> int:

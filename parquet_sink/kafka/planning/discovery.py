@@ -4,16 +4,19 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from parquet_sink.config.report import quoted
 from parquet_sink.errors import BrokerAway, TopicGone, TopicUnusable
 from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.planning.context import PlanningContext
 from parquet_sink.kafka.planning.range_plans import RangePlans
 from parquet_sink.kafka.planning.record_ages import RecordAges
+from parquet_sink.kafka.planning.record_sizes import RecordSizes
 from parquet_sink.kafka.planning.start_offsets import StartOffsets, topics_of
 from parquet_sink.kafka.planning.unavailable import BackgroundProbe
+from parquet_sink.model.events import TopicsMissing
 from parquet_sink.model.lost import LossCause, LostOffsets
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.state.store import STARTED
+from parquet_sink.state.store import COMING, STARTED
 
 log = logging.getLogger(__name__)
 
@@ -25,11 +28,13 @@ MISSING_LOG_S: Final = 600.0
 class Discovery:
     """Adds topic-partitions that are new, and removes those that were deleted; the others go on."""
 
-    def __init__(self, context: PlanningContext, plans: RangePlans, ages: RecordAges) -> None:
-        self._context, self._plans, self._ages = context, plans, ages
+    def __init__(self, context: PlanningContext, plans: RangePlans, ages: RecordAges, sizes: RecordSizes) -> None:
+        self._context, self._plans, self._ages, self._sizes = context, plans, ages, sizes
         asked = (context.cluster, context.group, context.ids, context.epochs)
         self._resolver = StartOffsets(context.settings, *asked, context.on_lost)
         self._looked = self._reminded = 0.0
+        self._missing: tuple[tuple[str, ...], str] | None = None if context.state.get(STARTED) else ((), "")
+        """What was told last; None: what an earlier query told."""
         self._probe = BackgroundProbe(context.cluster, context.now)
         self._late: dict[PartitionKey, str] = {}
         """The reset of those that were unavailable when the query started; new ones start at their first record."""
@@ -37,12 +42,11 @@ class Discovery:
     def start_offsets(self) -> dict[PartitionKey, int]:
         """Where each topic-partition starts: at its committed offset, else where `auto.offset.reset` says.
 
-        A topic that the connector names must be there at its first start, unless it waits for topics. Raises
-        OffsetsLost, KafkaFailed, TopicUnusable.
+        A topic that the connector names must be there at its first start, unless a source of the same program makes
+        it: another name is taken for a slip of the pen. Raises OffsetsLost, KafkaFailed, TopicGone, TopicUnusable.
         """
         again = bool(self._context.state.get(STARTED))
-        may_come = again or self._context.settings.waits_for_topics
-        keys, reset = self._context.cluster.topic_partitions(allow_missing=may_come), self._first_reset(again)
+        keys, reset = self._first_keys(again), self._first_reset(again)
         self._require_usable(keys)
         try:
             starts = self._resolve(keys, reset)
@@ -50,7 +54,15 @@ class Discovery:
             raise BrokerAway(str(error)) from None
         self._late = {key: reset for key in keys if key not in starts}
         self._looked = self._context.now()
+        self._note_missing(keys)
         return starts
+
+    def _first_keys(self, again: bool) -> list[PartitionKey]:
+        """Raises TopicGone, KafkaFailed."""
+        cluster, coming = self._context.cluster, (self._context.state.get(COMING) or "").split(",")
+        keys = cluster.topic_partitions(allow_missing=True)
+        unknown = set(self._context.settings.kafka.topics) - topics_of(keys) - set(coming)
+        return keys if again or not unknown else cluster.topic_partitions()  # which says what is not there
 
     def _first_reset(self, again: bool) -> str:
         """What `auto.offset.reset` says; but when the query starts again, what has no offset is new since it began."""
@@ -73,7 +85,7 @@ class Discovery:
             self._require_usable(fresh)
             self._add(fresh)
         self._looked = self._context.now()
-        self._remind(topics_of(keys))
+        self._note_missing(keys)
 
     def _require_usable(self, keys: list[PartitionKey]) -> None:
         """Raises TopicUnusable for a topic whose files have no place to go."""
@@ -83,8 +95,10 @@ class Discovery:
 
     def remove_deleted(self) -> bool:
         """Removes topic-partitions that were deleted, after a request failed for one. Whether there were any."""
-        gone = self._context.offsets.starts.keys() - set(self._context.cluster.topic_partitions(allow_missing=True))
+        keys = self._context.cluster.topic_partitions(allow_missing=True)
+        gone = self._context.offsets.starts.keys() - set(keys)
         self._remove(gone)
+        self._note_missing(keys)
         return bool(gone)
 
     def _remove(self, gone: Collection[PartitionKey]) -> None:
@@ -100,21 +114,37 @@ class Discovery:
         for key in keys:
             self._plans.forget(key)
             self._ages.forget(key)
+            self._sizes.forget(key)
         undelivered = {key[1]: self._context.offsets.remove(key) for key in keys}
         for key in keys:
             if left := undelivered[key[1]]:
                 self._context.on_lost(key, LostOffsets(left.start, left.stop, LossCause.DELETED))
         return undelivered
 
-    def _remind(self, there: Collection[str]) -> None:
-        """Warns, every ten minutes, of topics that the connector names and that do not exist: it waits for them."""
-        missing = sorted(set(self._context.settings.kafka.topics) - set(there))
-        if missing and self._context.now() - self._reminded >= MISSING_LOG_S:
-            self._reminded = self._context.now()
+    def _note_missing(self, keys: Collection[PartitionKey]) -> None:
+        """Tells of topics that the connector names and that are not there, and of a pattern that none matches.
+
+        The other processes are told when that changes; the log, too, and every ten minutes. keys: those there are.
+        """
+        name, kafka, now = self._context.settings.name, self._context.settings.kafka, self._context.now()
+        missing = tuple(sorted(set(kafka.topics) - topics_of(keys)))
+        unmatched = kafka.topics_regex or "" if not keys else ""
+        changed = (missing, unmatched) != self._missing
+        if changed:
+            self._missing = missing, unmatched
+            self._context.state.append_events([TopicsMissing(name, now, missing, unmatched)])
+        if (missing or unmatched) and (changed or now - self._reminded >= MISSING_LOG_S):
+            self._reminded = now
+            log.warning("connector %s: %s", name, missing_message(missing) if missing else unmatched_message(unmatched))
+
+    def tell_of_nothing(self) -> None:
+        """Of a drain that begins without any topic: its end is no sign that anything was delivered."""
+        _, unmatched = self._missing or ((), "")
+        if unmatched:
             log.warning(
-                "connector %s: topics that are not there: %s. It waits for them, and the others go on. Create them, or "
-                "correct [topics].",
-                *(self._context.settings.name, ", ".join(missing)),
+                "connector %s: it has no topic to deliver, because none matches [topics.regex] %s, and is caught up "
+                "with nothing.",
+                *(self._context.settings.name, quoted(unmatched)),
             )
 
     def _add(self, fresh: list[PartitionKey]) -> None:
@@ -142,6 +172,22 @@ class Discovery:
 def named(keys: Mapping[PartitionKey, object]) -> str:
     """Topic-partitions for a log line."""
     return ", ".join(f"{topic} {partition}" for topic, partition in sorted(keys))
+
+
+def missing_message(missing: Sequence[str]) -> str:
+    """For topics that the connector names and that are not there, while it runs."""
+    return (
+        f"topics that are not there: {', '.join(missing)}. It waits for them, and the others go on. Create them, or "
+        "correct [topics]."
+    )
+
+
+def unmatched_message(pattern: str) -> str:
+    """For a pattern that no topic matches."""
+    return (
+        f"no topic matches [topics.regex] {quoted(pattern)}. Topics are looked for again and again, and one that "
+        "matches later is read from its first record. Create one, or correct [topics.regex]."
+    )
 
 
 def removal_message(topic: str, undelivered: Mapping[int, range]) -> str:

@@ -1,4 +1,4 @@
-"""How old what waits at a start is: the Kafka timestamp of the first record of each topic-partition that has a lag."""
+"""Small reads of topic-partitions: how old what waits at a start is, and how large the values are that come."""
 
 import logging
 import time
@@ -20,7 +20,9 @@ log = logging.getLogger(__name__)
 LIMIT_S: Final = 10.0
 """For all topic-partitions together."""
 CLOSE_S: Final = 2.0
-POLL_S: Final = 0.2
+LOOK_S: Final = 1.0
+"""For a look at the sizes of values, in which nothing else is planned."""
+POLL_S: Final = 0.1
 POLL_RECORDS: Final = 1_000
 SMALL: Final[Mapping[str, Any]] = {
     "fetch.message.max.bytes": "1024",
@@ -35,7 +37,7 @@ SMALL: Final[Mapping[str, Any]] = {
 
 
 class FirstTimestamps:
-    """Reads the first record at or after some offsets, for its timestamp. Its consumer lives as long as that takes."""
+    """Reads the first records at or after some offsets. Its consumer lives as long as that takes."""
 
     def __init__(self, kafka: KafkaSettings, client_log: ClientLog, limit_s: float = LIMIT_S) -> None:
         self._kafka, self._client_log, self._limit_s = kafka, client_log, limit_s
@@ -45,42 +47,70 @@ class FirstTimestamps:
 
         Absent: topic-partitions that gave no answer in time, or whose offset Kafka has no more.
         """
+        try:
+            answers = self._answers(starts, self._limit_s)
+            times = {key: _time(messages[0], now_ms) for key, messages in answers.items()}
+            return {key: at for key, at in times.items() if at is not None}
+        except KafkaException as error:
+            log.warning("group %s: the age of what waits cannot be read. %s.", self._kafka.group, error.args[0].str())
+            return {}
+
+    def value_bytes(self, starts: Mapping[PartitionKey, int]) -> dict[PartitionKey, float | None]:
+        """The mean of the first values that come of each topic-partition, None where there are no records.
+
+        Absent: as for `read`, after LOOK_S.
+        """
+        try:
+            answers = self._answers(starts, LOOK_S)
+        except KafkaException as error:
+            log.debug("group %s: the size of what waits cannot be read. %s.", self._kafka.group, error.args[0].str())
+            return {}
+        found: dict[PartitionKey, float | None] = {}
+        for key, messages in answers.items():
+            sizes = [len(one.value() or b"") for one in messages if one.error() is None]
+            if sizes or any(_is_end(one) for one in messages):
+                found[key] = sum(sizes) / len(sizes) if sizes else None
+        return found
+
+    def _answers(self, starts: Mapping[PartitionKey, int], limit_s: float) -> dict[PartitionKey, list[Message]]:
+        """What came of each topic-partition first: records, or one event that says something of them."""
         consumer: Consumer = client_options.build(
             Consumer, {**client_options.reader_options(self._kafka), **SMALL}, self._client_log
         )
         try:
-            return self._read(consumer, starts, now_ms)
-        except KafkaException as error:
-            log.warning("group %s: the age of what waits cannot be read. %s.", self._kafka.group, error.args[0].str())
-            return {}
+            return _first_answers(consumer, starts, limit_s)
         finally:
             with suppress(TimeoutError):
                 TimeLimited(CLOSE_S).run(consumer.close)
 
-    def _read(self, consumer: Consumer, starts: Mapping[PartitionKey, int], now_ms: int) -> dict[PartitionKey, int]:
-        found: dict[PartitionKey, int] = {}
-        left = set(starts)
-        consumer.assign([TopicPartition(*key, offset) for key, offset in starts.items()])
-        deadline = time.monotonic() + self._limit_s
-        while left and time.monotonic() < deadline:
-            answered: set[PartitionKey] = set()
-            for message in consumer.consume(POLL_RECORDS, POLL_S):
-                key = (message.topic() or "", -1 if (partition := message.partition()) is None else partition)
-                if key not in left or _passing(message):
-                    continue
-                left.discard(key)
-                answered.add(key)
-                if (at := _time(message, now_ms)) is not None:
-                    found[key] = at
-            if answered:
-                consumer.incremental_unassign([TopicPartition(*key) for key in answered])
-        return found
+
+def _first_answers(
+    consumer: Consumer, starts: Mapping[PartitionKey, int], limit_s: float
+) -> dict[PartitionKey, list[Message]]:
+    found: dict[PartitionKey, list[Message]] = {}
+    consumer.assign([TopicPartition(*key, offset) for key, offset in starts.items()])
+    deadline = time.monotonic() + limit_s
+    while len(found) < len(starts) and time.monotonic() < deadline:
+        answered: dict[PartitionKey, list[Message]] = {}
+        for message in consumer.consume(POLL_RECORDS, POLL_S):
+            key = (message.topic() or "", -1 if (partition := message.partition()) is None else partition)
+            if key in starts and key not in found and not _passing(message):
+                answered.setdefault(key, []).append(message)
+        if answered:
+            found |= answered
+            consumer.incremental_unassign([TopicPartition(*key) for key in answered])
+    return found
 
 
 def _passing(message: Message) -> bool:
     """Whether this is an error that says nothing of the topic-partition's records."""
     error = message.error()
     return error is not None and (error.retriable() or error.code() in client_errors.PASSING)
+
+
+def _is_end(message: Message) -> bool:
+    error = message.error()
+    return error is not None and error.code() == client_options.END_OF_PARTITION
 
 
 def _time(message: Message, now_ms: int) -> int | None:

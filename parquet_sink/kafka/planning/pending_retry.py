@@ -36,5 +36,6 @@ def pending_retry(
     tries = found.again.tries
     if taken_s is not None and tries.trying is planned.tries.trying is Trying.TRANSFORM:
         tries = replace(tries, elapsed_s=tries.elapsed_s + max(now_s - taken_s, 0.0))
-    tried = replace(planned, accepted=found.next_offset, tries=tries)
+    repeated = planned.repeated or (planned.tries.may_be_there and not tries.log)  # else its first file tells itself
+    tried = replace(planned, accepted=found.next_offset, tries=tries, repeated=repeated)
     return PendingRetry(tried, now_s, now_s + found.again.wait_s)

@@ -25,8 +25,10 @@ from parquet_sink.kafka.planning.discovery import Discovery
 from parquet_sink.kafka.planning.drain import Drain
 from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps
 from parquet_sink.kafka.planning.group_monitor import GroupMonitor
+from parquet_sink.kafka.planning.late_flushes import LateFlushes
 from parquet_sink.kafka.planning.range_plans import RangePlans
 from parquet_sink.kafka.planning.record_ages import RecordAges
+from parquet_sink.kafka.planning.record_sizes import RecordSizes
 from parquet_sink.kafka.planning.recreated_topics import RecreatedTopics
 from parquet_sink.kafka.planning.start_offsets import TopicIds, topics_of
 from parquet_sink.kafka.planning.unavailable import BackgroundProbe, EndOffsets, UnavailablePartitions
@@ -52,7 +54,11 @@ def steady_clock() -> float:
 
 
 class Planner:
-    """Knows where each topic-partition stands, commits, and says which ranges are due."""
+    """Knows where each topic-partition stands, commits, and says which ranges are due.
+
+    reported: whether a sink of ours takes the ranges, and reports what becomes of each; else the end of a micro-batch
+    is all that is known of them.
+    """
 
     def __init__(
         self,
@@ -60,6 +66,7 @@ class Planner:
         state: StateStore,
         instance: Instance,
         *,
+        reported: bool = True,
         now: Callable[[], float] = steady_clock,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -75,10 +82,12 @@ class Planner:
         clients_of = (self._cluster, self._group, self._ids)
         context = PlanningContext(settings, state, *clients_of, self._offsets, self._epochs, now, self._unavailable)
         self._recreated = RecreatedTopics(context)
-        self._plans = RangePlans(context, self._recreated)
-        self._ages = RecordAges(context, FirstTimestamps(settings.kafka, client_log))
+        self._plans = RangePlans(context, self._recreated, reported=reported)
+        reads = FirstTimestamps(settings.kafka, client_log)
+        self._ages, self._sizes = RecordAges(context, reads), RecordSizes(context, reads)
         self._end_offsets = EndOffsets(self._cluster, self._unavailable, BackgroundProbe(self._cluster, now))
-        self._discovery = Discovery(context, self._plans, self._ages)
+        self._late = LateFlushes(context)
+        self._discovery = Discovery(context, self._plans, self._ages, self._sizes)
         self._monitor = GroupMonitor(context, self._recreated, self._plans)
         self._drain = Drain()
 
@@ -103,6 +112,7 @@ class Planner:
                 self._sleep(1.0)
         self._outage.end()
         self._offsets.starts = starts
+        self._late.tick(excused=True)
         self._monitor.start()
         return dict(starts)
 
@@ -197,35 +207,50 @@ class Planner:
         starts = self._offsets.starts
         ends = self._end_offsets.fetch(list(starts))
         self._offsets.ends.update(ends)
+        self._ages.look(now_ms)
         if self._drain.active:
             if not self._drain.begun:
                 self._recreated.check(topics_of(ends))
+                self._discovery.tell_of_nothing()
             self._drain.note(ends, [*self._offsets.starts, *self._unavailable])
         if not self._drain.active:
             self._ages.load(ends, now_ms)
-        learned, paused = self._state.bytes_per_record(), self._state.get(PAUSE)
+        paused = self._state.get(PAUSE)
         if paused:
             self._plans.hold()
+        elif not self._drain.active:
+            self._sizes.look(ends, now_ms)
+        self._late.tick(excused=paused or self._plans.has_retries or self._drain.active)
+        found = self._found(ends, now_ms, paused=paused)
+        self._ages.publish(ends)
+        if self._drain.active and self._unavailable and not found and not self._plans.retries:
+            raise BrokerAway(f"Not caught up: {self._unavailable.describe()} away, and nothing else is left.")
+        taken = self._plans.take(found)
+        self._late.taken(taken, self._ages.seen_ms(taken))
+        return taken
+
+    def _found(self, ends: Mapping[PartitionKey, int], now_ms: int, *, paused: bool) -> list[tuple[int, Candidate]]:
+        """The ranges that are due; each with the micro-batch that took its topic-partition last."""
         found: list[tuple[int, Candidate]] = []
+        learned, sizes, flush = self._state.bytes_per_record(), self._state.sizes(), self._settings.flush
         for key, end in ends.items():
-            start = starts[key]
+            start = self._offsets.starts[key]
             if end < start:
                 self._recreated.on_end_below_start(key, start, end)
                 continue
-            oldest = self._ages.oldest_ms(key, start, end, now_ms)
+            oldest = self._ages.oldest_ms(key, start, end)
             high = self._drain.limit(key, start, end)
             if paused or self._plans.is_retry_pending(key):
                 continue
             per_record = learned.get(key[0])
-            span = self._plans.repeated(key, start, end) or due_range(
-                start, high, oldest, per_record, self._settings.flush, now_ms, draining=self._drain.active
+            span = (
+                self._plans.repeated(key, start, end)
+                or due_range(start, high, oldest, per_record, flush, now_ms, draining=self._drain.active)
+                or self._sizes.due(key, start, high, per_record, sizes.get(key[0]))
             )
             if span is not None:
                 found.append((self._plans.last_batch(key), (*key, span)))
-        self._ages.publish(ends)
-        if self._drain.active and self._unavailable and not found and not self._plans.retries:
-            raise BrokerAway(f"Not caught up: {self._unavailable.describe()} away, and nothing else is left.")
-        return self._plans.take(found)
+        return found
 
     def _deadline(self) -> float:
         return self._now() + client_options.seconds(self._settings.kafka, "default.api.timeout.ms", PATIENCE_S)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+from parquet_sink.errors import RunFilesLost
 from parquet_sink.files.rotation import Reason
 from parquet_sink.kafka.group.committed import RangePlan
 from parquet_sink.kafka.planning.admission import Candidate, Range, select_batch
@@ -13,8 +14,9 @@ from parquet_sink.kafka.planning.recreated_topics import RecreatedTopics
 from parquet_sink.kafka.planning.start_offsets import topics_of
 from parquet_sink.model.events import OffsetCommitted, RangePlanned
 from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import Known, PlannedRange
-from parquet_sink.state.store import SLOTS
+from parquet_sink.state.store import REPORTED, SLOTS
 
 
 class RangePlans:
@@ -22,12 +24,14 @@ class RangePlans:
 
     A range is repeated as a whole, from what was known when it was taken first: a file depends on all rows before it
     in its range. `in_flight`: the ranges of the last micro-batch. `retries`: those of them that must be tried again.
-    `restored`: those that an earlier run was flushing when it ended, by the offset that is committed.
+    `restored`: those that an earlier run was flushing when it ended, by the offset that is committed. reported: as of
+    `Planner`.
     """
 
-    def __init__(self, context: PlanningContext, recreated: RecreatedTopics) -> None:
-        self._context, self._recreated = context, recreated
+    def __init__(self, context: PlanningContext, recreated: RecreatedTopics, *, reported: bool) -> None:
+        self._context, self._recreated, self._reported = context, recreated, reported
         self.restored: dict[PartitionKey, RangePlan] = {}
+        self._settled: dict[PartitionKey, int] = {}
         self.in_flight: dict[PartitionKey, PlannedRange] = {}
         self._taken_s: float | None = None
         self.retries: dict[PartitionKey, PendingRetry] = {}
@@ -39,6 +43,8 @@ class RangePlans:
 
     def accept(self, finished: Mapping[PartitionKey, int]) -> dict[PartitionKey, int]:
         """How far the ranges of the last micro-batch, which go to `finished` (exclusive), are accepted.
+
+        Raises RunFilesLost where that is not known.
 
         Not those of topics that were deleted since: Spark goes on naming that micro-batch until the next one, when a
         topic of that name may be there again.
@@ -52,17 +58,45 @@ class RangePlans:
         return accepted
 
     def _settle(self, finished: Mapping[PartitionKey, int]) -> dict[PartitionKey, int]:
-        """A range with a pending retry is accepted in part; one of which the sink reports no rest is done."""
-        found = {(one.topic, one.partition): one for one in self._context.state.accepted()} if self.in_flight else {}
-        for key, planned in self.in_flight.items():
-            now_s = self._context.now()
-            retry = pending_retry(planned, found.get(key), now_s, self._taken_s) if key in finished else None
-            if retry is not None:
-                self.retries[key] = retry
+        """A range with a pending retry is accepted in part. What the sink reports as done is done, and nothing else."""
+        ended = {key: planned for key, planned in self.in_flight.items() if finished.get(key) == planned.end}
+        found = self._reports(ended) if ended and self._reported else {}
+        self._settled |= {key: self._settle_one(key, planned, found.get(key)) for key, planned in ended.items()}
         self.in_flight = {}
-        return {
-            key: self.retries[key].planned.accepted if key in self.retries else end for key, end in finished.items()
-        }
+        return {key: self._settled.get(key, end) for key, end in finished.items()}
+
+    def _settle_one(self, key: PartitionKey, planned: PlannedRange, found: Accepted | None) -> int:
+        """Up to where a range is accepted. Its rest comes again: as it was, or planned anew with other bounds."""
+        span = None if found is None or found.again is None else found.again.span
+        if found is not None and span is not None:
+            rest = span[1] if span[0] == planned.start else span[0]
+            self.restored[key] = RangePlan(rest, planned.end, planned.reason)
+            planned, found = replace(planned, end=rest), replace(found, end=rest)
+        retry = pending_retry(planned, found, self._context.now(), self._taken_s)
+        if retry is not None:
+            self.retries[key] = retry
+            return retry.planned.accepted
+        return planned.end
+
+    def _reports(self, ended: Mapping[PartitionKey, PlannedRange]) -> dict[PartitionKey, Accepted]:
+        """What the sink reports of these ranges; nothing of one that a program left out of what it gave to the sink.
+
+        Raises RunFilesLost where there is no report, or one that says neither that a range is done nor that it comes
+        again: then these offsets may have been accepted or not.
+        """
+        state = self._context.state
+        found = {(one.topic, one.partition): one for one in state.accepted()}
+        reported = state.get(REPORTED)
+        for key, planned in ended.items():
+            one = found.get(key)
+            if not reported or (one is not None and not _is_told(planned, one)):
+                raise RunFilesLost(
+                    f"Topic {key[0]}, topic-partition {key[1]}: what became of offsets {planned.start} to "
+                    f"{planned.end - 1} is not known, because the connector's state file does not say: it was removed "
+                    f"or changed while it was in use. Keep others out of connect.ems.tmp.dir. Nothing is lost: what is "
+                    f"not committed is read again."
+                )
+        return found
 
     def commit(self, accepted: Mapping[PartitionKey, int]) -> None:
         """Everything below `accepted` was accepted. Raises OffsetsLost, AnotherInstance, KafkaFailed."""
@@ -87,6 +121,7 @@ class RangePlans:
         self.restored.pop(key, None)
         self.retries.pop(key, None)
         self._last_batches.pop(key, None)
+        self._settled.pop(key, None)
         self._removed.add(key)
         self._context.epochs.forget(key)
         self._context.group.forget(key)
@@ -121,14 +156,15 @@ class RangePlans:
         return Range(start, plan.end, Reason(plan.reason))
 
     def _as_recorded(self, key: PartitionKey, plan: RangePlan) -> PlannedRange | None:
-        """The range as an earlier run took it; None when its files cannot be made again.
+        """The range as an earlier run took it, before it was perhaps planned anew to end earlier; None: cut anew.
 
-        That is so when the state file was lost, or the settings are others: then the rest is cut anew, where it begins.
+        Its files cannot be made again when the state file was lost, or the settings are others, or the rest of a range
+        could not come out as planned: then what is left is cut anew, where it begins.
         """
         if self._recorded is None:
             self._recorded = self._context.state.planned(self._recipe)
         recorded = self._recorded.get(key)
-        return recorded if recorded is not None and (recorded.start, recorded.end) == (plan.start, plan.end) else None
+        return recorded if recorded is not None and recorded.start == plan.start < plan.end <= recorded.end else None
 
     def take(self, found: list[tuple[int, Candidate]]) -> list[PlannedRange]:
         """As much as fits into one micro-batch, put down beside the offsets before it begins."""
@@ -147,9 +183,12 @@ class RangePlans:
         self._recreated.check(topics_of(plans))
         self._context.state.record_planned(fresh, self._recipe)
         group.recommit({key: starts[key] for key in plans}, plans)
-        self.restored = {key: plan for key, plan in self.restored.items() if key not in plans}
+        self.restored = {
+            key: plan for key, plan in self.restored.items() if key not in work or plan.start >= work[key].end
+        }
         self.retries = {key: retry for key, retry in self.retries.items() if key not in plans}
-        self.in_flight, self._taken_s = work, self._context.now()
+        self._context.state.begin_batch(list(work))
+        self.in_flight, self._settled, self._taken_s = work, {}, self._context.now()
         self._context.state.append_events([self._planned_event(one) for one in work.values()])
         return list(work.values())
 
@@ -160,6 +199,8 @@ class RangePlans:
     def repeat(self, candidates: list[Candidate]) -> list[PlannedRange]:
         """Ranges that an earlier run put down, and that Spark repeats before the first tick."""
         self.in_flight, _ = self._work(candidates)
+        self._settled = {}
+        self._context.state.begin_batch(list(self.in_flight))
         for key in self.in_flight:
             self._context.epochs.on_planned(key)
         return list(self.in_flight.values())
@@ -178,10 +219,11 @@ class RangePlans:
             if key in self.retries:
                 work[key] = self.retries[key].now(now_s)
                 continue
-            planned = self._planned_range(topic, partition, span)
             plan = self.restored.get(key)
+            again = plan is not None and span.start < plan.end
+            planned = replace(self._planned_range(topic, partition, span), repeated=again)
             recorded = None if plan is None else self._as_recorded(key, plan)
-            if recorded is not None and (recorded.start, recorded.end) == (span.start, span.end):
+            if plan is not None and recorded is not None and (plan.start, plan.end) == (span.start, span.end):
                 work[key] = replace(planned, known=recorded.known)
             else:
                 work[key] = replace(planned, known=known.get(topic, Known()))
@@ -195,6 +237,12 @@ class RangePlans:
             topic_id=self._context.ids.by_topic.get(topic, ""),
             epoch=self._context.epochs.to_verify((topic, partition)),
         )
+
+
+def _is_told(planned: PlannedRange, found: Accepted) -> bool:
+    """Whether this is what became of this range: all of it is done, or its rest comes again."""
+    same = (found.start, found.end) == (planned.start, planned.end)
+    return same and (found.again is not None or found.next_offset >= planned.end)
 
 
 def _plan(planned: PlannedRange) -> RangePlan:

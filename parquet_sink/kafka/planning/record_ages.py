@@ -1,13 +1,15 @@
 """How old the oldest undelivered record of each topic-partition is, and how they all stand, for the view."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from parquet_sink.kafka.planning.admission import seen_ms
 from parquet_sink.kafka.planning.arrivals import Arrivals
 from parquet_sink.kafka.planning.context import PlanningContext
 from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.progress import PartitionProgress
+from parquet_sink.model.ranges import PlannedRange
 
 
 class RecordAges:
@@ -17,6 +19,13 @@ class RecordAges:
         self._context, self._timestamps = context, timestamps
         self._arrivals: dict[PartitionKey, Arrivals] = {}
         self._published: dict[PartitionKey, PartitionProgress] = {}
+        self._looked_ms: int | None = None
+        self._seen_ms = 0
+
+    def look(self, now_ms: int) -> None:
+        """At each tick, before anything is asked: what is new at it came since the one before."""
+        self._seen_ms = int(seen_ms(now_ms, self._looked_ms, self._context.settings.flush))
+        self._looked_ms = now_ms
 
     def load(self, ends: Mapping[PartitionKey, int], now_ms: int) -> None:
         """Sets the age of what waits in topic-partitions that are new here: that of their first record.
@@ -32,13 +41,19 @@ class RecordAges:
         for key in waiting:
             self._arrivals[key] = Arrivals().observed(ends[key], found.get(key, old_ms))
 
-    def oldest_ms(self, key: PartitionKey, start: int, end: int, now_ms: int) -> int | None:
+    def oldest_ms(self, key: PartitionKey, start: int, end: int) -> int | None:
         """When the record at `start` arrived, epoch milliseconds; None when there is none. `end`: what is seen now."""
         arrivals = self._arrivals.get(key, Arrivals()).after(start)
         if end > start:
-            arrivals = arrivals.observed(end, now_ms)
+            arrivals = arrivals.observed(end, self._seen_ms)
         self._arrivals[key] = arrivals
         return arrivals.oldest_ms(start)
+
+    def seen_ms(self, ranges: Sequence[PlannedRange]) -> dict[PartitionKey, int]:
+        """When the first record of each of these ranges arrived."""
+        keys = {(one.topic, one.partition): one.start for one in ranges}
+        found = {key: self._arrivals.get(key, Arrivals()).oldest_ms(start) for key, start in keys.items()}
+        return {key: at for key, at in found.items() if at is not None}
 
     def forget(self, key: PartitionKey) -> None:
         """Forgets a topic-partition that was deleted."""

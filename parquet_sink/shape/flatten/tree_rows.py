@@ -11,10 +11,9 @@ from parquet_sink.shape.column_batch import ColumnBatch
 from parquet_sink.shape.flatten import trees as one_row
 from parquet_sink.shape.flatten.row_arrays import arrays_of
 from parquet_sink.shape.schema.evolution import Columns
-from parquet_sink.shape.schema.value_types import EmptyMap, Incompatible, Row, ValueTypes, check
+from parquet_sink.shape.schema.value_types import EmptyMap, Incompatible, Row, ValueTypes, check, shared
 from parquet_sink.shape.settings import ShapeSettings
 
-_NUMBERS = (int, float)
 _EXPLODED = f"{ems('explode.mode')}=List: its elements"
 NOT_SHARED = f"{_EXPLODED} cannot share columns"
 
@@ -85,8 +84,8 @@ def _take_in(own: ValueTypes, row: Row) -> None:
                 _take_in(below, value)
         elif kind is None:
             own[name] = type(value)
-        elif kind in _NUMBERS and type(value) in _NUMBERS:
-            own[name] = float
+        elif (both := shared(kind, type(value))) is not None:
+            own[name] = both
         else:
             raise Incompatible
 

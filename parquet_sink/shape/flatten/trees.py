@@ -3,12 +3,11 @@
 import re
 from functools import lru_cache
 
-import orjson
-
 from parquet_sink.config.key import ems
 from parquet_sink.convert.decoded import Tree
 from parquet_sink.convert.invalid import InvalidValue, Path, show
 from parquet_sink.convert.json.exact import walk
+from parquet_sink.convert.json.trees import text_of
 from parquet_sink.shape.schema.value_types import MAX_NAME, Row, too_long
 
 SEPARATOR = "_"
@@ -50,7 +49,7 @@ def _flatten(row: Row, below: Tree, prefix: str, discard: bool, tree: Tree) -> N
         name = column_name(joined)
         if name in row:
             raise InvalidValue(_duplicate(tree, name, discard))
-        row[name] = orjson.dumps(value).decode() if is_collection else value
+        row[name] = text_of(value) if is_collection else value
 
 
 def nest(tree: Tree, discard_collections: bool) -> Row:
@@ -70,7 +69,7 @@ def _nest(below: Tree, discard: bool, tree: Tree) -> Row:
             continue
         if isinstance(value, list):
             if not discard:
-                row[key] = orjson.dumps(value).decode()
+                row[key] = text_of(value)
         elif isinstance(value, dict):
             inner = _nest(value, discard, tree)
             if inner or (not value and not discard):

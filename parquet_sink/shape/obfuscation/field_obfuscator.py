@@ -15,7 +15,7 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.convert.decoded import Tree
+from parquet_sink.convert.decoded import Float32, Int32, Tree
 from parquet_sink.convert.invalid import InvalidValue, NotObfuscated
 from parquet_sink.convert.reinterpret import reinterpreted
 from parquet_sink.shape.obfuscation.methods import FreshSalt, TextObfuscator, fresh_uuid
@@ -193,6 +193,8 @@ _TREE_KINDS: Mapping[type, str] = {
     bool: "a boolean",
     int: "a number",
     float: "a number",
+    Int32: "a number",
+    Float32: "a number",
     dict: "an object",
     list: "a list",
     pa.Date32Scalar: "a date",

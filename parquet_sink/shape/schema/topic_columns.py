@@ -21,6 +21,7 @@ from parquet_sink.shape.schema.value_types import (
     count,
     fits,
     of_arrow,
+    shared,
     to_arrow,
 )
 
@@ -186,12 +187,12 @@ def _grow(known: ValueTypes, own: ValueTypes, undo: _Undo) -> bool:
         if was is not None and isinstance(was, dict) and isinstance(kind, dict):
             widened |= _grow(was, kind, undo)
             continue
-        if was is float and kind is int:
-            continue
         if was is None:
             now: ValueType = _copy(kind)
-        elif was is int and kind is float:
-            now, widened = float, True
+        elif (both := shared(was, kind)) is not None:
+            if both is was:
+                continue
+            now, widened = both, widened or (was is int and both is float)
         elif isinstance(was, pa.DataType):
             now = of_arrow(unified(was, to_arrow(kind)))
         else:

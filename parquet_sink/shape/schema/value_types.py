@@ -1,8 +1,9 @@
 """The kind of each payload column, and how types evolve from record to record.
 
-A kind is int, float, bool, str, the class of a date, a time or a timestamp (transforms leave these, as Arrow scalars),
-`EmptyMap`, or for a nested object (only without flattening) a dict of types by name; an Arrow type where records with a
-schema brought a column that records without one cannot have. Names stand in the order of first appearance.
+A kind is int, float, bool, str, `EmptyMap`, or what transforms leave: `Int32`, `Float32`, the class of a date, a time
+or a timestamp as an Arrow scalar. For a nested object (only without flattening) it is a dict of types by name, and an
+Arrow type where records with a schema brought a column that records without one cannot have. Names stand in the order
+of first appearance.
 """
 
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from parquet_sink.convert.decoded import Float32, Int32
 from parquet_sink.convert.invalid import InvalidValue, show
 from parquet_sink.shape.metadata import why_reserved
 
@@ -36,10 +38,16 @@ _TYPES: Mapping[object, pa.DataType] = {
     bool: pa.bool_(),
     str: pa.string(),
     EmptyMap: EMPTY_MAP,
+    Int32: pa.int32(),
+    Float32: pa.float32(),
     pa.Date32Scalar: pa.date32(),
     pa.Time32Scalar: pa.time32("ms"),
     pa.TimestampScalar: pa.timestamp("ms", "UTC"),
 }
+"""Kinds of values, and of columns that hold all of these."""
+NUMBERS = (int, float, Int32, Float32)
+_WIDER: dict[type, tuple[type, ...]] = {Int32: (int, float), Float32: (float,)}
+"""Kinds of columns that hold numbers of a shorter one as they are."""
 _KINDS = {arrow: kind for kind, arrow in _TYPES.items()}
 
 
@@ -83,6 +91,15 @@ def count(value_types: ValueTypes) -> int:
     return len(value_types) + sum(count(kind) - 1 for kind in value_types.values() if type(kind) is dict)
 
 
+def shared(one: ValueType, other: ValueType) -> ValueType | None:
+    """The kind for numbers of both; None where one is no number, or a type that records with a schema brought."""
+    if not (one in NUMBERS and other in NUMBERS):
+        return None
+    if one is other:
+        return one
+    return int if {one, other} == {int, Int32} else float
+
+
 def to_fields(value_types: ValueTypes) -> list[pa.Field]:
     """Nullable Arrow fields, in order."""
     return [pa.field(name, to_arrow(kind)) for name, kind in value_types.items()]
@@ -113,7 +130,8 @@ def _holds(kind: ValueType, value: object) -> bool:
     """Whether a value of another Python type than its column's still fits without a change."""
     if kind is float and type(value) is int:
         return _is_exact(value)
-    return kind is EmptyMap and value == {}
+    wider = _WIDER.get(type(value), ())
+    return any(kind is one for one in wider) or (kind is EmptyMap and value == {})
 
 
 def check(own: ValueTypes, reserved: frozenset[str]) -> None:

@@ -9,9 +9,10 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import types
 
+from parquet_sink.convert.calendars import DAY_MS
+from parquet_sink.convert.decoded import MAX_PRECISION
 from parquet_sink.sources.encoding import jackson
 from parquet_sink.sources.encoding.faults import NotEncodable
-from parquet_sink.transform.fields.java.texts import of_float32
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY: Final = date(1970, 1, 1).toordinal()
@@ -88,7 +89,7 @@ def _payload(value: Any, arrow: pa.DataType) -> str:
     if types.is_decimal(arrow) or types.is_binary(arrow):
         return _base64(_unscaled(value, arrow.scale) if types.is_decimal(arrow) else value)
     if types.is_float32(arrow):
-        return of_float32(value)
+        return jackson.number(value, of_32_bits=True)
     return jackson.dumped(_plain(value, arrow))
 
 
@@ -102,6 +103,7 @@ def _map(pairs: list[tuple[Any, Any]], arrow: pa.MapType) -> str:
 
 
 def _plain(value: Any, arrow: pa.DataType) -> object:
+    """Dates and times as the numbers that stand for them, which is what transforms leave."""
     if types.is_timestamp(arrow) and isinstance(value, datetime):
         moment = value if value.tzinfo else value.replace(tzinfo=UTC)
         passed = moment - _EPOCH
@@ -113,9 +115,24 @@ def _plain(value: Any, arrow: pa.DataType) -> object:
     return value
 
 
+def epoch_ms(value: object, arrow: pa.DataType) -> int:
+    """Of a date, time or timestamp. Raises NotEncodable."""
+    number = _plain(value, arrow)
+    if not isinstance(number, int):
+        raise NotEncodable(f"a value is not of its type {arrow}")
+    return number * DAY_MS if types.is_date32(arrow) else number
+
+
 def _unscaled(value: Decimal, scale: int) -> bytes:
-    """`BigInteger.toByteArray`: two's complement, as few bytes as hold the sign, too."""
-    number = int(value.scaleb(scale))
+    """`BigInteger.toByteArray`: two's complement, as few bytes as hold the sign, too. Raises ValueError.
+
+    By its digits, because arithmetic on decimals rounds to 28 of them.
+    """
+    sign, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int) or exponent < -scale or len(digits) + exponent > MAX_PRECISION:
+        raise ValueError
+    unsigned = int("".join(map(str, digits))) * 10 ** (exponent + scale)
+    number: int = -unsigned if sign else unsigned
     return number.to_bytes((number if number >= 0 else ~number).bit_length() // 8 + 1, "big", signed=True)
 
 

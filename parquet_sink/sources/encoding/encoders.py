@@ -9,6 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from parquet_sink.convert.java_dates import chosen_text
 from parquet_sink.convert.settings import ConverterKind, ConverterSettings
 from parquet_sink.sources.encoding import connect_json, jackson
 from parquet_sink.sources.encoding.faults import NotEncodable
@@ -24,6 +25,18 @@ WRITING_HEADERS: Final[tuple[ConverterKind, ...]] = (*WRITING, "simple_header")
 
 def encoder_for(settings: ConverterSettings) -> Encoder:
     """What writes as these settings say; their kind is one of `WRITING_HEADERS`."""
+    write = _writer(settings)
+
+    def encode(value: object, arrow: pa.DataType | None) -> bytes | None:
+        try:
+            return write(value, arrow)
+        except RecursionError:
+            raise NotEncodable("it has lists and objects in each other, too deeply to be written") from None
+
+    return encode
+
+
+def _writer(settings: ConverterSettings) -> Encoder:
     if settings.kind == "string":
         return lambda value, arrow: None if value is None else _text(value, arrow, settings.encoding)
     return {"json": _json, "json_envelope": _enveloped, "bytes": _bytes, "simple_header": _simple}[settings.kind]
@@ -57,11 +70,16 @@ def _bytes(value: object, arrow: pa.DataType | None) -> bytes | None:
 
 
 def _simple(value: object, arrow: pa.DataType | None) -> bytes | None:
-    """As Connect's `Values.convertToString`: text as it is, but quoted within lists and objects; bytes in Base64."""
+    """As Connect's `Values.convertToString`: text as it is, but quoted within lists and objects; bytes in Base64.
+
+    Dates and times are in the form of ISO 8601 that the value itself chooses.
+    """
     if value is None:
         return None
     if isinstance(value, bytes):
         return base64.b64encode(value)
     if isinstance(value, dict | list):
         return _payload(value, arrow).encode()
-    return text_of(value, arrow).encode()
+    if arrow is not None and pa.types.is_temporal(arrow):
+        return chosen_text(connect_json.epoch_ms(value, arrow)).encode()
+    return text_of(value, arrow).encode(errors="replace")

@@ -25,6 +25,7 @@ class Lines:
         self.edge = edge
         self._held = bytearray()
         self._looked = 0
+        self._taken = b""
 
     @property
     def read(self) -> int:
@@ -35,6 +36,16 @@ class Lines:
     def held(self) -> int:
         """Bytes that are in no line yet."""
         return len(self._held)
+
+    @property
+    def latest(self) -> bytes:
+        """The bytes right before `read`, `EDGE` of them at most."""
+        return (self.edge + bytes(self._held[-EDGE:]))[-EDGE:]
+
+    def edge_at(self, position: int) -> bytes:
+        """The bytes right before a place in what was taken last, `EDGE` of them at most."""
+        end = len(self._taken) - (self.position - position)
+        return self._taken[max(end - EDGE, 0) : end]
 
     def feed(self, data: bytes) -> None:
         """The file's next bytes."""
@@ -64,7 +75,8 @@ class Lines:
 
     def _advance(self, length: int) -> None:
         if length:
-            self.edge = (self.edge + bytes(self._held[max(length - EDGE, 0) : length]))[-EDGE:]
+            self._taken = self.edge + bytes(self._held[:length])
+            self.edge = self._taken[-EDGE:]
             del self._held[:length]
             self.position += length
             self._looked = 0

@@ -6,14 +6,16 @@ compares keys by their bytes, and so do we.
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from parquet_sink.model.source_records import Place
-from parquet_sink.sources.encoding.jackson import dumped
+from parquet_sink.sources.encoding.faults import NotEncodable
+from parquet_sink.sources.encoding.jackson import dumped, fits
 
 Places = dict[str, Place]
 """By the JSON text of a source partition, where to go on."""
-_PLAIN: Final = (str, int, float, bool, type(None))
+_PLAIN: Final = (str, type(None))
 
 
 def text_of(place: Place) -> str:
@@ -36,7 +38,8 @@ def parsed_key(data: bytes | None) -> tuple[str, str] | None:
     found = _loaded(data)
     match found:
         case [str() as connector, dict() as partition] if data is not None:
-            return connector, text_of(partition)
+            with suppress(NotEncodable, RecursionError):  # one that nobody's source has written
+                return connector, text_of(partition)
     return None
 
 
@@ -47,12 +50,12 @@ def parsed_value(data: bytes | None) -> Place | None:
 
 
 def is_flat(place: Mapping[str, object]) -> bool:
-    """Whether it is an object of plain values, as offsets are."""
-    return all(isinstance(one, _PLAIN) for one in place.values())
+    """Whether it is an object of plain values, as offsets are: text, numbers of 64 bits, booleans, null."""
+    return all(fits(one) if isinstance(one, int | float) else isinstance(one, _PLAIN) for one in place.values())
 
 
 def _loaded(data: bytes | None) -> object:
     try:
         return None if data is None else json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

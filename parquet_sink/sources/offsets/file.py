@@ -138,7 +138,7 @@ def _parsed(data: bytes, path: str) -> dict[str, Places]:
         found = json.loads(data)
         connectors = found if found["version"] == VERSION else {}
         return {name: dict(map(_entry, entries)) for name, entries in connectors["connectors"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise StorageFailed(
             f"{path} [{KEY}] holds no positions of this version; put back a copy of it, name another file, or remove "
             "it: sources then begin anew."

@@ -27,7 +27,7 @@ class SqliteEvents(Database):
             db.execute("delete from event where id <= (select max(id) from event) - ?", (KEPT_EVENTS,))
 
     def events_after(self, position: int) -> EventBatch:
-        rows = self._connection.execute("select id, body from event where id > ? order by id", (position,)).fetchall()
+        rows = self._db.execute("select id, body from event where id > ? order by id", (position,)).fetchall()
         if not rows:
             return EventBatch((), position)
         events = tuple(event_from_json(body) for _, body in rows)

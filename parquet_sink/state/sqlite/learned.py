@@ -1,8 +1,8 @@
 """What topics taught, in SQLite. A row for each thing learned, so that planned ranges keep what was known then."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from parquet_sink.model.ranges import Known, PlannedRange
+from parquet_sink.model.ranges import Known, PlannedRange, ValueSizes
 from parquet_sink.state.sqlite.database import Database
 
 
@@ -27,7 +27,7 @@ class SqliteLearned(Database):
             )
 
     def learned(self) -> dict[str, Known]:
-        rows = self._connection.execute(
+        rows = self._db.execute(
             "select topic, schema, bytes_per_row, bytes_per_record from knowledge "
             "where id in (select max(id) from knowledge group by topic)"
         )
@@ -35,11 +35,20 @@ class SqliteLearned(Database):
 
     def bytes_per_record(self) -> dict[str, float | None]:
         return dict(
-            self._connection.execute(
+            self._db.execute(
                 "select topic, bytes_per_record from knowledge "
                 "where id in (select max(id) from knowledge group by topic)"
             )
         )
+
+    def learn_sizes(self, sizes: Mapping[str, ValueSizes]) -> None:
+        rows = [(topic, one.value_bytes, one.file_bytes) for topic, one in sizes.items()]
+        with self._transaction() as db:
+            db.executemany("insert or replace into sizes values (?, ?, ?)", rows)
+
+    def sizes(self) -> dict[str, ValueSizes]:
+        rows = self._db.execute("select topic, value_bytes, file_bytes from sizes")
+        return {topic: ValueSizes(*sizes) for topic, *sizes in rows}
 
     def record_planned(self, ranges: Sequence[PlannedRange], recipe: str) -> None:
         with self._transaction() as db:
@@ -50,7 +59,7 @@ class SqliteLearned(Database):
             )
 
     def planned(self, recipe: str) -> dict[tuple[str, int], PlannedRange]:
-        rows = self._connection.execute(
+        rows = self._db.execute(
             "select p.topic, partition, start, end, reason, schema, bytes_per_row, bytes_per_record "
             "from planned p left join knowledge k on k.id = p.knowledge where recipe = ?",
             (recipe,),

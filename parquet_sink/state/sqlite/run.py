@@ -6,10 +6,11 @@ from dataclasses import asdict
 from typing import Final
 
 from parquet_sink.model.failure import Failure
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.progress import Accepted, PartitionProgress
-from parquet_sink.model.ranges import Again, Tries
+from parquet_sink.model.ranges import Again
 from parquet_sink.state.sqlite.database import Database
-from parquet_sink.state.store import Field, T
+from parquet_sink.state.store import REPORTED, Field, T
 
 FAILURE: Final = "failure"
 """The one name in the table of fields that is no `Field`."""
@@ -19,33 +20,38 @@ class SqliteRun(Database):
     """Implements `state.store.RunState`."""
 
     def get(self, field: Field[T]) -> T:
-        row = self._connection.execute("select body from field where name = ?", (field.name,)).fetchone()
+        row = self._db.execute("select body from field where name = ?", (field.name,)).fetchone()
         if row is None:
             return field.default
         value: T = json.loads(row[0])
         return value
 
     def set(self, field: Field[T], value: T) -> None:
-        self._connection.execute("insert or replace into field values (?, ?)", (field.name, json.dumps(value)))
+        self._db.execute("insert or replace into field values (?, ?)", (field.name, json.dumps(value)))
 
     def record_progress(self, progress: Sequence[PartitionProgress]) -> None:
-        self._write("insert or replace into progress values (?, ?, ?)", progress)
+        rows = [(one.topic, one.partition, json.dumps(asdict(one))) for one in progress]
+        with self._transaction() as db:
+            db.executemany("insert or replace into progress values (?, ?, ?)", rows)
 
     def progress(self) -> list[PartitionProgress]:
-        rows = self._connection.execute("select body from progress order by topic, partition")
+        rows = self._db.execute("select body from progress order by topic, partition")
         return [PartitionProgress(**json.loads(body)) for (body,) in rows]
 
+    def begin_batch(self, keys: Sequence[PartitionKey]) -> None:
+        with self._transaction() as db:
+            db.executemany("delete from accepted where topic = ? and partition = ?", keys)
+            db.execute("delete from field where name = ?", (REPORTED.name,))
+
     def record_accepted(self, ranges: Sequence[Accepted]) -> None:
-        self._write("insert or replace into accepted values (?, ?, ?)", ranges)
+        rows = [(one.topic, one.partition, json.dumps(asdict(one))) for one in ranges]
+        with self._transaction() as db:
+            db.executemany("insert or replace into accepted values (?, ?, ?)", rows)
+            db.execute("insert or replace into field values (?, ?)", (REPORTED.name, json.dumps(True)))
 
     def accepted(self) -> list[Accepted]:
-        rows = self._connection.execute("select body from accepted order by topic, partition")
+        rows = self._db.execute("select body from accepted order by topic, partition")
         return [_accepted(body) for (body,) in rows]
-
-    def _write(self, statement: str, values: Sequence[PartitionProgress] | Sequence[Accepted]) -> None:
-        rows = [(one.topic, one.partition, json.dumps(asdict(one))) for one in values]
-        with self._transaction() as db:
-            db.executemany(statement, rows)
 
     def forget_partition(self, topic: str, partition: int) -> None:
         with self._transaction() as db:
@@ -53,10 +59,10 @@ class SqliteRun(Database):
             db.execute("delete from progress where topic = ? and partition = ?", (topic, partition))
 
     def record_failure(self, failure: Failure) -> None:
-        self._connection.execute("insert or ignore into field values (?, ?)", (FAILURE, failure.to_json()))
+        self._db.execute("insert or ignore into field values (?, ?)", (FAILURE, failure.to_json()))
 
     def failure(self) -> Failure | None:
-        row = self._connection.execute("select body from field where name = ?", (FAILURE,)).fetchone()
+        row = self._db.execute("select body from field where name = ?", (FAILURE,)).fetchone()
         return None if row is None else Failure.from_json(row[0])
 
     def clear_for_restart(self) -> None:
@@ -68,4 +74,4 @@ class SqliteRun(Database):
 def _accepted(body: str) -> Accepted:
     fields = json.loads(body)
     again = fields.pop("again")
-    return Accepted(**fields, again=None if again is None else Again(Tries.from_dict(again["tries"]), again["wait_s"]))
+    return Accepted(**fields, again=None if again is None else Again.from_dict(again))

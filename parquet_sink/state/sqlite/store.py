@@ -2,14 +2,15 @@
 
 import logging
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from parquet_sink.errors import StorageFailed
 from parquet_sink.model.events import Event
 from parquet_sink.model.ranges import Known
+from parquet_sink.state.sqlite.database import LEARNED_TABLES, remove_files
 from parquet_sink.state.sqlite.events import SqliteEvents
 from parquet_sink.state.sqlite.learned import SqliteLearned
 from parquet_sink.state.sqlite.run import SqliteRun
@@ -17,10 +18,16 @@ from parquet_sink.state.sqlite.run import SqliteRun
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+KEPT_TABLES: Final = (*LEARNED_TABLES, "progress")
+"""What goes on when a file that is in use is lost."""
 
 
 class SqliteStore(SqliteRun, SqliteLearned, SqliteEvents):
-    """Implements `state.store.StateStore`. Opens the file at `path`, making it when absent; each process its own."""
+    """Implements `state.store.StateStore`. Opens the file at `path`; each process its own.
+
+    A run has one file from its beginning to its end, which the program makes (`for_new_run`) and has open all the time.
+    Its other processes open that file and no other: `SqliteStore(path, expected=ids)`, with the `ids` of the program's.
+    """
 
     @classmethod
     def for_new_run(cls, path: Path) -> "SqliteStore":
@@ -30,10 +37,36 @@ class SqliteStore(SqliteRun, SqliteLearned, SqliteEvents):
             store.begin_run()
         except sqlite3.DatabaseError as error:
             log.warning("state file %s cannot be used (%s); it is made anew", path, error)
-            for suffix in ("", "-wal", "-shm"):
-                path.with_name(path.name + suffix).unlink(missing_ok=True)
+            remove_files(path)
             return cls._created(path)
         return store
+
+    def again(self) -> "SqliteStore":
+        """A new file in place of this one, of which something was removed or replaced; this store is closed.
+
+        What topics taught, and how topic-partitions stand, is in the new one: this process can read what it has open.
+        Raises StorageFailed, OSError.
+        """
+        try:
+            kept = {table: self._db.execute(f"select * from {table}").fetchall() for table in KEPT_TABLES}  # noqa: S608 - names of ours
+        except sqlite3.DatabaseError as error:
+            log.warning("state file %s cannot be read (%s); what it had learned is forgotten", self._path, error)
+            kept = {}
+        fresh = self._path.with_name(f"{self._path.name}.new")
+        remove_files(fresh)
+        with closing(self._created(fresh)) as store:
+            store.take_over(kept)
+        self.close()  # before there is a new file: SQLite removes, by its name, what was beside the old one
+        remove_files(self._path)
+        fresh.replace(self._path)
+        return self._created(self._path)
+
+    def take_over(self, kept: Mapping[str, Sequence[Sequence[object]]]) -> None:
+        """Rows of another store, by table."""
+        with self._transaction() as db:
+            for table, rows in kept.items():
+                for row in rows:
+                    db.execute(f"insert into {table} values ({', '.join('?' * len(row))})", row)  # noqa: S608 - names of ours
 
     @classmethod
     def _created(cls, path: Path) -> "SqliteStore":
@@ -68,7 +101,7 @@ def _read(path: Path, ask: Callable[[SqliteStore], T]) -> T | None:
     if not path.exists():
         return None
     try:
-        with closing(SqliteStore(path)) as store:
+        with closing(SqliteStore(path, expected=())) as store:
             return ask(store)
     except (sqlite3.DatabaseError, ValueError, KeyError, TypeError) as error:
         log.warning("state file %s cannot be read (%s); it is left as it is, and nothing is taken from it", path, error)

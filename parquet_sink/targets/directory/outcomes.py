@@ -8,7 +8,7 @@ from typing import Final
 
 from parquet_sink.files.storage import free_space
 from parquet_sink.targets.directory.storing import NotSynced, OutOfTime, Stored
-from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict
+from parquet_sink.targets.outcome import Health, Outcome, ProbeResult, Verdict, of_another_content
 
 _CURES: Final = {
     errno.ENOSPC: "Free space on that file system",
@@ -68,14 +68,11 @@ def of_trouble(error: OutOfTime | NotSynced | OSError, folder: str, key: str) ->
     return Outcome(verdict, cause, cure)
 
 
-def of_stored(stored: Stored, local: str, there: str, cure: str) -> Outcome:
-    """What storing came to. there: the whole path that was wanted. cure: where another file has it."""
+def of_stored(stored: Stored, local: str, there: str, elsewhere: str) -> Outcome:
+    """What storing came to. there: the whole path that was wanted. elsewhere: what to set where another file has it."""
     if stored is not Stored.OTHER:
         return Outcome(Verdict.ACCEPTED, "stored" if stored is Stored.NEW else "was stored before")
-    cause = f"{there} is there with another content than {local}, and is not overwritten"
-    return Outcome(
-        Verdict.REFUSED, cause, f"Find out what wrote it, another connector perhaps; then move it away, {cure}"
-    )
+    return of_another_content(there, local, elsewhere)
 
 
 def _words(error: BaseException | None) -> str:

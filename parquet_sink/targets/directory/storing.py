@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
+from hashlib import sha256
 from typing import Final
 
 from parquet_sink.errors import StorageFailed
-from parquet_sink.files.storage import storage_trouble, sync_folder
+from parquet_sink.files.storage import storage_trouble, sync_file, sync_folder
 
 PARTIAL_FOLDER: Final = ".partial"
 PIECE_BYTES: Final = 1 << 20
@@ -45,10 +46,11 @@ class NotSynced(Exception):
 
 @dataclass(frozen=True)
 class Source:
-    """A local file. size_bytes: as it was verified."""
+    """A local file. size_bytes, digest: as it was verified; SHA-256 in hexadecimal, None where it is not known."""
 
     path: str
     size_bytes: int
+    digest: str | None = None
 
 
 def store(source: Source, folder: str, name: str, out_of_time: Callable[[], bool]) -> Stored:
@@ -83,11 +85,7 @@ def sweep(folder: str, now: float) -> None:
 def _sync(folder: str, file: str | None = None) -> None:
     try:
         if file is not None:
-            descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            sync_file(file)
         sync_folder(folder)
     except OSError as error:
         raise NotSynced from error
@@ -104,8 +102,8 @@ def _opened(source: Source) -> Iterator[int]:
 
 
 def _pieces(source: Source, descriptor: int, out_of_time: Callable[[], bool]) -> Iterator[bytes]:
-    """The bytes of the source, all of them."""
-    place, left = 0, source.size_bytes
+    """The bytes of the source, all of them, and those that were verified."""
+    place, left, digest = 0, source.size_bytes, sha256()
     while left > 0:
         if out_of_time():
             raise OutOfTime
@@ -117,7 +115,13 @@ def _pieces(source: Source, descriptor: int, out_of_time: Callable[[], bool]) ->
                 f"not sent. Keep other programs out of connect.ems.tmp.dir."
             )
         place, left = place + len(piece), left - len(piece)
+        digest.update(piece)
         yield piece
+    if source.digest not in (None, digest.hexdigest()):
+        raise StorageFailed(
+            f"File {source.path} has other bytes than when it was verified: something changed it. It is not sent. Keep "
+            f"other programs out of connect.ems.tmp.dir."
+        )
     if out_of_time():
         raise OutOfTime
 

@@ -15,7 +15,7 @@ from parquet_sink.targets.directory.storing import NotSynced, OutOfTime, Source,
 from parquet_sink.targets.outcome import Outcome, ProbeResult
 
 ENDPOINT_KEY: Final = "connect.ems.endpoint"
-_OTHER: Final = f"or set connect.ems.target.table or {ENDPOINT_KEY} to another folder"
+_OTHER: Final = f"connect.ems.target.table or {ENDPOINT_KEY} to another folder"
 
 
 class DirectoryTarget:
@@ -35,7 +35,7 @@ class DirectoryTarget:
         self._root = settings.folder
         self._table = settings.target_table
         self._monotonic, self._now = monotonic, now
-        self._swept: set[str] = set()
+        self._swept, self._synced = set[str](), set[str]()
         self._swept_folder(None)
 
     @property
@@ -46,7 +46,7 @@ class DirectoryTarget:
     def push(self, file: FinishedFile, seconds_left: float) -> Outcome:
         """One attempt. A system call that does not return (a network mount that hangs) holds up the deadline."""
         end = self._monotonic() + seconds_left
-        source, folder = Source(file.path, file.size_bytes), self._swept_folder(file.table)
+        source, folder = Source(file.path, file.size_bytes, file.digest), self._swept_folder(file.table)
         try:
             self._make_folder(folder)
             stored = store(source, folder, file.name, lambda: self._monotonic() >= end)
@@ -71,7 +71,9 @@ class DirectoryTarget:
         return folder
 
     def _make_folder(self, folder: str) -> None:
-        if not os.path.isdir(folder):
+        """Who made it may have died before its name was on the disk."""
+        if folder not in self._synced or not os.path.isdir(folder):
             with suppress(FileExistsError):
                 os.mkdir(folder)
             sync_folder(self._root)
+            self._synced.add(folder)

@@ -15,11 +15,13 @@ import stat
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Final
+from tempfile import SpooledTemporaryFile
+from typing import IO, Final
 
 from parquet_sink.errors import RetryLater
 from parquet_sink.files.storage import Purpose, storage_failed, sync_folder
 
+_PIECE_BYTES: Final = 1 << 20
 _NOTE: Final = struct.Struct("<8sQQQQ")
 _MAGIC: Final = b"psnote1\n"
 _PURPOSE: Final = Purpose(
@@ -33,37 +35,47 @@ class Appender:
     """path: absolute. noted: whether a note is kept; not for what other programs write to, too.
 
     Made when the file can be opened; it is made when it is not there. Raises RetryLater where waiting may help,
-    StorageFailed elsewhere, as `append` and `sync` do.
+    StorageFailed elsewhere, as `append` does, and what is done within `trouble`.
     """
 
     def __init__(self, path: str, *, noted: bool = True) -> None:
         self._path, self._folder = path, os.path.dirname(path) or "/"
         self._note: int | None = None
-        with self._trouble("open the file"):
+        with self.trouble("open the file"):
             self._file = _opened(path)
             self._regular = stat.S_ISREG(os.fstat(self._file).st_mode)
             if noted and self._regular:
                 self._note = os.open(note_of(path), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
-    def append(self, lines: bytes) -> None:
-        """Writes whole lines, all of them or none; they are not durable yet."""
-        with self._trouble("append lines"), self._locked():
+    def held(self, most_in_memory: int) -> IO[bytes]:
+        """Takes lines that are to be appended: in memory, and what is more in a nameless file on the same disk."""
+        return SpooledTemporaryFile(most_in_memory, dir=self._folder if self._note is not None else None)
+
+    def append(self, lines: IO[bytes]) -> None:
+        """Writes whole lines, all of them or none, durably: they survive a crash of the machine, and will not be cut.
+
+        lines: all that is in this file.
+        """
+        lines.seek(0, os.SEEK_END)
+        size_bytes = lines.tell()
+        lines.seek(0)
+        with self.trouble("append lines"), self._locked():
             start = self._mended()
-            self._remember(start, start + len(lines))
+            self._remember(start, start + size_bytes)
             try:
-                _write(self._file, lines)
+                while piece := lines.read(_PIECE_BYTES):
+                    _write(self._file, piece)
+                self._sync()  # here some file systems say that they are full
             except OSError:
                 self._cut(start)
                 raise
             self._forget()
-
-    def sync(self) -> None:
-        """What was appended survives a crash of the machine, and will not be cut."""
-        with self._trouble("make lines durable"):
-            if self._regular:
-                os.fsync(self._file)
             if self._note is not None:
                 os.fsync(self._note)
+
+    def _sync(self) -> None:
+        if self._regular:
+            os.fsync(self._file)
 
     def close(self) -> None:
         """May be called twice. Raises nothing."""
@@ -116,7 +128,7 @@ class Appender:
             fcntl.flock(held, fcntl.LOCK_UN)
 
     @contextmanager
-    def _trouble(self, doing: str) -> Iterator[None]:
+    def trouble(self, doing: str) -> Iterator[None]:
         try:
             yield
         except OSError as error:

@@ -22,14 +22,14 @@ from typing import Any, Final
 import pyarrow as pa
 
 from parquet_sink.convert.calendars import DAY_MS
-from parquet_sink.convert.decoded import Inferred, Piece, Typed
+from parquet_sink.convert.decoded import Float32, Inferred, Piece, Typed
 from parquet_sink.transform.fields.java.date_format import DateFormat
 from parquet_sink.transform.fields.java.texts import of_float, of_float32
 from parquet_sink.transform.fields.plain import to_plain
 
 Writer = Callable[[Any], str]
 NULL: Final = "null"
-_DATE: Final = DateFormat("EEE MMM dd HH:mm:ss 'UTC' yyyy")
+_DATE: Final = DateFormat("EEE MMM dd HH:mm:ss 'UTC' y")
 
 
 def texts(piece: Piece) -> Sequence[str]:
@@ -102,4 +102,4 @@ def _base64(value: bytes) -> str:
     return base64.b64encode(value).decode()
 
 
-_LEAVES: Final[dict[type, Writer]] = {bool: _boolean, float: of_float, bytes: _base64}
+_LEAVES: Final[dict[type, Writer]] = {bool: _boolean, float: of_float, Float32: of_float32, bytes: _base64}

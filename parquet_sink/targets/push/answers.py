@@ -14,6 +14,8 @@ _RETRIABLE: Final = frozenset({408, 421, 425, 429})
 _REFUSED_5XX: Final = frozenset({501, 505})
 _OF_FILE: Final = frozenset({400, 409, 413, 422})
 """What a target says of a file. All other refusals are of the key, the address or the protocol: of every file."""
+_CONFLICT: Final = 409
+"""About how the target stands, and not only about what is in the file: some answer so to a name that they know."""
 _NOT_A_PUSH_TARGET: Final = (
     "connect.ems.endpoint is not a push target, or something between answers in its place: correct the address"
 )
@@ -44,7 +46,7 @@ def of_answer(answer: Answer, secrets: Sequence[str] = (), now: float = 0.0) -> 
     cause = f"the target answered {answer.status}" + (f": {text}" if text else " without a text")
     wait = asked_wait(answer.status, answer.headers, now)
     cure, of_file = _cure(answer.status, verdict), answer.status in _OF_FILE
-    return Outcome(verdict, cause, cure, answer.status, wait, of_file=of_file)
+    return Outcome(verdict, cause, cure, answer.status, wait, of_file=of_file, of_name=answer.status == _CONFLICT)
 
 
 def verdict_of_status(status: int) -> Verdict:

@@ -2,16 +2,27 @@
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, Protocol
 
+from parquet_sink.net.redaction import printable, redact
 from parquet_sink.targets.outcome import Verdict
-from parquet_sink.targets.s3.failures import CALL_ERRORS, S3Failed, failed
+from parquet_sink.targets.s3.failures import CALL_ERRORS, S3Failed, failed, not_of_s3
 
 MOST_TRIES: Final = 4
 FIRST_PAUSE_S: Final = 0.2
 MOST_PAUSE_S: Final = 5.0
+_ALWAYS: Final = {
+    "create_multipart_upload": ("UploadId",),
+    "upload_part": ("ETag",),
+    "head_object": ("ContentLength",),
+    "list_objects_v2": ("Name",),
+    "list_multipart_uploads": ("Bucket",),
+}
+"""What S3's API reference has in every answer of an operation, and whoever answers in its place has not."""
+_UNREADABLE: Final = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
+"""What botocore raises for headers and fields that it cannot read, such as a date."""
 
 
 class Carries(Protocol):
@@ -50,6 +61,9 @@ class Calls:
             answer: dict[str, Any] = getattr(self._client, operation)(**parameters)
         except CALL_ERRORS as error:
             raise failed(error, self._secrets, self._now()) from error
+        except _UNREADABLE as error:
+            raise not_of_s3(printable(redact(str(error), self._secrets))) from error
+        said(answer, *_ALWAYS.get(operation, ()))
         return answer
 
     def patiently(self, operation: str, **parameters: Any) -> dict[str, Any]:
@@ -73,3 +87,11 @@ class Calls:
     def _pause(self, error: S3Failed, tried: int) -> float:
         asked = error.outcome.retry_after_seconds
         return asked or min(MOST_PAUSE_S, FIRST_PAUSE_S * 2 ** (tried - 1)) * (0.5 + self._jitter() / 2)
+
+
+def said(answer: Mapping[str, Any], *names: str) -> list[Any]:
+    """These fields of an answer. Raises S3Failed when one is not there, or is empty."""
+    lacking = next((name for name in names if answer.get(name) in (None, "")), None)
+    if lacking is not None:
+        raise not_of_s3(f"{lacking} is not in it")
+    return [answer[name] for name in names]

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, Final
 
 from parquet_sink import __version__
-from parquet_sink.errors import InvalidConfiguration, SetupError
+from parquet_sink.errors import InvalidConfiguration, SetupError, install
 from parquet_sink.net.client import HttpClient
 from parquet_sink.net.tls import tls_context
 from parquet_sink.targets.push.authorization import proxy_secrets
@@ -19,9 +19,7 @@ from parquet_sink.targets.push.trust import authorities
 from parquet_sink.targets.s3.keys import PROFILE
 from parquet_sink.targets.s3.settings import BucketSettings, StaticCredentials
 
-MISSING: Final = (
-    "A bucket as the target needs boto3, which is not installed. Install it with: pip install 'parquet-sink[s3]'"
-)
+MISSING: Final = f"A bucket as the target needs boto3, which is not installed. {install('s3')}"
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
 
 from parquet_sink.net.asked_wait import asked_wait
 from parquet_sink.net.exchange import RequestFailed
@@ -13,7 +14,7 @@ from parquet_sink.targets.reaching import of_failure
 from parquet_sink.targets.s3 import keys
 
 TAKEN: Final = 412
-CALL_ERRORS: Final = (ClientError, BotoCoreError, RequestFailed)
+CALL_ERRORS: Final = (ClientError, BotoCoreError, ResponseParserError, RequestFailed)
 """What a call of a client raises."""
 
 
@@ -28,6 +29,14 @@ class S3Failed(Exception):
         return f"{self.outcome.cause}. {self.outcome.cure}." if self.outcome.cure else f"{self.outcome.cause}."
 
 
+def not_of_s3(detail: str) -> S3Failed:
+    """For an answer that no S3 server gives: a firewall, a proxy or a web server may answer with 200, too."""
+    return S3Failed(Outcome(Verdict.UNKNOWN, f"the answer is none of S3 ({detail})", NOT_S3))
+
+
+STATUS_HEADER: Final = "x-parquet-sink-status"
+"""Under this name our transport keeps an answer's status: botocore makes 500 of a 200 whose body it cannot read."""
+NOT_S3: Final = f"Correct {keys.ENDPOINT}, or see to what answers in the place of the target: a proxy or a firewall"
 _LIVES: Final = "Look whether what holds it is alive; then start the connector again"
 _KEYS: Final = (
     f"Correct {keys.ACCESS_KEY} and {keys.SECRET_KEY}, or what {keys.PROFILE} or the environment has in their place"
@@ -85,11 +94,14 @@ def failed(error: Exception, secrets: Sequence[str], now: float) -> S3Failed:
 
 def _of_answer(response: Mapping[str, Any], secrets: Sequence[str], now: float) -> S3Failed:
     told, meta = response.get("Error", {}), response.get("ResponseMetadata", {})
-    status, code = int(meta.get("HTTPStatusCode") or 0), str(told.get("Code", ""))
+    headers, code = meta.get("HTTPHeaders", {}), str(told.get("Code", ""))
+    status = int(headers.get(STATUS_HEADER) or meta.get("HTTPStatusCode") or 0)
+    if status < 300 and code == str(meta.get("HTTPStatusCode")):
+        return not_of_s3(f"{status} with a body of the type {printable(headers.get('content-type', 'none'))}")
     text = printable(redact(f"{code}: {told.get('Message', '')}" if code != str(status) else "", secrets))
     cause = f"the target answered {status}" + (f" {text}" if text else " without a text")
     verdict = _verdict(status, code)
-    wait = asked_wait(status, meta.get("HTTPHeaders", {}), now)
+    wait = asked_wait(status, headers, now)
     cure = _CURES.get(code, "Correct what the answer names" if verdict is Verdict.REFUSED else _TROUBLE)
     return S3Failed(Outcome(verdict, cause, cure, status, wait, of_file=code in _OF_FILE), code)
 
@@ -108,5 +120,5 @@ def _of_library(error: Exception, secrets: Sequence[str]) -> Outcome:
     if kind in ("CredentialRetrievalError", "MetadataRetrievalError", "InvalidIMDSEndpointError"):
         return Outcome(Verdict.RETRIABLE, f"credentials did not come ({text})", _LIVES)
     if kind == "ResponseParserError":
-        return Outcome(Verdict.UNKNOWN, f"the answer is none of S3 ({text})", f"Correct {keys.ENDPOINT}")
+        return not_of_s3(text).outcome
     return Outcome(Verdict.REFUSED, f"the request could not be made ({kind}: {text})", _KEYS)

@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from parquet_sink.targets.outcome import Outcome, Verdict
-from parquet_sink.targets.s3.calls import Calls
+from parquet_sink.targets.s3.calls import Calls, said
 from parquet_sink.targets.s3.failures import S3Failed
 from parquet_sink.targets.s3.local_file import FileSlice, LocalFile, in_base64
 
@@ -31,10 +31,18 @@ class MultipartUploads:
         self._calls, self._bucket, self._part_bytes = calls, bucket, part_bytes
         self._swept: set[str] = set()
 
-    def send(self, key: str, file: LocalFile, options: Mapping[str, Any], if_absent: Mapping[str, str]) -> str | None:
-        """Sends a whole file; its ETag. if_absent: the condition, which S3 looks at when the parts are put together.
+    def send(
+        self,
+        key: str,
+        file: LocalFile,
+        options: Mapping[str, Any],
+        if_absent: Mapping[str, str],
+        judge: Callable[[Mapping[str, Any], str], Outcome],
+    ) -> Outcome:
+        """Sends a whole file. if_absent: the condition, which S3 looks at when the parts are put together.
 
-        Raises S3Failed, StorageFailed. Then no part of it stays, as far as S3 could be told.
+        judge: what S3's last answer comes to, and the checksum that is to be in it. Raises S3Failed, StorageFailed.
+        Unless the file is accepted no part of it stays, as far as S3 could be told.
         """
         self._abort_earlier(key)
         begun = self._calls.once(
@@ -44,11 +52,13 @@ class MultipartUploads:
         try:
             parts = [self._part(named, file, number, start) for number, start in enumerate(self._starts(file), 1)]
             done = self._calls.once("complete_multipart_upload", **named, MultipartUpload={"Parts": parts}, **if_absent)
-            _verify(done, parts)
+            outcome = judge(done, checksum_of(parts))
         except BaseException:
             self._abort(named)
             raise
-        return done.get("ETag")
+        if outcome.verdict is not Verdict.ACCEPTED:
+            self._abort(named)
+        return outcome
 
     def sweep(self, prefix: str, is_ours: Callable[[str], bool]) -> None:
         """Aborts uploads of objects of ours that were begun long ago; once for a prefix. Trouble is passed over."""
@@ -56,9 +66,9 @@ class MultipartUploads:
             return
         self._swept.add(prefix)
         with suppress(S3Failed):  # a right that only this needs may not be there
-            for upload, age in self._unfinished(prefix):
-                if age > ABANDONED and is_ours(upload["Key"]):
-                    self._abort({"Bucket": self._bucket, "Key": upload["Key"], "UploadId": upload["UploadId"]})
+            for key, upload_id, age in self._unfinished(prefix):
+                if age > ABANDONED and is_ours(key):
+                    self._abort({"Bucket": self._bucket, "Key": key, "UploadId": upload_id})
 
     def try_out(self, key: str) -> None:
         """Begins an upload and takes it back. Raises S3Failed when either is refused."""
@@ -86,9 +96,9 @@ class MultipartUploads:
     def _abort_earlier(self, key: str) -> None:
         """What an attempt left that died: who owns the topic-partition is the only one to send this object."""
         with suppress(S3Failed):
-            for upload, _ in self._unfinished(key):
-                if upload["Key"] == key:
-                    self._abort({"Bucket": self._bucket, "Key": key, "UploadId": upload["UploadId"]})
+            for of_key, upload_id, _ in self._unfinished(key):
+                if of_key == key:
+                    self._abort({"Bucket": self._bucket, "Key": key, "UploadId": upload_id})
 
     def _abort(self, named: Mapping[str, str]) -> None:
         """Within the time that is left: if there is none, the next attempt at the object does it."""
@@ -97,37 +107,26 @@ class MultipartUploads:
         except S3Failed as error:
             logger.debug("An unfinished upload of %s was not aborted: %s", named["Key"], error)
 
-    def _unfinished(self, prefix: str) -> Iterator[tuple[dict[str, Any], timedelta]]:
-        """Unfinished uploads and their ages, by the server's own clock; without that they count as young."""
+    def _unfinished(self, prefix: str) -> Iterator[tuple[str, str, timedelta]]:
+        """Keys, ids and ages of unfinished uploads, by the server's own clock; without that they count as young."""
         at: dict[str, str] = {}
         while True:
             page = self._calls.once("list_multipart_uploads", Bucket=self._bucket, Prefix=prefix, **at)
             now = _date(page)
             for upload in page.get("Uploads", ()):
                 begun = upload.get("Initiated")
-                yield upload, now - begun if now is not None and begun is not None else timedelta()
+                key, upload_id = said(upload, "Key", "UploadId")
+                yield key, upload_id, now - begun if now is not None and begun is not None else timedelta()
             if not page.get("IsTruncated"):
                 return
-            at = {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page["NextUploadIdMarker"]}
+            next_key, next_id = said(page, "NextKeyMarker", "NextUploadIdMarker")
+            at = {"KeyMarker": next_key, "UploadIdMarker": next_id}
 
 
 def _date(answer: Mapping[str, Any]) -> datetime | None:
     with suppress(ValueError, TypeError, KeyError):
         return parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
     return None
-
-
-def _verify(done: Mapping[str, Any], parts: list[dict[str, Any]]) -> None:
-    """What S3 says it put together must be these parts. Raises S3Failed."""
-    told = done.get("ChecksumSHA256")
-    if told is not None and "-" in told and told != checksum_of(parts):
-        raise S3Failed(
-            Outcome(
-                Verdict.UNKNOWN,
-                f"the target put something else together than the parts that were sent (SHA-256 {told})",
-                "Check the target and what stands between",
-            )
-        )
 
 
 def checksum_of(parts: list[dict[str, Any]]) -> str:

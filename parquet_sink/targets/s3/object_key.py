@@ -5,9 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from urllib.parse import quote
 
-from parquet_sink.targets.s3.prefix import FIELD
+from parquet_sink.targets.s3.prefix import DATE_FIELDS, FIELD
 
-_DATE_FIELDS: Final = frozenset({"yyyy", "MM", "dd", "HH"})
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -29,7 +28,7 @@ def object_key(template: str, origin: Origin, name: str) -> str:
 
 
 def _value(field: str, origin: Origin) -> str:
-    if field in _DATE_FIELDS:
+    if field in DATE_FIELDS:
         return _date_part(field, origin.first_ms or 0)
     value = {
         "topic": origin.topic,

@@ -3,15 +3,17 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from typing import Any, Final
 
 from parquet_sink.files.storage import storage_trouble
-from parquet_sink.targets.outcome import Outcome, Verdict
-from parquet_sink.targets.s3.calls import Calls
+from parquet_sink.net.redaction import printable
+from parquet_sink.targets.outcome import Outcome, Verdict, of_another_content
+from parquet_sink.targets.s3.calls import Calls, said
 from parquet_sink.targets.s3.client import Connection
-from parquet_sink.targets.s3.failures import TAKEN, S3Failed
+from parquet_sink.targets.s3.failures import NOT_S3, TAKEN, S3Failed, not_of_s3
 from parquet_sink.targets.s3.local_file import FileSlice, LocalFile, in_base64
 from parquet_sink.targets.s3.multipart import MultipartUploads
 from parquet_sink.targets.s3.settings import BucketSettings
@@ -74,9 +76,12 @@ class Objects:
             with self._calls.within(seconds):
                 page = self._calls.patiently("list_objects_v2", Bucket=self._bucket, Prefix=prefix, **more)
             for one in page.get("Contents", ()):
-                yield Found(one["Key"], one["Size"], one.get("ETag", ""))
+                name, size_bytes = said(one, "Key", "Size")
+                yield Found(name, size_bytes, one.get("ETag", ""))
             if not page.get("IsTruncated"):
                 return
+            if said(page, "NextContinuationToken") == list(more.values()):
+                raise not_of_s3("a list goes on where it was")
             more = {"ContinuationToken": page["NextContinuationToken"]}
 
     def download(self, key: str, path: str, seconds: float) -> Found:
@@ -125,13 +130,12 @@ class Objects:
             if found is not None:
                 return self._compared(found, file)
         try:
-            etag = self._send(key, file, metadata, in_parts, _ABSENT if conditional else {})
+            return self._send(key, file, metadata, in_parts, _ABSENT if conditional else {})
         except S3Failed as error:
             if error.code == "NotImplemented" and conditional:
                 self._conditional = False
                 return self._put(key, file, metadata)
             return self._after(error, key, file)
-        return Outcome(Verdict.ACCEPTED, "stored", status=200, answer_id=_plain(etag))
 
     def _after(self, error: S3Failed, key: str, file: LocalFile) -> Outcome:
         """The condition may not have held."""
@@ -143,10 +147,11 @@ class Objects:
 
     def _send(
         self, key: str, file: LocalFile, metadata: Mapping[str, str], in_parts: bool, absent: Mapping[str, str]
-    ) -> str | None:
+    ) -> Outcome:
         options = {"Metadata": dict(metadata), "ContentType": _CONTENT_TYPE}
         if in_parts:
-            return self._uploads.send(key, file, options, absent)
+            return self._uploads.send(key, file, options, absent, partial(self._judged, key, file))
+        checksum = in_base64(bytes.fromhex(file.sha256))
         body = FileSlice(file.path, 0, file.size_bytes)
         try:
             answer = self._calls.once(
@@ -155,13 +160,30 @@ class Objects:
                 Key=key,
                 Body=body,
                 ContentLength=file.size_bytes,
-                ChecksumSHA256=in_base64(bytes.fromhex(file.sha256)),
+                ChecksumSHA256=checksum,
                 **options,
                 **absent,
             )
         finally:
             body.close()
-        return answer.get("ETag")
+        return self._judged(key, file, answer, checksum)
+
+    def _judged(self, key: str, file: LocalFile, answer: Mapping[str, Any], checksum: str) -> Outcome:
+        """An answer is believed that has an ETag and the checksum of what was sent; else the object is looked at.
+
+        A firewall that answers in the place of S3 has neither, some servers of its protocol have no checksum.
+        """
+        etag, told = answer.get("ETag"), answer.get("ChecksumSHA256")
+        if etag and told == checksum:
+            return Outcome(Verdict.ACCEPTED, "stored", status=200, answer_id=_plain(etag))
+        odd = f"the target answered {_status(answer)} {_oddity(etag, told)}"
+        try:
+            found = self._look(key)
+            if found is not None:
+                return self._compared(replace(found, sha256=None) if told else found, file, "stored")
+        except S3Failed as error:
+            return _unproven(f"{odd}, and does not tell whether the object is there: {error.outcome.cause}")
+        return _unproven(f"{odd}, and the object is not there")
 
     def _look(self, key: str) -> Found | None:
         try:
@@ -170,28 +192,29 @@ class Objects:
             if error.outcome.status == 404 and error.code != "NoSuchBucket":
                 return None
             raise
-        metadata = head.get("Metadata", {})
-        return Found(key, head["ContentLength"], head.get("ETag", ""), metadata, metadata.get(DIGEST))
+        metadata, etag = head.get("Metadata", {}), head.get("ETag", "")
+        if DIGEST not in metadata and (not etag or "html" in head.get("ContentType", "")):
+            raise not_of_s3("no ETag, or a page, where an object was asked for")
+        return Found(key, head["ContentLength"], etag, metadata, metadata.get(DIGEST))
 
-    def _compared(self, found: Found, file: LocalFile) -> Outcome:
+    def _compared(self, found: Found, file: LocalFile, same_is: str = "was stored before") -> Outcome:
         """By size and digest; an object that something else put there has no digest, and is read."""
         same = found.size_bytes == file.size_bytes
         if same:
             same = (found.sha256 or self._digest(found)) == file.sha256
         if same:
-            return Outcome(Verdict.ACCEPTED, "was stored before", status=200, answer_id=_plain(found.etag))
-        return Outcome(
-            Verdict.REFUSED,
-            f"s3://{self._bucket}/{found.key} is there with another content than {file.path}, and is not overwritten",
-            "Find out what wrote it, another connector perhaps; then move it away, or set connect.ems.s3.prefix to "
-            "another path",
-            status=TAKEN,
-        )
+            return Outcome(Verdict.ACCEPTED, same_is, status=200, answer_id=_plain(found.etag))
+        there, elsewhere = f"s3://{self._bucket}/{found.key}", "connect.ems.s3.prefix to another path"
+        return of_another_content(there, file.path, elsewhere, TAKEN)
 
     def _write(self, found: Found, path: str) -> None:
+        digest = sha256()
         with open(path, "xb") as file:
             try:
-                file.writelines(self._pieces(found))
+                for piece in self._pieces(found):
+                    digest.update(piece)
+                    file.write(piece)
+                _verify(found, digest.hexdigest())
                 file.flush()
                 os.fsync(file.fileno())
             except BaseException:
@@ -209,12 +232,40 @@ class Objects:
         for start in range(0, found.size_bytes, FETCH_BYTES):
             end = min(start + FETCH_BYTES, found.size_bytes) - 1
             asked: dict[str, Any] = {"Bucket": self._bucket, "Key": found.key, "Range": f"bytes={start}-{end}"}
-            answer = self._calls.patiently("get_object", **asked, **({"IfMatch": found.etag} if found.etag else {}))
-            piece = answer["Body"].read()
+            piece = self._piece({**asked, **({"IfMatch": found.etag} if found.etag else {})})
             if len(piece) != end - start + 1:
-                raise S3Failed(Outcome(Verdict.UNKNOWN, f"{found.key} is shorter than it was told to be"))
+                raise not_of_s3(f"{len(piece):,} bytes of {found.key} where {end - start + 1:,} were asked for")
             yield piece
+
+    def _piece(self, asked: Mapping[str, Any]) -> bytes:
+        try:
+            piece: bytes = self._calls.patiently("get_object", **asked)["Body"].read()
+        except S3Failed as error:
+            if error.outcome.status == TAKEN:  # of `IfMatch`
+                raise not_of_s3(f"{asked['Key']} became another object while it was read") from error
+            raise
+        return piece
 
 
 def _plain(etag: str | None) -> str | None:
     return etag.strip('"') or None if etag else None
+
+
+def _verify(found: Found, digest: str) -> None:
+    if found.sha256 not in (None, digest):
+        raise not_of_s3(f"the bytes of {found.key} are not those of its SHA-256")
+
+
+def _status(answer: Mapping[str, Any]) -> int:
+    return int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+
+
+def _oddity(etag: str | None, checksum: str | None) -> str:
+    """How an answer to what was stored is not as S3's are."""
+    if not etag:
+        return "without an ETag"
+    return "without a checksum" if checksum is None else f"with the checksum of other bytes ({printable(checksum)})"
+
+
+def _unproven(cause: str) -> Outcome:
+    return Outcome(Verdict.UNKNOWN, cause, NOT_S3)

@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+DATE_FIELDS: Final = frozenset({"yyyy", "MM", "dd", "HH"})
 FIELDS: Final = ("topic", "partition", "first_offset", "table", "yyyy", "MM", "dd", "HH")
 FIELD: Final = re.compile(r"\{([^{}]*)\}")
 
@@ -26,6 +27,11 @@ def wrong(template: str) -> str | None:
 def fields(template: str) -> frozenset[str]:
     """The fields that a template uses."""
     return frozenset(FIELD.findall(template))
+
+
+def dated(template: str) -> bool:
+    """Whether it needs the timestamp of a file's first record."""
+    return not DATE_FIELDS.isdisjoint(fields(template))
 
 
 def fixed_part(template: str) -> str:

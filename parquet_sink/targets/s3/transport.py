@@ -16,6 +16,7 @@ from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 
 from parquet_sink.net.client import HttpClient
 from parquet_sink.net.exchange import Answer, FailureKind, Limits, Request, RequestFailed
+from parquet_sink.targets.s3.failures import STATUS_HEADER
 
 PIECE_BYTES: Final = 256 * 1024
 MOST_ANSWER_BYTES: Final = 32 << 20
@@ -83,7 +84,8 @@ class Transport:
         answer = self._http.send(_request(request, self._headers), limits)
         if answer.broken is not None or answer.too_long:
             raise RequestFailed(answer.broken or FailureKind.BROKEN, f"of an answer with status {answer.status}")
-        return AWSResponse(request.url, answer.status, dict(answer.headers), _Raw(answer))
+        headers = {**answer.headers, STATUS_HEADER: str(answer.status)}
+        return AWSResponse(request.url, answer.status, headers, _Raw(answer))
 
     def close(self) -> None:
         """Closes idle connections."""

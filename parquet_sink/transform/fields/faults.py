@@ -5,6 +5,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from parquet_sink.convert.decoded import Float32, Int32
 from parquet_sink.convert.invalid import show
 from parquet_sink.transform.protocol import RecordFault
 
@@ -15,6 +16,8 @@ _TREES: Final = {
     bool: "a boolean",
     int: "a whole number",
     float: "a number",
+    Int32: "a whole number",
+    Float32: "a number",
 }
 _ARROW: Final[tuple[tuple[Callable[[pa.DataType], bool], str], ...]] = (
     (pa.types.is_struct, "a struct"),

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from parquet_sink.config.key import Check, Key, Origin, Type, Value
 from parquet_sink.config.values import Values
-from parquet_sink.convert.decoded import Inferred
+from parquet_sink.convert.decoded import Float32, Inferred, Int32
 from parquet_sink.convert.masks import anywhere, either
 from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
 from parquet_sink.transform.fields.faults import field, kind, no_object, no_struct, tree_kind
@@ -29,6 +29,8 @@ _EMPTY: Final[Mapping[type, object]] = {
     bool: False,
     int: 0,
     float: 0.0,
+    Int32: Int32(0),
+    Float32: Float32(0.0),
     str: "",
     **{type(epoch): epoch for epoch in (in_tree(0, kind) for kind in TYPES)},
 }
@@ -110,6 +112,14 @@ class MaskField(FieldTransform):
             return type(value)()
         if self._replacement is None:
             return _EMPTY[type(value)]
+        if isinstance(value, Int32):
+            whole = _replaced(name, int, tree_kind(value), self._replacement)
+            assert isinstance(whole, int)
+            return Int32(numbers.wrapped(whole, 32))
+        if isinstance(value, Float32):
+            part = _replaced(name, float, tree_kind(value), self._replacement)
+            assert isinstance(part, float)
+            return Float32(numbers.to_float32(part))
         return _replaced(name, type(value), tree_kind(value), self._replacement)
 
     def _read(self, name: str, array: pa.Array) -> tuple[pa.Array, pa.BooleanArray | None]:
@@ -153,6 +163,8 @@ class _Typed(TypedChange):
 _SAMPLES: Final[Mapping[pa.DataType, object]] = {
     pa.int64(): 1,
     pa.float64(): 1.5,
+    pa.int32(): Int32(1),
+    pa.float32(): Float32(1.5),
     pa.bool_(): True,
     pa.string(): "text",
 }

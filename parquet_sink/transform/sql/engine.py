@@ -14,10 +14,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from parquet_sink.errors import install
 from parquet_sink.transform.sql.judged import Node
 
-EXTRA: Final = "DuckDB is not installed, which a query needs; install it with pip install 'parquet-sink[sql]'."
-OLD: Final = "DuckDB {} is installed, and a query needs 2.0 or later; install it with pip install 'parquet-sink[sql]'."
+EXTRA: Final = f"DuckDB is not installed, which a query needs. {install('sql')}"
+OLD: Final = f"DuckDB {{}} is installed, and a query needs 2.0 or later. {install('sql')}"
 MEMORY: Final = "256MB"
 """What DuckDB may take."""
 MOST_ROWS: Final = 1_000_000

@@ -28,7 +28,7 @@ QUERY: Final = "query"
 class Sql:
     """A query over records, row by row: projections, expressions, conditions and unnest, in DuckDB.
 
-    It needs the extra `sql`: `pip install 'parquet-sink[sql]'`.
+    It needs the extra `sql`: `pip install '.[sql]'`.
     """
 
     keys = (
@@ -103,19 +103,20 @@ class Sql:
                 found.append(worked)
             else:
                 found.append(Worked(rows, []))
-        return _merged(found)
+        return _merged(found, loose=not isinstance(piece, Typed))
 
 
-def _merged(found: Sequence[Worked]) -> Sequence[Worked]:
+def _merged(found: Sequence[Worked], *, loose: bool) -> Sequence[Worked]:
     """Those together whose expressions came to the same types.
 
-    What has only nulls goes with any type while all of them stay without a schema: there a null has no type.
+    What has only nulls goes with any type while all of them stay without a schema: there a null has no type. loose:
+    the records have none.
     """
     merged: list[tuple[list[pa.DataType], list[Worked]]] = []
     for one in found:
         own = [array.type for array in one.arrays]
         for types, group in merged:
-            if types == own or (_are_plain(types, own) and all(map(_go_together, types, own))):
+            if types == own or (loose and _are_plain(types, own) and all(map(_go_together, types, own))):
                 types[:] = [b if pa.types.is_null(a) else a for a, b in zip(types, own, strict=True)]
                 group.append(one)
                 break

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.convert.decoded import decimal_type
+from parquet_sink.convert.decoded import Float32, Int32, decimal_type
 from parquet_sink.convert.invalid import InvalidValue
 
 MILLISECONDS: Final = pa.timestamp("ms", "UTC")
@@ -15,7 +15,7 @@ _DAY_US: Final = 86_400_000_000
 _WHOLE: Final = {"tinyint", "smallint", "integer", "utinyint", "usmallint"}
 _LONG: Final = {"bigint", "uinteger", "ubigint", "hugeint", "uhugeint"}
 _TEXT: Final = {"varchar", "enum", "uuid"}
-_TIMESTAMPS: Final = {"timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone"}
+_TIMESTAMPS: Final = {"timestamp", "timestamp_s", "timestamp_ms", "timestamp with time zone"}
 _SCALARS: Final[dict[str, tuple[str, pa.DataType]]] = {
     "null": ('"NULL"', pa.null()),
     "boolean": ("BOOLEAN", pa.bool_()),
@@ -28,6 +28,7 @@ _SCALARS: Final[dict[str, tuple[str, pa.DataType]]] = {
     **dict.fromkeys(_LONG, ("BIGINT", pa.int64())),
     **dict.fromkeys(_TEXT, ("VARCHAR", pa.string())),
     **dict.fromkeys(_TIMESTAMPS, ("TIMESTAMP", MILLISECONDS)),
+    "timestamp_ns": ("TIMESTAMP_NS", MILLISECONDS),
 }
 """By DuckDB's type: what it is cast to there, and what it is then."""
 _OF_JSON: Final = frozenset({pa.null(), pa.bool_(), pa.int64(), pa.float64(), pa.string()})
@@ -111,9 +112,25 @@ def from_duck(column: pa.ChunkedArray, arrow: pa.DataType) -> pa.Array:
     array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
-    if pa.types.is_timestamp(arrow):
-        array = pc.floor_temporal(array, unit="millisecond")
+    array = _floored(array)
     return array if array.type.equals(arrow) else array.cast(arrow, safe=False)
+
+
+def _floored(array: pa.Array) -> pa.Array:
+    """Timestamps at every depth in whole milliseconds: a cast alone would round those before 1970 up."""
+    arrow = array.type
+    if pa.types.is_timestamp(arrow):
+        return pc.floor_temporal(array, unit="millisecond")
+    mask = array.is_null() if array.null_count else None
+    if pa.types.is_struct(arrow) and arrow.num_fields:
+        children = [_floored(array.field(index)) for index in range(arrow.num_fields)]
+        return pa.StructArray.from_arrays(children, fields=list(arrow), mask=mask)
+    if pa.types.is_map(arrow):
+        offsets = pc.add(array.offsets, 0)
+        return pa.MapArray.from_arrays(offsets, _floored(array.keys), _floored(array.items), type=arrow, mask=mask)
+    if pa.types.is_list(arrow):
+        return pa.ListArray.from_arrays(pc.add(array.offsets, 0), _floored(array.values), type=arrow, mask=mask)
+    return array
 
 
 def no_moments(column: pa.ChunkedArray) -> np.ndarray:
@@ -173,6 +190,8 @@ _TYPES: Final[dict[type, pa.DataType]] = {
     int: pa.int64(),
     float: pa.float64(),
     str: pa.string(),
+    Int32: pa.int32(),
+    Float32: pa.float32(),
 }
 
 

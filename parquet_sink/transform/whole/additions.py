@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias, cast
 
 import numpy as np
-import orjson
 import pyarrow as pa
 
 from parquet_sink.config.key import Key, Origin, Type
 from parquet_sink.convert.decoded import Inferred, Piece, Tree, Trees, Typed
-from parquet_sink.convert.invalid import show
+from parquet_sink.convert.invalid import InvalidValue, show
+from parquet_sink.convert.json.trees import text_of
 from parquet_sink.transform.fields.faults import kind, tree_kind
 from parquet_sink.transform.fields.structs import columns_of, fields_of, records
 from parquet_sink.transform.keys import TRANSFORM
@@ -113,14 +113,22 @@ class Additions:
             return None
         fields = {field.name: field for field in fields_of(arrow)}
         arrays = columns_of(part.rows)
+        bad: dict[int, str] = {}
         for name, column in columns.items():
             if name in fields and self._existing == "fail":
                 self._reject(part.positions, self._clash(name))
                 return None
             if name not in fields or self._existing == "replace":
-                arrays[name] = _typed_column(column)
+                arrays[name] = _texts(column, bad) if isinstance(column, list) else _typed_column(column)
                 fields[name] = pa.field(name, arrays[name].type)
-        return Typed(part.positions, records(list(fields.values()), list(arrays.values()), len(part.rows)))
+        found = Typed(part.positions, records(list(fields.values()), list(arrays.values()), len(part.rows)))
+        return found if not bad else self._without(found, bad)
+
+    def _without(self, part: Typed, bad: Mapping[int, str]) -> Typed:
+        """The piece without rows that are rejected. bad: by row, why."""
+        self.rejected |= {part.positions[row].as_py(): f"{self._transform}: {why}" for row, why in bad.items()}
+        left = pa.array(np.delete(np.arange(len(part.positions)), sorted(bad)))
+        return Typed(part.positions.take(left), part.rows.take(left))
 
     def _trees(self, part: Trees, columns: Mapping[str, Column]) -> Trees:
         values = {name: one if isinstance(one, list) else as_trees(one) for name, one in columns.items()}
@@ -133,7 +141,7 @@ class Additions:
             own = cast("Tree", tree)
             more = {name: one[row] for name, one in values.items()}
             positions.append(position)
-            trees.append({**more, **own, **more} if self._existing == "replace" else {**own, **_new(more, own)})
+            trees.append({**own, **(more if self._existing == "replace" else _new(more, own))})
         return Trees(pa.array(positions, pa.int64()), trees)
 
     def _why_not(self, tree: object, columns: Mapping[str, Column]) -> str | None:
@@ -156,10 +164,19 @@ def _new(more: Tree, own: Tree) -> Tree:
     return {name: value for name, value in more.items() if name not in own}
 
 
-def _typed_column(column: Column) -> pa.Array:
-    """As records with a schema have it: objects and lists without one are JSON text."""
-    if isinstance(column, list):
-        return pa.array([orjson.dumps(one).decode() for one in column], pa.string())
+def _texts(column: list[object], bad: dict[int, str]) -> pa.StringArray:
+    """Objects and lists without a schema as records with one have them: JSON text. bad: gets rows that have none."""
+    texts: list[str | None] = []
+    for row, tree in enumerate(column):
+        try:
+            texts.append(text_of(tree))
+        except InvalidValue as error:
+            texts.append(None)
+            bad[row] = str(error)
+    return pa.array(texts, pa.string())
+
+
+def _typed_column(column: pa.Array) -> pa.Array:
     return column.cast(pa.int32()) if column.type in _SMALL else column
 
 

@@ -1,13 +1,8 @@
 """Lists in keys of Kafka Connect's own transforms."""
 
-import re
-from typing import Final
-
 from parquet_sink.config.key import Check, Key, Origin, Type, Value
 from parquet_sink.config.values import Values
 from parquet_sink.transform.keys import TRANSFORM
-
-_COMMA: Final = re.compile(r"\s*,\s*")
 
 
 def list_key(name: str, doc: str, missing: str, *, what: str = "name") -> Key:
@@ -22,4 +17,6 @@ def list_key(name: str, doc: str, missing: str, *, what: str = "name") -> Key:
 
 def in_order(values: Values, name: str) -> tuple[str, ...]:
     """The entries as Kafka Connect has them: in order, repeated ones too."""
-    return tuple(_COMMA.split(values.texts[name].strip())) if name in values.texts else values.names(name)
+    if name not in values.texts:
+        return values.names(name)
+    return tuple(one.strip() for one in values.texts[name].split(","))

@@ -97,11 +97,31 @@ def test_the_targets_own_prefix_is_no_archive(prefix: str, url: str, same: bool)
     assert [one.startswith(f"Invalid [{URL}]. ") for one in problems] == ([True] if same else [])
 
 
-def test_fresh_salts_do_not_go_with_an_archive() -> None:
-    """A resend has other bytes under the same name, which is told beforehand."""
-    salts = {f"{E}obfuscation.{name}": text for name, text in (("fields", "a"), ("method", "sha512"))}
-    found = loaded({URL: "directory:/a", **salts, f"{E}obfuscation.sha512.randomsalt": "true"})
-    assert [one for one in found.warnings if f"[{URL}]" in one]
+PUSHED = {f"{E}endpoint": "https://t.c.celonis.cloud/api/v1/p/items", f"{E}authorization.key": "AppKey k"}
+BUCKET = {f"{E}target.type": "s3", f"{E}s3.bucket": "lake"}
+
+
+@pytest.mark.parametrize(
+    ("place", "named"),
+    [
+        ({}, f"{E}endpoint=directory:/data/lake"),
+        (BUCKET, f"{E}s3.bucket=lake"),
+        ({**PUSHED, URL: "directory:/a"}, f"{URL}=directory:/a"),
+        ({**PUSHED, URL: "directory:/a", f"{E}archive.required": "false"}, f"{URL}=directory:/a"),
+        (PUSHED, None),
+    ],
+)
+def test_fresh_salts_do_not_go_with_what_keeps_files_by_name(place: dict[str, str], named: str | None) -> None:
+    """After a crash the same file would have other bytes, which a folder, a bucket and an archive refuse for ever."""
+    random = f"{E}obfuscation.sha512.randomsalt"
+    salts = {f"{E}obfuscation.fields": "a", f"{E}obfuscation.method": "sha512", random: "true"}
+    problems = loaded({**place, **salts}).problems
+    assert [one.startswith(f"Invalid [{random}]. It is true, but {named} ") for one in problems] == (
+        [] if named is None else [True]
+    )
+    for repeatable in ({f"{E}obfuscation.sha512.salt": "s"}, {random: "false", f"{E}obfuscation.sha512.salt": "s"}):
+        assert not loaded({**place, **salts, **repeatable}).problems
+    assert not loaded({**place, **salts, f"{E}obfuscation.method": "sha256"}).problems
 
 
 def test_keys_that_mean_nothing_are_named() -> None:

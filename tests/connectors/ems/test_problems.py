@@ -28,6 +28,8 @@ PROBLEMS = [
         ),
     ),
     ("name", "a\tb", '"a\\tb" holds control characters; remove them.'),
+    ("name", ".", '"." is a way in a path, so no address of the REST API can hold it; choose another name.'),
+    ("name", "..", '".." is a way in a path, so no address of the REST API can hold it; choose another name.'),
     (
         f"{E}endpoint",
         None,
@@ -256,3 +258,21 @@ def test_a_canary_in_every_key_shows_nowhere_but_in_its_own_message() -> None:
     assert by_client.settings is not None
     for one in (loaded, by_provider, by_key, by_client):
         assert CANARY not in repr(one) + str(one)
+
+
+def test_a_wrong_class_hides_no_other_problem() -> None:
+    """Values that no class takes are told with it; what only a class asks for is not, since nobody knows which."""
+    wrong = {"connector.class": "S3Snk", f"{E}commit.records": "-1", "tasks.max": "0", f"{E}endpoint": None}
+    loaded = load_file({**wrong, "transforms": "a", "transforms.a.type": "Nothing"})
+    assert loaded.settings is None
+    named = [problem.partition("]")[0].removeprefix("Invalid [") for problem in loaded.problems]
+    assert named[0] == "connector.class"
+    assert sorted(named[1:]) == sorted([f"{E}commit.records", "tasks.max", "transforms.a.type"])
+    assert [one for one in load_file({"connector.class": "S3Snk"}).problems if "connector.class" not in one] == []
+
+
+def test_a_name_in_two_ways_is_told_once() -> None:
+    """Of transforms that are known there are some with a short name that differs in case alone."""
+    (problem,) = load_file({"transforms": "a", "transforms.a.type": "Nothing"}).problems
+    known = problem.partition("known are ")[2].partition(". ")[0].split(", ")
+    assert len({one.lower() for one in known}) == len(known) > 10

@@ -74,6 +74,33 @@ def test_records_that_are_no_json_objects_leave_the_others_together(every: int) 
         assert seen(decoded) == defined(block)
 
 
+def deep(levels: int, *, in_list: bool) -> bytes:
+    """A record of so many levels, itself and a list among them."""
+    below = levels - 2
+    if in_list:
+        return b'{"id": 1, "tags": [' + b'{"a":' * below + b"1" + b"}" * below + b"]}"
+    return b'{"id": 1, "tags": [], "deep": ' + b"[" * (levels - 1) + b"]" * (levels - 1) + b"}"
+
+
+@given(
+    count=st.integers(64, 300),
+    levels=st.lists(st.integers(90, 1_100), min_size=1, max_size=3),
+    in_list=st.booleans(),
+    any_tree=st.booleans(),
+    places=st.lists(st.integers(0, 299), min_size=3, max_size=3),
+)
+def test_records_of_any_depth_leave_a_known_list_readable(
+    count: int, levels: list[int], in_list: bool, any_tree: bool, places: list[int]
+) -> None:
+    """A record nested more deeply than one may be is invalid by itself, also beyond what can be written as JSON."""
+    decoder = JsonDecoder(Reading(any_tree=any_tree), None)
+    clean = [b'{"id": %d, "tags": ["a", {"b": %d}]}' % (number, number) for number in range(count)]
+    assert not decoder.decode(pa.array(clean, pa.binary())).invalid
+    for one, at in zip(levels, places, strict=False):
+        clean[at % count] = deep(one, in_list=in_list)
+    assert seen(decoder.decode(pa.array(clean, pa.binary()))) == defined(clean)
+
+
 def test_a_block_without_any_json_object_is_all_invalid() -> None:
     """Nothing is left to read, before and after a clean block."""
     decoder = JsonDecoder(Reading(), None)

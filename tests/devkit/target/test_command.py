@@ -102,5 +102,5 @@ def test_the_demo_tells_of_a_missing_package_before_it_starts_anything() -> None
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
     assert said.returncode == 2
     assert said.stdout == ""
-    assert said.stderr.startswith("parquet-sink: The demo needs the Python package duckdb, of the extra 'target'.")
+    assert said.stderr.startswith("parquet-sink: The demo needs the Python package duckdb. Install the extra 'target'")
     assert len(said.stderr.splitlines()) == 1

@@ -63,9 +63,11 @@ def kafka(monkeypatch: pytest.MonkeyPatch) -> type[Kafka]:
 
 
 def test_offsets_of_the_connector_s_topics_are_read() -> None:
-    """Those that are committed; of topics that are not there none."""
-    Kafka.committed_offsets = {ONE: 50, ("other", 0): 1}
-    assert module.read(KAFKA) == {ONE: 50}
+    """Those that are committed, each with its end as far as it is known; of topics that are not there none."""
+    Kafka.committed_offsets = {ONE: 50, TWO: 0, ("other", 0): 1}
+    assert module.read(KAFKA) == {ONE: (50, 100), TWO: (0, 0)}
+    Kafka.away = {ONE}
+    assert module.read(KAFKA) == {ONE: (50, None), TWO: (0, 0)}
     assert module.read(KafkaSettings(topics=("gone",), group="g")) == {}
 
 

@@ -13,7 +13,7 @@ from parquet_sink.kafka.planning.unavailable import ASK_S, BackgroundProbe
 from parquet_sink.model.progress import PartitionProgress
 from parquet_sink.state.sqlite.store import SqliteStore
 from tests.factories import Clock
-from tests.kafka.planner_cluster import KEY, ME, SETTINGS, Cluster
+from tests.kafka.planner_cluster import KEY, ME, SETTINGS, Cluster, Reported
 from tests.kafka.simulation import at_once
 
 OTHER = ("orders", 1)
@@ -53,7 +53,7 @@ def make(cluster: Cluster, clock: Clock, state: SqliteStore, monkeypatch: pytest
 
     def made(**kafka: object) -> Planner:
         settings = replace(SETTINGS, kafka=replace(SETTINGS.kafka, **kafka))
-        return Planner(settings, state, ME, now=clock.now, sleep=clock.sleep)
+        return Reported(settings, state, ME, now=clock.now, sleep=clock.sleep)
 
     return made
 

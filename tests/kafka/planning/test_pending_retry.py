@@ -3,6 +3,7 @@
 import pytest
 
 from parquet_sink.kafka.planning.pending_retry import pending_retry
+from parquet_sink.model.attempts import Attempt
 from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import Again, PlannedRange, Tries, Trying
 from parquet_sink.pipeline.transform_retry import TransformRetry
@@ -42,3 +43,19 @@ def test_uploads_are_timed_where_they_are_made() -> None:
         assert retry is not None
         assert retry.planned.tries.elapsed_s == elapsed_s
         assert retry.due_s == 102.0
+
+
+@pytest.mark.parametrize(("verdict", "repeated"), [("unknown", True), ("retriable", False)])
+def test_an_upload_of_which_nothing_is_known_is_remembered(verdict: str, repeated: bool) -> None:
+    """When other tries take the place of those at a file, the range is one of which files may be at the target."""
+    uploads = Tries(1, 7.0, log=(Attempt(0, 1.0, verdict),))
+    once = pending_retry(RANGE, found(Again(uploads, 2.0)), 100.0)
+    assert once is not None
+    assert not once.planned.repeated, "its first file tells itself"
+    other = found(Again(Tries(1, 0.0, Trying.TRANSFORM), 2.0))
+    twice = pending_retry(once.planned, other, 100.0)
+    assert twice is not None
+    assert twice.planned.repeated == repeated
+    thrice = pending_retry(twice.planned, other, 100.0)
+    assert thrice is not None
+    assert thrice.planned.repeated == repeated

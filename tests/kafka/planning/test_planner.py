@@ -32,7 +32,7 @@ from parquet_sink.pipeline.settings import RestartSettings
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STOP
 from tests.factories import Clock
-from tests.kafka.planner_cluster import KEY, ME, SETTINGS, Cluster, spans
+from tests.kafka.planner_cluster import KEY, ME, SETTINGS, Cluster, Reported, spans
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def make(cluster: Cluster, clock: Clock, state: SqliteStore, monkeypatch: pytest
     def made(flush: FlushSettings = SETTINGS.flush, away_ms: int = -1, **kafka: object) -> Planner:
         restart = RestartSettings(away_ms=away_ms)
         settings = replace(SETTINGS, flush=flush, restart=restart, kafka=replace(SETTINGS.kafka, **kafka))
-        return Planner(settings, state, ME, now=clock.now, sleep=clock.sleep)
+        return Reported(settings, state, ME, now=clock.now, sleep=clock.sleep)
 
     return made
 

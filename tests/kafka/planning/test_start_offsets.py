@@ -20,14 +20,18 @@ from parquet_sink.kafka.group.committed import Committed, RangePlan, commit_meta
 from parquet_sink.kafka.planning.discovery import METADATA_S, MISSING_LOG_S
 from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps
 from parquet_sink.kafka.planning.group_monitor import CHECK_S, RECOMMIT_S
+from parquet_sink.kafka.planning.planner import Planner
 from parquet_sink.kafka.planning.start_offsets import is_another_topic
 from parquet_sink.kafka.planning.unavailable import ASK_S, BackgroundProbe
-from parquet_sink.model.events import OffsetsPassedOver
+from parquet_sink.model.events import OffsetsPassedOver, TopicsMissing
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.progress import Accepted
+from parquet_sink.pipeline.record_sink_settings import RecordSinkSettings
 from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import COMING
+from parquet_sink.targets.file.settings import FileSinkSettings
 from tests.factories import Clock
-from tests.kafka.simulation import KAFKA, KEY, ME, WATCHFUL, Cluster, Query, at_once, done, id_of
+from tests.kafka.simulation import KAFKA, KEY, ME, SETTINGS, WATCHFUL, Cluster, Query, at_once, done, id_of
 
 
 @pytest.fixture
@@ -333,10 +337,92 @@ def test_a_topic_that_the_connector_names_is_waited_for(
     assert {(cluster.topics["items"].number, offset) for offset in range(7)} <= query.delivered
 
 
-def test_a_first_start_wants_all_topics_that_it_names(cluster: Cluster, state: SqliteStore) -> None:
-    """A topic that never was there is an error in the configuration."""
+@pytest.mark.parametrize("of_records", [False, True], ids=["files", "records"])
+def test_a_first_start_wants_all_topics_that_it_names(cluster: Cluster, state: SqliteStore, of_records: bool) -> None:
+    """A topic that never was there is an error in the configuration, of any sink."""
+    kafka, clock = replace(KAFKA, topics=("orders", "items")), Clock(1_000_000.0)
+    sink = FileSinkSettings("/nowhere/out.txt", None, "host")
+    settings = RecordSinkSettings("list", kafka, SETTINGS.flush, sink, "/nowhere")
+    planner = Planner(
+        settings if of_records else replace(SETTINGS, kafka=kafka), state, ME, now=clock.now, sleep=clock.sleep
+    )
     with pytest.raises(TopicGone, match=r"Topic items does not exist on localhost:9092. Create the topic, or correct"):
-        Query(cluster, state, Clock(1_000_000.0), **NAMED)
+        planner.begin()
+
+
+@pytest.mark.parametrize("coming", ["others", "", None])
+def test_no_other_topic_may_come_later(cluster: Cluster, state: SqliteStore, coming: str | None) -> None:
+    """Than those that a source of the same program makes."""
+    state.set(COMING, coming)
+    clock = Clock(1_000_000.0)
+    named = replace(SETTINGS, kafka=replace(KAFKA, **NAMED))
+    with pytest.raises(TopicGone, match="Topic items does not exist"):
+        Planner(named, state, ME, now=clock.now, sleep=clock.sleep).begin()
+
+
+@pytest.mark.parametrize("coming", ["items", "items,others"])
+def test_a_topic_that_a_source_makes_may_come_later(cluster: Cluster, state: SqliteStore, coming: str) -> None:
+    """The source of a quick start makes the topic of the sink beside it with its first record."""
+    state.set(COMING, coming)
+    query = Query(cluster, state, Clock(1_000_000.0), **{**WATCHFUL, **NAMED})
+    due_and_committed(query)
+    assert missing_of(state) == [(("items",), "")]
+    cluster.make("items", 7)
+    due_and_committed(query)
+    assert {(cluster.topics["items"].number, offset) for offset in range(7)} <= query.delivered
+
+
+def missing_of(state: SqliteStore) -> list[tuple[tuple[str, ...], str]]:
+    """What was told of topics that are not there, in order."""
+    events = state.events_after(0).events
+    return [(event.topics, event.unmatched) for event in events if isinstance(event, TopicsMissing)]
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_other_processes_are_told_which_topic_is_missing(cluster: Cluster, state: SqliteStore, restarted: bool) -> None:
+    """When it goes, by a query that starts again, and when it is back; nothing while nothing changes."""
+    query = busy(cluster, state, **NAMED)
+    due_and_committed(query)
+    assert missing_of(state) == []
+    cluster.delete("items")
+    due_and_committed(query)
+    due_and_committed(query)
+    assert missing_of(state) == [(("items",), "")]
+    if restarted:
+        query.again()
+        due_and_committed(query)
+    cluster.make("items", 7)
+    due_and_committed(query)
+    assert missing_of(state) == [(("items",), "")] * (1 + restarted) + [((), "")]
+
+
+def test_a_pattern_that_no_topic_matches_is_warned_about(
+    cluster: Cluster, state: SqliteStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At the start and when the last one goes; a topic that matches later is read, and nothing is warned about then."""
+    pattern: dict[str, Any] = {**WATCHFUL, "topics": (), "topics_regex": "item.*"}
+    query = Query(cluster, state, Clock(1_000_000.0), **pattern)
+    due_and_committed(query)
+    assert missing_of(state) == [((), "item.*")]
+    assert caplog.text.count('no topic matches [topics.regex] "item.*". Topics are looked for again and again') == 1
+    cluster.make("items", 7)
+    due_and_committed(query)
+    assert {(cluster.topics["items"].number, offset) for offset in range(7)} <= query.delivered
+    cluster.delete("items")
+    due_and_committed(query)
+    assert missing_of(state) == [((), "item.*"), ((), ""), ((), "item.*")]
+
+
+@pytest.mark.parametrize("pattern", ["item.*", "orders"])
+def test_a_drain_without_a_topic_says_so(
+    cluster: Cluster, state: SqliteStore, caplog: pytest.LogCaptureFixture, pattern: str
+) -> None:
+    """It is caught up with nothing, which must not look like a delivery."""
+    query = Query(cluster, state, Clock(1_000_000.0), **{**WATCHFUL, "topics": (), "topics_regex": pattern})
+    query.planner.drain()
+    due_and_committed(query)
+    assert caplog.text.count("it has no topic to deliver") == (pattern == "item.*")
+    assert bool(query.delivered) == (pattern == "orders")
 
 
 def test_an_offset_that_is_gone_without_its_topic(cluster: Cluster, query: Query) -> None:

@@ -13,7 +13,7 @@ from parquet_sink.kafka.planning.planner import Planner
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.targets.table_map import parse
 from tests.factories import Clock
-from tests.kafka.planner_cluster import ME, SETTINGS, Cluster
+from tests.kafka.planner_cluster import ME, SETTINGS, Cluster, Reported
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def make(
 
     def made(tables: str) -> Planner:
         settings = replace(SETTINGS, tables=parse(tables))
-        return Planner(settings, state, ME, now=clock.now, sleep=clock.sleep)
+        return Reported(settings, state, ME, now=clock.now, sleep=clock.sleep)
 
     yield made
     state.close()

@@ -37,11 +37,24 @@ class Follower:
         task.stop()
         return found
 
-    def look(self) -> object:
-        """What the driver sees."""
+    def fail_after(self, lines: int) -> list[object]:
+        """The values of a poll of which the next one could not be sent."""
         task = FileTask()
         task.start(self.settings, self._reached())
-        return task.look()
+        sent = task.poll()[:lines]
+        self.place = sent[-1].source_offset
+        assert self.place is not None
+        self.memory = task.remember_at(sent[-1].source_partition, self.place)
+        task.stop()
+        return [one.value for one in sent]
+
+    def look(self) -> object:
+        """What the driver sees; what it notices is remembered."""
+        task = FileTask()
+        task.start(self.settings, self._reached())
+        seen, noticed = task.look(), task.noticed()
+        self.memory = self.memory if noticed is None else noticed
+        return seen
 
 
 @pytest.fixture
@@ -156,6 +169,178 @@ def test_without_memory_the_position_counts(path: Path) -> None:
     assert follower.run() == ["b", "c"]
     follower.place, follower.memory = {"position": 99}, {}
     assert follower.run() == ["a", "b", "c"]
+
+
+def test_a_position_on_trust_is_told(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Where nothing is remembered of a position, a warning says once what may not be sent."""
+    add(path, b"a\nb\nc\n")
+    follower = Follower(path)
+    follower.place = {"position": 2}
+    with caplog.at_level(logging.WARNING):
+        follower.look()
+        follower.look()
+        assert follower.run() == ["b", "c"]
+    told = [one.message for one in caplog.records]
+    assert len(told) == 1
+    assert "read from position 2 on" in told[0]
+    assert "are not sent" in told[0]
+
+
+@pytest.mark.parametrize(("content", "position"), [(b"one\ntwo\n", 6), (b"one\r\ntwo\n", 4), (b"one\rtwo\n", 6)])
+def test_no_part_of_a_line_is_sent(path: Path, content: bytes, position: int) -> None:
+    """A position within a line, as Kafka Connect counts characters, stands for the beginning of that line."""
+    add(path, content)
+    follower = Follower(path)
+    follower.place = {"position": position}
+    assert follower.run() == ["two"]
+
+
+@pytest.mark.parametrize("sent", [1, 2, 3])
+def test_a_poll_that_was_sent_in_part_is_found_after_a_rotation(path: Path, sent: int) -> None:
+    """A place in the middle of a poll is remembered, so the rest of the old file and the head of the new one come."""
+    follower = Follower(path, batch=5)
+    add(path, b"a\nb\nc\nd\n")
+    assert follower.fail_after(sent) == ["a", "b", "c"][:sent]
+    path.rename(path.with_suffix(".1"))
+    add(path, b"x\ny\nz\nmore than before\n")
+    assert follower.run() == [*["a", "b", "c", "d"][sent:], "x", "y", "z", "more than before"]
+
+
+def test_a_file_that_was_rotated_before_it_was_sent(path: Path) -> None:
+    """Files that had the name while nothing could be sent are read in order, whatever they are called by now."""
+    follower = Follower(path)
+    for number in range(3):
+        add(path, b"%d a\n%d b\n" % (number, number))
+        follower.look()
+        path.rename(path.with_suffix(f".{number}"))
+    add(path, b"last\n")
+    assert follower.run() == ["0 a", "0 b", "1 a", "1 b", "2 a", "2 b", "last"]
+    assert follower.run() == []
+
+
+def test_a_first_file_that_is_gone_is_told(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A file that was seen, and removed before it was read, is lost with a warning."""
+    follower = Follower(path)
+    add(path, b"a\n")
+    follower.look()
+    path.unlink()
+    add(path, b"b\n")
+    with caplog.at_level(logging.WARNING):
+        assert follower.run() == ["b"]
+    assert "its lines are lost" in caplog.text
+
+
+def test_files_between_two_rotations_are_named(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A file that came and went while nobody looked is not read, and a warning names it."""
+    follower = Follower(path)
+    add(path, b"a\n")
+    assert follower.run() == ["a"]
+    path.rename(path.with_name("log.txt.2"))
+    add(path, b"b\n")
+    path.rename(path.with_name("log.txt.1"))
+    add(path, b"c\n")
+    with caplog.at_level(logging.WARNING):
+        assert follower.run() == ["c"]
+    assert "rotated more than once" in caplog.text
+    assert "log.txt.1" in caplog.text
+
+
+@pytest.mark.parametrize("sent", [True, False])
+def test_a_copy_is_read_to_its_end_after_a_truncation(path: Path, sent: bool) -> None:
+    """After `copytruncate` what was not read comes from the copy, also when nothing was read before."""
+    follower = Follower(path)
+    add(path, b"a\n")
+    follower.look()
+    if sent:
+        assert follower.run() == ["a"]
+    add(path, b"b\n")
+    path.with_name("log.txt.1").write_bytes(path.read_bytes())
+    path.write_bytes(b"")
+    add(path, b"new\n")
+    assert follower.run() == [*([] if sent else ["a"]), "b", "new"]
+    assert follower.run() == []
+
+
+def test_a_file_written_anew_with_the_same_size(path: Path) -> None:
+    """The time of its last change tells that there is news, and it is read from its beginning."""
+    follower = Follower(path)
+    add(path, b"a\nb\n")
+    assert follower.run() == ["a", "b"]
+    seen = follower.look()
+    os.utime(path, ns=(0, 0))
+    path.write_bytes(b"c\nd\n")
+    assert follower.look() != seen
+    assert follower.run() == ["c", "d"]
+
+
+def test_another_file_and_back(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """When `file` names another file for a while, each goes on where it was, through a rotation, too."""
+    follower, other = Follower(path), path.with_name("other.txt")
+    add(path, b"a\n")
+    add(other, b"x\n")
+    places: dict[str, Place | None] = {}
+    with caplog.at_level(logging.WARNING):
+        for now, values in [(path, ["a"]), (other, ["x"]), (path, ["b", "c"]), (other, [])]:
+            follower.place = places.get(str(now))
+            follower.settings["file"] = str(now)
+            follower.look()
+            assert follower.run() == values
+            places[str(now)] = follower.place
+            if now == other:
+                add(path, b"b\n")
+                path.rename(path.with_suffix(".1"))
+                add(path, b"c\n")
+    assert not caplog.records
+
+
+def test_a_file_that_is_written_anew_while_it_is_read(path: Path) -> None:
+    """Half a line of the old content is never joined with the new one."""
+    add(path, b"a\nb\nhalf")
+    task = FileTask()
+    task.start(Follower(path, batch=1).settings, Reached())
+    assert [one.value for one in task.poll()] == ["a"]
+    assert [one.value for one in task.poll()] == ["b"]
+    path.write_bytes(b"c\nd\nand a longer line\n")
+    found = []
+    while records := task.poll():
+        found += [one.value for one in records]
+    task.stop()
+    assert found == ["c", "d", "and a longer line"]
+
+
+def test_a_file_that_is_saved_while_it_is_read(path: Path) -> None:
+    """A copy with more at its end that takes the place of the open file goes on where that was."""
+    add(path, b"a\nhalf")
+    task = FileTask()
+    task.start(Follower(path).settings, Reached())
+    assert [one.value for one in task.poll()] == ["a"]
+    other = path.with_name("other")
+    other.write_bytes(b"a\nhalf a line\n")
+    other.rename(path)
+    assert [one.value for one in task.poll()] == ["half a line"]
+    assert list(task.poll()) == []
+    task.stop()
+
+
+@pytest.mark.parametrize("memory", [{"waiting": "[1]"}, {"waiting": "{"}, {"of log.txt": "[]", "filename": "else"}])
+def test_memory_of_another_form_is_none(path: Path, memory: Memory) -> None:
+    """What cannot be read of it is forgotten."""
+    add(path, b"a\n")
+    follower = Follower(path)
+    follower.memory = memory
+    assert follower.run() == ["a"]
+
+
+def test_memory_of_an_earlier_version(path: Path) -> None:
+    """A mark that does not say of which file it is belongs to the one that is followed."""
+    follower = Follower(path)
+    add(path, b"a\nb\n")
+    assert follower.run() == ["a", "b"]
+    follower.memory = {key: follower.memory[key] for key in ("inode", "head", "edge")}
+    add(path, b"c\n")
+    path.rename(path.with_suffix(".1"))
+    add(path, b"d\n")
+    assert follower.run() == ["c", "d"]
 
 
 @pytest.mark.parametrize("size", [100, 3 << 20])

@@ -15,6 +15,13 @@ def test_a_key_and_its_value_are_connects() -> None:
     assert connect_form.value({"position": 17}) == b'{"position":17}'
 
 
+def test_characters_beyond_the_bmp_are_escaped() -> None:
+    """Kafka Connect of 4.1.2 was seen to write them so, and finds a key by its bytes; both forms are read."""
+    key = b'["c",{"filename":"/tmp/\\uD83D\\uDE00"}]'
+    assert connect_form.key("c", text_of({"filename": "/tmp/\U0001f600"})) == key
+    assert parsed_key(key) == parsed_key('["c",{"filename":"/tmp/\U0001f600"}]'.encode())
+
+
 def test_no_place_is_a_tombstone() -> None:
     """A place that is removed has no value."""
     assert connect_form.value(None) is None
@@ -34,7 +41,7 @@ def test_keys_of_others_are_passed_over(data: bytes | None) -> None:
     assert parsed_key(data) is None
 
 
-@pytest.mark.parametrize("data", [b"[]", b"1", b"{", b'{"a":[]}'])
+@pytest.mark.parametrize("data", [b"[]", b"1", b"{", b'{"a":[]}', b'{"a":NaN}', b'{"a":9223372036854775808}'])
 def test_values_of_another_form_are_no_places(data: bytes) -> None:
     """A value that is no flat object is no place."""
     assert parsed_value(data) is None

@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -27,8 +28,7 @@ def append(file: Path, *lines: str) -> None:
     """By a process of its own, as far as the file can tell."""
     one = Appender(str(file))
     for line in lines:
-        one.append(line.encode())
-    one.sync()
+        one.append(BytesIO(line.encode()))
     one.close()
 
 
@@ -59,7 +59,7 @@ def test_lines_of_a_writer_that_died_are_cut(file: Path, monkeypatch: pytest.Mon
     with monkeypatch.context() as patch:
         die_after(patch, written)
         with pytest.raises(Died):
-            dying.append(b"one\ntwo\n")
+            dying.append(BytesIO(b"one\ntwo\n"))
     dying.close()
     append(file, "one\ntwo\n")
     assert file.read_text() == "kept\none\ntwo\n"
@@ -74,7 +74,7 @@ def test_what_others_wrote_is_not_cut(file: Path, monkeypatch: pytest.MonkeyPatc
     with monkeypatch.context() as patch:
         die_after(patch, 2)
         with pytest.raises(Died):
-            dying.append(b"two\n")
+            dying.append(BytesIO(b"two\n"))
     dying.close()
     with file.open("a") as other:
         other.write("and much more by hand\n")
@@ -88,7 +88,7 @@ def test_a_rotated_file_is_left_alone(file: Path, monkeypatch: pytest.MonkeyPatc
     with monkeypatch.context() as patch:
         die_after(patch, 2)
         with pytest.raises(Died):
-            dying.append(b"one\n")
+            dying.append(BytesIO(b"one\n"))
     dying.close()
     file.rename(file.with_suffix(".1"))
     file.write_text("new\n")
@@ -109,8 +109,8 @@ def test_a_full_disk_leaves_no_half_of_a_line(file: Path, monkeypatch: pytest.Mo
     with monkeypatch.context() as patch:
         patch.setattr(module.os, "write", full)
         with pytest.raises(RetryLater, match=r"append lines \(.*out.txt\).*No space left.*still in Kafka"):
-            one.append(b"one\ntwo\n")
-    one.append(b"one\ntwo\n")
+            one.append(BytesIO(b"one\ntwo\n"))
+    one.append(BytesIO(b"one\ntwo\n"))
     one.close()
     assert file.read_text() == "kept\none\ntwo\n"
 
@@ -127,8 +127,7 @@ def test_a_pipe_takes_lines(tmp_path: Path) -> None:
     """Such as standard output: nothing is noted, cut or synced."""
     read, write = os.pipe()
     one = Appender(f"/proc/self/fd/{write}", noted=False)
-    one.append(b"one\n")
-    one.sync()
+    one.append(BytesIO(b"one\n"))
     one.close()
     assert os.read(read, 10) == b"one\n"
     os.close(read)
@@ -138,8 +137,9 @@ def test_a_pipe_takes_lines(tmp_path: Path) -> None:
 def test_processes_side_by_side_mix_no_lines(file: Path) -> None:
     """Long lines of four processes come out whole, each once."""
     program = (
-        "import sys; from parquet_sink.targets.file.appender import Appender; one = Appender(sys.argv[1])\n"
-        "for n in range(20): one.append((f'{sys.argv[2]}-{n}-' + sys.argv[2] * 20_000 + '\\n').encode())"
+        "import sys; from io import BytesIO; from parquet_sink.targets.file.appender import Appender\n"
+        "one = Appender(sys.argv[1])\n"
+        "for n in range(20): one.append(BytesIO((f'{sys.argv[2]}-{n}-' + sys.argv[2] * 20_000 + '\\n').encode()))"
     )
     writers = [subprocess.Popen([sys.executable, "-c", program, str(file), name]) for name in "abcd"]
     assert [one.wait(60) for one in writers] == [0] * 4

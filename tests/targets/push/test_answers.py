@@ -136,6 +136,7 @@ def test_only_some_refusals_are_of_the_file(status: int) -> None:
     outcome = answered(status)
     assert outcome.verdict is Verdict.REFUSED
     assert outcome.of_file == (status in (400, 409, 413, 422))
+    assert outcome.of_name == (status == 409)
 
 
 @pytest.mark.parametrize("failure", FailureKind)

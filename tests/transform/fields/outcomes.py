@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from parquet_sink.convert.decoded import Inferred, Piece, Trees, Typed
+from parquet_sink.convert.decoded import Float32, Inferred, Int32, Piece, Trees, Typed
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.transform.fields.base import FieldTransform, TypedChange
 from parquet_sink.transform.fields.origin import Origin
@@ -110,6 +110,6 @@ def _comparable(value: object, *, as_read: bool = False) -> object:
         return {name: _comparable(value[name], as_read=as_read) for name in sorted(value)}
     if isinstance(value, list | tuple):
         return [_comparable(below, as_read=as_read) for below in value]
-    if as_read and type(value) is int:
-        return "float", repr(float(value))
+    if as_read and type(value) in (int, Int32, Float32):
+        return "float", repr(float(value))  # type: ignore[arg-type]
     return type(value).__name__, repr(value)

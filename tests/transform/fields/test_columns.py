@@ -101,6 +101,8 @@ MIXED = [b'{"a":5}', b'{"a":5.5}', b'{"a":5.0}', b'{"a":null}', b'{"b":1}'] * 20
 @given(TRANSFORMS, json_values(), st.booleans(), st.integers(0, 100))
 @example((Cast, {"spec": "a:string"}), MIXED, False, 50)
 @example((MaskField, {"fields": "a", "replacement": "12.7"}), MIXED, False, 50)
+@example((Cast, {"spec": "a:int8"}), MIXED, False, 50)
+@example((Cast, {"spec": "a:float32"}), MIXED, False, 50)
 def test_without_a_schema(
     transform: tuple[Any, dict[str, str]], values: list[bytes], discard_lists: bool, cut: int
 ) -> None:

@@ -1,7 +1,7 @@
 """What Java does with numbers, texts and dates; each value was printed by Java 17, odd floats by Java 19's rule."""
 
 import math
-from decimal import Decimal
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pyarrow as pa
@@ -80,6 +80,55 @@ def test_texts_as_floats(text: str, double: float, single: float) -> None:
     assert (numbers.parse_float(text), numbers.parse_float32(text)) == (double, single)
 
 
+@given(
+    st.sampled_from(
+        ["1.000000178813934326171875", "3.40282356779733661637539395458142568448e38", "7.006492321624085e-46"]
+    ),
+    st.sampled_from(["", "0" * 4_000, "0" * 5_000 + "1", "9" * 12_000]),
+    st.booleans(),
+    st.sampled_from(["", "-"]),
+)
+def test_long_texts_are_rounded_once(text: str, more: str, shorter: bool, sign: str) -> None:
+    """Beside the middle of two floats of 32 bits the last of many thousand digits decides."""
+    digits, _, power = text.partition("e")
+    exact = Decimal(digits[: -1 if shorter else None] + more + (f"e{power}" if power else ""))
+    written = f"{sign}{digits[: -1 if shorter else None]}{more}{'e' + power if power else ''}"
+    assert numbers.parse_float(written) == float(written)
+    found = abs(numbers.parse_float32(written))
+    with np.errstate(over="ignore"):
+        near = np.float32(float(exact))
+    around = [np.nextafter(near, np.float32(0)), near, np.nextafter(near, np.float32(math.inf))]
+    with localcontext(prec=20_000):
+        held = {float(one): Decimal(2**128) if math.isinf(one) else Decimal(float(one)) for one in around}
+        gaps = {one: abs(value - exact) for one, value in held.items()}
+    assert gaps[found] == min(gaps.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0" * 50_000 + "7", 7),
+        ("-" + "\u0660" * 5_000 + "٣", -3),
+        ("+" + "0" * 9_000, 0),
+        ("0" * 30 + "2147483647", 2**31 - 1),
+    ],
+)
+def test_leading_zeros_do_not_count(text: str, number: int) -> None:
+    """Java reads any number of them, in whatever script."""
+    assert numbers.parse_integer(text, 32) == number
+    assert numbers.saturated(text) == number
+
+
+@pytest.mark.parametrize("digits", [41, 4_301, 10_001, 300_000])
+def test_long_whole_numbers_are_beyond_every_type(digits: int) -> None:
+    """They are refused, or stay at the limit, and nothing but that."""
+    for text in ("9" * digits, "-1" + "0" * digits):
+        with pytest.raises(numbers.NoNumber):
+            numbers.parse_integer(text, 64)
+        assert abs(numbers.saturated(text)) > 2**100
+        assert (numbers.saturated(text) < 0) == text.startswith("-")
+
+
 @pytest.mark.parametrize("text", ["", "1e", "0x1", "1_0", "one", "NAN", "1 2", "٣"])
 def test_texts_that_are_no_floats(text: str) -> None:
     """They raise."""
@@ -94,7 +143,30 @@ def test_texts_as_whole_numbers(text: str, bits: int, number: int) -> None:
     assert numbers.parse_integer(text, bits) == number
 
 
-@pytest.mark.parametrize(("text", "bits"), [("128", 8), ("12.0", 32), ("", 32), (" 1", 32), ("2147483648", 32)])
+@pytest.mark.parametrize(
+    ("text", "epoch_ms"),
+    [
+        ("20205E-1-1", 1_577_836_800_000),
+        ("9" * 5_000 + "-1", -6_019_000_092_841_406_464),
+        ("0" * 5_000 + "2020-01", 1_577_836_800_000),
+        ("-1E400-1", 6_017_484_157_321_406_464),
+        ("1E-400-1", -62_167_392_000_000),
+        ("2020" + "0" * 300 + "E-300-1", 1_577_836_800_000),
+        ("19999999999999999999999999E-22-3", 951_868_800_000),
+        ("30000000005E-1-1", -6_019_000_092_841_406_464),
+        ("3000000000-1", -3_972_633_960_222_496_768),
+    ],
+)
+def test_numbers_of_any_length_in_dates(text: str, epoch_ms: int) -> None:
+    """`y-M` of Java 17: what has no room stays at a limit, a power of ten counts, and nothing takes long."""
+    assert DateFormat("y-M").parse(text) == epoch_ms
+    with pytest.raises(NoDate):
+        DateFormat("y-M").parse("1E" + "9" * 5_000 + "-1")
+
+
+@pytest.mark.parametrize(
+    ("text", "bits"), [("128", 8), ("12.0", 32), ("", 32), (" 1", 32), ("2147483648", 32), ("\U0001d7cf", 32)]
+)
 def test_texts_that_are_no_whole_numbers(text: str, bits: int) -> None:
     """Neither blanks nor fractions, and nothing beyond the range."""
     with pytest.raises(numbers.NoNumber):

@@ -1,12 +1,15 @@
 """What a query makes of a record is its own: how records are cut into batches, and what is among them, never counts."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from parquet_sink.convert.decoders import decoder_for
+from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.shape.settings import ShapeSettings
 from tests.transform.sql.asked import FLAT, Asked
 
@@ -161,4 +164,61 @@ def test_nulls_take_no_type_of_a_neighbour() -> None:
     values = [{"x": None, "y": 1}, {"x": "s", "y": "t"}, {"x": True, "y": 2}]
     query = "SELECT DATE '2024-02-29' AS d, coalesce(x, x) AS x, coalesce(y, y) AS y FROM records"
     whole, alone = Asked(query, values), Asked(query, values, cuts=[1, 2])
+    assert (whole.rows, whole.types, whole.columns) == (alone.rows, alone.types, alone.columns)
+
+
+KEYED = (
+    "SELECT id, _key.a AS x, _key.b AS y FROM records",
+    "SELECT id, coalesce(_key.a, _key.a) AS x FROM records",
+    "SELECT id, _key.a + 1 AS x, coalesce(_key.b, _key.b) AS y FROM records WHERE id < 90",
+    "SELECT *, coalesce(_key.a, _key.b) AS x FROM records WHERE _key.a IS NULL OR _key.a <> 2",
+    "SELECT id, _key AS k FROM records",
+    "SELECT id, unnest(_key.l) AS x, coalesce(_key.a, _key.a) AS y FROM records",
+)
+KEYS = st.one_of(
+    st.fixed_dictionaries(
+        {}, optional={"a": fields(NUMBERS, TEXTS), "b": fields(TEXTS), "l": st.lists(NUMBERS, max_size=2)}
+    ),
+    st.sampled_from([None, 5, "x", {}, [1]]),
+)
+ENVELOPE = {
+    "type": "struct",
+    "fields": [{"field": "id", "type": "int32"}, {"field": "s", "type": "string", "optional": True}],
+}
+
+
+@pytest.mark.parametrize("query", KEYED)
+@pytest.mark.parametrize("typed", [True, False])
+@settings(max_examples=4, deadline=None)
+@given(data=st.data(), count=st.integers(2, 6))
+def test_cuts_with_keys_of_their_own_types(query: str, typed: bool, data: st.DataObject, count: int) -> None:
+    """A key without a schema gives each record the types of its own fields, beside a value with a schema, too."""
+    drawn = data.draw(st.lists(KEYS, min_size=count, max_size=count))
+    keys = [None if one is None else json.dumps(one).encode() for one in drawn]
+    plain = [{"id": n, "s": data.draw(st.sampled_from([None, "t"]))} for n in range(count)]
+    values: list[object] = [{"schema": ENVELOPE, "payload": one} for one in plain] if typed else [*plain]
+
+    def asked(cuts: Sequence[int]) -> Asked:
+        decoder = decoder_for(ConverterSettings("json_envelope" if typed else "json"))
+        return Asked(query, values, cuts=cuts, keys=keys, key=ConverterSettings("json"), decoder=decoder)
+
+    whole = asked(())
+    cut = asked(range(1, count))
+    assert cut.rejected == whole.rejected
+    assert cut.rows == whole.rows
+    assert cut.columns == whole.columns
+    assert cut.types == whole.types
+
+
+def test_a_null_of_a_key_takes_no_type_of_a_neighbours_key() -> None:
+    """Beside a value with a schema a key without the field gives a null without a type, whoever else is there."""
+    keys = [b'{"a": true}', b"{}", b'{"a": 2, "b": "x"}', b'{"b": "y"}']
+    values: list[object] = [{"schema": ENVELOPE, "payload": {"id": n, "s": None}} for n in range(4)]
+    query = "SELECT id, coalesce(_key.a, _key.a) AS x, coalesce(_key.b, _key.b) AS y FROM records"
+    decoders = [decoder_for(ConverterSettings("json_envelope")) for _ in range(2)]
+    whole, alone = (
+        Asked(query, values, cuts=cuts, keys=keys, key=ConverterSettings("json"), decoder=decoder)
+        for cuts, decoder in zip(((), (1, 2, 3)), decoders, strict=True)
+    )
+    assert not whole.rejected
     assert (whole.rows, whole.types, whole.columns) == (alone.rows, alone.types, alone.columns)

@@ -1,6 +1,7 @@
 """What a query makes of records: values, columns, offsets, and what becomes of those that it cannot take."""
 
 import sys
+from datetime import UTC, datetime
 
 import duckdb
 import pyarrow as pa
@@ -270,7 +271,7 @@ def test_duckdb_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names the extra."""
     monkeypatch.setitem(sys.modules, "duckdb", None)
     monkeypatch.setattr(engine, "_engines", {})
-    with pytest.raises(WrongSettings, match=r"parquet-sink\[sql\]"):
+    with pytest.raises(WrongSettings, match=r"pip install '\.\[sql\]'"):
         sql("SELECT never_seen_before FROM records")
 
 
@@ -280,7 +281,10 @@ def test_duckdb_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "_engines", {})
     with pytest.raises(WrongSettings) as found:
         sql("SELECT never_seen_before FROM records")
-    why = "DuckDB 1.4.2 is installed, and a query needs 2.0 or later; install it with pip install 'parquet-sink[sql]'."
+    why = (
+        "DuckDB 1.4.2 is installed, and a query needs 2.0 or later. "
+        "Install the extra 'sql' from your copy of the repository: pip install '.[sql]'"
+    )
     assert found.value.reasons == {"type": why}
 
 
@@ -314,3 +318,15 @@ def test_duckdb_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
             work._do("SET threads = 4")
         failed = engine._failed(duckdb.InternalException("INTERNAL Error: x"))
     assert failed.broken
+
+
+@pytest.mark.parametrize(
+    "moment", ["TIMESTAMP_NS '1969-12-31 23:59:59.999999999'", "TIMESTAMP '1969-12-31 23:59:59.999999'"]
+)
+def test_timestamps_before_1970_are_cut_as_others(moment: str) -> None:
+    """What is finer than a millisecond is cut, never rounded up, in lists, objects and maps, too."""
+    nested = f"[{moment}, NULL] AS l, {{'a': {moment}}} AS o, MAP {{'k': {moment}}} AS m"
+    asked = Asked(f"SELECT id, {moment} AS t, {nested} FROM records", [{"id": n} for n in range(3)])
+    at = datetime(1969, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)
+    assert not asked.rejected
+    assert asked.plain == [{"id": n, "t": at, "l": "[-1,null]", "o_a": at, "m": '{"k":-1}'} for n in range(3)]

@@ -8,22 +8,27 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from parquet_sink.config.providers import Resolved
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import read
-from parquet_sink.convert.decoded import Reading
+from parquet_sink.convert.decoded import Reading, Typed
 from parquet_sink.convert.decoders import key_decoder_for
 from parquet_sink.convert.json import decoder as json
 from parquet_sink.convert.settings import ConverterKind, ConverterSettings
 from parquet_sink.model.records import Header, RecordBatch
 from parquet_sink.model.rejected import Stage
+from parquet_sink.shape.run import Run
+from parquet_sink.shape.settings import ShapeSettings
+from parquet_sink.shape.shaper import Shaper
 from parquet_sink.transform.chain import Step, TransformChain
 from parquet_sink.transform.classes import find_predicate, find_transform
 from parquet_sink.transform.protocol import WrongSettings
 from parquet_sink.transform.records import DecodedRecords
+from parquet_sink.transform.whole.additions import Additions, Group
 from parquet_sink.transform.whole.as_tree import as_trees
 from parquet_sink.transform.whole.paths import IncompletePath, steps_of
 from tests.transform.fields.outcomes import outcomes
@@ -166,6 +171,45 @@ def test_keys_are_taken_where_some_records_have_new_ones() -> None:
     new = Step(transform("ValueToKey", {"fields": "a"}), predicate("HasHeaderKey", {"name": "h"}))
     found = apply([new], [b'{"a":1}', b'{"a":2}'], [b'"old"'] * 2, [[("h", b"")], []])
     assert outcomes(found, of_keys=True) == {0: {"a": ("int", "1")}, 1: ("str", "'old'")}
+
+
+def test_trees_that_a_record_with_a_schema_gets_are_text_or_refused() -> None:
+    """A key that became an object with a date in it is JSON text; one that has none is refused, that record alone."""
+    deep: object = 1
+    for _ in range(300):
+        deep = [deep]
+    column: list[object] = [{"at": pa.scalar(5, pa.timestamp("ms", "UTC"))}, deep, {"n": float("nan")}]
+    work = Additions("KeyToValue", "fail")
+    part = Typed(pa.array([2, 5, 9]), pa.array([{"a": 1}] * 3, pa.struct([("a", pa.int64())])))
+    (found,) = work.to(part, [Group(np.arange(3), {"h": column})])
+    assert isinstance(found, Typed)
+    assert found.positions.to_pylist() == [2, 9]
+    assert found.rows.to_pylist() == [{"a": 1, "h": '{"at":5}'}, {"a": 1, "h": '{"n":"NaN"}'}]
+    assert work.rejected.keys() == {5}
+    assert work.rejected[5].startswith("KeyToValue: its text cannot be made")
+
+
+@pytest.mark.parametrize("existing", ["replace", "keep"])
+@pytest.mark.parametrize("name", ["KeyToValue", "HeaderToValue"])
+@pytest.mark.parametrize("count", [1, 63, 64, 130])
+def test_what_is_added_stands_behind_what_was_there(name: str, existing: str, count: int) -> None:
+    """Columns are in one order, however many records are read together; what is replaced stays where it was."""
+    step = Step(transform(name, {"existing": existing}))
+    values = [b'{"own": %d, "b": {"c": 1}}' % n for n in range(count)]
+    more = {"z": b"1", "a": b"2"}
+    keys = [b'{"z": 1, "a": 2}'] * count
+    shaper = Shaper(ShapeSettings(), None, json.decoder(), TransformChain([step], key_decoder_for(ConverterSettings())))
+    batch = RecordBatch.of("orders", 0, range(count), [0] * count, values, keys, [list(more.items())] * count)
+    (run,) = shaper.shape(batch)
+    assert isinstance(run, Run)
+    assert run.rows.schema.names[:4] == ["own", "b_c", "z", "a"]
+    clash = [b'{"own": 1, "a": 5, "b": 2}'] * count
+    again = RecordBatch.of("orders", 0, range(count), [0] * count, clash, keys, [list(more.items())] * count)
+    other = Shaper(ShapeSettings(), None, json.decoder(), TransformChain([step], key_decoder_for(ConverterSettings())))
+    (run,) = other.shape(again)
+    assert isinstance(run, Run)
+    assert run.rows.schema.names[:4] == ["own", "a", "b", "z"]
+    assert run.rows.column("a").to_pylist() == [2 if existing == "replace" else 5] * count
 
 
 def test_a_key_that_is_no_object_has_no_fields() -> None:

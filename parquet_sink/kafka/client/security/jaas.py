@@ -11,7 +11,7 @@ from typing import Final
 FLAGS: Final = frozenset({"required", "requisite", "sufficient", "optional"})
 _TOKEN: Final = re.compile(
     r"""\s*(?:
-        (?P<comment>//[^\n]*|/\*.*?\*/)
+        (?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))
       | "(?P<double>(?:[^"\\\n]|\\.)*)"
       | '(?P<single>(?:[^'\\\n]|\\.)*)'
       | (?P<word>[^\s=;"']+)

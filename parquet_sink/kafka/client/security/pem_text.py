@@ -10,7 +10,7 @@ from typing import Final
 
 CERTIFICATE: Final = "CERTIFICATE"
 KEY: Final = "PRIVATE KEY"
-_BLOCK: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
+_BLOCK: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]++)-----((?:(?!-----BEGIN ).)*?)-----END \1-----", re.DOTALL)
 
 
 def certificates(text: str) -> list[str]:

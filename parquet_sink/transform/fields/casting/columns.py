@@ -36,7 +36,7 @@ def cast(array: pa.Array, target: str) -> Found:
 
 
 def cast_read(array: pa.Array, target: str) -> Found:
-    """A column of records without a schema, which has whole numbers as int64 and all others as float64.
+    """A column of records without a schema, which has whole numbers as int64 and all others as float64 at first.
 
     A whole number in a column of fractions may have been read from either: it is in doubt where that counts. What JSON
     has not (objects; dates and times that a transform made) is in doubt everywhere.
@@ -49,13 +49,12 @@ def cast_read(array: pa.Array, target: str) -> Found:
         if target != "string":
             whole = pc.and_(whole, pc.greater(pc.abs(array), 2.0**30))
         doubtful = either(doubtful, anywhere(whole))
-    return (found.cast(_READ[target]) if target in _READ else found), doubtful
+    return found, doubtful
 
 
 _OF_JSON: Final = (
     *(pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_string, pa.types.is_null),
 )
-_READ: Final = {"int8": pa.int64(), "int16": pa.int64(), "int32": pa.int64(), "float32": pa.float64()}
 
 
 def is_of_json(arrow: pa.DataType) -> bool:

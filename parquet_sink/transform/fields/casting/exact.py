@@ -3,11 +3,12 @@
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
 from parquet_sink.convert.calendars import DAY_MS
+from parquet_sink.convert.decoded import Float32, Int32
 from parquet_sink.convert.java_dates import chosen_text
 from parquet_sink.transform.fields.faults import kind, tree_kind
 from parquet_sink.transform.fields.java import numbers, texts
@@ -36,7 +37,8 @@ def of_tree(value: object, target: str) -> object:
         return None
     if type(value) not in _TREES:
         raise RecordFault(f"{tree_kind(value)} cannot be cast to {target}")
-    return _TREES[type(value)](value, target)
+    found = _TREES[type(value)](value, target)
+    return _SIZED[target](found) if target in _SIZED else found
 
 
 def of_typed(arrow: pa.DataType, target: str) -> CastTo:
@@ -132,9 +134,17 @@ def _time(value: object, target: str) -> object:
     return chosen_text(value) if target == "string" else _integer(value, target)
 
 
+_SIZED: Final[Mapping[str, Callable[[Any], object]]] = {
+    **dict.fromkeys(("int8", "int16", "int32"), Int32),
+    "int64": int,
+    "float32": Float32,
+    "float64": float,
+}
 _TREES: Final[Mapping[type, Callable[[object, str], object]]] = {
     int: _integer,
+    Int32: _integer,
     float: _float,
+    Float32: _float32,
     bool: _boolean,
     str: _string,
 }

@@ -1,13 +1,14 @@
 """Java's SimpleDateFormat in UTC and English: dates to texts, and texts to dates, leniently."""
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import Final
 
 from parquet_sink.transform.fields.java.calendar import Moment, instant, moment
 from parquet_sink.transform.fields.java.date_columns import usual
-from parquet_sink.transform.fields.java.numbers import wrapped
+from parquet_sink.transform.fields.java.numbers import saturated, truncated, wrapped
 from parquet_sink.transform.fields.java.zones import ZONES, NoDate
 
 LETTERS: Final = "yMdDEuaHkKhmsSzZX"
@@ -20,9 +21,11 @@ _MONTHS: Final = (
     *("August", "September", "October", "November", "December"),
 )
 _DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_NUMBER: Final = re.compile(r"(-?\d+)(?:E(-?\d+))?")
+_NUMBER: Final = re.compile(r"(-?\d++)(?:E(-?\d++))?")
 _BLANKS: Final = (" ", "\t")
-_MOST_POWER: Final = 100
+_FAR: Final = 20
+"""Digits that no number of 64 bits has."""
+_WIDE: Final = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _SHORT: Final = 3
 _FIRST_SHORT_YEAR: Final = 46
 """Years of two digits are 1946 to 2045: Java takes the 80 years before its own clock's and the 19 after it."""
@@ -204,10 +207,12 @@ class _Reading:
         found = _NUMBER.match(self._text, self.at, end) if end <= len(self._text) else None
         if found is None:
             raise NoDate
-        begin, self.at = self.at, found.end()
+        power = saturated(found[2] or "0")
+        has_power = power == wrapped(power, 64)  # Java does not read one that no long holds
+        begin, self.at = self.at, found.end() if has_power else found.end(1)
         digits = self._text[begin : begin + 2]
         is_short = letter == "y" and count <= 2 and self.at - begin == 2 and digits.isdigit()
-        value = _whole(int(found[1]), int(found[2] or 0))
+        value = _whole(found[1], wrapped(power, 32) if has_power else 0)
         if is_short:
             value += 2000 if value < _FIRST_SHORT_YEAR else 1900
         self._set(*(_FIELDS[letter](value) if letter in _FIELDS else (letter, value)))
@@ -222,10 +227,18 @@ _FIELDS: Final[Mapping[str, Callable[[int], tuple[str, int]]]] = {
 }
 
 
-def _whole(number: int, power: int) -> int:
+def _whole(digits: str, power: int) -> int:
     """`Number.intValue` of what NumberFormat reads: the lowest bits of a long, the limits of what is beyond."""
-    if power:
-        number = int(Decimal(number).scaleb(min(max(power, -_MOST_POWER), _MOST_POWER)))
+    number = saturated(digits)
+    if power and number:
+        exact = Decimal(digits)
+        place = exact.adjusted() + power
+        if not 0 <= place < _FAR:
+            return 0 if place < 0 else truncated(math.copysign(math.inf, number), 32)
+        scaled = exact.scaleb(power, _WIDE)
+        number = int(scaled)
+        if number != scaled:  # then it is a double
+            return truncated(float(scaled), 32)
     if number == wrapped(number, 64):
         return wrapped(number, 32)
     return 2**31 - 1 if number > 0 else -(2**31)

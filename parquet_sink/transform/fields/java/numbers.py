@@ -2,22 +2,26 @@
 
 import math
 import re
+import unicodedata
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Final
 
 import numpy as np
 
-_INTEGER: Final = re.compile(r"[+-]?\d+")
+_INTEGER: Final = re.compile(r"([+-]?)(\d++)")
 _BLANKS: Final = "".join(map(chr, range(33)))
 _FLOAT: Final = re.compile(
     r"(?P<sign>[+-]?)(?:(?P<nan>NaN)|(?P<inf>Infinity)"
-    r"|(?P<digits>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?"
-    r"|0[xX](?P<whole>[0-9a-fA-F]*)\.?(?P<part>[0-9a-fA-F]*)[pP](?P<power>[+-]?[0-9]+)[fFdD]?)"
+    r"|(?P<digits>(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?)[fFdD]?"
+    r"|0[xX](?P<whole>[0-9a-fA-F]*+)(?:\.(?P<part>[0-9a-fA-F]*+))?[pP](?P<power>[+-]?[0-9]++)[fFdD]?)"
 )
-_DECIMAL: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,10})?")
+_DECIMAL: Final = re.compile(r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d{1,10})?")
 _MOST_POWER: Final = 100_000
 _MOST_DIGITS: Final = 10_000
+"""Of a number that is written in base 16."""
+_SIGNIFICANT: Final = 40
+"""More digits than any whole number of Java has, and far fewer than Python's limit on texts."""
 
 
 class NoNumber(ValueError):
@@ -48,12 +52,26 @@ def to_float32(number: float) -> float:
 
 def parse_integer(text: str, bits: int) -> int:
     """`Integer.parseInt` and its like. Raises NoNumber."""
-    if _INTEGER.fullmatch(text) is None or len(text) > _MOST_DIGITS:
+    if max(text, default="") > "\uffff":  # Java looks at halves of such characters, which are no digits
         raise NoNumber
-    number = int(text)
+    number = saturated(text)
     if number != wrapped(number, bits):
         raise NoNumber
     return number
+
+
+def saturated(text: str) -> int:
+    """A whole number of any length, in linear time: its value, or one of its sign far beyond 64 bits.
+
+    Raises NoNumber for a text that is none.
+    """
+    found = _INTEGER.fullmatch(text)
+    if found is None:
+        raise NoNumber
+    sign, digits = found.groups()
+    if any(map(unicodedata.digit, digits[:-_SIGNIFICANT])):
+        digits = "9" * _SIGNIFICANT
+    return int(sign + digits[-_SIGNIFICANT:])
 
 
 def parse_float(text: str) -> float:
@@ -65,16 +83,15 @@ def parse_float32(text: str) -> float:
     """`Float.parseFloat`: the nearest float of 32 bits, not the nearest to the nearest of 64. Raises NoNumber."""
     number, exact = _parse(text)
     near = to_float32(number)
-    if exact is None or not math.isfinite(number) or number == near:
+    if exact is None or not math.isfinite(number) or number in (near, exact):
         return near
     # Only a text just beside the middle of two floats may have been rounded onto it first.
     away = np.float32(near)
     other = float(np.nextafter(away, np.float32(math.inf if number > near else -math.inf)))
-    if math.isinf(near) or math.isinf(other):
-        limit = 2.0**128
-        near, other = (math.copysign(limit, one) if math.isinf(one) else one for one in (near, other))
-    first, second = abs(Fraction(near) - exact), abs(Fraction(other) - exact)
-    return to_float32(other if second < first else near)
+    near, other = (math.copysign(_BEYOND, one) if math.isinf(one) else one for one in (near, other))
+    if (near + other) / 2 == number:
+        near = max(near, other) if exact > number else min(near, other)
+    return to_float32(near)
 
 
 def parse_decimal(text: str) -> Decimal:
@@ -97,7 +114,11 @@ def decimal_as_int64(number: Decimal) -> int:
     return wrapped(int(number), 64)
 
 
-def _parse(text: str) -> tuple[float, Fraction | None]:
+_BEYOND: Final = 2.0**128
+"""What would be the next float of 32 bits behind the largest."""
+
+
+def _parse(text: str) -> tuple[float, Decimal | Fraction | None]:
     """The nearest double, and exactly what is written, where that is a number of a sensible size."""
     found = _FLOAT.fullmatch(text.strip(_BLANKS))
     if found is None:
@@ -106,10 +127,9 @@ def _parse(text: str) -> tuple[float, Fraction | None]:
     if found["nan"] or found["inf"]:
         return (math.nan if found["nan"] else sign * math.inf), None
     if found["power"] is not None:
-        return _hexadecimal(found["whole"], found["part"], int(found["power"][:10]), sign)
+        return _hexadecimal(found["whole"], found["part"] or "", saturated(found["power"]), sign)
     number = sign * float(found["digits"])
-    far = number == 0 or math.isinf(number) or len(found["digits"]) > _MOST_DIGITS
-    return number, None if far else Fraction(found["sign"].replace("+", "") + found["digits"])
+    return number, None if number == 0 or math.isinf(number) else Decimal(found["sign"] + found["digits"])
 
 
 def _hexadecimal(whole: str, part: str, power: int, sign: float) -> tuple[float, Fraction | None]:

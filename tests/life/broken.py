@@ -1,0 +1,66 @@
+"""The sink broken on purpose: mends of defects that lost or altered records, taken out again."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parquet_sink.files.accumulator import FinishedFile
+from parquet_sink.files.cleanup import remove_unsent
+from parquet_sink.kafka.planning.range_plans import RangePlans
+from parquet_sink.pipeline.range_flush import RangeFlush
+from parquet_sink.pipeline.task import TaskFlush
+from parquet_sink.state.sqlite.database import Database
+from parquet_sink.targets import delivery
+
+Breaks = Callable[[pytest.MonkeyPatch], None]
+
+
+def unreported_is_done(patch: pytest.MonkeyPatch) -> None:
+    """A state file that was removed is made again by whoever needs it, and a range that it does not name is done."""
+    real = Database.__init__
+
+    def opened(self: Database, path: str | Path, expected: Any = None) -> None:
+        real(self, path)
+
+    def removed(self: Database) -> Sequence[Path]:
+        return [] if self._path.exists() else [self._path]
+
+    def reports(self: RangePlans, ended: Any) -> Any:
+        return {(one.topic, one.partition): one for one in self._context.state.accepted()}
+
+    patch.setattr(Database, "__init__", opened)
+    patch.setattr(Database, "removed", removed)
+    patch.setattr(RangePlans, "_reports", reports)
+
+
+def range_stays_as_planned(patch: pytest.MonkeyPatch) -> None:
+    """A range comes again as it was planned, also where a file that ends in the middle of its own was committed."""
+    real = TaskFlush.__init__
+
+    def made(self: TaskFlush, *args: Any, **named: Any) -> None:
+        real(self, *args, **{**named, "replans": False})
+
+    def send(self: RangeFlush, files: Sequence[FinishedFile]) -> None:
+        for file in files:
+            unsent = file.last_offset < self.planned.accepted
+            if unsent or self.ended or not self._uploader.submit(self._upload(file)):
+                remove_unsent(file.path)
+
+    patch.setattr(TaskFlush, "__init__", made)
+    patch.setattr(RangeFlush, "_send", send)
+
+
+def conflict_is_of_the_file(patch: pytest.MonkeyPatch) -> None:
+    """An answer of 409 is always about what is in a file."""
+    patch.setattr(delivery, "_in_doubt", lambda file, sent: sent.outcome)
+
+
+BROKEN: dict[str, Breaks] = {
+    "the state file is removed during an upload that is to be tried again": unreported_is_done,
+    "a record that stopped the connector is good at the next start": range_stays_as_planned,
+    "a target that knows names says so after a lost answer": conflict_is_of_the_file,
+    "a target that knows names says so after a crash": conflict_is_of_the_file,
+}
+"""By the name of the known life that finds it."""

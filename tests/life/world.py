@@ -1,0 +1,132 @@
+"""The world of one example: Kafka, target and time in memory, and the real sink on a folder of its own.
+
+Everything between is real: the program's connector, planner, Spark's data sources, task, files, state, parked records.
+Clocks, threads, Kafka's clients and the target are doubles, and each effect passes a gate (`tests.life.effects`).
+"""
+
+import random
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parquet_sink.convert import decoders
+from parquet_sink.kafka import range_reader, small_ranges
+from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.client import timeouts
+from parquet_sink.kafka.cluster import requests, topics
+from parquet_sink.kafka.consumer_cache import ConsumerCache
+from parquet_sink.kafka.group import client as group_client
+from parquet_sink.kafka.planning import first_timestamps, planner
+from parquet_sink.model.events import Event
+from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.model.rejected import Rejected
+from parquet_sink.parked.folder import ParkedFolder
+from parquet_sink.pipeline import range_flush, task
+from parquet_sink.pipeline.read_ahead import ReadInTurn
+from parquet_sink.runtime import connector as connector_module
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.targets import delivery, uploader
+from tests.factories import Clock
+from tests.life.effects import Effects
+from tests.life.kafka import Kafka
+from tests.life.promises import Hand, Promises
+from tests.life.records import Kind, Record, Registry
+from tests.life.target import Target
+from tests.life.turns import Turns, at_once
+from tests.runtime.doubles import AtOnce
+
+BEGIN_S = 1_700_000_000.0
+STATE_WRITES = (
+    *("append_events", "begin_batch", "record_accepted", "record_planned", "record_failure", "record_progress"),
+    *("learn", "set"),
+)
+
+
+class World:
+    """seed: of what is drawn within the doubles."""
+
+    def __init__(self, folder: Path, seed: int, patch: pytest.MonkeyPatch) -> None:
+        self.folder, chance = folder, random.Random(seed)
+        self.clock, self.effects, self.registry = Clock(BEGIN_S), Effects(), Registry()
+        self.turns = Turns(chance)
+        self.kafka = Kafka(self.effects, self.clock, chance)
+        self.target = Target(self.effects)
+        self.promises = Promises(self.kafka, self.target)
+        self.target.on_push, self.target.on_stored = self.promises.pushed, self.promises.stored
+        self.target.on_trouble = lambda: self.promises.touched.add(Hand.TARGET)
+        self.kafka.on_commit = self.promises.committed
+        self.starts = self._records = 0
+        self._patch_doubles(patch)
+        self._patch_effects(patch)
+
+    def produce(self, key: PartitionKey, kinds: Sequence[Kind], gap: int = 0) -> None:
+        """Records of these kinds, then so many offsets without a record."""
+        now_ms, first = int(self.clock.now() * 1000), self._records + 1
+        self._records += len(kinds)
+        records = [Record(first + index, kind, now_ms) for index, kind in enumerate(kinds)]
+        self.kafka.log(key).append(records, gap)
+        self.promises.produced(key, records)
+
+    @property
+    def lag(self) -> int:
+        """Offsets between where the group stands, which may be in a topic that is gone, and where they end."""
+        return sum(abs(self.kafka.log(key).end - self.kafka.committed(key)) for key in self.kafka.partitions())
+
+    def _patch_doubles(self, patch: pytest.MonkeyPatch) -> None:
+        clock = self.clock
+        times = {"monotonic": clock.monotonic, "sleep": clock.sleep}
+        cache, readers = ConsumerCache(), (range_reader, small_ranges)
+        cache._sweeping.set()
+        for owner, name, double in [
+            (client_options, "build", self.kafka.client),
+            *((module, "in_thread", at_once) for module in (timeouts, requests, topics, group_client)),
+            *((module, "time", clock) for module in (*readers, first_timestamps, connector_module, range_flush)),
+            *((module, "consumers", cache) for module in readers),
+            *((module, "give_back", lambda: None) for module in (*readers, task)),
+            (planner, "Planner", partial(planner.Planner, now=clock.now, sleep=clock.sleep)),
+            (task, "reading", ReadInTurn),
+            (task, "target_for", lambda settings: self.target),
+            (task, "Deliverer", partial(task.Deliverer, **times, now=clock.now, jitter=lambda: 0.5)),
+            (range_flush, "PartitionClaim", partial(range_flush.PartitionClaim, **times)),
+            (decoders, "decoder_for", self.registry.around(decoders.decoder_for)),
+            (connector_module, "Thread", AtOnce),
+            *self.turns.patches(),
+        ]:
+            patch.setattr(owner, name, double)
+        patch.setattr("os.fsync", lambda descriptor: None)
+
+    def _patch_effects(self, patch: pytest.MonkeyPatch) -> None:
+        """Gates around whatever outlives its process, and what the ledger is told of."""
+        of = self.effects.of
+        for name in STATE_WRITES:
+            patch.setattr(SqliteStore, name, of(name, self._noticed(name)))
+        for module, name in [
+            (delivery, "after_acceptance"),
+            *((module, "remove_unsent") for module in (uploader, range_flush)),
+        ]:
+            patch.setattr(module, name, of("removal", getattr(module, name)))
+        patch.setattr(ParkedFolder, "append", of("parking", self._parking()))
+
+    def _noticed(self, name: str) -> Any:
+        real = getattr(SqliteStore, name)
+        if name != "append_events":
+            return real
+
+        def append_events(store: SqliteStore, events: Sequence[Event]) -> None:
+            self.promises.told(events)
+            real(store, events)
+
+        return append_events
+
+    def _parking(self) -> Any:
+        real = ParkedFolder.append
+
+        def append(folder: ParkedFolder, topic: str, partition: int, records: Sequence[Rejected], at_ms: int) -> int:
+            found = real(folder, topic, partition, records, at_ms)
+            self.promises.kept_aside(records)
+            return found
+
+        return append
