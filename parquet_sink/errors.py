@@ -41,15 +41,18 @@
 
 What the program does about an error is in its class: `reaction`. No other module decides by the name of an error.
 Messages are for an operator: what happened, where (topic, topic-partition, offset or key), and the cure.
+Which topic-partition failed, where it is only one, is a field of the error, which `ConnectorError.at` fills.
 No message ever holds a secret. All errors survive pickling. Between processes they cross as a `Failure`, which
 `SinkError.failure` makes; `failure_named` makes it from the text in which Spark passes an exception on.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, Final
+from dataclasses import replace
+from typing import ClassVar, Final, Self
 
 from parquet_sink.model.attempts import AttemptCount
 from parquet_sink.model.failure import FATAL, Failure, Reaction, Restart
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import NO_TRIES, Again
 
 RESET_TOOL: Final = "kafka-consumer-groups (or: parquet-sink kafka --tool consumer-groups)"
@@ -143,6 +146,16 @@ class DemoFailed(SinkError):
 class ConnectorError(SinkError):
     """The connector cannot go on; offsets are committed up to the last accepted file and no further."""
 
+    topic_partition: PartitionKey | None = None
+
+    def at(self, topic_partition: PartitionKey | None) -> Self:
+        """This error, of one topic-partition: the others may go on."""
+        self.topic_partition = topic_partition
+        return self
+
+    def failure(self) -> Failure:
+        return replace(super().failure(), topic_partition=self.topic_partition)
+
 
 class InvalidRecord(ConnectorError):
     """A record that has no row: names topic, topic-partition, offset and reason, never the content.
@@ -154,6 +167,7 @@ class InvalidRecord(ConnectorError):
 
     def __init__(self, topic: str, partition: int, offset: int, reason: str, may_pass: bool = True) -> None:
         super().__init__(topic, partition, offset, reason, may_pass)
+        self.topic_partition = topic, partition
         self.topic, self.partition, self.offset, self.reason = topic, partition, offset, reason
         self.may_pass = may_pass
 
@@ -184,7 +198,7 @@ class UploadError(ConnectorError):
         return self.message
 
     def failure(self) -> Failure:
-        return Failure(type(self).__name__, self.message, self.reaction, self.status, self.again)
+        return replace(super().failure(), status=self.status, again=self.again)
 
 
 class UploadRefused(UploadError):

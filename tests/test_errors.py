@@ -3,6 +3,7 @@
 import pickle
 import re
 from collections.abc import Iterator
+from dataclasses import asdict
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from parquet_sink.errors import (
     BrokerAway,
     Defect,
     InvalidRecord,
+    KafkaFailed,
     SinkError,
     TopicGone,
     UploadPostponed,
@@ -69,11 +71,14 @@ def test_the_docstring_draws_every_class() -> None:
         UploadRefused("the target answered 403", 403),
         UploadPostponed("not yet", None, Again(Tries(3, 12.5), 8.0)),
         TopicGone("Topic orders is gone."),
+        KafkaFailed("no record came").at(("orders", 3)),
+        UploadRefused("the target answered 403", 403).at(("orders", 3)),
     ],
 )
 def test_an_error_keeps_its_reaction_on_its_way(error: SinkError) -> None:
-    """Pickled or as JSON: what another process reads of an error is what this one would have done about it."""
+    """Pickled or as JSON: what another process reads of an error, its topic-partition too, is what this one knows."""
     failure = error.failure()
+    assert failure.topic_partition == getattr(error, "topic_partition", None)
     assert failure.reaction == error.reaction
     assert pickle.loads(pickle.dumps(error)).failure() == failure
     assert Failure.from_json(failure.to_json()) == failure
@@ -84,6 +89,19 @@ def test_an_upload_s_failure_has_status_and_next_attempt() -> None:
     again = Again(Tries(3, 12.5), 8.0)
     assert UploadRefused("no", 403).failure().status == 403
     assert UploadPostponed("not yet", 503, again).failure().again == again
+
+
+def test_an_invalid_record_s_failure_has_its_topic_partition() -> None:
+    """Who decides by it reads no message."""
+    assert InvalidRecord("orders", 3, 7, "no field").failure().topic_partition == ("orders", 3)
+    assert TopicGone("Topic orders is gone.").failure().topic_partition is None
+
+
+def test_a_failure_that_a_version_before_wrote_is_read() -> None:
+    """It has no topic-partition of its own."""
+    fields = asdict(BrokerAway("away").failure())
+    del fields["topic_partition"]
+    assert Failure.from_dict(fields) == BrokerAway("away").failure()
 
 
 def test_a_name_is_turned_back_into_its_class_s_reaction() -> None:
@@ -103,7 +121,15 @@ reactions = st.builds(
 agains = st.builds(Again, st.builds(Tries, st.integers(0, 99), st.floats(0, 1e6)), st.floats(0, 1e6))
 
 
-@given(st.builds(Failure, st.text(), st.text(), reactions, st.none() | st.integers(100, 599), st.none() | agains))
+keys = st.tuples(st.text(), st.integers(0, 2**31 - 1))
+
+
+@given(
+    st.builds(
+        *(Failure, st.text(), st.text(), reactions, st.none() | st.integers(100, 599), st.none() | agains),
+        st.none() | keys,
+    )
+)
 def test_any_failure_comes_back_from_json(failure: Failure) -> None:
     """Whatever stands in it, another process reads the same."""
     assert Failure.from_json(failure.to_json()) == failure

@@ -15,6 +15,7 @@ from parquet_sink.files.rotation import Fill, Reason
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.files.storage import storage_trouble
 from parquet_sink.model.frames import FrameSlice
+from parquet_sink.model.partitions import PartitionKey
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,11 @@ class Place:
     def described(self) -> str:
         """For messages."""
         return f"topic {self.topic}, topic-partition {self.partition}" if self.frame is None else self.frame.described
+
+    @property
+    def topic_partition(self) -> PartitionKey | None:
+        """Of its records; None for rows of a DataFrame."""
+        return (self.topic, self.partition) if self.frame is None else None
 
     def file_name(self, first: int, last: int, size_bytes: int, records: int) -> str:
         """The name of a file with these rows."""
@@ -150,7 +156,7 @@ class OpenFile:
             raise StorageFailed(
                 f"File {self.path} of {self._place.described} has {found} rows by its footer, "
                 f"{self._file.rows} were written; it is not sent. Check the disk."
-            )
+            ).at(self._place.topic_partition)
         self._write_seconds += time.perf_counter() - started
         return self._described(size, reason, digest)
 

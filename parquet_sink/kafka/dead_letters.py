@@ -128,7 +128,7 @@ class DeadLetters:
                 if self._clock() > deadline:
                     raise self._away() from None
             except KafkaException as error:
-                raise self._failure(error.args[0], _about(key, rejected.offset)) from None
+                raise self._failure(error.args[0], _about(key, rejected.offset)).at(key) from None
             else:
                 return
 
@@ -157,7 +157,7 @@ class DeadLetters:
         self._on_way[key] -= 1
         self._bytes -= size
         if error is not None and key not in self._failed:
-            self._failed[key] = self._ended or self._failure(error, _about(key, offset))
+            self._failed[key] = self._ended or self._failure(error, _about(key, offset)).at(key)
 
     def _raise_ended(self) -> None:
         if self._ended is not None:
@@ -185,7 +185,7 @@ class DeadLetters:
             f"Dead-letter topic {self._settings.topic}: the record of topic {rejected.topic}, topic-partition "
             f"{rejected.partition}, offset {rejected.offset} is larger than [producer.override.{MEMORY}]; raise it. "
             f"{_NOTHING_COMMITTED}."
-        )
+        ).at((rejected.topic, rejected.partition))
 
     def _away(self) -> BrokerAway:
         return BrokerAway(

@@ -79,4 +79,4 @@ def log_truncated(topic: str, partition: int, start: int, cut: int) -> OffsetsLo
         f"{cut} since (an unclean leader election, or a broker that lost records) and has grown again: the records "
         f"from {cut} to {start - 1} are others than those delivered. To have them, too, reset the group's offset to "
         f"{cut} with {RESET_TOOL}; to go on at {start} without, set connect.ems.lost.offsets.policy=CONTINUE."
-    )
+    ).at((topic, partition))

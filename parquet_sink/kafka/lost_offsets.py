@@ -14,7 +14,7 @@ def offsets_deleted(topic: str, partition: int, start: int, low: int, high: int)
     return OffsetsLost(
         f"Topic {topic}, topic-partition {partition}: {what}. To go on at {low if start < low else 'its start'}, set "
         f"connect.ems.lost.offsets.policy=CONTINUE or reset the group's offset with {RESET_TOOL}."
-    )
+    ).at((topic, partition))
 
 
 def topic_recreated(topic: str, partition: int, start: int) -> OffsetsLost:
@@ -23,4 +23,4 @@ def topic_recreated(topic: str, partition: int, start: int) -> OffsetsLost:
         f"Topic {topic}, topic-partition {partition}: the group stands at offset {start} of a topic that was deleted "
         f"and made anew; what it held from there on is gone. To go on at the new topic's first record, set "
         f"connect.ems.lost.offsets.policy=CONTINUE or reset the group's offset with {RESET_TOOL}."
-    )
+    ).at((topic, partition))

@@ -161,7 +161,7 @@ class RangeReader:
             error,
             f"Topic {self.topic}, topic-partition {self.partition}, offset {self._received}",
             needs=(to_read(self.topic), to_see_group(self._kafka.group)),
-        )
+        ).at((self.topic, self.partition))
 
     def _on_retention(self, consumer: Consumer) -> bool:
         """Retention deleted the next offset: stop, or go on behind the gap when the settings accept the loss.
@@ -187,7 +187,7 @@ class RangeReader:
         if self._kafka.lost_offsets == "STOP":
             raise error
         if gone > high:
-            raise KafkaFailed(str(error))
+            raise KafkaFailed(str(error)).at(error.topic_partition)
         self.lost.append(lost)
         log.warning("%s Going on at %d.", error, lost.end)
 
@@ -199,5 +199,5 @@ class RangeReader:
             raise KafkaFailed(
                 f"Topic {self.topic}, topic-partition {self.partition}: no record came for {SILENCE_S:.0f} s after "
                 f"offset {self._received}, although the range goes to {self.end}. Check the broker."
-            )
+            ).at((self.topic, self.partition))
         return deaf

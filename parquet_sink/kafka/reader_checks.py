@@ -41,7 +41,7 @@ class ReaderChecks:
             if error.args[0].code() in client_errors.UNKNOWN:
                 raise TopicGone(
                     f"Topic {self._topic}, topic-partition {self._partition} was deleted while it was read."
-                ) from None
+                ).at((self._topic, self._partition)) from None
             return self._renewal.is_due(error.args[0].code())
         self._renewal.answered()
         return False
@@ -65,7 +65,7 @@ class ReaderChecks:
             raise KafkaFailed(
                 f"Topic {self._topic}, topic-partition {self._partition}: the log was cut back to {cut} while it was "
                 f"read."
-            )
+            ).at((self._topic, self._partition))
         if self._stop:
             raise error
         log.warning("%s Going on at %d.", error, received)

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import Again
 
 
@@ -49,6 +50,7 @@ class Failure:
     """kind: the error class by name, for tests and messages; nothing is decided by it. message: for the operator.
 
     status: HTTP status of the target's answer, None when none came. again: set when the file will be tried again.
+    topic_partition: the one that failed, where others may go on; None: nothing says that it is only one.
     """
 
     kind: str
@@ -56,6 +58,7 @@ class Failure:
     reaction: Reaction = FATAL
     status: int | None = None
     again: Again | None = None
+    topic_partition: PartitionKey | None = None
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), separators=(",", ":"))
@@ -68,7 +71,8 @@ class Failure:
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> "Failure":
         """The inverse of `dataclasses.asdict`. Raises ValueError, KeyError or TypeError for anything else."""
-        reaction, again = dict(fields["reaction"]), fields["again"]
+        reaction, again, failed = dict(fields["reaction"]), fields["again"], fields.get("topic_partition")
         reaction["restart"] = Restart(reaction["restart"])
         again = None if again is None else Again.from_dict(again)
-        return cls(**{**fields, "reaction": Reaction(**reaction), "again": again})
+        failed = None if failed is None else (str(failed[0]), int(failed[1]))
+        return cls(**{**fields, "reaction": Reaction(**reaction), "again": again, "topic_partition": failed})

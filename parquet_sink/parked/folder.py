@@ -136,7 +136,7 @@ class ParkedFolder:
             f"{where}: {first.reason}. The record cannot be parked, because {MAX_BYTES}={self._max_bytes}: "
             f"{used:,} bytes are parked in {self.path}, and {staged.size_bytes - replaced_bytes:,} more would be too "
             f"many. {cure}. Nothing is lost: nothing from this record on is committed."
-        )
+        ).at((first.topic, first.partition))
 
 
 def _next_name(place: str) -> str:

@@ -103,7 +103,7 @@ class RangeFlush:
         except ConverterFailed as error:
             first, last = batch.offsets[0], batch.offsets[-1]
             where = f"topic {batch.topic}, topic-partition {batch.partition}, offsets {first} to {last}"
-            self.fail(ConverterFailed(f"{where}: {error}"))
+            self.fail(ConverterFailed(f"{where}: {error}").at((batch.topic, batch.partition)))
         except ConnectorError as error:
             self.fail(error)
 
@@ -174,7 +174,7 @@ class RangeFlush:
                 type(error)(
                     f"{error} errors.retry.timeout={self._transform_retry.timeout_ms} allows no further try; give more "
                     "milliseconds, or -1 for no end."
-                )
+                ).at(error.topic_partition)
             )
             return
         log.warning("connector %s: %s Trying again in %.1f s", self._connector, error, again.wait_s)

@@ -70,7 +70,7 @@ class RecordFlush:
             records, stopped_by = self._decided(self._chain.apply(batch, self._decoder))
         except ConverterFailed as error:
             where = f"topic {batch.topic}, topic-partition {batch.partition}, offsets {batch.offsets[0]} to {until - 1}"
-            self.fail(ConverterFailed(f"{where}: {error}"))
+            self.fail(ConverterFailed(f"{where}: {error}").at((batch.topic, batch.partition)))
             return
         except ConnectorError as error:
             self.fail(error)
@@ -176,7 +176,8 @@ class RecordFlush:
         """Ends the range, to be tried again as long as the settings say. allowed: which key, and its value."""
         name = self._settings.name
         if again is None:
-            self._progress.fail(failed(f"{error} {allowed} allows no further try; raise it, or set -1 for no end."))
+            message = f"{error} {allowed} allows no further try; raise it, or set -1 for no end."
+            self._progress.fail(failed(message).at(error.topic_partition))
             return
         log.warning("connector %s: %s Trying again in %.1f s", name, error, again.wait_s)
         self._progress.again = again

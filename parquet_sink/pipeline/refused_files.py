@@ -64,4 +64,4 @@ def rejected_of(receipt: Receipt, wanted: np.ndarray, batches: Iterable[RecordBa
             f"records, the first at offset {missing[0]}, are no longer in Kafka, so they cannot be set aside. Nothing "
             f"from offset {receipt.first_offset} on is committed; start the connector again: what is left there is "
             f"read anew."
-        )
+        ).at((receipt.topic, receipt.partition))

@@ -22,6 +22,8 @@ def fields_of(event: Event) -> dict[str, Any]:
     failure: Failure | None = receipt.failure if receipt is not None else getattr(event, "failure", None)
     if failure is not None:
         fields |= {"error": failure.kind, "failure": failure.message}
+        if failure.topic_partition is not None:
+            fields |= dict(zip(("topic", "partition"), failure.topic_partition, strict=True))
     return fields
 
 

@@ -4,7 +4,6 @@ Progress is what counts, not time: a range that fails after minutes of work, aga
 fails at once. And it is the progress of what failed: other topic-partitions may well go on meanwhile.
 """
 
-import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -20,7 +19,6 @@ PAUSE_S: Final = 2.0
 BUSY_MS: Final = 1_800_000
 BUSY_PAUSE_S: Final = 30.0
 """A machine that is too busy to start a process is waited for half an hour, with pauses of half a minute at most."""
-_NAMED: Final = re.compile(r"[Tt]opic (\S+), topic-partition (\d+)")
 
 
 @dataclass(frozen=True)
@@ -44,9 +42,12 @@ class RestartBudget:
     _idle_failures_s: list[float] = field(default_factory=list)
     _next_offsets: dict[PartitionKey, int] = field(default_factory=dict)
 
-    def pause_s(self, now_s: float, message: str, at: Positions) -> float | None:
-        """Notes a failure. Seconds until the next start; None: the budget is used up."""
-        blamed = [key for key in _blamed(message, at) if key in at.next_offsets]
+    def pause_s(self, now_s: float, failed: PartitionKey | None, at: Positions) -> float | None:
+        """Notes a failure, of this topic-partition or of all that were in flight. Seconds until the next start.
+
+        None: the budget is used up.
+        """
+        blamed = [key for key in (at.in_flight if failed is None else (failed,)) if key in at.next_offsets]
         failures = max((self._count(key, at.next_offsets[key]) for key in blamed), default=0)
         if not blamed:
             failures = self._count_idle(now_s, at)
@@ -130,10 +131,4 @@ class RestartPolicy:
             pause_s = self._registry.pause_s(now_s, self._registry_wait_ms, self._registry_pause_s)
             if pause_s is not None:
                 return pause_s
-        return self._restarts.pause_s(now_s, failure.message, positions())
-
-
-def _blamed(message: str, at: Positions) -> Collection[PartitionKey]:
-    """The topic-partition that the failure names; else all that were in flight."""
-    named = _NAMED.search(message)
-    return [(named[1], int(named[2]))] if named else at.in_flight
+        return self._restarts.pause_s(now_s, failure.topic_partition, positions())

@@ -114,7 +114,8 @@ def _in_doubt(file: FinishedFile, sent: Sent) -> Outcome:
 
 def failure_receipt(connector: str, file: FinishedFile, error: ConnectorError) -> Receipt:
     """A receipt that says why a file was not accepted; its next offset is the file's first."""
-    failure, tries = error.failure(), error.tries if isinstance(error, UploadError) else NO_TRIES
+    failure = replace(error.failure(), topic_partition=(file.topic, file.partition) if file.frame is None else None)
+    tries = error.tries if isinstance(error, UploadError) else NO_TRIES
     seconds = {"write": file.write_seconds, "upload": tries.elapsed_s}
     answers = error.answers if isinstance(error, UploadError) else ()
     about = replace(_about(connector, file), attempts=tries.attempts, tried=tries.log, seconds=seconds, answers=answers)

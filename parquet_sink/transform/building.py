@@ -140,16 +140,17 @@ def failed(
 ) -> ConnectorError:
     """What is raised in place of an error from the code of a transform or predicate. secrets: of its settings."""
     batch = records.batch
+    key = (batch.topic, batch.partition)
     where = f"topic {batch.topic}, topic-partition {batch.partition}, offsets {_offsets(records)}"
     if isinstance(error, RetryLater):
-        return RetryLater(f"{where}: {name} ({type_}) cannot work now: {_words(error, secrets)}.")
+        return RetryLater(f"{where}: {name} ({type_}) cannot work now: {_words(error, secrets)}.").at(key)
     if isinstance(error, ConnectorError):
         return error
     return TransformFailed(
         f"{where}: {name} ({type_}) failed with {foreign_code.told(error, secrets)}. No record is blamed, "
         "and nothing from there on is committed. Correct its code, which must reject a record that it cannot take, or "
         "its settings, then start again."
-    )
+    ).at(key)
 
 
 def _words(error: Exception, secrets: tuple[str, ...]) -> str:

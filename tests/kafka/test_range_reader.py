@@ -335,8 +335,9 @@ def test_a_range_past_the_end_is_looked_up_anew_even_if_loss_is_accepted() -> No
     """Nothing comes after an offset past the end, so waiting there has no end: the query must start again."""
     log = log_of(5)
     log.events = [KafkaError(KafkaError._AUTO_OFFSET_RESET)]
-    with pytest.raises(KafkaFailed, match="stands at offset 10, but the topic-partition ends at 5"):
+    with pytest.raises(KafkaFailed, match="stands at offset 10, but the topic-partition ends at 5") as found:
         list(opened(log, 10, 20, ACCEPTING).batches())
+    assert found.value.topic_partition == ("orders", 3)
 
 
 @pytest.mark.parametrize("code", [KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT])
@@ -351,8 +352,9 @@ def test_what_waiting_does_not_cure_fails() -> None:
     """A refusal ends the range, naming topic-partition, offset and cause."""
     log = log_of(5)
     log.events = [KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)]
-    with pytest.raises(KafkaFailed, match="Topic orders, topic-partition 3, offset 0: "):
+    with pytest.raises(KafkaFailed, match="Topic orders, topic-partition 3, offset 0: ") as found:
         list(opened(log, 0, 5).batches())
+    assert found.value.topic_partition == ("orders", 3)
 
 
 def test_silence_fails_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -366,8 +368,10 @@ def test_silence_fails_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
         return []
 
     log.consume = silence  # type: ignore[method-assign]
-    with pytest.raises(KafkaFailed, match="no record came for 120 s after offset 0, although the range goes to 5"):
+    silent = "Topic orders, topic-partition 3: no record came for 120 s after offset 0, although the range goes to 5"
+    with pytest.raises(KafkaFailed, match=silent) as found:
         list(opened(log, 0, 5).batches())
+    assert found.value.topic_partition == ("orders", 3)
     assert clock.seconds == pytest.approx(SILENCE_S, abs=1)
 
 

@@ -87,6 +87,7 @@ def test_a_cut_within_the_range_is_read_again(stop: bool) -> None:
     with pytest.raises(KafkaFailed, match="cut back to 60 while it was read") as found:
         ReaderChecks("orders", 0, 50, stop=stop).on_truncation(TRUNCATED, 100)
     assert not isinstance(found.value, OffsetsLost)
+    assert found.value.topic_partition == ("orders", 0)
 
 
 @pytest.mark.parametrize("say", [lambda: "No epoch found", lambda: TRUNCATED.replace(" 60", " -1")])

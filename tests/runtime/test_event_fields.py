@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from parquet_sink.errors import failure_named
+from parquet_sink.errors import KafkaFailed, failure_named
 from parquet_sink.model.attempts import Attempt, AttemptCount
 from parquet_sink.model.events import (
     ConnectorFailed,
@@ -43,6 +43,12 @@ def test_a_failure_is_its_kind_and_its_words() -> None:
     assert fields_of(ConnectorFailed("orders", 1.0, failure)) == {
         "event": "ConnectorFailed", "connector": "orders", "error": failure.kind, "failure": failure.message,
     }  # fmt: skip
+
+
+def test_a_connector_s_failure_has_its_topic_partition() -> None:
+    """Where it is of only one."""
+    fields = fields_of(ConnectorFailed("orders", 1.0, KafkaFailed("away").at(("t", 3)).failure()))
+    assert (fields["topic"], fields["partition"]) == ("t", 3)
 
 
 @pytest.mark.parametrize(

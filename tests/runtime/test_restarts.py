@@ -2,38 +2,40 @@
 
 import pytest
 
-from parquet_sink.errors import failure_named
+from parquet_sink.errors import KafkaFailed, failure_named
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.pipeline.settings import RestartSettings
 from parquet_sink.runtime.restarts import PAUSE_S, WINDOW_S, Positions, RestartBudget, RestartPolicy
 
 MOST = RestartSettings().most
 ONE, OTHER = ("orders", 0), ("orders", 1)
-NAMED = "Topic orders, topic-partition 0: no record came for 120 s"
 
 
-def fails(restarts: RestartBudget, times: int, at: Positions, message: str = "crashed", every_s: float = 600.0) -> int:
+def fails(
+    restarts: RestartBudget, times: int, at: Positions, failed: PartitionKey | None = None, every_s: float = 600.0
+) -> int:
     """How many of so many failures one more start follows."""
-    pauses = [restarts.pause_s(number * every_s, message, at) for number in range(times)]
+    pauses = [restarts.pause_s(number * every_s, failed, at) for number in range(times)]
     return sum(pause is not None for pause in pauses)
 
 
 @pytest.mark.parametrize("every_s", [0.0, 120.0, 86_400.0])
-@pytest.mark.parametrize("message", [NAMED, "crashed"])
-def test_a_range_that_never_gets_on_ends_the_connector(every_s: float, message: str) -> None:
+@pytest.mark.parametrize("failed", [ONE, None])
+def test_a_range_that_never_gets_on_ends_the_connector(every_s: float, failed: PartitionKey | None) -> None:
     """Whatever the time between its failures, named or only known to be in flight."""
-    assert fails(RestartBudget(), MOST + 3, Positions({ONE: 5}, [ONE]), message, every_s) == MOST
+    assert fails(RestartBudget(), MOST + 3, Positions({ONE: 5}, [ONE]), failed, every_s) == MOST
 
 
 def test_pauses_grow() -> None:
     """The n-th is n times the first."""
     restarts, at = RestartBudget(), Positions({ONE: 5}, [ONE])
-    assert [restarts.pause_s(0, "", at) for _ in range(3)] == [PAUSE_S, 2 * PAUSE_S, 3 * PAUSE_S]
+    assert [restarts.pause_s(0, None, at) for _ in range(3)] == [PAUSE_S, 2 * PAUSE_S, 3 * PAUSE_S]
 
 
 def test_progress_of_others_does_not_count() -> None:
     """One topic-partition that always fails is found, whatever the others deliver meanwhile."""
     restarts = RestartBudget()
-    pauses = [restarts.pause_s(0, "", Positions({ONE: 5, OTHER: n}, [ONE])) for n in range(MOST + 1)]
+    pauses = [restarts.pause_s(0, None, Positions({ONE: 5, OTHER: n}, [ONE])) for n in range(MOST + 1)]
     assert pauses[-1] is None
 
 
@@ -41,15 +43,15 @@ def test_progress_begins_the_count_anew() -> None:
     """Also when it came only after some failures."""
     restarts = RestartBudget()
     assert fails(restarts, MOST, Positions({ONE: 5}, [ONE])) == MOST
-    assert restarts.pause_s(0, "", Positions({ONE: 6}, [ONE])) == PAUSE_S
+    assert restarts.pause_s(0, None, Positions({ONE: 6}, [ONE])) == PAUSE_S
 
 
 def test_topic_partitions_that_fail_in_turn_have_counts_of_their_own() -> None:
     """Two that each fail now and then with progress do not end the connector; without progress each is found."""
     restarts = RestartBudget()
     for number in range(MOST * 3):
-        assert restarts.pause_s(0, "", Positions({ONE: number, OTHER: 7}, [ONE])) is not None
-    pauses = [restarts.pause_s(0, "", Positions({ONE: n + 99, OTHER: 7}, [(ONE, OTHER)[n % 2]])) for n in range(12)]
+        assert restarts.pause_s(0, None, Positions({ONE: number, OTHER: 7}, [ONE])) is not None
+    pauses = [restarts.pause_s(0, None, Positions({ONE: n + 99, OTHER: 7}, [(ONE, OTHER)[n % 2]])) for n in range(12)]
     assert pauses[-1] is None
     assert pauses[-2] is not None
 
@@ -58,7 +60,7 @@ def test_the_named_one_is_blamed_alone() -> None:
     """Others in flight with it are innocent."""
     restarts = RestartBudget()
     for number in range(MOST * 2):
-        assert restarts.pause_s(0, NAMED, Positions({ONE: number, OTHER: 7}, [ONE, OTHER])) == PAUSE_S
+        assert restarts.pause_s(0, ONE, Positions({ONE: number, OTHER: 7}, [ONE, OTHER])) == PAUSE_S
 
 
 def test_failures_of_an_idle_connector_count_by_time() -> None:
@@ -71,12 +73,22 @@ def test_movement_is_progress_where_nothing_is_known() -> None:
     """The broker was away when it was asked what is in flight."""
     restarts = RestartBudget()
     for number in range(MOST * 3):
-        assert restarts.pause_s(0, "", Positions({ONE: number})) is not None
+        assert restarts.pause_s(0, None, Positions({ONE: number})) is not None
 
 
 def test_a_topic_partition_that_is_not_known_is_not_blamed() -> None:
-    """A message may name a topic-partition that is gone."""
-    assert fails(RestartBudget(), MOST + 1, Positions({OTHER: 1}), NAMED, 1.0) == MOST
+    """A failure may be of a topic-partition that is gone."""
+    assert fails(RestartBudget(), MOST + 1, Positions({OTHER: 1}), ONE, 1.0) == MOST
+
+
+def test_the_topic_partition_of_a_failure_is_blamed_whatever_its_words_say() -> None:
+    """Words that name another one decide nothing."""
+    failure = KafkaFailed("Topic orders, topic-partition 1: away").at(ONE).failure()
+    policy = RestartPolicy(0, 1)
+    stands = [Positions({ONE: 5, OTHER: number}) for number in range(MOST + 1)]
+    pauses = [policy.pause_s(failure, 0.0, lambda at=at: at, started=True) for at in stands]  # type: ignore[misc]
+    assert pauses[-1] is None
+    assert pauses[-2] is not None
 
 
 def test_who_waits_for_brokers_does_so_without_end_also_at_the_start() -> None:
@@ -101,7 +113,7 @@ def test_pauses_are_configured() -> None:
     """The first one, and the longest, for what fails and for what is away."""
     bounds = RestartSettings(most=-1, pause_ms=500, longest_ms=1_200)
     restarts = RestartBudget(bounds)
-    assert [restarts.pause_s(0, "", Positions({ONE: 5}, [ONE])) for _ in range(4)] == [0.5, 1.0, 1.2, 1.2]
+    assert [restarts.pause_s(0, None, Positions({ONE: 5}, [ONE])) for _ in range(4)] == [0.5, 1.0, 1.2, 1.2]
     policy, away = RestartPolicy(0, 1, bounds, waits=True), failure_named("KafkaFailed", "no answer")
     assert [policy.pause_s(away, 0.0, Positions, started=False) for _ in range(3)] == [0.5, 1.0, 1.2]
 

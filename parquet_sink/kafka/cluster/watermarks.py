@@ -111,7 +111,7 @@ class Watermarks(AdminRequests):
             if isinstance(found, End):
                 out[key] = found
                 continue
-            failed = self._failed(found, f"Topic {tp.topic}, topic-partition {tp.partition}", tp.topic)
+            failed = self._failed(found, f"Topic {tp.topic}, topic-partition {tp.partition}", tp.topic).at(key)
             if found.code() not in client_errors.PASSING:
                 raise failed
             self._reasons[key] = found.str()

@@ -70,7 +70,7 @@ class GroupOffsets:
             raise BrokerAway(
                 f"Group {self._group}: the offset of topic {moved[0]}, topic-partition {moved[1]} was set by another "
                 f"hand while it was looked up."
-            )
+            ).at(moved)
         self._send(starts, plans, self._ids_of(starts), self._epochs)
 
     def recommit(
@@ -122,7 +122,7 @@ class GroupOffsets:
             raise AnotherInstance(
                 f"Group {self._group}: the offset of topic {foreign[0]}, topic-partition {foreign[1]} was committed by "
                 f"{found[foreign].committer()}; it stays."
-            )
+            ).at(foreign)
         higher = {k: o for k, o in next_offsets.items() if k in found and o > found[k].offset}  # absent: see `verify`
         ids = {key: found[key].topic_id for key in higher}
         self._send(higher, {key: plan for key, plan in plans.items() if key in higher}, ids)
@@ -141,7 +141,7 @@ class GroupOffsets:
                 raise OffsetGone(
                     f"Group {self._group}: the offset of topic {topic}, topic-partition {partition} was {ours} and is "
                     f"gone: the topic was deleted, or the group's offsets were."
-                )
+                ).at((topic, partition))
             if not found.is_from(self._instance):
                 raise self._taken((topic, partition), found)
 
@@ -152,7 +152,7 @@ class GroupOffsets:
             f"Group {self._group}: the offset of topic {key[0]}, topic-partition {key[1]} {stands} committed by "
             f"{found.committer()}. This instance stops and commits nothing more. "
             f"Run each connector once, and reset offsets only while it is stopped."
-        )
+        ).at(key)
 
     def _ids_of(self, keys: Iterable[PartitionKey]) -> dict[PartitionKey, str]:
         return {key: self._ids.get(key[0], "") for key in keys}

@@ -51,7 +51,7 @@ class Discovery:
         try:
             starts = self._resolve(keys, reset)
         except TopicGone as error:
-            raise BrokerAway(str(error)) from None
+            raise BrokerAway(str(error)).at(error.topic_partition) from None
         self._late = {key: reset for key in keys if key not in starts}
         self._looked = self._context.now()
         self._note_missing(keys)

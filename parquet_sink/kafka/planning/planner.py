@@ -107,7 +107,7 @@ class Planner:
                 break
             except BrokerAway as error:
                 if self._now() >= deadline:
-                    raise KafkaFailed(str(error)) from None
+                    raise KafkaFailed(str(error)).at(error.topic_partition) from None
                 self._outage.report(error)
                 self._sleep(1.0)
         self._outage.end()
@@ -176,7 +176,7 @@ class Planner:
                 if self._state.get(STOP) or not self._drain.active:
                     return []
                 if self._now() >= deadline:
-                    raise KafkaFailed(str(error)) from None
+                    raise KafkaFailed(str(error)).at(error.topic_partition) from None
                 self._sleep(1.0)
 
     def _tick(self, finished: Mapping[PartitionKey, int]) -> list[PlannedRange]:
@@ -189,7 +189,8 @@ class Planner:
             except TopicGone as error:
                 if self._discovery.remove_deleted():
                     continue
-                raise KafkaFailed(str(error)) if isinstance(error, OffsetGone) else BrokerAway(str(error)) from None
+                failed = KafkaFailed if isinstance(error, OffsetGone) else BrokerAway
+                raise failed(str(error)).at(error.topic_partition) from None
             self._outage.end()
             return found
 
@@ -224,7 +225,8 @@ class Planner:
         found = self._found(ends, now_ms, paused=paused)
         self._ages.publish(ends)
         if self._drain.active and self._unavailable and not found and not self._plans.retries:
-            raise BrokerAway(f"Not caught up: {self._unavailable.describe()} away, and nothing else is left.")
+            message = f"Not caught up: {self._unavailable.describe()} away, and nothing else is left."
+            raise BrokerAway(message).at(min(self._unavailable))
         taken = self._plans.take(found)
         self._late.taken(taken, self._ages.seen_ms(taken))
         return taken

@@ -95,7 +95,7 @@ class RangePlans:
                     f"{planned.end - 1} is not known, because the connector's state file does not say: it was removed "
                     f"or changed while it was in use. Keep others out of connect.ems.tmp.dir. Nothing is lost: what is "
                     f"not committed is read again."
-                )
+                ).at(key)
         return found
 
     def commit(self, accepted: Mapping[PartitionKey, int]) -> None:

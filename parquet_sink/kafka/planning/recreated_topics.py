@@ -22,7 +22,7 @@ topic-partition, and 7, are what is left to notice it by.
 
 from collections.abc import Iterable, Mapping
 
-from parquet_sink.errors import KafkaFailed
+from parquet_sink.errors import KafkaFailed, OffsetsLost
 from parquet_sink.kafka.lost_offsets import offsets_deleted, topic_recreated
 from parquet_sink.kafka.planning.context import PlanningContext
 from parquet_sink.kafka.planning.start_offsets import topics_of
@@ -51,9 +51,9 @@ class RecreatedTopics:
             raise error
         self._context.ids.refresh(topics)
         first = cluster.beginning_offsets([key for key in cluster.topic_partitions() if key in held])
-        self.restart_at(first, f"{error} Going on at the first record.")
+        self.restart_at(first, error, "Going on at the first record.")
 
-    def restart_at(self, starts: Mapping[PartitionKey, int], why: str) -> None:
+    def restart_at(self, starts: Mapping[PartitionKey, int], why: OffsetsLost, how: str) -> None:
         """Ends the query, which then starts again from the group's offsets: these ones. Raises KafkaFailed."""
         for key in starts:
             self._context.epochs.set(key, None)
@@ -64,7 +64,7 @@ class RecreatedTopics:
         for topic, partition in self._context.offsets.starts.keys() | starts.keys():
             if topic in topics:
                 self._context.state.forget_partition(topic, partition)
-        raise KafkaFailed(why)
+        raise KafkaFailed(f"{why} {how}").at(why.topic_partition)
 
     def on_end_below_start(self, key: PartitionKey, start: int, end: int) -> None:
         """The topic-partition ends below where we stand: deleted and made anew, or truncated.
@@ -79,4 +79,4 @@ class RecreatedTopics:
         error = offsets_deleted(*key, start, first[key], end)
         if self._context.settings.kafka.lost_offsets == "STOP":
             raise error
-        self.restart_at(first, f"{error} Going on at {first[key]}.")
+        self.restart_at(first, error, f"Going on at {first[key]}.")

@@ -135,7 +135,7 @@ class StartOffsets:
                 f"Topic {key[0]}, topic-partition {key[1]}: group {self._kafka.group} has no committed "
                 f"offset, and auto.offset.reset is none. Commit one with {RESET_TOOL}, or choose "
                 f"earliest or latest."
-            )
+            ).at(key)
         return last if reset == "latest" else first
 
     def _lost(self, key: PartitionKey, error: OffsetsLost, lost: LostOffsets, first: int) -> int:

@@ -154,6 +154,7 @@ def test_another_instance_is_named(group: Group, make: Callable[..., GroupOffset
         "Run each connector once",
     ):
         assert words in str(found.value)
+    assert found.value.topic_partition == ("orders", 0)
     assert group.committed_offsets["orders", 0] == (7, commit_metadata(OTHER))
 
 

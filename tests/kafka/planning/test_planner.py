@@ -519,8 +519,9 @@ def test_a_topic_made_anew_begins_again_if_loss_is_accepted(
     planner = make(lost_offsets="CONTINUE")
     start = planner.begin()
     cluster.logs[KEY] = (0, 5)
-    with pytest.raises(KafkaFailed, match="Going on at 0"):
+    with pytest.raises(KafkaFailed, match="Going on at 0") as found:
         planner.tick(start)
+    assert found.value.topic_partition == KEY
     assert make(lost_offsets="CONTINUE").begin() == {KEY: 0}
     assert losses(state) == [(100, 100, "recreated")]
 

@@ -94,8 +94,9 @@ def test_a_report_of_the_attempt_before_is_none_of_this_one(make: Make, state: S
     state.record_accepted([done(due[0]), told(due[1], 40, Again(NO_TRIES, 0.0))])
     again = asked.tick(ends(due))
     assert [(one.start, one.accepted) for one in again] == [(0, 40)]
-    with pytest.raises(RunFilesLost, match="offsets 0 to 99"):
+    with pytest.raises(RunFilesLost, match="offsets 0 to 99") as found:
         asked.tick(ends(again))
+    assert found.value.topic_partition == (again[0].topic, again[0].partition)
 
 
 def test_a_program_may_leave_ranges_out(make: Make, cluster: Cluster, state: SqliteStore) -> None:
