@@ -37,7 +37,8 @@ class Watched(Protocol):
 class Metrics:
     """A `runtime.events.Listener` that keeps figures; any thread may ask for them.
 
-    progress: how all connectors stand (`Herder.progress`). clock: epoch seconds. usage: by kind of process.
+    progress: how all connectors stand (`Herder.progress`). clock: epoch seconds. usage: by kind of process. cpu:
+    seconds of CPU time that the asking thread took.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Metrics:
         progress: Callable[[], Sequence[ConnectorProgress]],
         clock: Callable[[], float] = time.time,
         usage: Callable[[], Mapping[str, Usage]] = usage_by_kind,
+        cpu: Callable[[], float] = time.thread_time,
     ) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call] # a second series for each, which nobody asks for
         self._progress, self._clock = progress, clock
@@ -54,7 +56,7 @@ class Metrics:
         self._intervals_s: dict[str, float] = {}
         self._listed: set[str] = set()
         self._standing = _Standing()
-        for collector in (self._standing, Machine(usage, clock)):
+        for collector in (self._standing, Machine(usage, clock, cpu)):
             self._registry.register(collector)
         ProcessCollector(registry=self._registry)
         self._counts, self._pages = Lock(), Lock()

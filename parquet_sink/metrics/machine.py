@@ -1,5 +1,6 @@
 """What the worker's processes take of the machine, and which version it is."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
@@ -10,16 +11,23 @@ from parquet_sink import __version__
 from parquet_sink.process.usage import Usage, memory_limit_bytes
 
 STANDS_S: Final = 10.0
-"""How long a measurement stands: it takes some milliseconds for each process, and Java's several."""
+"""How long a measurement stands at most."""
+STANDS_COSTS: Final = 100
+"""And this many times the CPU time that it took, which is some milliseconds, more with the memory that is in use."""
 
 
 class Machine(Collector):
-    """usage: by kind of process. clock: seconds."""
+    """usage: by kind of process. clock: seconds. cpu: seconds of CPU time that this thread took."""
 
-    def __init__(self, usage: Callable[[], Mapping[str, Usage]], clock: Callable[[], float]) -> None:
-        self._usage, self._clock = usage, clock
+    def __init__(
+        self,
+        usage: Callable[[], Mapping[str, Usage]],
+        clock: Callable[[], float],
+        cpu: Callable[[], float] = time.thread_time,
+    ) -> None:
+        self._usage, self._clock, self._cpu = usage, clock, cpu
         self._measured: Mapping[str, Usage] = {}
-        self._measured_s: float | None = None
+        self._measured_s, self._stands_s = 0.0, 0.0
 
     def collect(self) -> Iterator[Metric]:
         """Called by the registry."""
@@ -27,8 +35,10 @@ class Machine(Collector):
         info.add_metric([__version__], 1)
         yield info
         now_s = self._clock()
-        if self._measured_s is None or not 0 <= now_s - self._measured_s < STANDS_S:
+        if not 0 <= now_s - self._measured_s < self._stands_s:
+            began_s = self._cpu()
             self._measured, self._measured_s = self._usage(), now_s
+            self._stands_s = min(STANDS_S, STANDS_COSTS * (self._cpu() - began_s))
         memory = GaugeMetricFamily(
             "parquet_sink_memory_bytes",
             "Memory of the worker and all its processes on this machine; what n share counts 1/n for each.",

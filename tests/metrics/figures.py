@@ -77,17 +77,18 @@ class Page:
 
 
 class World:
-    """Metrics over connectors that the test sets, with a clock that stands still and usage that is given."""
+    """Metrics over connectors that the test sets, with a clock that stands still and usage that is given, at a cost."""
 
     def __init__(self, *connectors: ConnectorProgress) -> None:
         self.connectors: Sequence[ConnectorProgress] = connectors
         self.clock = Clock(1_000.0)
         self.usage = {"program": Usage(100, 7, 5), "java": Usage(900, 400, 90)}
-        self.measured = 0
-        self.metrics = Metrics(lambda: self.connectors, self.clock, self._measure)
+        self.measured, self.cost_s, self._spent = 0, 3.0, Clock()
+        self.metrics = Metrics(lambda: self.connectors, self.clock, self._measure, self._spent)
 
     def _measure(self) -> dict[str, Usage]:
         self.measured += 1
+        self._spent.sleep(self.cost_s)
         return self.usage
 
     def page(self) -> Page:

@@ -140,6 +140,18 @@ def test_figures_are_there_while_the_worker_ends() -> None:
     assert b'parquet_sink_rows_total{connector="orders",topic="t"} 30.0' in metrics.exposition()[0]
 
 
+def test_usage_is_no_older_than_its_cost_allows() -> None:
+    """A page that follows the start of Java shows Java as it is by now, not as it was in its first moments."""
+    world = World()
+    world.cost_s, world.usage = 0.02, {"java": Usage(12_646_400)}
+    assert world.page().all("parquet_sink_memory_bytes", "process") == {"java": 12_646_400}
+    world.usage = {"java": Usage(300 << 20)}
+    world.clock.sleep(1.5)
+    assert world.page().all("parquet_sink_memory_bytes", "process") == {"java": 12_646_400}
+    world.clock.sleep(0.6)
+    assert world.page().all("parquet_sink_memory_bytes", "process") == {"java": 300 << 20}
+
+
 def test_usage_is_measured_now_and_then() -> None:
     """By kind of process; not for each page, since it takes time."""
     world = World()
