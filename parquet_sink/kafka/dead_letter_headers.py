@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from parquet_sink.errors import InvalidRecord
 from parquet_sink.model.records import Header
 from parquet_sink.model.rejected import Rejected, Stage
 
@@ -12,7 +11,8 @@ PREFIX: Final = "__connect.errors."
 NOT_KEPT: Final = "__parquet_sink.errors.headers.not.kept"
 """A header of our own: of headers with a name that is not UTF-8 the Kafka client can neither read nor write any."""
 _WHY_NOT_KEPT: Final = b"a name is not UTF-8"
-_EXCEPTION: Final = f"{InvalidRecord.__module__}.{InvalidRecord.__qualname__}"
+_EXCEPTION: Final = "parquet_sink.errors.InvalidRecord"
+"""Programs that read dead letters know it: it stays when the class moves."""
 TASK: Final = "0"
 """Kafka Connect numbers its tasks; here any Spark task may have any topic-partition."""
 CONNECT_STAGES: Final[Mapping[Stage, str]] = {Stage.SHAPE: "TASK_PUT", Stage.OBFUSCATION: "TASK_PUT"}

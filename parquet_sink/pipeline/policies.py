@@ -49,7 +49,8 @@ def _parked(settings: SinkSettings) -> RejectPolicy:
 def classes_of(settings: SinkSettings | RecordSinkSettings) -> dict[Stage, str]:
     """What carries out each stage, by its full name: of a converter the one that stands in a connector file.
 
-    Of a transform it is said by each record that it rejects.
+    Of a transform it is said by each record that it rejects. Of our own the names stay when classes move: they stand
+    in dead letters.
     """
     return {
         Stage.KEY_CONVERTER: _converter(settings.key),

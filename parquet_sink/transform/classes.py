@@ -23,6 +23,9 @@ PREDICATE_CLASSES: Final[Kind[PredicateClass]] = Kind(
     by_path=True,
 )
 
+_WITHOUT_PACKAGE: Final = {"sql": "parquet_sink.transform.sql.transform.Sql"}
+"""Of names without a package what stands in dead letters, wherever the class is."""
+
 
 def find_transform(name: str) -> tuple[TransformClass, Side]:
     """The class of a name, and the side that the name says: `$Key` or `$Value` behind it, without one the value.
@@ -40,7 +43,8 @@ def class_name(name: str) -> str:
     Raises plugins.PluginUnusable.
     """
     located = plugins.locate(TRANSFORM_CLASSES, name)
-    return located.full_name if "." in located.full_name else located.path.replace(":", ".")
+    name = _WITHOUT_PACKAGE.get(located.full_name, located.full_name)
+    return name if "." in name else located.path.replace(":", ".")
 
 
 def find_predicate(name: str) -> PredicateClass:
