@@ -8,7 +8,8 @@ The source of each query gets a Python process of its own from a `PythonWorkerFa
 - the thread `Idle Worker Monitor`, which sleeps for ever over workers that this factory does not have.
 
 No object of Java refers to that selector any more. So the descriptors are found as Linux shows them, by the port that
-the process connected to, and closed by their numbers.
+the process connected to, and closed by their numbers. Spark forgets that port when the process ends, which may be
+before anyone looked; so each process also notes where it was told to connect to (`forks.client.note_port`).
 """
 
 import logging
@@ -34,11 +35,40 @@ LISTENS: Final = "0A"
 """The state of a listening socket in /proc/net/tcp."""
 
 
-class Leftovers:
-    """Of one Java process. gateway: py4j's to it. Used by one thread at a time."""
+class NotedPorts:
+    """Ports that processes were told to connect to, until no process will connect to them any more."""
 
-    def __init__(self, gateway: Any, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self) -> None:
+        self._since_s: dict[int, float] = {}
+
+    @property
+    def left(self) -> bool:
+        """Whether there are some."""
+        return bool(self._since_s)
+
+    def over(self, ports: set[int], *, waits: bool, now_s: float) -> set[int]:
+        """Those that are over, each once. ports: noted since the last call.
+
+        waits: a factory waits for its process, at a port that it does not tell.
+        """
+        since_s = dict.fromkeys(ports, now_s) | self._since_s
+        found = {port for port, noted_s in since_s.items() if not waits or now_s - noted_s >= LATE_S}
+        self._since_s = {port: noted_s for port, noted_s in since_s.items() if port not in found}
+        return found
+
+
+class Leftovers:
+    """Of one Java process. gateway: py4j's to it. Used by one thread at a time.
+
+    take_ports: those that processes were told to connect to since it was asked last.
+    """
+
+    def __init__(
+        self, gateway: Any, take_ports: Callable[[], set[int]], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._gateway, self._java, self._clock = gateway, gateway.jvm.java, clock
+        self._take_ports = take_ports
+        self._noted = NotedPorts()
         self._works = True
         self._waits_since_s: dict[int, float] = {}
 
@@ -54,17 +84,18 @@ class Leftovers:
         return False
 
     def _release(self) -> bool:
+        taken = self._take_ports()  # first: each of these has its factory already
         ports = {monitor: self._port(factory) for monitor, factory in self._single_use()}
-        connected = {port for port in ports.values() if port is not None}
-        if connected:
-            self._close(connected)
-        waiting = {int(monitor.getId()): monitor for monitor, port in ports.items() if port is None}
         now_s = self._clock()
+        connected = {port for port in ports.values() if port is not None}
+        if over := connected | self._noted.over(taken, waits=None in ports.values(), now_s=now_s):
+            self._close(over)
+        waiting = {int(monitor.getId()): monitor for monitor, port in ports.items() if port is None}
         self._waits_since_s = {number: self._waits_since_s.get(number, now_s) for number in waiting}
         late = [waiting[number] for number, since_s in self._waits_since_s.items() if now_s - since_s >= LATE_S]
         for monitor in [*late, *(monitor for monitor, port in ports.items() if port is not None)]:
             self._end(monitor)
-        return len(late) < len(waiting)
+        return len(late) < len(waiting) or self._noted.left
 
     def _single_use(self) -> Iterator[tuple[Any, Any]]:
         """Threads of factories that start one process, and the factories; others have workers, and outlive queries."""

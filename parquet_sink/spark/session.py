@@ -95,7 +95,7 @@ class Session:
             os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = self._forks.start()
         conf, gateway = self._launched(local)
         context = SparkContext(conf=conf, gateway=gateway)
-        self._leftovers = Leftovers(gateway)
+        self._leftovers = Leftovers(gateway, self._forks.take_ports)
         log.debug("start: the Spark context is ready")
         vars(context._accumulatorServer)["handle_error"] = _reported_elsewhere  # noqa: SLF001 - prints a trace otherwise
 

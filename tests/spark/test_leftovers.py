@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.spark.leftovers import leaked
+from parquet_sink.spark.leftovers import LATE_S, NotedPorts, leaked
 
 ITSELF = Path("/proc/self")
 
@@ -91,3 +91,21 @@ def test_a_connection_is_no_socket_that_listens(descriptors: Descriptors) -> Non
     descriptors.selector(accepted.fileno(), descriptors.waker())
     descriptors.selector(client.fileno(), descriptors.waker())
     assert leaked(ITSELF, {port(listening)}) == []
+
+
+def test_a_port_that_was_noted_is_over_when_no_process_is_awaited() -> None:
+    """Spark forgot the port with the process, which ended before anyone looked."""
+    noted = NotedPorts()
+    assert noted.over({1, 2}, waits=False, now_s=0.0) == {1, 2}
+    assert not noted.left
+    assert noted.over(set(), waits=False, now_s=1.0) == set()
+
+
+def test_a_port_may_be_that_of_a_process_that_is_awaited() -> None:
+    """It is over once no process can be on its way to it, whatever is noted meanwhile."""
+    noted = NotedPorts()
+    assert noted.over({1}, waits=True, now_s=0.0) == set()
+    assert noted.left
+    assert noted.over({1, 2}, waits=True, now_s=LATE_S - 1) == set()
+    assert noted.over(set(), waits=True, now_s=LATE_S) == {1}
+    assert noted.over(set(), waits=False, now_s=LATE_S) == {2}

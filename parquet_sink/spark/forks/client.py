@@ -17,6 +17,8 @@ ADDRESS: Final = "PARQUET_SINK_FORKS"
 PATIENCE_S: Final = 6.0
 """For the fork to come; Spark gives a Python process 10 s to connect back."""
 GO: Final = b"g"
+PORT: Final = "PYTHON_WORKER_FACTORY_PORT"
+"""Spark's word for where the process is to connect to; a daemon has none."""
 STREAMS: Final = (0, 1, 2)
 
 
@@ -37,6 +39,7 @@ def request(arguments: Sequence[str], folder: str) -> bytes:
 
 def _forked(address: str, arguments: Sequence[str]) -> int | None:
     """None when no fork came: then none will run."""
+    note_port(address)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
         server.settimeout(PATIENCE_S)
         try:
@@ -49,6 +52,18 @@ def _forked(address: str, arguments: Sequence[str]) -> int | None:
         except (OSError, EOFError):
             return None
         return _status(server)
+
+
+def ports_folder(address: str) -> str:
+    """Has an empty file for each port that a process was told to connect to; the name is the number."""
+    return f"{address}-ports"
+
+
+def note_port(address: str) -> None:
+    """Notes it, because Java may leave its socket behind: see `parquet_sink.spark.leftovers`."""
+    with suppress(OSError):
+        if port := os.environ.get(PORT, ""):
+            os.close(os.open(os.path.join(ports_folder(address), port), os.O_CREAT | os.O_WRONLY, 0o600))
 
 
 def exactly(connection: socket.socket, size: int) -> bytes:

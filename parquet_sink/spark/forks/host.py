@@ -3,11 +3,12 @@
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from parquet_sink.process import logs
-from parquet_sink.spark.forks.client import ADDRESS, PYTHON
+from parquet_sink.spark.forks.client import ADDRESS, PYTHON, ports_folder
 
 SCRIPT: Final = Path(__file__).resolve().with_name("python")
 LONGEST_ADDRESS: Final = 100
@@ -24,6 +25,7 @@ class ForkServer:
 
     def __init__(self, folder: Path) -> None:
         self._address = str(folder / "forks")
+        self._ports = Path(ports_folder(self._address))
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -38,6 +40,7 @@ class ForkServer:
         """
         if not os.access(SCRIPT, os.X_OK) or len(os.fsencode(self._address)) > LONGEST_ADDRESS:
             return sys.executable
+        self._ports.mkdir(exist_ok=True)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "parquet_sink.spark.forks.server", self._address, " " * ROOM],
             stdin=subprocess.PIPE,
@@ -50,6 +53,15 @@ class ForkServer:
         logs.relay(self._process.stdout)
         os.environ |= {PYTHON: sys.executable, ADDRESS: self._address}
         return str(SCRIPT)
+
+    def take_ports(self) -> set[int]:
+        """Where processes were told to connect to since the last call; none where there is no server."""
+        found: set[int] = set()
+        with suppress(OSError):
+            for entry in list(self._ports.iterdir()):
+                entry.unlink()
+                found.add(int(entry.name))
+        return found
 
     def end(self) -> None:
         """Closes its input, upon which it ends."""

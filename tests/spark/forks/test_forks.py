@@ -126,6 +126,24 @@ def test_a_server_that_was_killed_is_done_without(tmp_path: Path, monkeypatch: p
     assert int(said.split()[0]) == process.pid
 
 
+@pytest.mark.parametrize("ports", [(), ("50001",), ("50001", "50002", "50001")])
+def test_the_port_of_a_process_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ports: tuple[str, ...]
+) -> None:
+    """Whoever asks hears of each port once, also of a process that no server started; a daemon has none."""
+    for variable in (client.PYTHON, client.ADDRESS, client.PORT):
+        monkeypatch.setenv(variable, "")
+    forks = ForkServer(tmp_path)
+    assert forks.take_ports() == set()
+    forks.start()
+    forks.end()
+    for port in ("", *ports):
+        with _start(tmp_path, {**os.environ, client.PORT: port}, "0") as process:
+            process.communicate("\n", timeout=60)
+    assert forks.take_ports() == set(map(int, ports))
+    assert forks.take_ports() == set()
+
+
 def test_other_arguments_are_pythons(server: dict[str, str]) -> None:
     """Java asks Python for its version by `-c`, which needs no fork."""
     said = subprocess.run(
