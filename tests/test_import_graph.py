@@ -35,7 +35,7 @@ PURE_MODULES = (
 )
 KEYS = (
     "parquet_sink.files.keys",
-    "parquet_sink.history.keys",
+    "parquet_sink.history.settings",
     "parquet_sink.kafka.keys",
     "parquet_sink.targets.push.keys",
     "parquet_sink.targets.push.oauth2_keys",

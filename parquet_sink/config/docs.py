@@ -28,7 +28,7 @@ def default_of(key: Key) -> str:
         return key.default_text
     if isinstance(key.default, bool):
         return str(key.default).lower()
-    return str(key.default) if isinstance(key.default, int | str) else "none"
+    return str(key.default) if isinstance(key.default, int | float | str) else "none"
 
 
 def limits_of(key: Key) -> str:

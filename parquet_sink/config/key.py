@@ -6,7 +6,7 @@ from enum import Enum
 
 from parquet_sink.config.secret import Secret
 
-Value = str | int | bool | tuple[str, ...] | Secret | None
+Value = str | int | bool | float | tuple[str, ...] | Secret | None
 PREFIX = "connect.ems."
 
 
@@ -17,6 +17,7 @@ class Type(Enum):
     BOOLEAN = "true or false"
     INT = "32-bit whole number"
     LONG = "64-bit whole number"
+    DOUBLE = "number"
     LIST = "comma-separated list"
     PASSWORD = "secret"
 

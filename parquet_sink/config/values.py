@@ -1,5 +1,6 @@
 """From texts to typed values, by the table of keys."""
 
+import math
 import re
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
@@ -10,6 +11,7 @@ from parquet_sink.config.report import Report, did_you_mean, quoted
 from parquet_sink.config.secret import Secret
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,300}(?:\.[0-9]{0,300})?|\.[0-9]{1,300})(?:[eE][+-]?[0-9]{1,3})?")
 _BITS = {Type.INT: 32, Type.LONG: 64}
 
 
@@ -139,6 +141,8 @@ def _parse(key: Key, text: str, shown: str) -> Value:
         return _boolean(text, shown)
     if key.type in _BITS:
         return _number(key, text, shown)
+    if key.type is Type.DOUBLE:
+        return _fraction(key, text, shown)
     if key.type is Type.LIST:
         return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     return _choice(key, text, shown) if key.choices else text
@@ -154,13 +158,24 @@ def _number(key: Key, text: str, shown: str) -> int:
     if _WHOLE.fullmatch(text) is None:
         raise ValueError(f"{shown} is not a whole number; write digits only, {_range(key)}.")
     number = int(text)
-    limit = 2 ** (_BITS[key.type] - 1)
+    _within(key, number, 2 ** (_BITS[key.type] - 1) - 1, shown)
+    return number
+
+
+def _fraction(key: Key, text: str, shown: str) -> float:
+    if _DECIMAL.fullmatch(text) is None or not math.isfinite(number := float(text)):
+        raise ValueError(f"{shown} is not a number; write one such as 0.5, {_range(key)}.")
+    _within(key, number, math.inf, shown)
+    return number
+
+
+def _within(key: Key, number: float, most: float, shown: str) -> None:
+    """Raises ValueError for a number beyond the key's limits. most: where the key names none."""
     if key.minimum is not None and number < key.minimum:
         raise ValueError(f"{shown} is less than {key.minimum}; give {_range(key)}.")
-    maximum = limit - 1 if key.maximum is None else key.maximum
+    maximum = most if key.maximum is None else key.maximum
     if number > maximum:
         raise ValueError(f"{shown} is more than {maximum}; give {_range(key)}.")
-    return number
 
 
 def _range(key: Key) -> str:

@@ -1,18 +1,34 @@
-"""How long the history is. Sizes are bytes, durations milliseconds."""
+"""Keys and settings of the history of uploads. Sizes are bytes, durations milliseconds."""
 
-from dataclasses import dataclass
-from typing import Final
-
-DEFAULT_MAX_FILES: Final = 100_000
-DEFAULT_MAX_BYTES: Final = 128 << 20
-DEFAULT_RETENTION_MS: Final = 90 * 24 * 3_600_000
+from parquet_sink.config.declared import Bytes, Milliseconds, declared, key
+from parquet_sink.config.key import Origin, ems
 
 
-@dataclass(frozen=True)
+@declared(group="History", prefix=ems("history."), origin=Origin.OWN)
 class HistorySettings:
-    """enabled: whether there is one. max_files: uploads that it keeps. retention_ms: how long. max_bytes: on disk."""
+    """Whether there is a history of uploads, and how long it is."""
 
-    enabled: bool = True
-    max_files: int = DEFAULT_MAX_FILES
-    max_bytes: int = DEFAULT_MAX_BYTES
-    retention_ms: int = DEFAULT_RETENTION_MS
+    enabled: bool = key(
+        "enable",
+        "Keep a history of uploads, see [history.md](history.md): for each file its offsets, rows, digest and "
+        "attempts, in `.history.db` in the connector's folder below `connect.ems.tmp.dir`.",
+        default=True,
+    )
+    max_files: int = key(
+        "max.files",
+        "How many uploads the history keeps; the oldest beyond are forgotten.",
+        default=100_000,
+        minimum=1,
+    )
+    max_bytes: Bytes = key(
+        "max.bytes",
+        "The most that the history may take on the disk, in bytes; the oldest uploads beyond are forgotten.",
+        default=128 << 20,
+        minimum=1_000_000,
+    )
+    retention_ms: Milliseconds = key(
+        "retention.ms",
+        "How long the history keeps an upload, in milliseconds.",
+        default=90 * 24 * 3_600_000,
+        minimum=1_000,
+    )

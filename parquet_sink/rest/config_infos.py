@@ -27,6 +27,7 @@ NO_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType({})
 _SIDES: Final[tuple[Side, ...]] = ("key", "value", "header")
 _OVERRIDES: Final = ("consumer.override.", "producer.override.", "admin.override.")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}")
+_FRACTION: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 def by_keys(worker: Worker) -> Judge:
@@ -149,5 +150,7 @@ def _read(key: Key, text: str) -> Iterator[str]:
         yield ",".join(part.strip() for part in text.split(",")) if text else ""
     elif key.type is Type.BOOLEAN:
         yield from [text.lower()] if text.lower() in ("true", "false") else []
+    elif key.type is Type.DOUBLE:
+        yield from [str(float(text))] if _FRACTION.fullmatch(text) else []
     elif _NUMBER.fullmatch(text):
         yield str(int(text))

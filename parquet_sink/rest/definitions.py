@@ -74,6 +74,7 @@ _TYPES: Final[Mapping[Type, str]] = {
     Type.BOOLEAN: "BOOLEAN",
     Type.INT: "INT",
     Type.LONG: "LONG",
+    Type.DOUBLE: "DOUBLE",
     Type.LIST: "LIST",
     Type.PASSWORD: "PASSWORD",
 }
@@ -82,6 +83,7 @@ _WIDTHS: Final[Mapping[Type, str]] = {
     Type.BOOLEAN: "SHORT",
     Type.INT: "SHORT",
     Type.LONG: "SHORT",
+    Type.DOUBLE: "SHORT",
     Type.LIST: "LONG",
     Type.PASSWORD: "MEDIUM",
 }

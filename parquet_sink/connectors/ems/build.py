@@ -3,6 +3,7 @@
 import posixpath
 from typing import Any, cast
 
+from parquet_sink.config.declared import made
 from parquet_sink.config.key import ems
 from parquet_sink.config.values import Values
 from parquet_sink.connectors.ems.build_archive import archive_settings
@@ -15,7 +16,6 @@ from parquet_sink.connectors.restart_keys import restart_settings
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert.configuration import build_converter, build_headers
 from parquet_sink.files.settings import Codec, FileSettings
-from parquet_sink.history import keys as history_keys
 from parquet_sink.history.settings import HistorySettings
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.parked.keys import DIR, MAX_BYTES
@@ -47,7 +47,7 @@ def build(values: Values, worker: Worker) -> SinkSettings:
         retry=_retry(values),
         errors=error_settings(values, worker, kafka),
         parked=_parked(values, worker),
-        history=_history(values),
+        history=made(HistorySettings, values, worker.machine),
         archive=archive_settings(values, worker, files.tmp_dir),
         restart=restart_settings(values),
         **({} if raw else _converters(values, worker)),
@@ -101,15 +101,6 @@ def _retry(values: Values) -> RetrySettings:
 def _parked(values: Values, worker: Worker) -> ParkedSettings:
     base = values.text(DIR)
     return ParkedSettings(None if base is None else absolute(base, worker), values.number(MAX_BYTES) or 0)
-
-
-def _history(values: Values) -> HistorySettings:
-    return HistorySettings(
-        enabled=values.flag(history_keys.ENABLE),
-        max_files=values.number(history_keys.MAX_FILES) or 0,
-        max_bytes=values.number(history_keys.MAX_BYTES) or 0,
-        retention_ms=values.number(history_keys.RETENTION) or 0,
-    )
 
 
 def _tables(values: Values) -> TableMap:

@@ -3,13 +3,14 @@
 from typing import Final
 
 from parquet_sink.archive.keys import ARCHIVE_KEYS
+from parquet_sink.config.declared import keys_of
 from parquet_sink.config.key import Key, Type, ems
 from parquet_sink.connectors.connect_keys import CONNECT_KEYS, CONNECTOR_KEYS
 from parquet_sink.connectors.error_keys import ERROR_HANDLING_KEYS
 from parquet_sink.connectors.restart_keys import RESTART_KEYS
 from parquet_sink.convert.keys import CONVERTER_KEYS
 from parquet_sink.files.keys import FILE_KEYS, FLUSH_KEYS
-from parquet_sink.history.keys import HISTORY_KEYS
+from parquet_sink.history.settings import HistorySettings
 from parquet_sink.kafka.keys import OVERRIDE_KEYS, TOPIC_KEYS
 from parquet_sink.parked.keys import PARKED_KEYS
 from parquet_sink.shape.keys import OBFUSCATION_KEYS, SHAPE_KEYS
@@ -51,7 +52,7 @@ EMS_KEYS: Final[tuple[Key, ...]] = (
     *RESTART_KEYS,
     *ERROR_HANDLING_KEYS,
     *PARKED_KEYS,
-    *HISTORY_KEYS,
+    *keys_of(HistorySettings),
     *S3_KEYS,
     *ARCHIVE_KEYS,
     *HTTP_KEYS,

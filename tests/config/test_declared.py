@@ -1,0 +1,390 @@
+"""Keys and settings from one declaration."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parquet_sink.config.checks import PRINTABLE
+from parquet_sink.config.declared import (
+    Bytes,
+    LocalPath,
+    Long,
+    Milliseconds,
+    check,
+    declared,
+    filled_by,
+    key,
+    keys_of,
+    made,
+    names_of,
+)
+from parquet_sink.config.docs import row_of
+from parquet_sink.config.handover import dump_with_secrets, load_with_secrets
+from parquet_sink.config.key import Key, Origin, Type
+from parquet_sink.config.machine import Machine
+from parquet_sink.config.providers import Resolved
+from parquet_sink.config.report import Report
+from parquet_sink.config.secret import STARS, Secret
+from parquet_sink.config.values import Values, read
+
+MACHINE = Machine(working_dir="/home/u", tmp_dir="/var/tmp")
+
+
+@declared(group="Proxy", prefix="shop.proxy.")
+class Proxy:
+    """A group of keys of which two are needed."""
+
+    host: str = key("host", "Host.", needs="port")
+    port: int = key("port", "Port.", minimum=1, maximum=65_535, needs="host")
+    scheme: Literal["http", "socks5"] = key("scheme", "Protocol.", default="http", other_choice="http")
+
+
+@declared(group="Login", prefix="shop.", optional=True)
+class Login:
+    """Of which both are needed, or neither."""
+
+    user: str = key("user", "User.")
+    password: Secret = key("password", "Password.", missing="give the user's password.")
+
+
+def quick(values: Values, machine: Machine) -> bool:
+    """The default is that of another key."""
+    return values.flag("shop.quick") if "shop.quick" in values.given else values.number("shop.batch") == 100
+
+
+def signs(values: Values, machine: Machine) -> Secret | Login | None:
+    """By a key, or as somebody."""
+    return values.secret("shop.key") or (made(Login, values, machine) if "shop.user" in values.given else None)
+
+
+@declared(group="Bucket", prefix="shop.", optional=True)
+class Bucket:
+    """What some files use."""
+
+    bucket: str = key("bucket", "Bucket.", missing="name the bucket.", default_text="required for a bucket")
+    login: Login
+
+
+@declared(group="The shop", prefix="shop.")
+class Shop:
+    """A field of each kind."""
+
+    table: str = key("table", "Table.", missing="name the table.", check=PRINTABLE)
+    token: Secret | None = key("token", "Token.", default=None)
+    mode: Literal["insert", "upsert"] = key("mode", "How.", default="upsert")
+    batch: int = key("batch", "Rows.", default=10, minimum=1, maximum=100)
+    most: Long = key("most", "Rows in all.", default=1 << 40)
+    pause_ms: Milliseconds = key("pause.ms", "Pause.", default=500, minimum=0)
+    size: Bytes = key("size.bytes", "Size.", default=1 << 33)
+    share: float = key("share", "Share.", default=0.5, minimum=0, maximum=1)
+    log: bool = key("log", "Whether.", default=False)
+    columns: tuple[str, ...] = key("columns", "Columns.", default=())
+    folder: LocalPath = key("folder", "Folder.", default="out")
+    ca_file: LocalPath | None = key("ca.file", "PEM file.", default=None, default_text="the system's")
+    limit: int | None = key("limit", "Limit.", default=None, default_text="none is set", minimum=1)
+    quick: bool = key("quick", "Whether.", default=True, default_text="`true` in bulk", computed=quick)
+    signs: Secret | Login | None = key("key", "Key.", default=None, type_=Secret, computed=signs)
+    dry: ClassVar[bool] = key("dry", "Whether nothing is written.", default=False, origin=Origin.OWN)
+    name: str = filled_by("name", default="none")
+    proxy: Proxy | None = None
+    login: Login | None = None
+    started: str = "never"
+
+
+KEYS = {one.name.removeprefix("shop."): one for one in keys_of(Shop)}
+
+
+def reading(cls: type, texts: Mapping[str, str], *more: Key) -> tuple[Values, Report]:
+    """What a file has, keys without `shop.`."""
+    report, full = Report(), {name if name == "name" else f"shop.{name}": text for name, text in texts.items()}
+    values = read((*keys_of(cls), *more), Resolved(full, full), report)
+    check(cls, values, report)
+    return values, report
+
+
+def shop(**texts: str) -> Shop:
+    """Of a file that has what is needed, and these keys with `_` for dots."""
+    given = {"table": "t", **{name.replace("_", "."): text for name, text in texts.items()}}
+    values, report = reading(Shop, given)
+    assert report.problems == []
+    return made(Shop, values, MACHINE)
+
+
+TYPES = {
+    "table": Type.STRING,
+    "token": Type.PASSWORD,
+    "mode": Type.STRING,
+    "batch": Type.INT,
+    "most": Type.LONG,
+    "pause.ms": Type.LONG,
+    "size.bytes": Type.LONG,
+    "share": Type.DOUBLE,
+    "log": Type.BOOLEAN,
+    "columns": Type.LIST,
+    "folder": Type.STRING,
+    "ca.file": Type.STRING,
+    "limit": Type.INT,
+    "key": Type.PASSWORD,
+    "dry": Type.BOOLEAN,
+    "proxy.scheme": Type.STRING,
+}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_the_annotation_is_the_type(name: str) -> None:
+    """Also of a field that may be None, and of a key that fills none."""
+    assert KEYS[name].type is TYPES[name]
+
+
+def test_a_key_is_what_the_table_would_have() -> None:
+    """Field by field: names in full, the class's section and origin, choices of a Literal."""
+    assert KEYS["batch"] == Key(
+        "shop.batch", "The shop", Type.INT, "Rows.", default=10, minimum=1, maximum=100, origin=Origin.PLUGIN
+    )
+    assert KEYS["table"] == Key(
+        *("shop.table", "The shop", Type.STRING, "Table."),
+        required=True,
+        missing="name the table.",
+        check=PRINTABLE,
+        origin=Origin.PLUGIN,
+    )
+    assert KEYS["mode"].choices == ("insert", "upsert")
+    assert (KEYS["dry"].origin, KEYS["proxy.host"].group) == (Origin.OWN, "Proxy")
+    assert (KEYS["proxy.host"].needs, KEYS["proxy.scheme"].other_choice) == ("shop.proxy.port", "http")
+
+
+def test_keys_come_in_the_order_of_the_declaration() -> None:
+    """Those of a group where its field stands; one that is documented elsewhere is none of them."""
+    names = [name for name in KEYS if not name.startswith("proxy.")]
+    assert names[:3] == ["table", "token", "mode"]
+    assert list(KEYS)[-6:] == ["dry", "proxy.host", "proxy.port", "proxy.scheme", "user", "password"]
+    assert "name" not in KEYS
+    assert [one.name for one in keys_of(Shop, "Login")] == ["shop.user", "shop.password"]
+
+
+def test_names_are_those_that_settings_depend_on() -> None:
+    """Its own, those of groups, and those documented elsewhere."""
+    assert names_of(Shop) == {"name", *(one.name for one in keys_of(Shop))}
+
+
+def test_a_default_in_words_documents_what_is_computed() -> None:
+    """The table has no value then; a list without a default has none either."""
+    assert (KEYS["quick"].default, KEYS["columns"].default, KEYS["batch"].default) == (None, None, 10)
+    assert "| `true` in bulk |" in row_of(KEYS["quick"])
+    assert "| number | 0.5 | 0 to 1 |" in row_of(KEYS["share"])
+
+
+def test_without_keys_the_settings_are_those_of_the_class() -> None:
+    """The defaults of the file are the defaults of the fields, paths aside."""
+    assert shop() == Shop("t", folder="/home/u/out", quick=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "value"),
+    [
+        ("a b", "table", "a b"),
+        ("INSERT", "mode", "insert"),
+        ("7", "batch", 7),
+        ("1099511627777", "most", (1 << 40) + 1),
+        ("0.25", "share", 0.25),
+        ("1e-1", "share", 0.1),
+        ("TRUE", "log", True),
+        ("a, b,a", "columns", ("a", "b")),
+        ("/x/../y", "folder", "/y"),
+        ("ca.pem", "ca_file", "/home/u/ca.pem"),
+        ("3", "limit", 3),
+        ("s", "token", Secret("s")),
+    ],
+)
+def test_a_text_becomes_the_field(text: str, field: str, value: object) -> None:
+    """Read by its type; paths are absolute."""
+    assert getattr(shop(**{field: text}), field) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("batch", "0", '"0" is less than 1; give 1 to 100.'),
+        ("batch", "101", '"101" is more than 100; give 1 to 100.'),
+        ("batch", "many", '"many" is not a whole number; write digits only, 1 to 100.'),
+        ("most", "9223372036854775808", '"9223372036854775808" is more than 9223372036854775807; give a 64-bit whole '),
+        ("share", "1.01", '"1.01" is more than 1; give 0 to 1.'),
+        ("share", "-0.1", '"-0.1" is less than 0; give 0 to 1.'),
+        ("share", "half", '"half" is not a number; write one such as 0.5, 0 to 1.'),
+        ("share", "nan", '"nan" is not a number; write one such as 0.5, 0 to 1.'),
+        ("share", "1e999", '"1e999" is not a number; write one such as 0.5, 0 to 1.'),
+        ("mode", "updat", '"updat" is not one of insert, upsert; write one of them.'),
+        ("log", "yes", '"yes" is neither true nor false; write one of them.'),
+        ("table", "a\tb", '"a\\tb" holds control characters; remove them.'),
+    ],
+)
+def test_a_wrong_value_is_a_problem(name: str, text: str, reason: str) -> None:
+    """Each value is judged by its line alone."""
+    [problem] = reading(Shop, {"table": "t", name: text})[1].problems
+    assert problem.startswith(f"Invalid [shop.{name}]. {reason}")
+
+
+def test_what_is_missing_is_a_problem() -> None:
+    """Told once, with its cure: when a file is read, or by the check of those who use a class that not all files do."""
+    assert reading(Shop, {})[1].problems == ["Invalid [shop.table]. It is missing; name the table."]
+    assert reading(Bucket, {})[1].problems == [
+        "Invalid [shop.bucket]. It is missing; name the bucket.",
+        "Invalid [shop.password]. It is missing; give the user's password.",
+    ]
+    assert [(one.required, one.missing) for one in keys_of(Bucket)] == [(False, "")] * 3
+
+
+def test_half_a_group_is_a_problem() -> None:
+    """With the cure of its line, or the usual one; where keys need each other, that is warned about elsewhere."""
+    needed = {"table": "t"}
+    assert reading(Shop, {**needed, "user": "u"})[1].problems == [
+        "Invalid [shop.password]. It is missing beside shop.user; give the user's password."
+    ]
+    assert reading(Shop, {**needed, "password": "p"})[1].problems == [
+        "Invalid [shop.user]. It is missing beside shop.password; give both, or neither."
+    ]
+    assert reading(Shop, {**needed, "proxy.host": "h"})[1].problems == []
+
+
+def test_a_group_is_none_without_what_it_needs() -> None:
+    """And whole with it."""
+    assert shop(proxy_host="h").proxy is None
+    assert shop(proxy_host="h", proxy_port="1", proxy_scheme="socks5").proxy == Proxy("h", 1, "socks5")
+
+
+def test_a_computed_field_looks_at_all_of_the_file() -> None:
+    """In place of its own key; where it gives nothing, the default holds."""
+    assert (shop(batch="100").quick, shop(batch="100", quick="false").quick) == (True, False)
+    assert shop(key="k").signs == Secret("k")
+    assert shop(user="u", password="p").signs == Login("u", Secret("p"))
+    assert shop().signs is None
+
+
+def test_the_caller_fills_other_fields() -> None:
+    """Those that no key fills, and any other in place of its key."""
+    values, _ = reading(Shop, {"table": "t"})
+    found = made(Shop, values, MACHINE, started="now", table="other", proxy=Proxy("h", 1))
+    assert (found.started, found.table, found.proxy) == ("now", "other", Proxy("h", 1))
+
+
+def test_a_key_documented_elsewhere_fills_a_field() -> None:
+    """Where the connector class has it; else the default holds."""
+    texts = {"table": "t", "name": "orders"}
+    values, _ = reading(Shop, texts, Key("name", "The connector", Type.STRING, "Name.", default="x"))
+    assert (made(Shop, values, MACHINE).name, shop().name) == ("orders", "none")
+
+
+def test_settings_are_frozen_and_cross_processes() -> None:
+    """An ordinary dataclass: copied with changes, handed over by value, and secret where it must be."""
+    settings = shop(token="canary", proxy_host="h", proxy_port="1")
+    with pytest.raises(FrozenInstanceError):
+        settings.batch = 3  # type: ignore[misc]
+    assert load_with_secrets(dump_with_secrets(settings)) == settings
+    assert replace(settings, batch=3).batch == 3
+    assert "canary" not in repr(settings)
+    assert f"token={STARS}" in repr(settings)
+    assert Shop.dry is False
+
+
+@declared(group="Base", prefix="base.", origin=Origin.OWN, kw_only=True)
+class Base:
+    """What two classes share."""
+
+    wait_ms: int = key("wait.ms", "Wait.", default=1)
+    folder: LocalPath = key("folder", "Folder.", default="a")
+
+
+@declared(group="Derived", prefix="own.", kw_only=True)
+class Derived(Base):
+    """With a field of its own before, and another text for one of the base."""
+
+    host: str = key("host", "Host.")
+    folder: LocalPath = key("folder", "Another folder.", default="b")
+
+
+def test_a_subclass_has_the_keys_of_its_base() -> None:
+    """One that is declared again stays in its place; the base is as it was."""
+    assert [(one.name, one.group, one.doc) for one in keys_of(Derived)] == [
+        ("base.wait.ms", "Base", "Wait."),
+        ("own.folder", "Derived", "Another folder."),
+        ("own.host", "Derived", "Host."),
+    ]
+    assert [one.name for one in keys_of(Base)] == ["base.wait.ms", "base.folder"]
+    assert Derived(host="h", wait_ms=3) == Derived(host="h", wait_ms=3, folder="b")
+
+
+WRONG: Mapping[str, tuple[object, str]] = {
+    "a list that can change": (list[str], r"WrongShop\.field is annotated list\[str\], which is no type of a key"),
+    "numbers to choose from": (Literal[1, 2], "which is no type of a key; write str"),
+    "either of two": (str | int, "which is no type of a key"),
+    "a path object": (Path, "which is no type of a key"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_another_annotation_is_refused(name: str) -> None:
+    """When the class is made, with its field and what may be written."""
+    annotation, reason = WRONG[name]
+    wrong = type("WrongShop", (), {"__annotations__": {"field": annotation}, "field": key("a", "A.")})
+    with pytest.raises(TypeError, match=reason):
+        declared(group="g")(wrong)
+
+
+def test_one_key_is_declared_once() -> None:
+    """A file has one place for it."""
+    fields: dict[str, Any] = {"__annotations__": {"a": str, "b": str}, "a": key("x", "A."), "b": key("x", "B.")}
+    with pytest.raises(ValueError, match="Twice declares t.x twice"):
+        declared(group="g", prefix="t.")(type("Twice", (), fields))
+
+
+def test_what_no_check_reported_is_never_half_made() -> None:
+    """A mistake of the class that makes settings of a file with problems."""
+    values, _ = reading(Bucket, {})
+    with pytest.raises(AssertionError, match=r"shop\.bucket is missing"):
+        made(Bucket, values, MACHINE)
+
+
+KINDS: Mapping[type, tuple[object, Callable[[st.DataObject], object]]] = {
+    int: (int, lambda data: data.draw(st.integers(-(2**31), 2**31 - 1))),
+    float: (float, lambda data: data.draw(st.floats(allow_nan=False, allow_infinity=False))),
+    bool: (bool, lambda data: data.draw(st.booleans())),
+    str: (str, lambda data: data.draw(st.from_regex(r"[!-~]([ -~]{0,20}[!-~])?", fullmatch=True))),
+    tuple: (
+        tuple[str, ...],
+        lambda data: tuple(data.draw(st.lists(st.from_regex(r"[a-z]{1,5}", fullmatch=True), unique=True, min_size=1))),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+def test_what_is_written_is_what_is_read(kind: type, data: st.DataObject) -> None:
+    """Whatever the value, as text in a file it becomes the same value, whether or not None is possible, too."""
+    annotation, draw = KINDS[kind]
+    value = draw(data)
+    text = ",".join(value) if isinstance(value, tuple) else str(value)
+    hints = {"one": annotation, "other": annotation | None}  # type: ignore[operator]
+    fields = {"__annotations__": hints, "one": key("one", "A."), "other": key("other", "B.", default=None)}
+    both: type[Any] = declared(group="g", prefix="shop.")(type("Both", (), fields))
+    values, report = reading(both, {"one": text, "other": text})
+    assert report.problems == []
+    found: Any = made(both, values, MACHINE)
+    assert (found.one, found.other, type(found.one)) == (value, value, type(value))
+
+
+@given(low=st.integers(-1000, 1000), span=st.integers(0, 1000), value=st.integers(-3000, 3000))
+def test_limits_hold_at_every_value(low: int, span: int, value: int) -> None:
+    """A number is taken exactly from the minimum to the maximum, whole or not."""
+    for annotation in (int, Long, float):
+        fields = {
+            "__annotations__": {"one": annotation},
+            "one": key("one", "A.", minimum=low, maximum=low + span),
+        }
+        limited: type[Any] = declared(group="g", prefix="shop.")(type("Limited", (), fields))
+        _, report = reading(limited, {"one": str(value)})
+        assert (report.problems == []) is (low <= value <= low + span)
