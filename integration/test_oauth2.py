@@ -42,7 +42,7 @@ _numbers = itertools.count()
 
 def client(url: str, **more: Any) -> ClientCredentials:
     """Credentials that no other test has: tokens are kept by the process."""
-    return ClientCredentials(url, f"sink {next(_numbers)}", Secret("canary:s3cret/+"), **more)
+    return ClientCredentials(f"sink {next(_numbers)}", Secret("canary:s3cret/+"), url, **more)
 
 
 def file_in(folder: Path) -> FinishedFile:
@@ -285,7 +285,7 @@ def reference() -> Iterator[TargetProcess]:
 
 def own(reference: TargetProcess, **more: Any) -> PushSettings:
     """Settings with which it takes files."""
-    credentials = ClientCredentials(reference.token_url, "sink", Secret("canary:s3cret"), **more)
+    credentials = ClientCredentials("sink", Secret("canary:s3cret"), reference.token_url, **more)
     return PushSettings(reference.endpoint(), credentials, "orders")
 
 

@@ -322,7 +322,7 @@ def test_nothing_is_accepted_where_nothing_is_stored(make: Make, then: Behaviour
         place = BucketSettings(
             "b", endpoint=endpoint, region=REGION, credentials=signed, multipart_bytes=60_000, part_bytes=50_000
         )
-        target, archive = S3Target(S3Settings(place)), BucketArchive(BucketPlace(place, "kept"), "orders")
+        target, archive = S3Target(S3Settings(place, "")), BucketArchive(BucketPlace(place, "kept"), "orders")
         outcomes: list[Outcome] = []
         for file in map(make, (SMALL, LARGE)):
             done = _finished(file)

@@ -53,7 +53,7 @@ def token_site(stack: ExitStack, folder: Path) -> Site:
     """The push API, signed with access tokens of another server."""
     token = json.dumps({"access_token": "canary-token", "token_type": "Bearer", "expires_in": 899}).encode()
     server = stack.enter_context(ScriptedTarget(then=script.answer(200, token)))
-    return push_site(stack, folder, ClientCredentials(server.endpoint, "sink", Secret(CANARY)))
+    return push_site(stack, folder, ClientCredentials("sink", Secret(CANARY), server.endpoint))
 
 
 def push_site(stack: ExitStack, folder: Path, signs: Secret | ClientCredentials = KEY) -> Site:
@@ -100,7 +100,7 @@ def s3_site(stack: ExitStack, s3: S3Server) -> Site:
 
     def opened(bucket: str, endpoint: str | None = None) -> Target:
         reached = s3.settings(bucket, endpoint, multipart_bytes=200_000, part_bytes=500_000)
-        return stack.enter_context(closing(open_target(S3Settings(reached))))
+        return stack.enter_context(closing(open_target(S3Settings(reached, ""))))
 
     def stalling() -> Target:
         front = stack.enter_context(S3Front(s3.port, Fault("", script.hang, 9)))

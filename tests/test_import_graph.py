@@ -37,8 +37,9 @@ KEYS = (
     "parquet_sink.files.keys",
     "parquet_sink.history.settings",
     "parquet_sink.kafka.keys",
-    "parquet_sink.targets.push.keys",
-    "parquet_sink.targets.push.oauth2_keys",
+    "parquet_sink.net.settings",
+    "parquet_sink.targets.push.settings",
+    "parquet_sink.targets.s3.settings",
 )
 """Keys and their checks, of rooms that are not pure themselves."""
 CONVERT_SHELL = frozenset(

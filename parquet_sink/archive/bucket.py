@@ -18,11 +18,11 @@ from parquet_sink.files.naming import is_sent_name, parts_of
 from parquet_sink.files.parquet import sha256_of
 from parquet_sink.files.storage import storage_trouble
 from parquet_sink.targets.outcome import Health, Outcome, ProbeResult
-from parquet_sink.targets.s3 import keys
 from parquet_sink.targets.s3.client import connect
 from parquet_sink.targets.s3.failures import S3Failed
 from parquet_sink.targets.s3.local_file import LocalFile
 from parquet_sink.targets.s3.objects import Objects
+from parquet_sink.targets.s3.settings import BUCKET, PREFIX
 
 READ_S: Final = 300.0
 """How long a list's page, or a file, may take to be read, with attempts and waits."""
@@ -91,7 +91,7 @@ def _of_archive(outcome: Outcome) -> Outcome:
 
 
 def _own(cure: str) -> str:
-    return cure.replace(keys.BUCKET, URL).replace(keys.PREFIX, URL)
+    return cure.replace(BUCKET, URL).replace(PREFIX, URL)
 
 
 def _words(error: S3Failed) -> str:

@@ -208,12 +208,14 @@ def names_of(cls: type) -> frozenset[str]:
     return frozenset[str]().union(*found)
 
 
-def check(cls: type, values: Values, report: Report) -> None:
+def check(cls: type, values: Values, report: Report, *others: str) -> None:
     """Report keys that the settings cannot do without, and groups of which a part is given.
 
-    Each key by itself was judged when the file was read.
+    Each key by itself was judged when the file was read. others: fields that `made` is given.
     """
-    for part in _parts(cls).values():
+    for name, part in _parts(cls).items():
+        if name in others:
+            continue
         if part.group is not None:
             _check_group(part, part.group, values, report)
         elif part.missing and part.name not in values.given and not (part.key is not None and part.key.required):

@@ -11,7 +11,6 @@ from parquet_sink.config.report import Report, did_you_mean, quoted
 from parquet_sink.config.secret import Secret
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
-_DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,300}(?:\.[0-9]{0,300})?|\.[0-9]{1,300})(?:[eE][+-]?[0-9]{1,3})?")
 _BITS = {Type.INT: 32, Type.LONG: 64}
 
 
@@ -162,8 +161,18 @@ def _number(key: Key, text: str, shown: str) -> int:
     return number
 
 
+def decimal(text: str) -> float | None:
+    """The number that a text is, as Java reads it, too; None when it is none, or not finite."""
+    try:
+        number = float(text) if text.isascii() and "_" not in text else math.nan
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
 def _fraction(key: Key, text: str, shown: str) -> float:
-    if _DECIMAL.fullmatch(text) is None or not math.isfinite(number := float(text)):
+    number = decimal(text)
+    if number is None:
         raise ValueError(f"{shown} is not a number; write one such as 0.5, {_range(key)}.")
     _within(key, number, math.inf, shown)
     return number

@@ -1,33 +1,204 @@
-"""How to leave for a server over HTTP."""
+"""Keys and settings of how a server is reached over HTTP: timeouts, TLS, idle connections, a proxy, access tokens."""
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Final, Literal
+from urllib.parse import urlsplit
 
+from parquet_sink.config.checks import PRINTABLE, printable_text
+from parquet_sink.config.declared import LocalPath, Milliseconds, declared, filled_by, key
+from parquet_sink.config.key import Check, Origin, Value, ems
+from parquet_sink.config.machine import Machine
+from parquet_sink.config.report import quoted
 from parquet_sink.config.secret import Secret
+from parquet_sink.config.values import Values
+
+HTTP: Final = "HTTP, TLS and proxy"
+ENDPOINT: Final = ems("endpoint")
+CLIENT_ID: Final = ems("oauth2.client.id")
+CLIENT_SECRET: Final = ems("oauth2.client.secret")
+TOKEN_URL: Final = ems("oauth2.token.url")
+AUTHENTICATION: Final = ems("oauth2.client.authentication")
+PROXY_SIGN_IN: Final = ems("proxy.auth.type")
+PROXY_USER: Final = ems("proxy.auth.username")
+PROXY_PASSWORD: Final = ems("proxy.auth.password")
+_TOKEN_CURE: Final = "write it as https://<team>.<realm>.celonis.cloud/oauth2/token."
 
 ProxyType = Literal["HTTP", "SOCKS4", "SOCKS5"]
 
 
-@dataclass(frozen=True)
+def has_blanks(text: str) -> bool:
+    """Whether an address holds blanks or what cannot be printed."""
+    return any(char.isspace() or not char.isprintable() for char in text)
+
+
+def _wrong_user(value: Value) -> str | None:
+    if ":" in str(value):
+        return "A user of Basic authentication cannot hold a colon; correct it."
+    return printable_text(value)
+
+
+def _wrong_token_url(value: Value) -> str | None:
+    text = str(value)
+    if "<<" in text or ">>" in text:
+        return "It still holds template text (<<...>>); write the URL of your own team and realm."
+    try:
+        url = urlsplit(text)
+        port = url.port
+    except ValueError:
+        return f"It is no valid URL; {_TOKEN_CURE}"
+    if "@" in url.netloc:
+        return "It holds a user or password; remove them, they belong in connect.ems.oauth2.client.id and its secret."
+    if url.scheme not in ("http", "https") or not url.hostname or port == 0 or has_blanks(text) or not text.isascii():
+        return f"{quoted(text)} is no valid URL; {_TOKEN_CURE}"
+    if url.fragment:
+        return f"{quoted(text)} has a fragment, which no token endpoint has; remove what begins with #."
+    return None
+
+
+def _wrong_client_id(value: Value) -> str | None:
+    if not all(" " <= char <= "~" for char in str(value)):
+        return f"{quoted(str(value))} holds characters that no client id has; write printable ASCII."
+    return None
+
+
+def _wrong_scope(value: Value) -> str | None:
+    if not all(" " <= char <= "~" and char not in '"\\' for char in str(value)):
+        return f"{quoted(str(value))} is no list of scopes; write their names in printable ASCII, blanks between."
+    return None
+
+
+def _token_url(values: Values, machine: Machine) -> str:
+    """Where the EMS gives access tokens: at the host that files go to."""
+    url = urlsplit(values.text(ENDPOINT) or "")
+    return values.text(TOKEN_URL) or f"{url.scheme}://{url.netloc}/oauth2/token"
+
+
+def _signs_in(values: Values) -> bool:
+    """With a user and a password, or not at all."""
+    there = values.text(PROXY_USER) is not None and values.secret(PROXY_PASSWORD) is not None
+    return there and values.text(PROXY_SIGN_IN) == "BASIC"
+
+
+@declared(group=HTTP, origin=Origin.EMS, optional=True)
 class ProxySettings:
     """How to leave for the target. User and password go to the proxy alone."""
 
-    host: str
-    port: int
-    type: ProxyType = "HTTP"
-    username: str | None = None
-    password: Secret | None = None
+    host: str = key(
+        ems("proxy.host"),
+        "Proxy to reach the target through; used when `connect.ems.proxy.port` is set too.",
+        check=PRINTABLE,
+        needs=ems("proxy.port"),
+    )
+    port: int = key(ems("proxy.port"), "Port of the proxy.", minimum=1, maximum=65_535, needs=ems("proxy.host"))
+    type: ProxyType = key(
+        ems("proxy.type"), "Protocol of the proxy.", default="HTTP", other_choice="HTTP", needs=ems("proxy.host")
+    )
+    sign_in: ClassVar[Literal["BASIC"] | None] = key(
+        PROXY_SIGN_IN,
+        "How to sign in at the proxy. The credential goes to the proxy alone.",
+        default=None,
+        default_text="not at all",
+        needs=ems("proxy.host"),
+    )
+    username: str | None = key(
+        PROXY_USER,
+        "User at the proxy.",
+        default=None,
+        check=Check("printable characters, no colon", _wrong_user),
+        needs=PROXY_SIGN_IN,
+        computed=lambda values, machine: values.text(PROXY_USER) if _signs_in(values) else None,
+    )
+    password: Secret | None = key(
+        PROXY_PASSWORD,
+        "Password at the proxy.",
+        default=None,
+        needs=PROXY_SIGN_IN,
+        computed=lambda values, machine: values.secret(PROXY_PASSWORD) if _signs_in(values) else None,
+    )
 
 
-@dataclass(frozen=True)
+@declared(group="The target", origin=Origin.OWN, optional=True)
 class ClientCredentials:
     """As whom an access token is asked for, and where (RFC 6749, section 4.4).
 
     in_body: id and secret go as fields of the form in place of a Basic header.
     """
 
-    token_url: str
-    client_id: str
-    client_secret: Secret
-    scope: str | None = None
-    in_body: bool = False
+    client_id: str = key(
+        CLIENT_ID,
+        "In place of `connect.ems.authorization.key`: the OAuth 2.0 client (grant `client_credentials`) that access "
+        "tokens are asked for; they are renewed before they end. See [upload.md](upload.md#access-tokens).",
+        check=Check("printable ASCII", _wrong_client_id),
+        missing="name the client.",
+    )
+    client_secret: Secret = key(
+        CLIENT_SECRET,
+        "Secret of that client; both are needed. Never printed; best given by a config provider, see Secrets.",
+        missing="give the client's secret, best as ${env:NAME} or ${file:PATH:KEY}.",
+    )
+    token_url: str = key(
+        TOKEN_URL,
+        "Where access tokens are asked for. It is reached as the target is: through the same proxy, with the same "
+        "authorities.",
+        default_text="`/oauth2/token` at the host of `connect.ems.endpoint`",
+        check=Check("a URL: https, or http to a loopback address", _wrong_token_url),
+        needs=CLIENT_ID,
+        computed=_token_url,
+    )
+    scope: str | None = key(
+        ems("oauth2.scope"),
+        "Scopes to ask for, separated by blanks, such as `integration.data-pools:data_push`.",
+        default=None,
+        default_text="none is named",
+        check=Check("names in printable ASCII, separated by blanks", _wrong_scope),
+        needs=CLIENT_ID,
+    )
+    authentication: ClassVar[Literal["basic", "post"]] = key(
+        AUTHENTICATION,
+        "How the client proves who it is: `basic` (id and secret in a header), or `post` (in the form); as the client "
+        "was registered (`client_secret_basic`, `client_secret_post`).",
+        default="basic",
+        needs=CLIENT_ID,
+    )
+    in_body: bool = filled_by(
+        AUTHENTICATION, default=False, computed=lambda values, machine: values.text(AUTHENTICATION) == "post"
+    )
+
+
+@declared(group=HTTP, origin=Origin.EMS, kw_only=True)
+class HttpSettings:
+    """What targets over HTTP share."""
+
+    connect_timeout_ms: int = key(
+        ems("http.connect.timeout.ms"),
+        "Time to reach the target, in milliseconds.",
+        default=10_000,
+        minimum=1,
+        origin=Origin.OWN,
+    )
+    response_timeout_ms: int = key(
+        ems("http.response.timeout.ms"),
+        "Time the target may take to answer after it has the whole file, in milliseconds.",
+        default=90_000,
+        minimum=1,
+        origin=Origin.OWN,
+    )
+    ca_file: LocalPath | None = key(
+        ems("tls.ca.file"),
+        "PEM file with the certificate authorities that may vouch for the target. A certificate is always verified.",
+        default=None,
+        default_text="`REQUESTS_CA_BUNDLE`, `SSL_CERT_FILE` or the system's",
+        origin=Origin.OWN,
+    )
+    pool_max_idle: int = key(
+        ems("pool.max.idle"), "Idle connections to the target that are kept.", default=5, minimum=0
+    )
+    pool_keepalive_ms: Milliseconds = key(
+        ems("pool.keepalive"), "Time an idle connection is kept, in milliseconds.", default=300_000, minimum=1
+    )
+    pool_explicit_close: bool = key(
+        ems("pool.explicit.close"),
+        "Add `Connection: Close` to every upload, so that each has a connection of its own.",
+        default=False,
+    )
+    proxy: ProxySettings | None = None
+    allow_http: ClassVar[bool] = filled_by(ems("endpoint.allow.http"), default=False)

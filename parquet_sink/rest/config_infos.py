@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from parquet_sink.config.key import Key, Type
+from parquet_sink.config.values import decimal
 from parquet_sink.connectors import loading
 from parquet_sink.connectors.class_keys import keys_of
 from parquet_sink.connectors.connector_class import find_class
@@ -27,7 +28,6 @@ NO_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType({})
 _SIDES: Final[tuple[Side, ...]] = ("key", "value", "header")
 _OVERRIDES: Final = ("consumer.override.", "producer.override.", "admin.override.")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}")
-_FRACTION: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 def by_keys(worker: Worker) -> Judge:
@@ -151,6 +151,7 @@ def _read(key: Key, text: str) -> Iterator[str]:
     elif key.type is Type.BOOLEAN:
         yield from [text.lower()] if text.lower() in ("true", "false") else []
     elif key.type is Type.DOUBLE:
-        yield from [str(float(text))] if _FRACTION.fullmatch(text) else []
+        number = decimal(text)
+        yield from [] if number is None else [str(number)]
     elif _NUMBER.fullmatch(text):
         yield str(int(text))

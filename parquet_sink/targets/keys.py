@@ -1,21 +1,39 @@
 """Keys that every kind of target has: where files go, and what happens when they are not taken."""
 
 from typing import Final
+from urllib.parse import urlsplit
 
 from parquet_sink.config.checks import PRINTABLE
+from parquet_sink.config.declared import keys_of
 from parquet_sink.config.key import Check, Key, Origin, Type, Value, ems
+from parquet_sink.config.report import quoted
+from parquet_sink.net.settings import has_blanks
 from parquet_sink.targets import table_map
 from parquet_sink.targets.directory import address
-from parquet_sink.targets.push.keys import PUSH_KEYS, TARGET
-from parquet_sink.targets.push.oauth2_keys import OAUTH2_KEYS
-from parquet_sink.targets.push.value_checks import wrong_url
+from parquet_sink.targets.push.settings import TARGET, PushSettings
 
 ERRORS: Final = "Errors and retries"
 
 
+def _wrong_url(text: str) -> str | None:
+    """Why an address is none of a push API, with the cure; None when it may be one."""
+    if "<<" in text or ">>" in text:
+        return "It still holds template text (<<...>>); write the URL of your own team, realm and data pool."
+    try:
+        url = urlsplit(text)
+        port = url.port
+    except ValueError:
+        return "It is no valid URL; write it as https://<team>.<realm>.celonis.cloud/<path>."
+    if "@" in url.netloc:
+        return "It holds a user or password; remove them, the credential belongs in connect.ems.authorization.key."
+    if url.scheme not in ("http", "https") or not url.hostname or port == 0 or has_blanks(text):
+        return f"{quoted(text)} is no valid URL; write it as https://<team>.<realm>.celonis.cloud/<path>."
+    return None
+
+
 def _wrong_endpoint(value: Value) -> str | None:
     text = str(value)
-    return address.wrong(text) if address.is_directory(text) else wrong_url(text)
+    return address.wrong(text) if address.is_directory(text) else _wrong_url(text)
 
 
 ENDPOINT: Final = Check("a URL: https, or http to a loopback address; or `directory:` and a path", _wrong_endpoint)
@@ -30,6 +48,8 @@ def _wrong_map(value: Value) -> str | None:
 
 
 TABLES: Final = Check("`pattern:table`, separated by commas", _wrong_map)
+
+*_SIGNING, _CONNECTION, _LENGTH = keys_of(PushSettings, TARGET)
 
 PUSH: Final = "push"
 S3: Final = "s3"
@@ -54,8 +74,7 @@ TARGET_KEYS: Final = (
         default_text="required for a push API or a folder",
         check=ENDPOINT,
     ),
-    *PUSH_KEYS[:2],
-    *OAUTH2_KEYS,
+    *_SIGNING,
     Key(
         ems("target.table"),
         TARGET,
@@ -76,7 +95,8 @@ TARGET_KEYS: Final = (
         default_text="one table for all topics",
         origin=Origin.OWN,
     ),
-    *PUSH_KEYS[2:],
+    _CONNECTION,
+    _LENGTH,
 )
 
 ERROR_KEYS: Final = (

@@ -17,7 +17,7 @@ from parquet_sink.net.settings import ClientCredentials
 from parquet_sink.net.token_endpoint import TokenEndpoint
 
 CANARY = "canary: 7+/ü=%&"
-CLIENT = ClientCredentials("https://auth/oauth2/token", "my id:1", Secret(CANARY), "a.b:push c")
+CLIENT = ClientCredentials("my id:1", Secret(CANARY), "https://auth/oauth2/token", "a.b:push c")
 TOKEN = "canary-token-1"
 
 
@@ -92,7 +92,7 @@ def test_a_client_proves_itself_by_a_header() -> None:
 
 def test_or_by_the_form() -> None:
     """Then there is no header, and no scope where none is set."""
-    headers, form = sent(ClientCredentials(CLIENT.token_url, "my id:1", Secret(CANARY), in_body=True))
+    headers, form = sent(ClientCredentials("my id:1", Secret(CANARY), CLIENT.token_url, in_body=True))
     assert form == {"grant_type": ["client_credentials"], "client_id": ["my id:1"], "client_secret": [CANARY]}
     assert "Authorization" not in headers
 
@@ -176,7 +176,7 @@ def test_the_words_of_an_error_are_told_without_what_was_sent() -> None:
 
 def test_the_query_of_its_address_is_not_shown() -> None:
     """Some servers have a tenant's key there."""
-    client = ClientCredentials("https://auth/t?key=canary", "id", Secret("s"))
+    client = ClientCredentials("id", Secret("s"), "https://auth/t?key=canary")
     with pytest.raises(TokenFailed) as caught:
         endpoint(Wire(Answer(503)), client).ask(9.0)
     assert caught.value.cause == "there is no access token from https://auth/t: it answered 503"

@@ -11,6 +11,7 @@ from parquet_sink.archive.address import bucket_of, is_bucket, wrong
 from parquet_sink.archive.opening import open_archive
 from parquet_sink.archive.store import ArchivedFile
 from parquet_sink.commands.preflight import inspect
+from parquet_sink.config.declared import keys_of
 from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import HistoryUnusable, InvalidConfiguration
 from parquet_sink.files import naming
@@ -18,6 +19,7 @@ from parquet_sink.files.naming import parts_of
 from parquet_sink.history.sqlite.store import read_history
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import Known
+from parquet_sink.net.settings import ClientCredentials
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.replay.choice import chosen
 from parquet_sink.replay.copies import copies_of
@@ -28,9 +30,8 @@ from parquet_sink.state.sqlite.store import learned_of
 from parquet_sink.targets.directory import address
 from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.keys import S3
-from parquet_sink.targets.push.oauth2_keys import OAUTH2_KEYS
 from parquet_sink.targets.push.settings import PushSettings
-from parquet_sink.targets.s3 import keys as s3
+from parquet_sink.targets.s3 import settings as s3
 from parquet_sink.targets.s3.settings import S3Settings
 
 log = logging.getLogger(__name__)
@@ -39,7 +40,7 @@ ENDPOINT: Final = "connect.ems.endpoint"
 KEY: Final = "connect.ems.authorization.key"
 TYPE: Final = "connect.ems.target.type"
 CODEC: Final = "connect.ems.parquet.compression.codec"
-_OF_CLIENTS: Final = tuple(key.name for key in OAUTH2_KEYS)
+_OF_CLIENTS: Final = tuple(key.name for key in keys_of(ClientCredentials))
 
 
 def settings_for(args: argparse.Namespace, target: str | None) -> SinkSettings:

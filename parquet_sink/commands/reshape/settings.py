@@ -9,9 +9,8 @@ from parquet_sink.connectors.ems.raw_checks import MODE
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.targets.directory.settings import DirectorySettings
-from parquet_sink.targets.s3 import keys as s3
 from parquet_sink.targets.s3.prefix import FIELD, wrong
-from parquet_sink.targets.s3.settings import BucketSettings, S3Settings
+from parquet_sink.targets.s3.settings import BUCKET, PREFIX, BucketSettings, S3Settings
 
 _NO_ARCHIVE: Final = {"connect.ems.archive.url": ""}
 _RAW: Final = "It is raw, and so are the files already; give the connector file of a shaped one."
@@ -43,7 +42,7 @@ def access(connector: str, worker: str | None, bucket: str) -> BucketSettings:
 
 
 def _to(bucket: str) -> dict[str, str]:
-    return {"connect.ems.target.type": "s3", s3.BUCKET: bucket, s3.PREFIX: ""}
+    return {"connect.ems.target.type": "s3", BUCKET: bucket, PREFIX: ""}
 
 
 def _of(settings: SinkSettings) -> BucketSettings:

@@ -11,7 +11,7 @@ from parquet_sink.config.values import Values
 from parquet_sink.connectors.ems import s3_checks
 from parquet_sink.connectors.ems.build_target import is_s3
 from parquet_sink.targets.directory.address import folder_of, is_directory
-from parquet_sink.targets.s3 import keys as s3
+from parquet_sink.targets.s3 import settings as s3
 from parquet_sink.targets.s3.prefix import fixed_part
 
 ENDPOINT: Final = ems("endpoint")
@@ -23,7 +23,7 @@ def check(values: Values, report: Report) -> None:
     if url is None:
         return
     if is_bucket(url) and not is_s3(values):
-        s3_checks.connection(values, report)
+        s3_checks.check_archive(values, report)
     if (reason := _same(url, values)) is not None:
         report.problem(URL, reason)
     if MAX_WAITING_BYTES in values.given and values.flag(REQUIRED):

@@ -3,12 +3,13 @@
 from parquet_sink.archive.address import bucket_of, is_bucket
 from parquet_sink.archive.keys import MAX_WAITING_BYTES, REQUIRED, URL
 from parquet_sink.archive.settings import ArchiveSettings, BucketPlace, FolderPlace
+from parquet_sink.config.declared import made
 from parquet_sink.config.values import Values
-from parquet_sink.connectors.ems.build_target import bucket_settings
 from parquet_sink.connectors.ems.required import text
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.files import naming
 from parquet_sink.targets.directory.address import folder_of
+from parquet_sink.targets.s3.settings import BucketSettings
 
 
 def archive_settings(values: Values, worker: Worker, tmp_dir: str) -> ArchiveSettings | None:
@@ -29,4 +30,4 @@ def _place(url: str, values: Values, worker: Worker) -> FolderPlace | BucketPlac
     if not is_bucket(url):
         return FolderPlace(folder_of(url))
     bucket, prefix = bucket_of(url)
-    return BucketPlace(bucket_settings(values, worker, bucket), prefix)
+    return BucketPlace(made(BucketSettings, values, worker.machine, bucket=bucket), prefix)

@@ -7,6 +7,7 @@ from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
 from parquet_sink.net.loopback import is_loopback
+from parquet_sink.net.settings import PROXY_PASSWORD, PROXY_SIGN_IN, PROXY_USER
 
 ALLOW_HTTP: Final = ems("endpoint.allow.http")
 
@@ -26,8 +27,8 @@ def in_clear(values: Values, name: str, report: Report, what: str = "the credent
 
 def proxy(values: Values, report: Report) -> None:
     """Who signs in says as whom."""
-    if values.text(ems("proxy.auth.type")) != "BASIC":
+    if values.text(PROXY_SIGN_IN) != "BASIC":
         return
-    for name in ("proxy.auth.username", "proxy.auth.password"):
-        if ems(name) not in values.given:
-            report.warn(ems(name), "It is missing, so nobody signs in at the proxy; set it, or remove the others.")
+    for name in (PROXY_USER, PROXY_PASSWORD):
+        if name not in values.given:
+            report.warn(name, "It is missing, so nobody signs in at the proxy; set it, or remove the others.")

@@ -12,11 +12,11 @@ from parquet_sink.convert.keys import CONVERTER_KEYS
 from parquet_sink.files.keys import FILE_KEYS, FLUSH_KEYS
 from parquet_sink.history.settings import HistorySettings
 from parquet_sink.kafka.keys import OVERRIDE_KEYS, TOPIC_KEYS
+from parquet_sink.net.settings import HttpSettings
 from parquet_sink.parked.keys import PARKED_KEYS
 from parquet_sink.shape.keys import OBFUSCATION_KEYS, SHAPE_KEYS
 from parquet_sink.targets.keys import ERROR_KEYS, TARGET_KEYS
-from parquet_sink.targets.push.keys import HTTP_KEYS
-from parquet_sink.targets.s3.keys import S3_KEYS
+from parquet_sink.targets.s3.settings import S3_KEYS
 from parquet_sink.transform.keys import TRANSFORM_KEYS
 
 REMOVED: Final = "Removed keys"
@@ -55,7 +55,7 @@ EMS_KEYS: Final[tuple[Key, ...]] = (
     *keys_of(HistorySettings),
     *S3_KEYS,
     *ARCHIVE_KEYS,
-    *HTTP_KEYS,
+    *keys_of(HttpSettings),
     *OBFUSCATION_KEYS,
     *CONNECT_KEYS,
     *REMOVED_KEYS,

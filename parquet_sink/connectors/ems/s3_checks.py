@@ -2,29 +2,29 @@
 
 from typing import Final
 
+from parquet_sink.config.declared import check as check_keys
+from parquet_sink.config.declared import keys_of, names_of
 from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
 from parquet_sink.connectors.ems import http_checks
-from parquet_sink.targets.push.keys import PUSH_KEYS
-from parquet_sink.targets.push.oauth2_keys import OAUTH2_KEYS
-from parquet_sink.targets.s3 import keys as s3
+from parquet_sink.net.settings import ENDPOINT
+from parquet_sink.targets.push.settings import TABLE, TARGET, PushSettings
+from parquet_sink.targets.s3 import settings as s3
 from parquet_sink.targets.s3.prefix import fields
 from parquet_sink.targets.table_map import MAP_KEY
 
-TABLE: Final = ems("target.table")
 _VARCHAR: Final = ems("data.fallback.varchar.length")
-_SHARED: Final = frozenset({http_checks.ALLOW_HTTP, _VARCHAR})
+_SHARED: Final = names_of(s3.S3Settings) | {_VARCHAR}
 """Of the push API's keys those that are of use without one, or may be."""
-IDLE: Final = (ems("endpoint"), *(key.name for key in (*PUSH_KEYS, *OAUTH2_KEYS) if key.name not in _SHARED))
+IDLE: Final = (ENDPOINT, *(key.name for key in keys_of(PushSettings, TARGET) if key.name not in _SHARED))
 """Keys of a push API that a bucket has no use for."""
 
 
 def check(values: Values, report: Report) -> None:
     """Of a connector whose files go to a bucket."""
-    if s3.BUCKET not in values.given:
-        report.problem(s3.BUCKET, "It is missing; give the name of the bucket that takes the files.")
-    connection(values, report)
+    check_keys(s3.S3Settings, values, report)
+    _connection(values, report)
     _table(values, report)
     idle = IDLE if ems("flattener.jsonblob.chunks") in values.given else (*IDLE, _VARCHAR)
     for name in idle:
@@ -32,13 +32,14 @@ def check(values: Values, report: Report) -> None:
             report.warn(name, f"It has no effect: files go to a bucket ({ems('target.type')}=s3).")
 
 
-def connection(values: Values, report: Report) -> None:
-    """How a bucket is reached, whoever needs one."""
-    key, secret = s3.ACCESS_KEY in values.given, s3.SECRET_KEY in values.given
-    if key != secret:
-        missing, there = (s3.SECRET_KEY, s3.ACCESS_KEY) if key else (s3.ACCESS_KEY, s3.SECRET_KEY)
-        report.problem(missing, f"It is missing beside {there}; give both, or neither.")
-    if (key or secret) and s3.PROFILE in values.given:
+def check_archive(values: Values, report: Report) -> None:
+    """Of a connector whose archive, and nothing else, is in a bucket; its address has the bucket's name."""
+    check_keys(s3.BucketSettings, values, report, "bucket")
+    _connection(values, report)
+
+
+def _connection(values: Values, report: Report) -> None:
+    if {s3.ACCESS_KEY, s3.SECRET_KEY} & values.given and s3.PROFILE in values.given:
         report.problem(s3.PROFILE, f"Both it and {s3.ACCESS_KEY} are set; keep the profile, or the access key.")
     http_checks.in_clear(values, s3.ENDPOINT, report, "records")
     http_checks.proxy(values, report)
@@ -46,11 +47,15 @@ def connection(values: Values, report: Report) -> None:
 
 def of_no_use(values: Values, report: Report) -> None:
     """Of a connector whose files go elsewhere; its archive may be in a bucket."""
-    archived = values.texts.get(ems("archive.url"), "").strip().lower().startswith("s3:")
+    used = names_of(s3.BucketSettings) - {s3.BUCKET} if archived_in_bucket(values) else set[str]()
     for one in s3.S3_KEYS:
-        idle = one.name in (s3.BUCKET, s3.PREFIX) or not archived
-        if idle and one.name in values.given and values.differs(one):
+        if one.name in values.given - used and values.differs(one):
             report.warn(one.name, f"It has no effect: set {ems('target.type')}=s3 to send files to a bucket.")
+
+
+def archived_in_bucket(values: Values) -> bool:
+    """Whether the archive is in a bucket, rightly or not."""
+    return values.texts.get(ems("archive.url"), "").strip().lower().startswith("s3:")
 
 
 def _table(values: Values, report: Report) -> None:

@@ -8,7 +8,7 @@ from parquet_sink.connectors.ems.build_target import is_s3
 from parquet_sink.shape.settings import MOST_VARCHAR_BYTES
 from parquet_sink.shape.value_checks import SHORTEST_HMAC_KEY
 from parquet_sink.targets.directory.address import is_directory
-from parquet_sink.targets.s3.keys import BUCKET
+from parquet_sink.targets.s3.settings import BUCKET
 
 _FIELDS, _METHOD = ems("obfuscation.fields"), ems("obfuscation.method")
 _SALT, _RANDOM, _HMAC_KEY = (

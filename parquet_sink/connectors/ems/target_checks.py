@@ -2,24 +2,21 @@
 
 from typing import Final
 
+from parquet_sink.config.declared import check as check_keys
+from parquet_sink.config.declared import keys_of, names_of
 from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
 from parquet_sink.connectors.ems import http_checks, s3_checks
 from parquet_sink.connectors.ems.build_target import is_s3
+from parquet_sink.net.settings import CLIENT_ID, CLIENT_SECRET, ENDPOINT, TOKEN_URL, HttpSettings
 from parquet_sink.targets.directory.address import is_directory
+from parquet_sink.targets.directory.settings import DirectorySettings
 from parquet_sink.targets.keys import PUSH, S3
-from parquet_sink.targets.push.keys import HTTP_KEYS, PUSH_KEYS
-from parquet_sink.targets.push.oauth2_keys import CLIENT_ID_KEY, OAUTH2_KEYS, SECRET_KEY, TOKEN_URL_KEY
+from parquet_sink.targets.push.settings import AUTHORIZATION, TARGET, PushSettings
+from parquet_sink.targets.s3.settings import BucketSettings
 
-ENDPOINT: Final = ems("endpoint")
-KEY: Final = ems("authorization.key")
 TYPE: Final = ems("target.type")
-_REQUIRED: Final = {
-    ENDPOINT: "give the full URL of the push API, "
-    "https://<team>.<realm>.celonis.cloud/continuous-batch-processing/api/v1/<pool-id>/items.",
-    ems("target.table"): "give the name of the table that the target fills.",
-}
 
 
 def check(values: Values, report: Report) -> None:
@@ -30,42 +27,37 @@ def check(values: Values, report: Report) -> None:
         s3_checks.check(values, report)
         return
     s3_checks.of_no_use(values, report)
-    _required(values, report)
     if is_directory(values.texts.get(ENDPOINT, "").strip()):  # also when something is wrong with it
+        check_keys(DirectorySettings, values, report)
         _of_no_use(values, report)
         return
+    signed = ("client",) if AUTHORIZATION in values.given else ()  # then half a client is one too many, not too few
+    check_keys(PushSettings, values, report, *signed)
     _credential(values, report)
     http_checks.in_clear(values, ENDPOINT, report)
-    http_checks.in_clear(values, TOKEN_URL_KEY, report)
+    http_checks.in_clear(values, TOKEN_URL, report)
     http_checks.proxy(values, report)
 
 
-def _required(values: Values, report: Report) -> None:
-    for name, cure in _REQUIRED.items():
-        if name not in values.given:
-            report.problem(name, f"It is missing; {cure}")
-
-
 def _of_no_use(values: Values, report: Report) -> None:
+    """A folder needs nothing of HTTP; an archive in a bucket beside it does."""
     shaping = {ems("data.fallback.varchar.length")} if ems("flattener.jsonblob.chunks") in values.given else set[str]()
-    for one in (*PUSH_KEYS, *OAUTH2_KEYS, *HTTP_KEYS):
-        if one.name in values.given - shaping and values.differs(one):
-            report.warn(one.name, f"It has no effect: {ENDPOINT} is a folder, and nothing is sent over HTTP.")
+    archived = s3_checks.archived_in_bucket(values)
+    used = shaping | (names_of(BucketSettings) if archived else set())
+    why = "nothing is sent to a push API" if archived else "nothing is sent over HTTP"
+    for one in (*keys_of(PushSettings, TARGET), *keys_of(HttpSettings)):
+        if one.name in values.given - used and values.differs(one):
+            report.warn(one.name, f"It has no effect: {ENDPOINT} is a folder, and {why}.")
 
 
 def _credential(values: Values, report: Report) -> None:
-    """One of the two ways, whole."""
-    client, secret, key = (name in values.given for name in (CLIENT_ID_KEY, SECRET_KEY, KEY))
-    if key and (client or secret):
-        other = CLIENT_ID_KEY if client else SECRET_KEY
-        report.problem(KEY, f"Both it and {other} are set; keep the key, or the OAuth 2.0 client.")
-    elif client != secret:
-        missing, there = (SECRET_KEY, CLIENT_ID_KEY) if client else (CLIENT_ID_KEY, SECRET_KEY)
-        cure = "give the client's secret, best as ${env:NAME} or ${file:PATH:KEY}" if client else "name the client"
-        report.problem(missing, f"It is missing beside {there}; {cure}.")
-    elif not (key or client):
+    """One of the two ways; that the second is whole is checked with the settings."""
+    client = [name for name in (CLIENT_ID, CLIENT_SECRET) if name in values.given]
+    if AUTHORIZATION in values.given and client:
+        report.problem(AUTHORIZATION, f"Both it and {client[0]} are set; keep the key, or the OAuth 2.0 client.")
+    elif AUTHORIZATION not in values.given and not client:
         report.problem(
-            KEY,
+            AUTHORIZATION,
             "It is missing; give AppKey <key> or Bearer <key>, best as ${env:NAME} or ${file:PATH:KEY}. Or give an "
-            f"OAuth 2.0 client, with {CLIENT_ID_KEY} and {SECRET_KEY}.",
+            f"OAuth 2.0 client, with {CLIENT_ID} and {CLIENT_SECRET}.",
         )

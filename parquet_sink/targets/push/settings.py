@@ -1,29 +1,87 @@
-"""The push API that takes the files. Durations are milliseconds."""
+"""Keys and settings of the push API that takes the files. Durations are milliseconds."""
 
-from dataclasses import dataclass
+from typing import ClassVar, Final
 
+from parquet_sink.config.checks import PRINTABLE
+from parquet_sink.config.declared import declared, filled_by, key, made
+from parquet_sink.config.key import Check, Origin, Value, ems
+from parquet_sink.config.machine import Machine
 from parquet_sink.config.secret import Secret
-from parquet_sink.net.settings import ClientCredentials, ProxySettings
+from parquet_sink.config.values import Values
+from parquet_sink.net.settings import CLIENT_ID, CLIENT_SECRET, ENDPOINT, ClientCredentials, HttpSettings
+from parquet_sink.shape.settings import MOST_VARCHAR_BYTES
+
+TARGET: Final = "The target"
+TABLE: Final = ems("target.table")
+AUTHORIZATION: Final = ems("authorization.key")
+MISSING_TABLE: Final = "give the name of the table that the target fills."
 
 
-@dataclass(frozen=True)
-class PushSettings:
+def clean_authorization(text: str) -> str:
+    """The header's value as the reference connector sends it: trimmed, every double quote removed."""
+    return text.strip().replace('"', "").strip()
+
+
+def _wrong_authorization(value: Value) -> str | None:
+    text = clean_authorization(value.reveal()) if isinstance(value, Secret) else ""
+    if "<<" in text:
+        return "It still holds template text (<<...>>); write the key that your team administrator issued."
+    if not text.startswith(("AppKey", "Bearer")):
+        return 'It must begin with "AppKey" or "Bearer" (case counts); write AppKey <key> or Bearer <key>.'
+    if not (text.isascii() and text.isprintable()):
+        return "It holds characters that no HTTP header can carry; write printable ASCII on one line."
+    return None
+
+
+def _authorization(values: Values, machine: Machine) -> Secret | ClientCredentials | None:
+    if values.text(CLIENT_ID) is not None and values.secret(CLIENT_SECRET) is not None:
+        return made(ClientCredentials, values, machine)
+    found = values.secret(AUTHORIZATION)
+    return None if found is None else Secret(clean_authorization(found.reveal()))
+
+
+@declared(group=TARGET, origin=Origin.EMS, optional=True)
+class PushSettings(HttpSettings):
     """Where files are sent, as whom, with which parameters, and over which connections.
 
     authorization: the header's value, or what access tokens are asked for with.
     """
 
-    endpoint: str
-    authorization: Secret | ClientCredentials
-    target_table: str
-    connection_id: str | None = None
-    fallback_varchar_length: int | None = None
-    primary_keys: tuple[str, ...] = ()
+    allow_http: ClassVar[bool] = key(
+        ems("endpoint.allow.http"),
+        "Permit an endpoint with http that is not on this machine. Credential and data then travel in clear.",
+        default=False,
+        origin=Origin.OWN,
+    )
+    endpoint: str = filled_by(
+        ENDPOINT,
+        missing="give the full URL of the push API, "
+        "https://<team>.<realm>.celonis.cloud/continuous-batch-processing/api/v1/<pool-id>/items.",
+    )
+    authorization: Secret | ClientCredentials = key(
+        AUTHORIZATION,
+        'Value of the `Authorization` header: `AppKey <key>` or `Bearer <key>`. Blanks around it and every `"` in it '
+        "are removed. Never printed; best given by a config provider, see Secrets.",
+        default_text="required for a push API, unless access tokens are used",
+        check=Check("begins with `AppKey` or `Bearer`", _wrong_authorization),
+        type_=Secret,
+        computed=_authorization,
+    )
+    client: ClassVar[ClientCredentials | None]
+    target_table: str = filled_by(TABLE, missing=MISSING_TABLE)
+    connection_id: str | None = key(
+        ems("connection.id"),
+        "Data connection at the target; sent with every file when set.",
+        default=None,
+        check=PRINTABLE,
+    )
+    fallback_varchar_length: int | None = key(
+        ems("data.fallback.varchar.length"),
+        "Length in bytes that the target gives to its text columns; sent with every file when set.",
+        default=None,
+        default_text="the target's",
+        minimum=1,
+        maximum=MOST_VARCHAR_BYTES,
+    )
+    primary_keys: tuple[str, ...] = filled_by(ems("data.primary.key"), default=())
     order_column: str | None = None
-    connect_timeout_ms: int = 10_000
-    response_timeout_ms: int = 90_000
-    ca_file: str | None = None
-    proxy: ProxySettings | None = None
-    pool_max_idle: int = 5
-    pool_keepalive_ms: int = 300_000
-    pool_explicit_close: bool = False

@@ -16,8 +16,7 @@ from parquet_sink.net.client import HttpClient
 from parquet_sink.net.tls import tls_context
 from parquet_sink.targets.push.authorization import proxy_secrets
 from parquet_sink.targets.push.trust import authorities
-from parquet_sink.targets.s3.keys import PROFILE
-from parquet_sink.targets.s3.settings import BucketSettings, StaticCredentials
+from parquet_sink.targets.s3.settings import PROFILE, BucketSettings, StaticCredentials
 
 MISSING: Final = f"A bucket as the target needs boto3, which is not installed. {install('s3')}"
 

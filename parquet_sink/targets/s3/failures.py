@@ -11,7 +11,7 @@ from parquet_sink.net.exchange import RequestFailed
 from parquet_sink.net.redaction import printable, redact
 from parquet_sink.targets.outcome import Outcome, Verdict
 from parquet_sink.targets.reaching import of_failure
-from parquet_sink.targets.s3 import keys
+from parquet_sink.targets.s3 import settings as keys
 
 TAKEN: Final = 412
 CALL_ERRORS: Final = (ClientError, BotoCoreError, ResponseParserError, RequestFailed)

@@ -1,61 +1,134 @@
-"""A bucket that takes files, and how it is reached. Durations are milliseconds, sizes bytes."""
+"""Keys and settings of a bucket that takes files, and how it is reached. Durations are milliseconds, sizes bytes."""
 
-from dataclasses import dataclass
 from typing import Final
 
+from parquet_sink.config.declared import Bytes, declared, filled_by, key, keys_of
+from parquet_sink.config.key import Origin, ems
+from parquet_sink.config.machine import Machine
 from parquet_sink.config.secret import Secret
-from parquet_sink.net.settings import ProxySettings
+from parquet_sink.config.values import Values
+from parquet_sink.net.settings import HttpSettings
 from parquet_sink.targets.s3.prefix import pattern
+from parquet_sink.targets.s3.value_checks import BUCKET_NAME, CREDENTIAL, PREFIX_TEMPLATE, REGION_NAME, S3_URL
 
 SMALLEST_PART_BYTES: Final = 5 << 20
 """What S3 takes as a part that is not the last one."""
 LARGEST_PUT_BYTES: Final = 5 << 30
 """What S3 takes in one request."""
 
+_S3: Final = "S3"
+BUCKET: Final = ems("s3.bucket")
+PREFIX: Final = ems("s3.prefix")
+ENDPOINT: Final = ems("s3.endpoint")
+REGION: Final = ems("s3.region")
+PATH_STYLE: Final = ems("s3.path.style")
+ACCESS_KEY: Final = ems("s3.access.key.id")
+SECRET_KEY: Final = ems("s3.secret.access.key")
+SESSION_TOKEN: Final = ems("s3.session.token")
+PROFILE: Final = ems("s3.profile")
 
-@dataclass(frozen=True)
+
+def _path_style(values: Values, machine: Machine) -> bool:
+    """Names of buckets as hosts need a DNS for it, which an address of one's own may not have."""
+    return values.flag(PATH_STYLE) if PATH_STYLE in values.given else values.text(ENDPOINT) is not None
+
+
+@declared(group=_S3, origin=Origin.OWN, optional=True)
 class StaticCredentials:
     """As whom requests are signed."""
 
-    access_key_id: str
-    secret_access_key: Secret
-    session_token: Secret | None = None
+    access_key_id: str = key(
+        ACCESS_KEY,
+        "Id of the access key that requests are signed with.",
+        check=CREDENTIAL,
+        default_text="found by boto3: environment, profile, role of the machine",
+    )
+    secret_access_key: Secret = key(
+        SECRET_KEY,
+        "The secret of that access key. Never printed or sent; best given by a config provider, see Secrets.",
+        check=CREDENTIAL,
+    )
+    session_token: Secret | None = key(
+        SESSION_TOKEN, "Token of a temporary access key.", default=None, check=CREDENTIAL, needs=ACCESS_KEY
+    )
 
 
-@dataclass(frozen=True)
-class BucketSettings:
-    """One bucket, and over which connections it is reached.
+@declared(group=_S3, origin=Origin.OWN, optional=True)
+class BucketSettings(HttpSettings):
+    """One bucket, and over which connections it is reached. credentials: None for those that boto3 finds."""
 
-    endpoint: None for AWS. credentials: None for those that boto3 finds: of `profile`, the environment, the instance.
-    multipart_bytes: a file of this size or more is sent in parts of `part_bytes`.
-    """
-
-    bucket: str
-    endpoint: str | None = None
-    region: str | None = None
-    path_style: bool = True
+    bucket: str = key(
+        BUCKET,
+        "Bucket that takes the files; it must be there.",
+        check=BUCKET_NAME,
+        default_text="required for S3",
+        missing="give the name of the bucket that takes the files.",
+    )
+    endpoint: str | None = key(
+        ENDPOINT,
+        "Address of an S3-compatible server, such as `https://minio.example.com:9000`.",
+        default=None,
+        default_text="AWS",
+        check=S3_URL,
+    )
+    region: str | None = key(
+        REGION,
+        "Region of the bucket, which requests are signed for.",
+        default=None,
+        default_text="the profile's, else `us-east-1`",
+        check=REGION_NAME,
+    )
+    path_style: bool = key(
+        PATH_STYLE,
+        "Name the bucket in the path of a request and not in the host's name.",
+        default=True,
+        default_text="`true` with `connect.ems.s3.endpoint`, else `false`",
+        computed=_path_style,
+    )
     credentials: StaticCredentials | None = None
-    profile: str | None = None
-    multipart_bytes: int = 64 << 20
-    part_bytes: int = 16 << 20
-    connect_timeout_ms: int = 10_000
-    response_timeout_ms: int = 90_000
-    ca_file: str | None = None
-    proxy: ProxySettings | None = None
-    pool_max_idle: int = 5
-    pool_keepalive_ms: int = 300_000
-    pool_explicit_close: bool = False
+    profile: str | None = key(
+        PROFILE,
+        "Profile of `~/.aws/config` and `~/.aws/credentials` whose credentials are used.",
+        default=None,
+    )
+    multipart_bytes: Bytes = key(
+        ems("s3.multipart.threshold.bytes"),
+        "A file of so many bytes or more is sent in parts.",
+        default=64 << 20,
+        minimum=SMALLEST_PART_BYTES,
+        maximum=LARGEST_PUT_BYTES,
+    )
+    part_bytes: Bytes = key(
+        ems("s3.multipart.part.bytes"),
+        "Size of a part in bytes; of a file of more than 10,000 parts they are larger.",
+        default=16 << 20,
+        minimum=SMALLEST_PART_BYTES,
+        maximum=LARGEST_PUT_BYTES,
+    )
 
 
-@dataclass(frozen=True)
+@declared(group=_S3, origin=Origin.OWN, optional=True)
 class S3Settings:
-    """Where files go. prefix: a template, see `prefix`. target_table: for `{table}` in it, of topics without one."""
+    """Where files go. target_table: for `{table}` in the prefix, of topics without one."""
 
     bucket: BucketSettings
-    prefix: str = ""
-    target_table: str = ""
+    prefix: str = key(
+        PREFIX,
+        "What stands before a file's name in its object's name: a path, with `{topic}`, `{partition}`, "
+        "`{first_offset}`, `{table}` and, of the first record's timestamp in UTC, `{yyyy}`, `{MM}`, `{dd}`, `{HH}`. "
+        "Such as `lake/topic={topic}/date={yyyy}-{MM}-{dd}`; see [s3.md](s3.md).",
+        default="{topic}",
+        default_text="`{topic}`",
+        check=PREFIX_TEMPLATE,
+    )
+    target_table: str = filled_by(ems("target.table"), default="")
 
     @property
     def address(self) -> str:
         """Where files go, for messages, with a star for each field."""
         return f"s3://{self.bucket.bucket}/{pattern(self.prefix)}".rstrip("/")
+
+
+_BUCKET, *_OTHERS, _PREFIX = keys_of(S3Settings, _S3)
+S3_KEYS: Final = (_BUCKET, _PREFIX, *_OTHERS)
+"""In the order of the documentation."""

@@ -11,6 +11,8 @@ from parquet_sink.config.machine import Machine
 from parquet_sink.connectors.check import check_files
 from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.connectors.worker import Worker
+from parquet_sink.net.settings import ProxySettings
+from parquet_sink.targets.s3.settings import BucketSettings
 from tests.connectors.ems.connector_files import GOOD as PUSH
 from tests.connectors.ems.connector_files import E
 
@@ -41,6 +43,28 @@ def test_an_archive_is_required_unless_it_is_said_otherwise() -> None:
     archive = behind.require().archive
     assert archive is not None
     assert (archive.required, archive.max_waiting_bytes, behind.warnings) == (False, 2_000_000, ())
+
+
+def test_keys_of_http_serve_an_archive_in_a_bucket() -> None:
+    """Of a folder's connector, too: only what a push API alone needs has no effect."""
+    of_http = {"http.connect.timeout.ms": "1", "pool.max.idle": "2", "proxy.host": "p", "proxy.port": "3"}
+    reached = {"s3.endpoint": "http://minio:9000", "endpoint.allow.http": "true", "s3.region": "eu-1", **of_http}
+    in_bucket = {URL: "s3://lake/kept", **{f"{E}{name}": text for name, text in reached.items()}}
+    found = loaded(in_bucket)
+    assert (found.problems, found.warnings) == ((), ())
+    archive = found.require().archive
+    assert archive is not None
+    bucket = BucketSettings(
+        "lake", "http://minio:9000", "eu-1", connect_timeout_ms=1, pool_max_idle=2, proxy=ProxySettings("p", 3)
+    )
+    assert archive.place == BucketPlace(bucket, "kept")
+    push = {f"{E}authorization.key": "AppKey k", f"{E}connection.id": "c", f"{E}s3.bucket": "lake"}
+    why = f"It has no effect: {E}endpoint is a folder, and nothing is sent to a push API."
+    assert loaded({**in_bucket, **push}).warnings == (
+        f"Warning [{E}s3.bucket]. It has no effect: set {E}target.type=s3 to send files to a bucket.",
+        f"Warning [{E}authorization.key]. {why}",
+        f"Warning [{E}connection.id]. {why}",
+    )
 
 
 @pytest.mark.parametrize(

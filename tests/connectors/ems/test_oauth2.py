@@ -15,14 +15,14 @@ def test_id_and_secret_are_enough() -> None:
     """Tokens are asked for at the host of the endpoint, where the EMS gives them."""
     settings = settings_of(CLIENT)
     url = "https://team.realm.celonis.cloud/oauth2/token"
-    assert settings.target.authorization == ClientCredentials(url, "sink", Secret("s3cret"))  # type: ignore[union-attr]
+    assert settings.target.authorization == ClientCredentials("sink", Secret("s3cret"), url)  # type: ignore[union-attr]
 
 
 def test_every_key_arrives() -> None:
     """A token endpoint elsewhere, a scope, and the secret in the form."""
     more = {"token.url": "https://auth:8443/t?tenant=1", "scope": "a.b:push c", "client.authentication": "POST"}
     settings = settings_of({**CLIENT, **{f"{O}{name}": text for name, text in more.items()}})
-    expected = ClientCredentials("https://auth:8443/t?tenant=1", "sink", Secret("s3cret"), "a.b:push c", in_body=True)
+    expected = ClientCredentials("sink", Secret("s3cret"), "https://auth:8443/t?tenant=1", "a.b:push c", in_body=True)
     assert settings.target.authorization == expected  # type: ignore[union-attr]
 
 

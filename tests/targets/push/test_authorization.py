@@ -16,7 +16,7 @@ from parquet_sink.targets.push.probe import judge
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.push.token_answers import of_token_failure, with_token_cure
 
-CLIENT = ClientCredentials("http://localhost/oauth2/token", "id", Secret("canary"))
+CLIENT = ClientCredentials("id", Secret("canary"), "http://localhost/oauth2/token")
 SETTINGS = PushSettings("http://localhost/items", CLIENT, "t")
 
 
