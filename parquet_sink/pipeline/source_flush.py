@@ -16,9 +16,10 @@ A crash before 8 sends the same records again. Nothing is stored before 5 is don
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
+from parquet_sink.config.report import printable, quoted
 from parquet_sink.errors import BrokerAway, SinkError, SourceFailed
 from parquet_sink.kafka.record_sender import Outgoing, RecordSender
 from parquet_sink.model.source_records import Place, SourceRecord
@@ -27,7 +28,7 @@ from parquet_sink.pipeline.source_outcome import SourceOutcome, SourceWork
 from parquet_sink.pipeline.source_settings import SourceSettings
 from parquet_sink.pipeline.source_tasks import guarded, reached, settings_of, task_class
 from parquet_sink.process import foreign_code
-from parquet_sink.sources.offsets.connect_form import text_of
+from parquet_sink.sources.offsets.connect_form import is_flat, text_of
 from parquet_sink.sources.task import Memory, Remembering, RememberingWithin, SourceTask
 
 MOST_S: Final = 2.0
@@ -129,6 +130,7 @@ class _Run:
             raise
 
     def _send_one(self, record: SourceRecord, outgoing: Sequence[Outgoing] | Unwritable) -> None:
+        _require_place(record)
         if isinstance(outgoing, Unwritable):
             self._pass_over(record, outgoing)
         else:
@@ -175,6 +177,27 @@ class _Run:
             isinstance(failure, BrokerAway),
             ended_at_s,
         )
+
+
+def _require_place(record: SourceRecord) -> None:
+    """Raises SourceFailed for a place that could not be stored, or not be read back."""
+    for name, place in (("source_partition", record.source_partition), ("source_offset", record.source_offset)):
+        if place is None:
+            continue
+        if not isinstance(place, Mapping):
+            raise _no_place(record, name, place)
+        for key, value in place.items():
+            if not isinstance(key, str) or not is_flat({key: value}):
+                raise _no_place(record, f"{name}[{printable(repr(key))}]", value)
+
+
+def _no_place(record: SourceRecord, name: str, value: object) -> SourceFailed:
+    return SourceFailed(
+        f"A record for topic {printable(record.topic)} has a place that cannot be stored: {name} is "
+        f"{quoted(repr(value))}, of type {type(value).__name__}. A place is a dict by texts of texts, whole numbers of 64 "
+        "bits, finite numbers, booleans and None; correct the source's code. Everything before it is in Kafka, and the "
+        "position stays before it."
+    )
 
 
 def _offset(record: SourceRecord) -> str:
