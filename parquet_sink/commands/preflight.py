@@ -14,6 +14,7 @@ from functools import partial
 from parquet_sink.archive.keys import URL
 from parquet_sink.archive.settings import BucketPlace, FolderPlace, why_same
 from parquet_sink.commands.parked.preflight import parked
+from parquet_sink.config.providers import without_provided
 from parquet_sink.connectors.check import Checked
 from parquet_sink.connectors.loading import Loaded
 from parquet_sink.connectors.worker import Worker
@@ -61,9 +62,11 @@ def inspect(checked: Checked, environment: Mapping[str, str] = os.environ) -> Ch
         found = _Found(worker=worker, machine=machine)
         if loaded.settings is not None:
             _inspect(loaded.settings, checked.worker.worker, environment, found)
-        own, warnings = (*loaded.problems, *found.connector), (*loaded.warnings, *found.warnings)
+        told = (without_provided(texts, loaded.resolved) for texts in (found.connector, found.warnings))
+        own, warnings = (*loaded.problems, *next(told)), (*loaded.warnings, *next(told))
         connectors.append(replace(loaded, problems=own, warnings=warnings, settings=None if own else loaded.settings))
-    return Checked(replace(checked.worker, problems=tuple(worker)), tuple(connectors), tuple(machine))
+    problems = without_provided(worker, checked.worker.resolved)
+    return Checked(replace(checked.worker, problems=problems), tuple(connectors), tuple(machine))
 
 
 def _inspect(settings: ConnectorSettings, worker: Worker, environment: Mapping[str, str], found: _Found) -> None:

@@ -12,11 +12,19 @@ from dataclasses import dataclass, field
 from parquet_sink.config.built_in_providers import BUILT_IN, built_in
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.provider import Answer, NotGiven, Provider
-from parquet_sink.config.report import Report, printable
+from parquet_sink.config.report import Report, printable, quoted
 
 _PLACEHOLDER = re.compile(r"\$\{([^}:]*+)(?::(?:([^}:]*+):)?([^}]*+))?(\}|\Z)")
 """Also what begins like one and has no colon or no end (see `_placeholders`): it is passed over in one go."""
 _SLIP = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_TELLING = re.compile(r"(?:true|false|[+-]?[0-9]*)", re.IGNORECASE)
+"""Values that messages need not hide."""
+_HIDDEN = (
+    r"(^(?:Invalid|Warning) \[(?!transforms\.|predicates\.)[^\]]*\]|\$\{{[^}}]*\}})"
+    r"|(?:(?<=transforms\.)|(?<=predicates\.)){0}(?!\w)|(?<![\w.]){0}(?!\w|\.\w)"
+)
+"""What stays as it is, as group 1, and where a value is hidden: as the name of a step, or where it is no part of a word
+or a key."""
 _NOT_OURS = ("transforms.", "predicates.")
 """Keys in whose values `${name}` is a group of a regular expression."""
 
@@ -38,6 +46,9 @@ class Resolved:
     provided: frozenset[str] = frozenset()
     failed: frozenset[str] = frozenset()
     away: frozenset[str] = frozenset()
+
+
+NOTHING = Resolved({}, {})
 
 
 def resolve(properties: Mapping[str, str], machine: Machine, report: Report) -> Resolved:
@@ -66,6 +77,32 @@ def resolve(properties: Mapping[str, str], machine: Machine, report: Report) -> 
                 away.add(name)
             report.problem(name, str(error))
     return Resolved(values, dict(properties), frozenset(provided), frozenset(failed), frozenset(away))
+
+
+def without_provided(messages: Iterable[str], resolved: Resolved) -> tuple[str, ...]:
+    """The messages with the text of the file in place of values, and items of lists, that a provider gave.
+
+    For messages that name what a value means, a transform say. Keys and placeholders in them stay; true, false and
+    whole numbers tell nothing.
+    """
+    shown = dict(_provided(resolved))
+    if not shown:
+        return tuple(messages)
+    texts = "|".join(re.escape(one) for one in sorted(shown, key=len, reverse=True))
+    hidden = re.compile(_HIDDEN.format(f"(?:{texts})"), re.IGNORECASE)
+    return tuple(hidden.sub(lambda found: found[1] or shown[found[0].lower()], one) for one in messages)
+
+
+def _provided(resolved: Resolved) -> Iterator[tuple[str, str]]:
+    """Each text that a message must not have, in lower case, with what it has instead."""
+    for name in sorted(resolved.provided - resolved.failed):
+        whole, given = resolved.shown[name].strip(), resolved.values[name].strip()
+        items, written = given.split(","), whole.split(",")
+        instead = written if len(written) == len(items) else [whole] * len(items)
+        for text, shown in ((given, whole), *zip(items, instead, strict=True)):
+            if text.strip() not in map(str.strip, written) and _TELLING.fullmatch(text.strip()) is None:
+                for form in (printable(text.strip()), quoted(text.strip())[1:-1]):
+                    yield form.lower(), printable(shown.strip())
 
 
 def _placeholders(text: str) -> Iterator[re.Match[str]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from parquet_sink.config.key import find
-from parquet_sink.config.providers import Resolved, resolve
+from parquet_sink.config.providers import NOTHING, Resolved, resolve, without_provided
 from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import read
 from parquet_sink.config.without_effect import suggest, warn_about
@@ -29,8 +29,8 @@ NO_FILES: Final = "A connector of this class writes no Parquet files, which is w
 class Loaded:
     """settings is None exactly when there are problems. Each problem reads `Invalid [key]. reason`.
 
-    properties: as they were given, placeholders unresolved. again: how reading it is tried again, where all that is
-    wrong with it may pass without anybody's hand, because a config provider is away.
+    properties: as they were given, placeholders unresolved; resolved: with what providers gave. again: how reading it
+    is tried again, where all that is wrong with it may pass without anybody's hand, because a config provider is away.
     """
 
     settings: ConnectorSettings | None
@@ -39,6 +39,7 @@ class Loaded:
     source: str
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     again: RestartSettings | None = None
+    resolved: Resolved = field(default=NOTHING, repr=False)
 
     def require(self) -> SinkSettings:
         """The settings of a sink into Parquet files, for what is of these alone.
@@ -66,7 +67,8 @@ def load(properties: Mapping[str, str], worker: Worker, *, source: str) -> Loade
     settings = None if found is None else _settings(found, properties, resolved, worker, report)
     passes = resolved.away and len(report.problems) == len(resolved.away)
     again = _again(resolved) if passes else None
-    return Loaded(settings, tuple(report.problems), tuple(report.warnings), source, properties, again)
+    problems, warnings = (without_provided(texts, resolved) for texts in (report.problems, report.warnings))
+    return Loaded(settings, problems, warnings, source, properties, again, resolved)
 
 
 def _again(resolved: Resolved) -> RestartSettings:
@@ -93,9 +95,7 @@ def _check_values(resolved: Resolved, report: Report) -> None:
         for key in find_class(DEFAULT_CLASS).keys
         if key.is_prefix or key.name in {*resolved.values, "transforms", "predicates"}
     ]
-    values = read(given, resolved, report)
-    if not {"transforms", "predicates"} & set(resolved.provided):  # a name that a provider gave is in no message
-        transforms.check(values, report)
+    transforms.check(read(given, resolved, report), report)
 
 
 def _settings(

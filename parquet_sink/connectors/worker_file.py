@@ -1,11 +1,11 @@
 """The worker file, validated: what all connectors of one process share."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from parquet_sink.config.key import find
 from parquet_sink.config.machine import Machine
-from parquet_sink.config.providers import Resolved, resolve
+from parquet_sink.config.providers import NOTHING, Resolved, resolve, without_provided
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values, read
 from parquet_sink.config.without_effect import suggest, warn_about
@@ -31,11 +31,15 @@ _OWN_CLIENTS = ("security.", "sasl.", "ssl.")
 
 @dataclass(frozen=True)
 class LoadedWorker:
-    """A worker file with all that is to say about it. With problems, `worker` is what could be read."""
+    """A worker file with all that is to say about it. With problems, `worker` is what could be read.
+
+    resolved: its keys, with what providers gave.
+    """
 
     worker: Worker
     problems: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    resolved: Resolved = field(default=NOTHING, repr=False)
 
     def require(self) -> Worker:
         """The worker. Raises InvalidConfiguration with every problem."""
@@ -83,7 +87,8 @@ def load_worker(
         rest=build_rest(values, machine, report),
     )
     worker = replace(worker, offset_storage=offset_storage(values, worker, report))
-    return LoadedWorker(worker, tuple(report.problems), tuple(report.warnings))
+    problems, warnings = (without_provided(texts, resolved) for texts in (report.problems, report.warnings))
+    return LoadedWorker(worker, problems, warnings, resolved)
 
 
 def _not_doubled(properties: Mapping[str, str]) -> Callable[[str], bool]:

@@ -98,6 +98,15 @@ def test_stores_of_a_registry_are_read(tmp_path: Path, passwd: str) -> None:
     )
 
 
+def test_what_a_provider_gave_is_not_told(tmp_path: Path, passwd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the machine finds wrong is told with the placeholder, too."""
+    monkeypatch.setenv("BUNDLE", passwd)
+    found = inspected(tmp_path, {"connect.ems.tls.ca.file": "${env:BUNDLE}"}).connectors[0].problems
+    assert len(found) == 1
+    assert "${env:BUNDLE}" in found[0]
+    assert passwd not in found[0]
+
+
 @pytest.mark.parametrize("kind", ["link", "file", "parent", "dangling"])
 def test_a_folder_that_cannot_be_used_is_told(tmp_path: Path, kind: str) -> None:
     """A connector's folder that is a link or a file, and a path that cannot be made."""

@@ -10,7 +10,7 @@ import pytest
 from parquet_sink.config.built_in_providers import DirectoryProvider, EnvironmentProvider, FileProvider
 from parquet_sink.config.machine import Machine
 from parquet_sink.config.provider import Answer, NotGiven
-from parquet_sink.config.providers import Resolved, resolve
+from parquet_sink.config.providers import Resolved, resolve, without_provided
 from parquet_sink.config.report import Report
 
 CANARY = "canary-7f3a"
@@ -180,3 +180,33 @@ def test_variables_must_match_what_is_allowed() -> None:
     assert isinstance(answer, NotGiven)
     assert "is not among config.providers.e.param.allowlist.pattern" in answer.text
     assert EnvironmentProvider("e", MACHINE, re.compile("TOK.*")).ask("", ["TOKEN"]) == {"TOKEN": CANARY}
+
+
+@pytest.mark.parametrize(
+    ("given", "written", "told", "shown"),
+    [
+        (
+            "ab",
+            "${env:X}",
+            "Invalid [transforms.ab.type]. It is bad.",
+            "Invalid [transforms.${env:X}.type]. It is bad.",
+        ),
+        ("ab", "${env:X}", "Invalid [k]. Did you mean AB?", "Invalid [k]. Did you mean ${env:X}?"),
+        ("a,b c", "${env:X}", 'Invalid [k]. "b c" is bad.', 'Invalid [k]. "${env:X}" is bad.'),
+        ("a,bc", "a,${env:X}", 'Invalid [k]. "bc" is not "a".', 'Invalid [k]. "${env:X}" is not "a".'),
+        ("K bc", "K ${env:X}", 'Invalid [k]. "K bc" is bad.', 'Invalid [k]. "K ${env:X}" is bad.'),
+        ("k", "${env:k}", 'Invalid [k]. "${env:k}" is no a.k, nor k.b, nor kk.', None),
+        ("true", "${env:X}", "Invalid [k]. It is neither true nor false.", None),
+        ("5", "${env:X}", "Invalid [k]. It is more than 5.", None),
+        (
+            "\x1b" + "y" * 200,
+            "${env:X}",
+            f'Warning [k]. "\\u001b{"y" * 119}..." is bad.',
+            'Warning [k]. "${env:X}" is bad.',
+        ),
+    ],
+)
+def test_messages_have_placeholders_for_values(given: str, written: str, told: str, shown: str | None) -> None:
+    """Whole, and as items of a list, however they are written; keys, placeholders and plain words stay."""
+    resolved = Resolved({"k": given, "l": "bad"}, {"k": written, "l": "bad"}, frozenset({"k"}))
+    assert without_provided([told], resolved) == (told if shown is None else shown,)

@@ -20,9 +20,10 @@ from parquet_sink.config.key import Key, Type
 from parquet_sink.config.machine import Machine
 from parquet_sink.connectors.check import Checked, format_report
 from parquet_sink.connectors.connector_class import CONNECTOR_CLASSES, find_class
-from parquet_sink.connectors.loading import load
+from parquet_sink.connectors.loading import Loaded, load
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.connectors.worker_file import LoadedWorker, load_worker
+from parquet_sink.connectors.worker_keys import WORKER_KEYS
 from parquet_sink.convert.chosen import SIDES
 from parquet_sink.process.signals import StopRequest
 from parquet_sink.rest.call import Call
@@ -117,13 +118,13 @@ def _given(key: Key) -> str:
 
 
 @cache
-def _worker(folder: str) -> Worker:
+def _worker(folder: str, secret: str = "canary") -> Worker:
     machine = Machine(
         tmp_dir=folder,
         memory_dir=folder,
         working_dir=folder,
         is_file=lambda path: path.endswith((".pem", "/null")),
-        environ={"SECRET": "canary"},
+        environ={"SECRET": secret},
     )
     offsets = {"offset.storage.file.filename": f"{folder}/offsets", "bootstrap.servers": "a:1"}
     return load_worker(offsets, source="worker.properties", bootstrap_option=None, machine=machine).worker
@@ -232,3 +233,22 @@ def test_any_keys_together_are_judged(name: str, asked: Asked, random: Random) -
 def test_any_keys_together_are_tried_on_the_machine(name: str, asked: Asked, random: Random) -> None:
     """By folders, certificates and the libraries of clients, too; few, because these are slow to load."""
     asked.by_machine(_mixed(name, random))
+
+
+@pytest.mark.parametrize(("kind", "keys"), [("connector", tuple(KEYS.values())), ("worker", WORKER_KEYS)])
+def test_no_message_has_what_a_provider_gave(kind: str, keys: tuple[Key, ...], tmp_path: Path) -> None:
+    """Whatever key it is given to, and whatever is wrong with it: the placeholder is shown."""
+    config, told = {"connector.class": CLASSES[0], **EMS}, []
+    for key in keys:
+        first = next(_texts(key))
+        for value in ("Canary9", f"{first}Canary9", f"{first},Canary9,Canary9", "Canary9:a,Canary9:b"):
+            worker = _worker(str(tmp_path), value)
+            given = {_given(key): "${env:SECRET}"}
+            found: Loaded | LoadedWorker = (
+                load({**config, **given}, worker, source="f.properties")
+                if kind == "connector"
+                else load_worker({"bootstrap.servers": "a:1", **given}, source="w.properties", machine=worker.machine)
+            )
+            told += [*found.problems, *found.warnings]
+    assert sum("${env:SECRET}" in one for one in told) > 20
+    assert [one for one in told if "canary9" in one.lower()] == []
