@@ -9,6 +9,7 @@ from typing import Protocol
 
 import pytest
 from confluent_kafka import Producer
+from xdist.scheduler.loadfile import LoadFileScheduling
 
 from integration.harness import sink, spark
 from integration.registry import RegistryServer
@@ -35,6 +36,19 @@ class TopicFactory(Protocol):
 
 LONGEST = ("documents", "connect_rest", "broker", "steps", "kafka_planner", "demo")
 """Files of tests in the order of the time that they take, as far as it matters."""
+
+
+class ByFile(LoadFileScheduling):
+    """Gives a process of pytest-xdist whole files of tests; each page of the documents counts as a file."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid if "::test_what_a_page_shows_works[" in nodeid else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile | None:
+    """For `--dist loadfile`: the pages, each minutes of starts, are shared out."""
+    return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -23,6 +23,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from integration import processes
+from integration.conftest import ByFile
 from parquet_sink.devkit.broker import Broker
 from parquet_sink.devkit.ports import free_port
 from parquet_sink.devkit.target.process import TargetProcess
@@ -247,6 +248,14 @@ TYPED: Final = [page for page in PAGES if any(not one.excuse for one in blocks_o
 def test_what_a_page_shows_works(place: Place, page: Path) -> None:
     """Its shell blocks, typed in order from the page's beginning, all end well."""
     place.type([one for one in blocks_of(page.read_text(encoding="utf-8")) if not one.excuse])
+
+
+def test_pages_are_shared_out(request: pytest.FixtureRequest) -> None:
+    """For the processes of `make test` each page is as a file of its own; all else of this file stays together."""
+    scopes, here = ByFile.__new__(ByFile), request.node.nodeid.partition("::")[0]
+    pages = [f"{here}::{test_what_a_page_shows_works.__name__}[{name}]" for name in named(TYPED)]
+    assert [scopes._split_scope(one) for one in pages] == pages
+    assert scopes._split_scope(request.node.nodeid) == here
 
 
 def test_blocks_are_found() -> None:

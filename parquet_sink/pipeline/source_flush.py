@@ -194,9 +194,9 @@ def _require_place(record: SourceRecord) -> None:
 def _no_place(record: SourceRecord, name: str, value: object) -> SourceFailed:
     return SourceFailed(
         f"A record for topic {printable(record.topic)} has a place that cannot be stored: {name} is "
-        f"{quoted(repr(value))}, of type {type(value).__name__}. A place is a dict by texts of texts, whole numbers of 64 "
-        "bits, finite numbers, booleans and None; correct the source's code. Everything before it is in Kafka, and the "
-        "position stays before it."
+        f"{quoted(repr(value))}, of type {type(value).__name__}. A place is a dict by texts of texts, whole numbers of "
+        "64 bits, finite numbers, booleans and None; correct the source's code. Everything before it is in Kafka, and "
+        "the position stays before it."
     )
 
 
