@@ -87,6 +87,15 @@ def test_every_alert_says_what_to_do(rule: dict[str, Any]) -> None:
     assert len(section[1]) > 150
 
 
+def test_what_alerts_ask_for_is_on_the_dashboard() -> None:
+    """Who is woken sees the figure behind it: each has a panel or a line."""
+    named: dict[bool, set[str]] = {True: set(), False: set()}
+    of_rules = {rule["alert"] for rule in RULES}
+    for where, query in queries():
+        named[where in of_rules] |= {one.name for one in nodes(query) if isinstance(one, promql.VectorSelector)}
+    assert named[True] - named[False] - OF_PROMETHEUS.keys() == set()
+
+
 def test_the_page_has_no_alert_that_is_not_there() -> None:
     """Sections are of alerts, in the order of the rules, and each one is played through."""
     assert re.findall(r"^### (ParquetSink\w+)$", PAGE, re.MULTILINE) == [rule["alert"] for rule in RULES]
