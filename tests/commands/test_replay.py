@@ -21,12 +21,12 @@ from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.pipeline.outcome_history import record_outcomes, sender_of
 from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.pipeline.task import TaskFlush
 from parquet_sink.replay import run
 from parquet_sink.replay.plan import Held, Survey
 from parquet_sink.replay.selection import Selection
 from tests.commands.connector_file import connector_lines
 from tests.pipeline.fakes import wide
+from tests.spark_task import flushed
 
 KEY = ("orders", 0)
 RECORDS = 23
@@ -99,7 +99,7 @@ class Command:
         """The first time: files of these ranges, and their history. The target forgets them."""
         for start, end in spans:
             planned = PlannedRange("orders", 0, start, end, "records", start, topic_id="id")
-            outcomes = TaskFlush(self.settings, None, topic.read).run([planned])
+            outcomes = tuple(flushed(self.settings, [planned], read=topic.read).values())
             history = HistoryWriter("orders", Path(self.settings.history_file), self.settings.history)
             record_outcomes(history, sender_of(self.settings), outcomes)
             history.close()

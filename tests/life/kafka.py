@@ -6,18 +6,38 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Protocol
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition, Uuid
 
+from parquet_sink.kafka import range_reader, small_ranges
+from parquet_sink.kafka.client import options as client_options
+from parquet_sink.kafka.client import timeouts
+from parquet_sink.kafka.cluster import requests, topics
+from parquet_sink.kafka.consumer_cache import ConsumerCache
+from parquet_sink.kafka.group import client as group_client
 from parquet_sink.model.partitions import PartitionKey
 from tests.factories import Clock
 from tests.kafka.simulation import EARLIEST, done
 from tests.life.effects import Effects
-from tests.life.records import Record
+from tests.life.turns import at_once
 
 UNKNOWN = KafkaError.UNKNOWN_TOPIC_OR_PART
 NO_ANSWER = KafkaError._TIMED_OUT
+
+
+class Record(Protocol):
+    """What was produced. offset: where it stands, once it is appended."""
+
+    offset: int
+    at_ms: int
+
+    @property
+    def key(self) -> bytes | None: ...
+    @property
+    def value(self) -> bytes | None: ...
+    @property
+    def headers(self) -> Sequence[tuple[str, bytes | None]]: ...
 
 
 @dataclass
@@ -106,6 +126,17 @@ class Kafka:
     def committed(self, key: PartitionKey) -> int:
         """Where the group stands; 0 without a commit."""
         return self.offsets.get(key, (0, ""))[0]
+
+    def patches(self) -> list[tuple[object, str, object]]:
+        """What the sink's modules are given, so that their clients and their time are these."""
+        cache, readers = ConsumerCache(), (range_reader, small_ranges)
+        cache._sweeping.set()
+        return [
+            (client_options, "build", self.client),
+            *((module, "in_thread", at_once) for module in (timeouts, requests, topics, group_client)),
+            *((module, "time", self.clock) for module in readers),
+            *((module, "consumers", cache) for module in readers),
+        ]
 
     def client(self, kind: type, settings: dict[str, Any], *more: object) -> Any:
         """In place of `client_options.build`."""
@@ -236,7 +267,7 @@ class Reader:
 
 def _message(key: PartitionKey, record: Record) -> Message:
     where = {"topic": key[0], "partition": key[1], "offset": record.offset}
-    return Message(**where, value=record.value, key=b"k%d" % record.id, timestamp=(1, record.at_ms), headers=[])
+    return Message(**where, value=record.value, key=record.key, timestamp=(1, record.at_ms), headers=[*record.headers])
 
 
 def _event(key: PartitionKey, offset: int, code: int) -> Message:

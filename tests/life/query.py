@@ -1,38 +1,23 @@
 """Spark, as far as a connector meets it: a query that runs the real data sources in micro-batches."""
 
-import pickle
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
-from parquet_sink.spark import handoff, sink
+from parquet_sink.spark import handoff
 from parquet_sink.spark.sink import Outcomes, PushSink
 from parquet_sink.spark.source import KafkaRanges
 from tests.life.effects import Crash, Dies, Effects
+from tests.spark_task import attempt
 
 TRIES = 4
 """Of a Spark task: `local[N,4]`."""
 TYPES = {"topic": StringType, "partition": IntegerType, "start": LongType, "end": LongType, "reason": StringType}
 ROWS = StructType([StructField(name, kind()) for name, kind in {**TYPES, "work": StringType}.items()])
 """As `spark.rows` has them."""
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """In place of PySpark's `TaskContext`, in a task."""
-
-    number: int
-
-    def get(self) -> "Attempt":
-        return self
-
-    def attemptNumber(self) -> int:
-        return self.number
 
 
 class ProcessGone(RuntimeError):
@@ -110,9 +95,7 @@ class Query:
         for number in range(TRIES):
             last = number == TRIES - 1
             try:
-                with pytest.MonkeyPatch.context() as patch:
-                    patch.setattr(sink, "TaskContext", Attempt(number))
-                    found: Outcomes = pickle.loads(pickle.dumps(self._writer().write(self._reader.read(work))))
+                found = attempt(self._writer(), self._reader.read(work), number)
                 self._effects.gate("task done")
             except Crash as crash:
                 if crash.who is not Dies.TASK or last:

@@ -32,6 +32,11 @@ class Record:
     kind: Kind
     at_ms: int
     offset: int = -1
+    headers = ()
+
+    @property
+    def key(self) -> bytes:
+        return b"k%d" % self.id
 
     @property
     def value(self) -> bytes | None:

@@ -14,11 +14,6 @@ import pytest
 
 from parquet_sink.convert import decoders
 from parquet_sink.kafka import range_reader, small_ranges
-from parquet_sink.kafka.client import options as client_options
-from parquet_sink.kafka.client import timeouts
-from parquet_sink.kafka.cluster import requests, topics
-from parquet_sink.kafka.consumer_cache import ConsumerCache
-from parquet_sink.kafka.group import client as group_client
 from parquet_sink.kafka.planning import first_timestamps, planner
 from parquet_sink.model.events import Event
 from parquet_sink.model.partitions import PartitionKey
@@ -35,7 +30,7 @@ from tests.life.kafka import Kafka
 from tests.life.promises import Hand, Promises
 from tests.life.records import Kind, Record, Registry
 from tests.life.target import Target
-from tests.life.turns import Turns, at_once
+from tests.life.turns import Turns
 from tests.runtime.doubles import AtOnce
 
 BEGIN_S = 1_700_000_000.0
@@ -78,14 +73,10 @@ class World:
     def _patch_doubles(self, patch: pytest.MonkeyPatch) -> None:
         clock = self.clock
         times = {"monotonic": clock.monotonic, "sleep": clock.sleep}
-        cache, readers = ConsumerCache(), (range_reader, small_ranges)
-        cache._sweeping.set()
         for owner, name, double in [
-            (client_options, "build", self.kafka.client),
-            *((module, "in_thread", at_once) for module in (timeouts, requests, topics, group_client)),
-            *((module, "time", clock) for module in (*readers, first_timestamps, connector_module, range_flush)),
-            *((module, "consumers", cache) for module in readers),
-            *((module, "give_back", lambda: None) for module in (*readers, task)),
+            *self.kafka.patches(),
+            *((module, "time", clock) for module in (first_timestamps, connector_module, range_flush)),
+            *((module, "give_back", lambda: None) for module in (range_reader, small_ranges, task)),
             (planner, "Planner", partial(planner.Planner, now=clock.now, sleep=clock.sleep)),
             (task, "reading", ReadInTurn),
             (task, "target_for", lambda settings: self.target),

@@ -11,15 +11,16 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
-from parquet_sink.model.lost import LostOffsets
+from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch, RecordParts
 from parquet_sink.pipeline.outcome import RangeOutcome
-from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.pipeline.settings import ErrorSettings, SinkSettings
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.targets.outcome import Outcome, Verdict
 from parquet_sink.targets.push.settings import PushSettings
 from parquet_sink.targets.settings import RetrySettings
+from tests.spark_task import flushed
 
 SPAN = PlannedRange("orders", 0, 100, 200, "interval", accepted=100)
 ONCE = RetrySettings(max_retries=1, retry_interval_ms=1)
@@ -53,7 +54,6 @@ class Target:
         return [row["kafkaOffset"] for row in self.rows]
 
 
-Run = Callable[..., dict[tuple[str, int], RangeOutcome]]
 Feed = tuple[PlannedRange, Sequence[RecordBatch | BaseException]]
 
 
@@ -68,35 +68,50 @@ def part(item: RecordBatch | BaseException, start: int, end: int) -> RecordBatch
     return RecordBatch.of(item.topic, item.partition, offsets, stamps, values, keys, headers)
 
 
-class FakeReader:
-    """Gives the batches of a range, or raises where an error stands among them. asked: for what of a record, last."""
+Items = Sequence[RecordBatch | BaseException]
 
-    asked: RecordParts = VALUES_ONLY
-    again: "Callable[[Sequence[RecordBatch | BaseException]], Sequence[RecordBatch | BaseException]]" = list
-    """What is there when a part is read again."""
-    lost: Sequence[LostOffsets] = ()
 
-    def __init__(
-        self, feeds: dict[PlannedRange, Sequence[RecordBatch | BaseException]], *args: Any, **more: Any
-    ) -> None:
-        kafka, topic, partition, start, end, topic_id = args
-        FakeReader.asked = more["parts"]
-        mine = {
-            p: items for p, items in feeds.items() if (p.topic, p.partition, p.topic_id) == (topic, partition, topic_id)
-        }
-        whole = [items for p, items in mine.items() if (p.start, p.end) == (start, end)]
-        if whole:
-            (self._items,) = whole
-            return
-        assert kafka.lost_offsets == "STOP", "a part of a range is read again, and what is gone must not be passed over"
-        (items,) = mine.values()
-        self._items = [part(item, start, end) for item in FakeReader.again(items)]
+class Run:
+    """Runs one task over ranges, each with its batches or an error that reading raises; outcomes by topic-partition.
 
-    def batches(self) -> Iterator[RecordBatch]:
-        for item in self._items:
+    asked: for what of a record, last. again: what is there when a part of a range is read again.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.asked = VALUES_ONLY
+        self.again: Callable[[Items], Items] = list
+        self._feeds: dict[PlannedRange, Items] = {}
+
+    def __call__(
+        self,
+        target: Target,
+        *feeds: Feed,
+        records: int = 1_000,
+        retry: RetrySettings = ONCE,
+        errors: ErrorSettings | None = None,
+        settings: SinkSettings | None = None,
+        **options: Any,
+    ) -> dict[PartitionKey, RangeOutcome]:
+        """records, retry, errors: of the connector, where no settings are given; options: of `flushed`."""
+        self._feeds = dict(feeds)
+        used = settings or replace(made(self._folder, records, retry), errors=errors or ErrorSettings())
+        return flushed(used, [planned for planned, _ in feeds], target=target, read=self._read, **options)
+
+    def _read(self, kafka: KafkaSettings, planned: PlannedRange, parts: RecordParts) -> Iterator[RecordBatch]:
+        self.asked = parts
+        for item in self._items(kafka, planned):
             if isinstance(item, BaseException):
                 raise item
             yield item
+
+    def _items(self, kafka: KafkaSettings, planned: PlannedRange) -> Items:
+        if planned in self._feeds:
+            return self._feeds[planned]
+        assert kafka.lost_offsets == "STOP", "a part of a range is read again, and what is gone must not be passed over"
+        mine = (planned.topic, planned.partition, planned.topic_id)
+        (items,) = (found for one, found in self._feeds.items() if (one.topic, one.partition, one.topic_id) == mine)
+        return [part(item, planned.start, planned.end) for item in self.again(items)]
 
 
 def made(folder: Path, records: int, retry: RetrySettings = ONCE) -> SinkSettings:

@@ -18,7 +18,6 @@ from parquet_sink.errors import ConnectorError, InvalidConfiguration, UploadPost
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.model.frames import FrameSlice
 from parquet_sink.model.ranges import NO_TRIES, Again, Tries
-from parquet_sink.pipeline import frame_flush as module
 from parquet_sink.pipeline.frame_columns import FrameDecoder
 from parquet_sink.pipeline.frame_flush import FrameFlush
 from parquet_sink.pipeline.frame_outcome import FrameOutcome
@@ -30,6 +29,7 @@ from parquet_sink.targets.patient import PatientDeliverer
 from parquet_sink.transform.settings import StepSettings
 from tests import factories
 from tests.factories import Clock
+from tests.spark_task import Handed
 
 FRAME = FrameSlice("ab" * 16, 7, 3)
 REFUSED = Outcome(Verdict.REFUSED, "the target answered 403", "Give the key the right", 403)
@@ -65,12 +65,12 @@ Run = Callable[..., FrameOutcome]
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(tmp_path: Path) -> Run:
     """Writes batches of rows in one task."""
 
     def task(target: Target, *batches: pa.RecordBatch, settings: SinkSettings | None = None) -> FrameOutcome:
-        monkeypatch.setattr(module, "target_for", lambda settings: target)
-        return FrameFlush(settings or made(tmp_path), FRAME).run(iter(batches))
+        used = replace(settings or made(tmp_path), target=Handed(target))
+        return FrameFlush(used, FRAME).run(iter(batches))
 
     return task
 

@@ -4,7 +4,7 @@ Planner, state store, task and files are real; Kafka, the group and the target a
 """
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,19 +15,17 @@ import pytest
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.planning import planner as planner_module
 from parquet_sink.kafka.planning.planner import Planner
-from parquet_sink.kafka.settings import FlushSettings
+from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.ranges import PlannedRange
-from parquet_sink.model.records import RecordBatch
-from parquet_sink.pipeline import task as task_module
-from parquet_sink.pipeline.outcome import RangeOutcome
-from parquet_sink.pipeline.task import TaskFlush
+from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.runtime import group_commit
-from parquet_sink.spark.sink import Outcomes, PushWriter
+from parquet_sink.spark.sink import PushWriter
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.targets.outcome import Outcome
 from tests.factories import Clock, run_of
 from tests.kafka.planner_cluster import KEY, ME, SETTINGS, Cluster
 from tests.pipeline.fakes import ACCEPTED, ONCE, REFUSED, UNKNOWN, Target, wide
+from tests.spark_task import flushed, report
 
 
 class Killed(BaseException):
@@ -64,26 +62,13 @@ class Life:
             raise Killed
         return ACCEPTED if fate == "taken" else UNKNOWN
 
-    def batches(self, planned: PlannedRange) -> Iterator[RecordBatch]:
+    def read(self, kafka: KafkaSettings, planned: PlannedRange, parts: RecordParts) -> Iterator[RecordBatch]:
         """What a reader finds of a range."""
         offsets = [offset for offset in range(planned.start, planned.end) if offset >= self.first]
         for begin in range(0, len(offsets), 50):
             some = offsets[begin : begin + 50]
             values = [b"not JSON" if offset in self.bad else wide(offset) for offset in some]
             yield RecordBatch.of("orders", 0, some, [1_000] * len(some), values)
-
-
-class Reader:
-    """Of `Life`, in place of Kafka's."""
-
-    lost: Sequence[object] = ()
-
-    def __init__(self, life: Life, *args: Any, **more: Any) -> None:
-        self._life, (_, topic, partition, start, end, _) = life, args
-        self._planned = PlannedRange(topic, partition, start, end, "")
-
-    def batches(self) -> Iterator[RecordBatch]:
-        return self._life.batches(self._planned)
 
 
 @pytest.fixture
@@ -99,8 +84,6 @@ def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Lif
             monkeypatch.setattr(planner_module, name, lambda *args, fake=fake: fake)
         monkeypatch.setattr(cluster, "advance", lambda offsets, plans: advance(cluster, offsets, plans), raising=False)
         monkeypatch.setattr(group_commit, "GroupOffsets", lambda *args: cluster)
-        monkeypatch.setattr(task_module, "target_for", lambda settings: life)
-        monkeypatch.setattr(task_module, "RangeReader", lambda *args, **more: Reader(life, *args, **more))
         flush = FlushSettings(chance.choice([8_000, 10**9]), chance.choice([7, 40, 100]), 2_000)
         files = FileSettings(str(tmp_path / "tmp"))
         settings = replace(SETTINGS, flush=flush, files=files, retry=ONCE)
@@ -134,9 +117,9 @@ def one_run(life: Life, settings: Any) -> None:
                 clock.sleep(3.0)
                 due = asked.tick(finished)
                 finished = {(one.topic, one.partition): one.end for one in due} or finished
-                outcomes = TaskFlush(settings, replans=True).run(due) if due else ()
+                outcomes = list(flushed(settings, due, target=life, read=life.read, replans=True).values())
                 perhaps_killed(life)
-                noted(writer, outcomes)
+                report(writer, outcomes)
                 perhaps_killed(life)
                 if failed := [one.failure.message for one in outcomes if one.failure is not None]:
                     life.failures += failed
@@ -144,12 +127,6 @@ def one_run(life: Life, settings: Any) -> None:
                     return
         finally:
             state.close()
-
-
-def noted(writer: PushWriter, outcomes: Sequence[RangeOutcome]) -> None:
-    """Step 9, as Spark calls it."""
-    if outcomes:
-        writer.abort([Outcomes(tuple(outcomes))], 0)
 
 
 def perhaps_killed(life: Life) -> None:

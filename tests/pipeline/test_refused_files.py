@@ -1,6 +1,5 @@
 """A file that the target refuses for what is in it: its records are set aside, and the next file goes on."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,6 @@ from tests.pipeline.fakes import (
     SLOW,
     SPAN,
     UNKNOWN,
-    FakeReader,
     Run,
     Target,
     block,
@@ -74,12 +72,6 @@ def steps(store: Store, errors: ErrorSettings = PASSING) -> RecordSteps:
     return RecordSteps(decoder(), policy=SetAsidePolicy(errors, store))
 
 
-@pytest.fixture(autouse=True)
-def _all_is_there() -> Iterator[None]:
-    yield
-    FakeReader.again = list
-
-
 def test_the_next_file_goes_on(run: Run, tmp_path: Path) -> None:
     """The refused file's records are set aside with bytes, keys, headers and reason; all others arrive; all counts."""
     store, target = Store(), Target(ACCEPTED, BAD_FILE)
@@ -93,7 +85,7 @@ def test_the_next_file_goes_on(run: Run, tmp_path: Path) -> None:
     assert (first.key, first.value, first.headers) == (b"k130", b'{"id":30}', (("h", b"130"),))
     assert first.reason.startswith("the target refused file topic-orders_partition-0_firstOffset-130_lastOffset-159")
     assert first.reason.endswith(": the target answered 422")
-    assert FakeReader.asked == RecordParts(keys=True, headers=True)
+    assert run.asked == RecordParts(keys=True, headers=True)
     refused = [receipt for receipt in outcome.receipts if not receipt.accepted]
     assert [(one.first_offset, one.next_offset, one.failure, one.status) for one in refused] == [(130, 160, None, 422)]
     assert left(tmp_path) == []
@@ -165,7 +157,7 @@ def gone(items: Any) -> Any:
 
 def test_what_kafka_no_longer_has_stops_the_connector(run: Run) -> None:
     """It can be kept nowhere: nothing from the file on counts, whatever came behind it."""
-    FakeReader.again = gone
+    run.again = gone
     store, target = Store(), Target(ACCEPTED, BAD_FILE)
     feed = (SPAN, [block(SPAN, 100, good(100))])
     outcome = run(target, feed, records=30, steps=steps(store), errors=PASSING)["orders", 0]

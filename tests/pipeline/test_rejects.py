@@ -20,7 +20,6 @@ from tests.pipeline.fakes import (
     REFUSED,
     SPAN,
     UNKNOWN,
-    FakeReader,
     Run,
     Target,
     block,
@@ -218,13 +217,13 @@ def test_a_policy_gets_what_it_needs_of_a_record(run: Run) -> None:
     both = RecordParts(keys=True, headers=True)
     shelf = Shelf(needs=both)
     run(Target(), (SPAN, [batch]), steps=on(shelf))
-    assert FakeReader.asked == both
+    assert run.asked == both
     assert [(one.offset, one.timestamp_ms, one.key, one.value, one.headers) for one in shelf.decided] == [
         (100, 5, b"k", BAD, (("a", b"1"), ("a", None))),
         (103, 6, None, BAD, ()),
     ]
     run(Target(), (SPAN, [block(SPAN, 100, [BAD])]), steps=on(Shelf()))
-    assert FakeReader.asked == VALUES_ONLY
+    assert run.asked == VALUES_ONLY
 
 
 records = st.lists(st.sampled_from([b'{"a":1}', b'{"a":2.5}', b'{"a":"x"}', b'{"b":[1]}', None, BAD]), max_size=40)

@@ -18,7 +18,6 @@ from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.parked.scan import scan
 from parquet_sink.parked.selection import Selection
 from parquet_sink.pipeline import replay as replaying
-from parquet_sink.pipeline import task as module
 from parquet_sink.pipeline.record_steps import RecordSteps
 from parquet_sink.pipeline.replay import Replay, Replayed
 from parquet_sink.shape.shaper import Shaper
@@ -28,6 +27,7 @@ from parquet_sink.transform.building import NamedTransform
 from parquet_sink.transform.chain import Step, TransformChain
 from tests.parked.crashes import Crash, crash_at
 from tests.pipeline.fakes import ACCEPTED, BAD_FILE, ONCE, REFUSED, SPAN, UNKNOWN, Target, block, left, made, names
+from tests.spark_task import Handed
 from tests.transform.doubles import Fails
 
 ALL = Selection()
@@ -61,7 +61,7 @@ def rest(folder: ParkedFolder) -> list[tuple[int, str]]:
 
 
 @pytest.fixture
-def replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: ParkedFolder) -> Callable[..., list[Replayed]]:
+def replayed(tmp_path: Path, folder: ParkedFolder) -> Callable[..., list[Replayed]]:
     """Replays the folder against a target."""
 
     def run(
@@ -74,8 +74,9 @@ def replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: ParkedFold
         registry_patience_ms: int = 0,
         **more: Any,
     ) -> list[Replayed]:
-        monkeypatch.setattr(module, "target_for", lambda settings: target)
-        prepared = replace(made(tmp_path / "work", records, retry), registry_patience_ms=registry_patience_ms)
+        prepared = replace(
+            made(tmp_path / "work", records, retry), target=Handed(target), registry_patience_ms=registry_patience_ms
+        )
         return list(Replay(prepared, more.pop("folder", folder), known or {}, **more).run(selection))
 
     return run

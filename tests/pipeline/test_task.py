@@ -3,7 +3,6 @@
 import logging
 import random
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,10 @@ from parquet_sink.errors import KafkaFailed, OffsetsLost, RegistryFailed, Storag
 from parquet_sink.files import naming
 from parquet_sink.files.accumulator import Accumulator, FinishedFile
 from parquet_sink.files.claims import PartitionClaim
-from parquet_sink.model.lost import LossCause, LostOffsets
 from parquet_sink.model.ranges import NO_TRIES, Again, PlannedRange, Tries
 from parquet_sink.model.records import RecordBatch
 from parquet_sink.pipeline import task as module
 from parquet_sink.pipeline.record_steps import RecordSteps
-from parquet_sink.pipeline.task import TaskFlush
 from parquet_sink.process import logs
 from parquet_sink.shape.settings import ObfuscationSettings, ShapeSettings
 from parquet_sink.targets.outcome import Outcome
@@ -35,7 +32,6 @@ from tests.pipeline.fakes import (
     SLOW,
     SPAN,
     UNKNOWN,
-    FakeReader,
     Run,
     Target,
     block,
@@ -46,6 +42,7 @@ from tests.pipeline.fakes import (
     names,
     part,
 )
+from tests.spark_task import SparkTask
 
 
 def test_a_range_is_delivered_whole(run: Run, tmp_path: Path) -> None:
@@ -93,12 +90,18 @@ def test_a_part_of_a_range_tells_no_sizes(run: Run) -> None:
     assert [one.sizes for one in (refused, tombstones, rest)] == [None] * 3
 
 
-@pytest.mark.parametrize("ahead", [True, False])
-def test_what_the_reader_passed_over_is_told(run: Run, monkeypatch: pytest.MonkeyPatch, ahead: bool) -> None:
+def begin_late(task: SparkTask, *values: bytes | None) -> None:
+    """Offsets 100 to 129 were deleted, which the connector accepts; then come these records."""
+    task.configure(connect__ems__lost__offsets__policy="CONTINUE")
+    task.produce(*good(130), *values)
+    task.kafka.log(("orders", 0)).delete_before(130)
+
+
+def test_what_the_reader_passed_over_is_told(spark_task: SparkTask) -> None:
     """Offsets that Kafka no longer had are losses of the range, and no gaps."""
-    monkeypatch.setattr(FakeReader, "lost", [LostOffsets(100, 130, LossCause.RETENTION)])
-    span = replace(SPAN, read_ahead=ahead)
-    outcome = run(Target(), (span, [block(span, 130, good(60))]))["orders", 0]
+    begin_late(spark_task, *good(60))
+    spark_task.produce(gap=10)
+    outcome = spark_task.flush(SPAN)["orders", 0]
     assert outcome.accepted_until == 200
     assert outcome.lost == ((100, 130, "retention"),)
     assert (outcome.read, outcome.gaps) == (60, 10)
@@ -242,10 +245,10 @@ def test_a_topic_that_is_gone_is_left_to_the_driver(run: Run, tmp_path: Path) ->
     assert left(tmp_path) == []
 
 
-def test_what_is_lost_is_told_of_a_range_that_ends_early(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_lost_is_told_of_a_range_that_ends_early(spark_task: SparkTask) -> None:
     """A record without a row ends the reading of a range; what was passed over before it is told all the same."""
-    monkeypatch.setattr(FakeReader, "lost", [LostOffsets(100, 130, LossCause.RETENTION)])
-    (outcome,) = run(Target(), (SPAN, [block(SPAN, 130, [*good(10), b"no JSON"]), block(SPAN, 141, good(9))])).values()
+    begin_late(spark_task, *good(10), b"no JSON", *good(59))
+    (outcome,) = spark_task.flush(SPAN).values()
     assert outcome.lost == ((100, 130, "retention"),)
 
 
@@ -356,19 +359,16 @@ def test_accepted_is_never_more_than_was_accepted(
 
 
 def test_paths_that_hide_nothing_are_warned_about_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """An obfuscation path that matches no field of the topic is told, once in a process and not for each range."""
-    monkeypatch.setattr(module, "target_for", lambda settings: Target())
     monkeypatch.setattr(module, "_warned", set())
     hidden = ObfuscationSettings(("name", "nmae"))
     connector = replace(made(tmp_path, 10), shape=ShapeSettings(obfuscation=hidden))
     for start in (100, 150):
         span = PlannedRange("orders", 0, start, start + 50, "interval")
-        feed = {span: [block(span, start, [b'{"name":"Ada"}'] * 50)]}
-        monkeypatch.setattr(module, "RangeReader", partial(FakeReader, feed))
         with caplog.at_level("WARNING"):
-            TaskFlush(connector).run([span])
+            run(Target(), (span, [block(span, start, [b'{"name":"Ada"}'] * 50)]), settings=connector)
     assert [record.message for record in caplog.records if "nmae" in record.message] == [
         "connector sink: topic orders has no field nmae, which connect.ems.obfuscation.fields names; correct it."
     ]

@@ -13,13 +13,11 @@ from parquet_sink.convert.decoded import Decoded
 from parquet_sink.errors import ConnectorError, ConverterFailed, RetryLater, TransformFailed
 from parquet_sink.model.failure import Failure
 from parquet_sink.model.ranges import Again, Tries, Trying
-from parquet_sink.pipeline import task as module
 from parquet_sink.pipeline.record_steps import RecordSteps
-from parquet_sink.pipeline.task import TaskFlush
 from parquet_sink.pipeline.transform_retry import TransformRetry
 from parquet_sink.transform.building import NamedTransform
 from parquet_sink.transform.chain import Step, TransformChain
-from tests.pipeline.fakes import SLOW, SPAN, UNKNOWN, FakeReader, Run, Target, block, good, left, made
+from tests.pipeline.fakes import SLOW, SPAN, UNKNOWN, Run, Target, block, good, left, made
 from tests.transform.doubles import Fails
 
 
@@ -69,17 +67,15 @@ def test_tries_at_uploading_do_not_count() -> None:
 
 @pytest.mark.parametrize(("timeout", "again"), [(0, False), (60_000, True), (-1, True)])
 def test_a_range_ends_and_comes_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, timeout: int, again: bool
+    run: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture, timeout: int, again: bool
 ) -> None:
     """Whole files before the record stay, the open one is made again; without a timeout the connector stops."""
-    target = Target()
     other = replace(SPAN, partition=1)
-    feeds = {SPAN: [block(SPAN, 100, good(50)), block(SPAN, 150, good(50))], other: [block(other, 100, good(30))]}
-    monkeypatch.setattr(module, "target_for", lambda settings: target)
-    monkeypatch.setattr(module, "RangeReader", lambda *args, **more: FakeReader(feeds, *args, **more))
+    feeds = (SPAN, [block(SPAN, 100, good(50)), block(SPAN, 150, good(50))]), (other, [block(other, 100, good(30))])
     settings = replace(made(tmp_path, 8), registry_patience_ms=timeout)
     with caplog.at_level(logging.WARNING):
-        first, second = TaskFlush(settings, steps(RetryLater("the map is being loaded"))).run(list(feeds))
+        found = run(Target(), *feeds, settings=settings, steps=steps(RetryLater("the map is being loaded")))
+    first, second = found.values()
     assert (first.accepted_until, second.accepted_until) == (148, 200)
     assert left(tmp_path) == []
     named = (

@@ -16,7 +16,6 @@ from parquet_sink.model.ranges import Known, PlannedRange
 from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.parked.folder import ParkedFolder
 from parquet_sink.pipeline.settings import SinkSettings
-from parquet_sink.pipeline.task import TaskFlush
 from parquet_sink.replay import desk, run
 from parquet_sink.replay.journal import Order, Progress
 from parquet_sink.replay.pace import FULL, Rate
@@ -26,6 +25,7 @@ from parquet_sink.replay.run import Options, Replay, Watcher
 from parquet_sink.replay.spans import Span
 from parquet_sink.targets.outcome import Outcome
 from tests.pipeline import fakes
+from tests.spark_task import flushed
 
 
 class Target(fakes.Target):
@@ -78,14 +78,12 @@ class World:
         target = Target()
         sender = Sender("t", "there", self.settings.fingerprint, __version__)
         for number, (partition, start, end) in enumerate(spans):
-            self.monkeypatch.setattr("parquet_sink.pipeline.task.target_for", lambda settings: target)
             planned = PlannedRange("orders", partition, start, end, "records", start, known=known)
-            (outcome,) = TaskFlush(self.settings, None, self.read).run([planned])
+            (outcome,) = flushed(self.settings, [planned], target=target, read=self.read).values()
             assert outcome.failure is None, outcome.failure
             known = known.updated(outcome.learned)
             self.files += [upload_record(one, sender, 1.0 + number) for one in outcome.receipts]
             self.ranges.append(range_record(planned, sender, 1.0 + number, outcome.accepted_until))
-        self.monkeypatch.undo()
         return target
 
     def held(self) -> dict[PartitionKey, Held]:
