@@ -48,6 +48,7 @@ class Database:
 
     def __init__(self, path: str | Path, expected: FileIds | None = None) -> None:
         self._path, self._expected = Path(path), expected
+        self._own_files = _files(self._path)
         self._require_ours()
         mode = "rwc" if expected is None else "rw"
         where = f"{self._path.absolute().as_uri()}?mode={mode}"
@@ -57,11 +58,11 @@ class Database:
         if expected is None:
             self._connection.execute("pragma journal_mode=wal")
             self._create_tables()
-        self.ids = tuple(_id(path) for path in _files(self._path)) if expected is None else expected
+        self.ids = tuple(_id(path) for path in self._own_files) if expected is None else expected
 
     def removed(self) -> list[Path]:
         """Those of its files that were removed, or are others now."""
-        return [path for path, was in zip(_files(self._path), self.ids, strict=False) if was not in (None, _id(path))]
+        return [path for path, was in zip(self._own_files, self.ids, strict=False) if was not in (None, _id(path))]
 
     @contextmanager
     def losses_told(self) -> Iterator[None]:
@@ -78,8 +79,7 @@ class Database:
         return self._connection
 
     def _require_ours(self) -> None:
-        expected = self._expected or ()
-        for path, was in zip(_files(self._path), expected, strict=False):
+        for path, was in zip(self._own_files, self._expected or (), strict=False):
             if was not in (None, _id(path)):
                 raise RunFilesLost(removed_message(path))
 
