@@ -74,6 +74,15 @@ KNOWN = {
         r"committed \d+ before offset",
         Wishes(lost_offsets="CONTINUE"),
     ),
+    "retention takes the beginning of a range that is sent before a crash": KnownLife(
+        (
+            live(*[Kind.GOOD] * 6, befalls="program killed", at=("before commit", 0), ticks=[0.5]),
+            live(befalls="retention", number=1, ticks=[2.0]),
+            live(befalls="program killed", ticks=[0.5]),
+        ),
+        r"has offset \d+, which was accepted in",
+        Wishes(lost_offsets="CONTINUE"),
+    ),
     "retention takes the beginning of a range whose next file is tried again": KnownLife(
         (
             live(Kind.WIDE, Kind.TEXT, Kind.GOOD, replies=[Reply.BUSY], ticks=[2.0]),

@@ -119,6 +119,8 @@ class StartOffsets:
             else:
                 error = offsets_deleted(*key, found.offset, first[key], last[key])
                 starts[key] = self._lost(key, error, LostOffsets.before(first[key], found.offset), first[key])
+                if found.plan is not None and found.offset < first[key] < found.plan.end <= last[key]:
+                    plans[key] = found.plan  # its rest may have been sent, in files that end where it ends
         return starts, plans
 
     def _of_another(self, found: Committed, key: PartitionKey, reappeared: Collection[PartitionKey]) -> bool:

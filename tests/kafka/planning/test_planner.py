@@ -203,6 +203,20 @@ def test_a_range_is_put_down_before_its_flush(cluster: Cluster, make: Callable[.
     assert spans(again.tick({KEY: 100})) == [(*KEY, Range(100, 900, Reason.RECORDS))]
 
 
+@pytest.mark.parametrize(("first", "expected"), [(10, (0, 100)), (99, (0, 100)), (100, (100, 500)), (120, (120, 420))])
+def test_a_range_whose_beginning_was_deleted_is_taken_again(
+    cluster: Cluster, make: Callable[..., Planner], first: int, expected: tuple[int, int]
+) -> None:
+    """With CONTINUE what is left of it comes again with the same end: it may have been sent before the crash."""
+    cluster.logs[KEY] = (0, 150)
+    planner = make(lost_offsets="CONTINUE")
+    planner.tick(planner.begin())
+    cluster.logs[KEY] = (first, 500)
+    again = make(lost_offsets="CONTINUE")
+    assert spans(again.tick(again.begin())) == [(*KEY, Range(*expected, Reason.RECORDS))]
+    assert [one.accepted for one in again.in_flight] == [first]
+
+
 def test_a_range_that_kafka_has_no_more_is_not_taken_again(cluster: Cluster, make: Callable[..., Planner]) -> None:
     """When the topic-partition ends before the range that was put down, what is there is decided anew."""
     cluster.logs[KEY], cluster.group[KEY], cluster.plans[KEY] = (0, 50), 0, RangePlan(0, 100, "records")
