@@ -88,6 +88,12 @@ class SourceLife(RuleBasedStateMachine):
     def goes_on(self, polls: int, wait_s: int) -> None:
         self._micro_batch(polls, wait_s)
 
+    @rule()
+    def comes_to_rest(self) -> None:
+        """It is left alone for as long as it sends something: then what stands under the name is sent."""
+        if self.connector.runs and self._comes_to_rest():
+            self._check_sent()
+
     @rule(polls=st.integers(2, 12), what=HAPPENINGS, lines=SOME, at=st.integers(0, 8))
     def goes_on_while(self, polls: int, what: str, lines: int, at: int) -> None:
         """Something happens to the file while its lines are sent."""
@@ -217,6 +223,12 @@ class SourceLife(RuleBasedStateMachine):
             if one is content:
                 return
 
+    def _check_sent(self) -> None:
+        """No line waits in the file that has the name now."""
+        if (content := self.files.at(self.name)) is not None:
+            waiting = [one for one in self.files.missing() if self.files.lines[one][0] is content]
+            assert not waiting, f"nothing reads {waiting}"
+
     def teardown(self) -> None:
         try:
             self._ends()
@@ -228,9 +240,7 @@ class SourceLife(RuleBasedStateMachine):
 
     def _ends(self) -> None:
         """What stands under the name is sent by itself; then all that is left, of both files."""
-        if self.connector.runs and self._comes_to_rest() and (content := self.files.at(self.name)) is not None:
-            waiting = [one for one in self.files.missing() if self.files.lines[one][0] is content]
-            assert not waiting, f"nothing reads {waiting}"
+        self.comes_to_rest()
         self.connector.cured = True
         for name in (*self.files.names, self.files.names[0]):
             self._again(self.connector.stop, name)
