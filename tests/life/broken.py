@@ -9,6 +9,7 @@ import pytest
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.files.cleanup import remove_unsent
 from parquet_sink.kafka.planning.range_plans import RangePlans
+from parquet_sink.kafka.planning.start_offsets import StartOffsets
 from parquet_sink.pipeline.range_flush import RangeFlush
 from parquet_sink.pipeline.task import TaskFlush
 from parquet_sink.state.sqlite.database import Database
@@ -57,10 +58,23 @@ def conflict_is_of_the_file(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(delivery, "_in_doubt", lambda file, sent: sent.outcome)
 
 
+def deleted_beginning_ends_a_range(patch: pytest.MonkeyPatch) -> None:
+    """A start whose offset retention has deleted cuts what is left of the range anew."""
+    real = StartOffsets.resolve
+
+    def resolve(self: StartOffsets, keys: Any, reset: str, reappeared: Any = ()) -> Any:
+        starts, plans = real(self, keys, reset, reappeared)
+        committed = self._group.read(keys)
+        return starts, {key: plan for key, plan in plans.items() if committed[key].offset == starts[key]}
+
+    patch.setattr(StartOffsets, "resolve", resolve)
+
+
 BROKEN: dict[str, Breaks] = {
     "the state file is removed during an upload that is to be tried again": unreported_is_done,
     "a record that stopped the connector is good at the next start": range_stays_as_planned,
     "a target that knows names says so after a lost answer": conflict_is_of_the_file,
     "a target that knows names says so after a crash": conflict_is_of_the_file,
+    "retention takes the beginning of a range that is sent before a crash": deleted_beginning_ends_a_range,
 }
 """By the name of the known life that finds it."""

@@ -76,9 +76,10 @@ KNOWN = {
     ),
     "retention takes the beginning of a range that is sent before a crash": KnownLife(
         (
-            live(*[Kind.GOOD] * 6, befalls="program killed", at=("before commit", 0), ticks=[0.5]),
-            live(befalls="retention", number=1, ticks=[2.0]),
-            live(befalls="program killed", ticks=[0.5]),
+            live(*[Kind.GOOD] * 6, replies=[Reply.BUSY] * 4, ticks=[0.5]),
+            operate("retention", 1),
+            live(befalls="program killed", at=("after push", 0)),
+            live(),
         ),
         r"has offset \d+, which was accepted in",
         Wishes(lost_offsets="CONTINUE"),

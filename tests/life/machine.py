@@ -68,6 +68,8 @@ MENDS: dict[str, dict[str, Any]] = {
 }
 """What an operator changes before the next start, by why the connector failed."""
 HEALED_STARTS, HEALED_TICKS = 10, 60
+MEMORY = Path("/dev/shm")
+"""Where no disk is waited for."""
 
 
 class Life(RuleBasedStateMachine):
@@ -76,7 +78,8 @@ class Life(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self._patch = pytest.MonkeyPatch()
-        self._folder = tempfile.TemporaryDirectory(prefix="parquet-sink-life-")
+        where = MEMORY if MEMORY.is_dir() else None
+        self._folder = tempfile.TemporaryDirectory(prefix="parquet-sink-life-", dir=where)
         self.sinks: list[Sink] = []
 
     @initialize(seed=st.integers(0, 999), partitions=st.integers(1, 2), wishes=WISHES, knows_names=st.booleans())

@@ -74,13 +74,16 @@ class Promises:
     files: dict[tuple[int, str], tuple[Stored, int]] = field(default_factory=dict)
     set_aside: set[int] = field(default_factory=set)
     passed: set[int] = field(default_factory=set)
-    """Records that an operator passed over, or whose loss was told."""
+    """Records that an operator passed over, whose loss was told, or that were deleted before the group began."""
+    begun: set[tuple[int, PartitionKey]] = field(default_factory=set)
+    """Topic-partitions, with the number of their topic, that the group has had an offset of."""
     cuts: Counter[PartitionKey] = field(default_factory=Counter)
     touched: set[Hand] = field(default_factory=set)
     sent: dict[str, Acceptance] = field(default_factory=dict)
     """By the names of files, what their rows are accepted as; a file may arrive long after it was sent."""
     sender_is_current: bool = True
-    cuts_at_batch: Counter[PartitionKey] = field(default_factory=Counter)
+    cuts_at_tick: Counter[PartitionKey] = field(default_factory=Counter)
+    """Ranges are planned from what was there when a tick began."""
 
     # what happens in the world
     def produced(self, key: PartitionKey, records: Iterable[Record]) -> None:
@@ -97,9 +100,9 @@ class Promises:
         log = self.kafka.log(key)
         self.passed |= {one.id for one in (*log.records, *log.deleted) if start <= one.offset < end}
 
-    def batch_begins(self, *, current: bool) -> None:
+    def tick_begins(self, *, current: bool) -> None:
         """Of the instance that took the group over last, or of an older one that does not know it yet."""
-        self.sender_is_current, self.cuts_at_batch = current, Counter(self.cuts)
+        self.sender_is_current, self.cuts_at_tick = current, Counter(self.cuts)
 
     # what the sink does
     def told(self, events: Iterable[Event]) -> None:
@@ -126,6 +129,9 @@ class Promises:
         topic, (before, signed) = self.kafka.topics[key[0]], self.kafka.offsets.get(key, (0, ""))
         if json.loads(metadata).get("topic_id") != topic.id:
             return
+        if (topic.number, key) not in self.begun:
+            self.begun.add((topic.number, key))
+            self.passed |= {one.id for one in topic.logs[key[1]].deleted if one.offset < offset}
         if offset < before and (not signed or json.loads(signed).get("topic_id") == topic.id):
             self._broke(f"{key}: committed {offset} behind {before}")
         if missing := self._not_done(topic.logs[key[1]], offset):
@@ -135,17 +141,13 @@ class Promises:
         """An attempt at a file: what comes before it was accepted."""
         key = (file.topic, file.partition)
         self.sent[file.name] = Acceptance(
-            file.name, self.cuts_at_batch[key], self.sender_is_current, self.kafka.committed(key)
+            file.name, self.cuts_at_tick[key], self.sender_is_current, self.kafka.committed(key)
         )
-        if (
-            not self.sender_is_current
-            or self.cuts[key] != self.cuts_at_batch[key]
-            or key not in self.kafka.partitions()
-        ):
+        if not self.sender_is_current or self.cuts[key] != self.cuts_at_tick[key] or key not in self.kafka.partitions():
             return
         between = self.kafka.log(key).between(self.kafka.committed(key), file.first_offset)
-        refused = {number for found in self.target.refused.values() for _, number in found.rows}
-        before = [one for one in between if one.always_has_a_row and not self._done(one) and one.id not in refused]
+        waits = [one for one in between if one.always_has_a_row and not self._done(one)]
+        before = [one for one in waits if one.id not in self.target.refused]
         if before:
             self._broke(f"{file.name} is sent before {shown(before)}")
 

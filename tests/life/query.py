@@ -25,13 +25,13 @@ class ProcessGone(RuntimeError):
 
 
 class Query:
-    """Implements what `runtime.connector` asks of PySpark's `StreamingQuery`. on_batch: a micro-batch begins."""
+    """Implements what `runtime.connector` asks of PySpark's `StreamingQuery`. on_tick: a trigger begins."""
 
-    def __init__(self, folder: Path, effects: Effects, on_batch: Callable[[], None], *, draining: bool) -> None:
+    def __init__(self, folder: Path, effects: Effects, on_tick: Callable[[], None], *, draining: bool) -> None:
         self.isActive = True
         self._error: Exception | None = None
         self._options = {handoff.RUN_FOLDER: str(folder)}
-        self._effects, self._on_batch, self._draining = effects, on_batch, draining
+        self._effects, self._on_tick, self._draining = effects, on_tick, draining
         self._reader = KafkaRanges(self._options).streamReader(None)  # type: ignore[arg-type]
         if draining:
             self._reader.prepareForTriggerAvailableNow()
@@ -68,12 +68,12 @@ class Query:
             self.stop()
 
     def _tick(self) -> None:
+        self._on_tick()
         start = self._reader.initialOffset() if self._at is None else self._at
         self._at, end = start, self._reader.latestOffset(start, ReadAllAvailable())
         if end == start:
             self.isActive = not self._draining
             return
-        self._on_batch()
         self._run(start, end)
         self._at = end
 

@@ -99,7 +99,7 @@ class Sink:
     def query(self, folder: Path) -> Query:
         """A query of the connector."""
         world, current = self.world, lambda: self.is_current
-        begins = lambda: world.promises.batch_begins(current=current())  # noqa: E731 - a callback
+        begins = lambda: world.promises.tick_begins(current=current())  # noqa: E731 - a callback
         self._query = Query(folder, world.effects, begins, draining=self._draining)
         return self._query
 

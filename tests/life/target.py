@@ -70,7 +70,8 @@ class Target:
     replies: list[Reply] = field(default_factory=list)
     knows_names: bool = False
     stored: set[str] = field(default_factory=set)
-    refused: dict[str, Stored] = field(default_factory=dict)
+    refused: set[int] = field(default_factory=set)
+    """Numbers of the records in files that it answered to as refused for what is in them."""
     late: dict[str, Stored] = field(default_factory=dict)
 
     name = "http://target/"
@@ -82,6 +83,7 @@ class Target:
         reply = self.replies.pop(0) if self.replies else Reply.ACCEPTED
         if file.name in self.stored and self.knows_names and reply in STORES:
             outcome = of_answer(Answer(409, b'{"message":"a file of this name is there"}'))
+            self._refuse(file)
         else:
             outcome = self._replied(reply, file)
         if outcome.verdict is not Verdict.ACCEPTED:
@@ -96,10 +98,13 @@ class Target:
         if reply in STORES:
             self._store(read(file))
         if reply is Reply.BAD_FILE:
-            self.refused.setdefault(file.name, read(file))
+            self._refuse(file)
         if reply is Reply.LATE:
             self.late.setdefault(file.name, read(file))
         return OUTCOMES[reply]
+
+    def _refuse(self, file: FinishedFile) -> None:
+        self.refused |= {number for _, number in read(file).rows}
 
     def _store(self, found: Stored) -> None:
         self.late.pop(found.name, None)
