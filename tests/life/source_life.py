@@ -88,11 +88,12 @@ class SourceLife(RuleBasedStateMachine):
     def goes_on(self, polls: int, wait_s: int) -> None:
         self._micro_batch(polls, wait_s)
 
-    @rule()
-    def comes_to_rest(self) -> None:
-        """It is left alone for as long as it sends something: then what stands under the name is sent."""
-        if self.connector.runs and self._comes_to_rest():
-            self._check_sent()
+    @rule(what=HAPPENINGS, lines=SOME)
+    def happens_at_rest(self, what: str, lines: int) -> None:
+        """It has sent everything when it happens, and is left alone then: only a look can find it."""
+        self._rest()
+        self._happens(what, lines)
+        self._rest()
 
     @rule(polls=st.integers(2, 12), what=HAPPENINGS, lines=SOME, at=st.integers(0, 8))
     def goes_on_while(self, polls: int, what: str, lines: int, at: int) -> None:
@@ -223,9 +224,9 @@ class SourceLife(RuleBasedStateMachine):
             if one is content:
                 return
 
-    def _check_sent(self) -> None:
-        """No line waits in the file that has the name now."""
-        if (content := self.files.at(self.name)) is not None:
+    def _rest(self) -> None:
+        """Left alone for as long as it sends something, it leaves no line in the file that has the name now."""
+        if self.connector.runs and self._comes_to_rest() and (content := self.files.at(self.name)) is not None:
             waiting = [one for one in self.files.missing() if self.files.lines[one][0] is content]
             assert not waiting, f"nothing reads {waiting}"
 
@@ -240,7 +241,7 @@ class SourceLife(RuleBasedStateMachine):
 
     def _ends(self) -> None:
         """What stands under the name is sent by itself; then all that is left, of both files."""
-        self.comes_to_rest()
+        self._rest()
         self.connector.cured = True
         for name in (*self.files.names, self.files.names[0]):
             self._again(self.connector.stop, name)

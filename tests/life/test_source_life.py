@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from parquet_sink.model.events import Event
@@ -26,6 +26,7 @@ def lives(number: int, steps: int) -> settings:
     return settings(max_examples=number, stateful_step_count=steps, deadline=None, suppress_health_check=QUIET)
 
 
+@pytest.mark.timeout(1_800)  # half a minute, where nothing else runs
 def test_the_promise_holds_through_a_sources_life() -> None:
     """Lines come at least once, unaltered, in order, and not again without a cause, whatever happens to files.
 
@@ -132,3 +133,17 @@ def test_a_life_finds_what_was_broken_once(
     broken(monkeypatch)
     with pytest.raises(AssertionError):
         lived(steps)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("broken", [broken for broken, _ in LIVES])
+def test_a_source_that_is_broken_on_purpose_is_found_out(
+    broken: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a mend, a promise is broken by some life that nobody wrote down."""
+    broken(monkeypatch)
+    of_this_seed = seed(1)(type("BrokenLife", (SourceLife,), {}))
+    found = settings(lives(1_000, 50), database=None, phases=[Phase.generate], report_multiple_bugs=False)
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(of_this_seed, settings=found)
