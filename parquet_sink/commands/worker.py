@@ -4,8 +4,8 @@ import argparse
 import logging
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
+from parquet_sink.commands.beside import hosted
 from parquet_sink.commands.hosting import Plan, host, log_lines
 from parquet_sink.commands.hosting_options import add_hosting
 from parquet_sink.commands.log_options import add_log_format
@@ -16,8 +16,6 @@ from parquet_sink.herder.file_store import FOLDER_KEY, FileConfigStore
 from parquet_sink.spark import options
 from parquet_sink.spark.slots import EXPECTED, local_master
 
-FILES: Final = "connectors"
-"""Below `config.storage.folder`: the folder of each connector that names none."""
 log = logging.getLogger(__name__)
 
 _EXAMPLE = """\
@@ -62,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         )
     folder = Path(worker.store_folder)
     if (args.master or "local").startswith("local"):  # other machines of a cluster need not have such a folder
-        worker = replace(worker, machine=replace(worker.machine, tmp_dir=worker.machine.absolute(str(folder / FILES))))
+        worker = hosted(worker, worker.store_folder)
     store = FileConfigStore(folder)
     try:
         count = len(store.connectors())

@@ -76,6 +76,40 @@ def test_list_groups_refused_files_by_the_answer(parked: Parked, folder: ParkedF
     assert lines == [["7", "a file was refused: the target answered 422: a file: no column id. Correct the table."]]
 
 
+@pytest.fixture
+def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """What `list` says of a connector without `tmp.dir`, beside the worker that keeps its connectors in `store`."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "system"))
+    worker, path = tmp_path / "worker.properties", tmp_path / "orders.properties"
+    worker.write_text(f"bootstrap.servers=localhost:9\nconfig.storage.folder={tmp_path / 'store'}\n")
+    lines = {key: text for key, text in connector_lines(tmp_path).items() if not key.endswith("tmp.dir")}
+
+    def run(**more: str) -> str:
+        path.write_text("".join(f"{key}={value}\n" for key, value in {**lines, **more}.items()))
+        capsys.readouterr()
+        assert main(["parked", "list", "--json", "--worker", str(worker), str(path)]) == 0
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_what_a_worker_parked_is_found_below_its_store(
+    tmp_path: Path, beside: Callable[..., str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where the connector's file names no folder; two are told, and one that is named is taken."""
+    (tmp_path / "out").mkdir()
+    for place, count in (("system", 1), ("store/connectors", 2), ("named", 3)):
+        base = tmp_path / place
+        found = ParkedFolder(str(base / "orders" / ".parked"), "orders", 10**8)
+        found.prepare()
+        found.append("orders", 0, [record(n, b"{}") for n in range(count)], 1_700_000_100_000)
+        said = beside(**({"connect.ems.tmp.dir": str(base)} if place == "named" else {}))
+        assert json.loads(said)["records"] == count
+    told = [one.getMessage() for one in caplog.records if "two folders" in one.getMessage()]
+    assert len(told) == 1
+    assert f"{tmp_path / 'store' / 'connectors' / 'orders'}, which a worker made, is taken" in told[0]
+
+
 def test_list_tells_how_many_and_why(parked: Parked, folder: ParkedFolder) -> None:
     """By topic, stage and reason: counts, bytes, offsets, times; what a terminal must not see is escaped."""
     status, out, _ = parked("list")

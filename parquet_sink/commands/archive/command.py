@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from parquet_sink.archive.keys import URL
+from parquet_sink.commands.beside import check_beside
 from parquet_sink.commands.file_options import add_files
 from parquet_sink.commands.preflight import inspect
-from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import HistoryUnusable, InvalidConfiguration, SinkError
 from parquet_sink.pipeline.settings import SinkSettings
 
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 when it was told and all is well, else 1. Raises InvalidConfiguration."""
     _check_options(args)
-    checked = inspect(check_files(args.files, args.worker, bootstrap_servers=args.bootstrap_servers))
+    checked = inspect(check_beside(args.files, args.worker, bootstrap_servers=args.bootstrap_servers))
     for warning in checked.warnings:
         log.debug("%s", warning)
     connectors = checked.require()

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
+from parquet_sink.commands.beside import check_beside
 from parquet_sink.commands.preflight import inspect
-from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import InvalidConfiguration
 from parquet_sink.files.naming import HISTORY_FILE
 
@@ -35,7 +35,7 @@ def histories(args: Namespace) -> list[ConnectorHistory]:
         raise InvalidConfiguration(
             [f"Invalid [--tmp-dir]. {args.tmp_dir!r} does not go with connector files, which name theirs; remove one."]
         )
-    checked = inspect(check_files(args.files, args.worker, bootstrap_servers=args.bootstrap_servers))
+    checked = inspect(check_beside(args.files, args.worker, bootstrap_servers=args.bootstrap_servers))
     for warning in checked.warnings:
         log.debug("%s", warning)
     return [ConnectorHistory(one.name, Path(one.history_file), one.history.enabled) for one in checked.require()]

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+from parquet_sink.commands.beside import check_beside
 from parquet_sink.commands.file_options import add_files
 from parquet_sink.commands.preflight import inspect
-from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import InvalidConfiguration, SinkError
 from parquet_sink.model.rejected import Stage
 from parquet_sink.pipeline.settings import SinkSettings
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 when it is done, 1 when something stays parked that was to leave, or cannot be read; 2 wrong files."""
     _check_options(args)
-    checked = inspect(check_files(args.files, args.worker, bootstrap_servers=args.bootstrap_servers))
+    checked = inspect(check_beside(args.files, args.worker, bootstrap_servers=args.bootstrap_servers))
     for warning in checked.warnings:
         log.debug("%s", warning)
     done = [_run_one(args, settings) for settings in checked.require()]

@@ -10,9 +10,9 @@ from typing import Final
 from parquet_sink.archive.address import bucket_of, is_bucket, wrong
 from parquet_sink.archive.opening import open_archive
 from parquet_sink.archive.store import ArchivedFile
+from parquet_sink.commands.beside import check_beside
 from parquet_sink.commands.preflight import inspect
 from parquet_sink.config.declared import keys_of
-from parquet_sink.connectors.check import check_files
 from parquet_sink.errors import HistoryUnusable, InvalidConfiguration
 from parquet_sink.files import naming
 from parquet_sink.files.naming import parts_of
@@ -58,7 +58,7 @@ def settings_for(args: argparse.Namespace, target: str | None) -> SinkSettings:
 
 def _settings(args: argparse.Namespace, overrides: dict[str, str]) -> SinkSettings:
     checked = inspect(
-        check_files([args.connector], args.worker, bootstrap_servers=args.bootstrap_servers, overrides=overrides)
+        check_beside([args.connector], args.worker, bootstrap_servers=args.bootstrap_servers, overrides=overrides)
     )
     for warning in checked.warnings:
         log.debug("%s", warning)
