@@ -113,6 +113,7 @@ begin() { # starts a program, and waits until it is of use; one of its kind that
 }
 
 parquet-sink() {
+    set -- "${@/%--wait/--wait=240}" # as long as a busy machine may take
     case " $* " in
         *' --until-caught-up '* | *' --tool '*) command parquet-sink "$@" ;;
         ' run '* | ' worker '* | ' target '* | ' kafka '*) begin "$@" ;;
