@@ -15,13 +15,16 @@ READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE # tests start the program some hundred times; it is not to be compiled for each
-.PHONY: demo unit test slow soak bench crash faults lint types docs jars clean help
+.PHONY: demo quick unit test slow soak bench crash faults lint types docs jars clean help
 
 demo: jars ## see it work: broker, target, an order stream, the sink, and the proof
 	$(BIN)/parquet-sink demo $(ARGS)
 
 unit: $(READY) ## unit tests only: no network, no Java; about three minutes on 2 cores
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests $(ARGS)
+
+quick: $(READY) ## the unit tests of what differs from main, the nearest first, 30 s at most on 2 idle cores
+	@$(BIN)/python -m tests.quick $(ARGS)
 
 # Three processes, on 2 cores too: where some wait, others compute. What the tests of a file share is made once, and
 # files come in the order that integration/conftest.py gives them.
@@ -77,7 +80,7 @@ $(READY): pyproject.toml
 	@touch $@
 
 clean: ## remove the virtual environment and all caches of tools in this folder
-	rm -rf "$(VENV)" build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf "$(VENV)" build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .grimp_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## this list
