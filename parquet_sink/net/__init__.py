@@ -1,6 +1,6 @@
-"""HTTP for targets and the schema registry: one client with TLS, proxies and deadlines; texts fit for a log.
+"""HTTP for targets and the schema registry: one session with TLS, proxies and deadlines; texts fit for a log.
 
-Built on urllib3, through its public interface only. It was chosen because it has what is promised: SOCKS 4 and 5 beside
-HTTP proxies, bodies streamed from disk, pooled connections, own TLS contexts, answers read in bounded parts. What no
+`net.session` is requests, which writes requests, streams bodies from disk and reads answers; `net.adapter` gives it
+connections of urllib3 that know their deadline, through HTTP proxies or SOCKS. Both use public interfaces only. What no
 client of HTTP has, an end to an attempt whose other side drips, is `net.deadline`.
 """

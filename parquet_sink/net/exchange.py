@@ -1,9 +1,8 @@
-"""Values of one HTTP exchange: what is asked, within which bounds, what came back, and why nothing did."""
+"""Values of one HTTP exchange: its limits, what came back, and why nothing did."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
 
 
 class FailureKind(StrEnum):
@@ -29,29 +28,6 @@ class RequestFailed(Exception):
         self.kind, self.detail = kind, detail
 
 
-class Body(Protocol):
-    """What is sent: pieces of bytes, of a known length in all. `started`: some of it was asked for."""
-
-    started: bool
-
-    def __len__(self) -> int: ...
-    def __iter__(self) -> Iterator[bytes]: ...
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is asked. url: absolute. A body's Content-Length is added to the headers."""
-
-    method: str
-    url: str
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: Body | None = None
-
-    def all_headers(self) -> dict[str, str]:
-        length = {} if self.body is None else {"Content-Length": str(len(self.body))}
-        return {**self.headers, **length}
-
-
 @dataclass(frozen=True)
 class Limits:
     """Seconds for the whole exchange, for each step of connecting, and from the request's end to the answer's end.
@@ -67,7 +43,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Answer:
-    """Status, headers (names in lower case), and what was read of the body.
+    """Status, headers (found by names in lower case), and what was read of the body.
 
     broken: why the body ended early. too_long: it goes on after what was read.
     """

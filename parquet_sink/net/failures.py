@@ -1,4 +1,4 @@
-"""Exceptions of urllib3, ssl and PySocks, told apart as the ways in which an exchange fails."""
+"""Exceptions of requests, urllib3, ssl and PySocks, told apart as the ways in which an exchange fails."""
 
 import re
 import socket
@@ -18,14 +18,14 @@ _PROXY_MAY_PASS: Final = frozenset({408, 425, 429})
 _TLS_CUT: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 
 
-def failure_of(error: BaseException, *, request_started: bool, body_started: bool) -> RequestFailed:
+def failure_of(error: BaseException, *, connected: bool, body_started: bool = False) -> RequestFailed:
     """What an exception of the libraries means.
 
-    request_started: the server may have seen some of the request; body_started: some of its body.
+    connected: the server may have seen some of the request; body_started: some of its body.
     """
     chain = list(_chain(error))
     kind = _tls_failure(chain, body_started=body_started) or _proxy_failure(chain, body_started=body_started)
-    return RequestFailed(kind or _connection_failure(chain, request_started=request_started), _detail(chain))
+    return RequestFailed(kind or _connection_failure(chain, connected=connected), _detail(chain))
 
 
 def _tls_failure(chain: list[BaseException], *, body_started: bool) -> FailureKind | None:
@@ -37,10 +37,10 @@ def _tls_failure(chain: list[BaseException], *, body_started: bool) -> FailureKi
     return FailureKind.BROKEN if body_started else FailureKind.TLS
 
 
-def _connection_failure(chain: list[BaseException], *, request_started: bool) -> FailureKind:
+def _connection_failure(chain: list[BaseException], *, connected: bool) -> FailureKind:
     """Time that runs out before the request has begun was spent on connecting, the TLS handshake included."""
     if _holds(chain, (urllib3.exceptions.TimeoutError, TimeoutError)) and not _holds(chain, NewConnectionError):
-        return FailureKind.NO_ANSWER if request_started else FailureKind.CONNECT_TIMEOUT
+        return FailureKind.NO_ANSWER if connected else FailureKind.CONNECT_TIMEOUT
     return FailureKind.CONNECT if _holds(chain, NewConnectionError) else FailureKind.BROKEN
 
 

@@ -8,17 +8,19 @@ import json
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
-from urllib.parse import quote_plus, urlencode
+from urllib.parse import quote_plus
+
+from requests import Request
 
 from parquet_sink import __version__
 from parquet_sink.config.secret import Secret
 from parquet_sink.net.access_token import AccessToken, Blame, TokenFailed
 from parquet_sink.net.asked_wait import asked_wait
-from parquet_sink.net.client import HttpClient
-from parquet_sink.net.exchange import Answer, FailureKind, Limits, Request, RequestFailed
+from parquet_sink.net.exchange import Answer, FailureKind, Limits, RequestFailed
 from parquet_sink.net.redaction import printable, redact
+from parquet_sink.net.session import HttpSession
 from parquet_sink.net.settings import ClientCredentials
 
 MOST_ANSWER_BYTES: Final = 64 * 1024
@@ -50,7 +52,7 @@ class TokenEndpoint:
     def __init__(
         self,
         client: ClientCredentials,
-        http: HttpClient,
+        http: HttpSession,
         connect_s: float,
         answer_s: float,
         now: Callable[[], float] = time.time,
@@ -65,7 +67,7 @@ class TokenEndpoint:
         """A new token, within so many seconds. Raises TokenFailed, which names the address."""
         limits = Limits(seconds, self._connect_s, self._answer_s, MOST_ANSWER_BYTES)
         try:
-            answer = self._http.send(self._request(), limits)
+            answer = self._http.exchange(self._request(), limits)
         except RequestFailed as error:
             raise self._unanswered(error.kind, error.detail) from None
         finally:
@@ -81,14 +83,13 @@ class TokenEndpoint:
             "Accept": "application/json",
             "Accept-Encoding": "identity",
             "Connection": "close",
-            "Content-Type": "application/x-www-form-urlencoded",
             "User-Agent": f"parquet-sink/{__version__}",
         }
         if client.in_body:
             fields |= {"client_id": client.client_id, "client_secret": client.client_secret.reveal()}
         else:
             headers["Authorization"] = f"Basic {_basic(client)}"
-        return Request("POST", client.token_url, headers, _Form(urlencode(fields)))
+        return Request("POST", client.token_url, headers=headers, data=fields)
 
     def _token(self, answer: Answer) -> AccessToken:
         if not 200 <= answer.status < 300:
@@ -126,21 +127,6 @@ class TokenEndpoint:
     def _failed(self, cause: str, blame: Blame, passing: bool = False, wait_s: float | None = None) -> TokenFailed:
         text = f"there is no access token from {self._shown}: {cause}"
         return TokenFailed(text, blame, passing=passing, wait_s=wait_s)
-
-
-class _Form:
-    """A small body."""
-
-    def __init__(self, text: str) -> None:
-        self.started = False
-        self._data = text.encode("ascii")
-
-    def __len__(self) -> int:
-        return len(self._data)
-
-    def __iter__(self) -> Iterator[bytes]:
-        self.started = True
-        yield self._data
 
 
 def _basic(client: ClientCredentials) -> str:

@@ -11,12 +11,14 @@ from math import ceil
 from typing import Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
+from requests import Request
+
 from parquet_sink import __version__
 from parquet_sink.errors import InvalidConfiguration, NotVerified
 from parquet_sink.net.access_token import TokenFailed
-from parquet_sink.net.client import HttpClient
-from parquet_sink.net.exchange import Answer, Limits, Request, RequestFailed
+from parquet_sink.net.exchange import Answer, Limits, RequestFailed
 from parquet_sink.net.redaction import excerpt
+from parquet_sink.net.session import HttpSession
 from parquet_sink.net.tls import tls_context
 from parquet_sink.replay.table_state import NotUnderstood, TableState, state_of
 from parquet_sink.targets.push.authorization import authorization_of, signed
@@ -53,7 +55,7 @@ class ReadOuts:
             "Accept-Encoding": "identity",
             "User-Agent": f"parquet-sink/{__version__}",
         }
-        self._http = HttpClient(tls_context(authorities(settings.ca_file, environment)), settings.proxy)
+        self._http = HttpSession(tls_context(authorities(settings.ca_file, environment)), settings.proxy)
 
     def close(self) -> None:
         self._http.close()
@@ -125,7 +127,7 @@ class ReadOuts:
         def send(header: str, seconds: float) -> Answer:
             limits = Limits(seconds, self._connect_s, answer_s, _MOST_BYTES)
             headers = {**self._headers, "Authorization": header}
-            return self._http.send(Request(method, self._origin + path, headers), limits)
+            return self._http.exchange(Request(method, self._origin + path, headers=headers), limits)
 
         try:
             answer, header = signed(self._authorization, answer_s * 2, send)

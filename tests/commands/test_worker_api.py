@@ -4,11 +4,12 @@ import json
 from collections.abc import Iterator
 
 import pytest
+from requests import Request
 
 from parquet_sink.commands.worker_api.api import WorkerApi
 from parquet_sink.commands.worker_api.settings import ApiSettings
 from parquet_sink.errors import SetupError, WorkerRefused
-from parquet_sink.net.exchange import Answer, FailureKind, Limits, Request, RequestFailed
+from parquet_sink.net.exchange import Answer, FailureKind, Limits, RequestFailed
 
 HTTPS = ApiSettings("https://sink.example:8443")
 
@@ -19,7 +20,7 @@ class FakeSender:
     def __init__(self, *answers: Answer | RequestFailed) -> None:
         self._answers: Iterator[Answer | RequestFailed] = iter(answers)
 
-    def send(self, request: Request, limits: Limits) -> Answer:
+    def exchange(self, request: Request, limits: Limits) -> Answer:
         answer = next(self._answers)
         if isinstance(answer, RequestFailed):
             raise answer

@@ -45,8 +45,8 @@ VERIFICATION.verify_message = "self-signed certificate"
 )
 def test_kinds(error: Exception, before: FailureKind, within: FailureKind) -> None:
     """What happened before any of the body was sent is told from what happened after."""
-    assert failure_of(error, request_started=False, body_started=False).kind is before
-    assert failure_of(error, request_started=True, body_started=True).kind is within
+    assert failure_of(error, connected=False).kind is before
+    assert failure_of(error, connected=True, body_started=True).kind is within
 
 
 @pytest.mark.parametrize(
@@ -60,4 +60,4 @@ def test_kinds(error: Exception, before: FailureKind, within: FailureKind) -> No
 )
 def test_details_are_the_systems_words(error: Exception, detail: str) -> None:
     """The innermost error that the system or TLS has words for is quoted."""
-    assert failure_of(error, request_started=False, body_started=False).detail == detail
+    assert failure_of(error, connected=False).detail == detail

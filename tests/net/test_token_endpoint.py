@@ -9,10 +9,11 @@ from urllib.parse import parse_qs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from requests import Request
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.net.access_token import AccessToken, Blame, TokenFailed
-from parquet_sink.net.exchange import Answer, FailureKind, Limits, Request, RequestFailed
+from parquet_sink.net.exchange import Answer, FailureKind, Limits, RequestFailed
 from parquet_sink.net.settings import ClientCredentials
 from parquet_sink.net.token_endpoint import TokenEndpoint
 
@@ -30,7 +31,7 @@ class Wire:
         self.limits: list[Limits] = []
         self.closed = 0
 
-    def send(self, request: Request, limits: Limits) -> Answer:
+    def exchange(self, request: Request, limits: Limits) -> Answer:
         self.requests.append(request)
         self.limits.append(limits)
         if isinstance(self.answer, RequestFailed):
@@ -75,10 +76,10 @@ def sent(client: ClientCredentials) -> tuple[Mapping[str, str], dict[str, list[s
     (request,) = wire.requests
     assert (request.method, request.url, wire.closed) == ("POST", CLIENT.token_url, 1)
     assert wire.limits == [Limits(9.0, 2.0, 3.0, 64 * 1024)]
-    assert request.body is not None
-    body = b"".join(request.body)
-    assert len(body) == len(request.body)
-    return request.all_headers(), parse_qs(body.decode("ascii"), keep_blank_values=True)
+    sent = request.prepare()
+    assert isinstance(sent.body, str)
+    assert sent.headers["Content-Length"] == str(len(sent.body))
+    return sent.headers, parse_qs(sent.body, keep_blank_values=True)
 
 
 def test_a_client_proves_itself_by_a_header() -> None:

@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol, Self
 from urllib.parse import quote, urlencode
 
-import urllib3
+from requests import Request
+from requests.auth import HTTPBasicAuth
 
 from parquet_sink import __version__
 from parquet_sink.commands.worker_api.settings import PASSWORD_VARIABLE, USER_VARIABLE, ApiSettings
 from parquet_sink.config.report import printable
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import InvalidConfiguration, SetupError, WorkerRefused
-from parquet_sink.net.client import HttpClient
-from parquet_sink.net.exchange import Answer, FailureKind, Limits, Request, RequestFailed
+from parquet_sink.net.exchange import Answer, FailureKind, Limits, RequestFailed
 from parquet_sink.net.redaction import excerpt
+from parquet_sink.net.session import HttpSession
 from parquet_sink.net.tls import Authorities, OwnCertificate, environment_authorities, tls_context
 
 log = logging.getLogger(__name__)
@@ -48,25 +49,10 @@ _MOMENTARY: Final = (b"rebalance", b"momentarily due to stale configuration", b"
 
 
 class Sender(Protocol):
-    """What exchanges: `net.client.HttpClient`."""
+    """What exchanges: `net.session.HttpSession`."""
 
-    def send(self, request: Request, limits: Limits) -> Answer: ...
+    def exchange(self, request: Request, limits: Limits) -> Answer: ...
     def close(self) -> None: ...
-
-
-class _Json:
-    """A body of JSON."""
-
-    def __init__(self, content: object) -> None:
-        self._data = json.dumps(content, ensure_ascii=False).encode()
-        self.started = False
-
-    def __len__(self) -> int:
-        return len(self._data)
-
-    def __iter__(self) -> Iterator[bytes]:
-        self.started = True
-        yield self._data
 
 
 @dataclass(frozen=True)
@@ -90,7 +76,8 @@ class WorkerApi:
         self._limits = Limits(
             settings.timeout_s, min(CONNECT_S, settings.timeout_s), settings.timeout_s, MOST_ANSWER_BYTES
         )
-        self._headers = _headers(settings)
+        self._headers = {"Accept": "application/json", "User-Agent": f"parquet-sink/{__version__}"}
+        self._auth = _auth(settings)
         self._anonymous = self.url.startswith("https:") and settings.certificate_file is None
 
     def __enter__(self) -> Self:
@@ -122,10 +109,9 @@ class WorkerApi:
         return self._reply(answer)
 
     def _exchange(self, method: str, url: str, content: object) -> Answer:
-        body = None if content is None else _Json(content)
-        headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
+        request = Request(method, url, headers=self._headers, json=content, auth=self._auth)
         try:
-            return self._sender.send(Request(method, url, headers, body), self._limits)
+            return self._sender.exchange(request, self._limits)
         except RequestFailed as error:
             raise self._failed(error, changes=method != "GET") from None
 
@@ -179,7 +165,7 @@ def understanding(api: WorkerApi) -> Iterator[None]:
 
 def open_api(settings: ApiSettings) -> WorkerApi:
     """A client over real connections. Raises InvalidConfiguration for a certificate that cannot be used."""
-    return WorkerApi(settings, HttpClient(_context(settings), keepalive_seconds=KEPT_S))
+    return WorkerApi(settings, HttpSession(_context(settings), keepalive_seconds=KEPT_S))
 
 
 def _context(settings: ApiSettings) -> ssl.SSLContext:
@@ -211,13 +197,11 @@ def _json(body: bytes) -> Any:
         return _NO_JSON
 
 
-def _headers(settings: ApiSettings) -> dict[str, str]:
-    headers = {"Accept": "application/json", "User-Agent": f"parquet-sink/{__version__}"}
+def _auth(settings: ApiSettings) -> HTTPBasicAuth | None:
     if settings.username is None:
-        return headers
+        return None
     password = (settings.password or Secret("")).reveal()
-    credential = f"{settings.username}:{password}".encode().decode("latin-1")  # make_headers encodes as Latin-1
-    return {**headers, "Authorization": urllib3.make_headers(basic_auth=credential)["authorization"]}
+    return HTTPBasicAuth(settings.username.encode(), password.encode())  # of texts it would make Latin-1
 
 
 def _momentary(answer: Answer) -> bool:

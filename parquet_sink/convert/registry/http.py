@@ -13,13 +13,15 @@ from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
 
+from requests import Request
+
 from parquet_sink import __version__
 from parquet_sink.config.secret import Secret
 from parquet_sink.convert.registry.addresses import Address, parse
 from parquet_sink.convert.registry.settings import RegistrySettings
 from parquet_sink.errors import InvalidConfiguration
-from parquet_sink.net.client import HttpClient
-from parquet_sink.net.exchange import Answer, FailureKind, Limits, Request, RequestFailed
+from parquet_sink.net.exchange import Answer, FailureKind, Limits, RequestFailed
+from parquet_sink.net.session import HttpSession
 from parquet_sink.net.tls import Authorities, OwnCertificate, tls_context
 
 CONNECT_S: Final = 10.0
@@ -63,7 +65,7 @@ class RegistryEndpoint:
             "User-Agent": f"parquet-sink/{__version__}",
             **_authorization(address, settings),
         }
-        self._http = HttpClient(context)
+        self._http = HttpSession(context)
 
     def schema(self, schema_id: int, seconds: float) -> dict[str, Any]:
         """The schema of an id, as the registry has it. Raises as `_get`."""
@@ -83,7 +85,7 @@ class RegistryEndpoint:
             raise RequestFailed(FailureKind.NO_ANSWER)
         limits = Limits(seconds, min(seconds, CONNECT_S), seconds, MOST_ANSWER_BYTES)
         try:
-            answer = self._http.send(Request("GET", self.url + path, self._headers), limits)
+            answer = self._http.exchange(Request("GET", self.url + path, headers=self._headers), limits)
         finally:
             self._http.close()
         return _content(answer)

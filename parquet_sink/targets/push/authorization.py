@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.net.client import HttpClient
 from parquet_sink.net.exchange import Answer
+from parquet_sink.net.session import HttpSession
 from parquet_sink.net.settings import ClientCredentials, ProxySettings
 from parquet_sink.net.tls import Authorities, tls_context
 from parquet_sink.net.token_endpoint import TokenEndpoint
@@ -115,7 +115,7 @@ def proxy_secrets(proxy: ProxySettings | None) -> tuple[str, ...]:
 
 
 def _open(way: _Way) -> AccessTokens:
-    http = HttpClient(tls_context(way.authorities), way.proxy)
+    http = HttpSession(tls_context(way.authorities), way.proxy)
     endpoint = TokenEndpoint(way.client, http, way.connect_s, way.answer_s, hidden=proxy_secrets(way.proxy))
     return AccessTokens(TokenSource(endpoint.ask), endpoint.secrets)
 

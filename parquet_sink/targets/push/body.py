@@ -11,7 +11,6 @@ from typing import Final, Protocol
 
 from parquet_sink.errors import StorageFailed
 from parquet_sink.files.storage import storage_trouble
-from parquet_sink.net.exchange import Body
 
 PIECE_BYTES: Final = 256 * 1024
 
@@ -19,12 +18,10 @@ PIECE_BYTES: Final = 256 * 1024
 class MultipartFile:
     """Iterable of bytes with a known length; make a fresh one for each attempt.
 
-    `started` tells whether any of it was asked for. Iterating raises StorageFailed when the file cannot be read or is
-    shorter than it was.
+    Iterating raises StorageFailed when the file cannot be read or is shorter than it was.
     """
 
     def __init__(self, path: str, name: str, size_bytes: int) -> None:
-        self.started = False
         self._path, self._size = path, size_bytes
         boundary = uuid.uuid4().hex
         self.content_type = f"multipart/form-data; boundary={boundary}"
@@ -39,7 +36,6 @@ class MultipartFile:
         return len(self._head) + self._size + len(self._tail)
 
     def __iter__(self) -> Iterator[bytes]:
-        self.started = True
         left = self._size
         with storage_trouble(os.path.dirname(self._path), "read a finished file"):
             file = open(self._path, "rb", buffering=0)  # noqa: SIM115 - closed below; sending is not storage trouble
@@ -58,17 +54,19 @@ class MultipartFile:
         yield self._tail
 
 
-class Form(Body, Protocol):
-    """A body that says of what type it is."""
+class Form(Protocol):
+    """A body of pieces, of a known length in all."""
 
     content_type: str
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[bytes]: ...
 
 
 class EmptyForm:
     """A form without a file, for trying a target: a push target refuses it, so nothing is stored."""
 
     def __init__(self) -> None:
-        self.started = False
         boundary = uuid.uuid4().hex
         self.content_type = f"multipart/form-data; boundary={boundary}"
         part = f'--{boundary}\r\nContent-Disposition: form-data; name="check"\r\n\r\nno file\r\n--{boundary}--\r\n'
@@ -78,7 +76,6 @@ class EmptyForm:
         return len(self._body)
 
     def __iter__(self) -> Iterator[bytes]:
-        self.started = True
         yield self._body
 
 

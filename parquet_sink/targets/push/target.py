@@ -10,12 +10,14 @@ from collections.abc import Callable, Mapping
 from typing import Final
 from urllib.parse import urlencode
 
+from requests import Request
+
 from parquet_sink import __version__
 from parquet_sink.config.secret import Secret
 from parquet_sink.files.accumulator import FinishedFile
 from parquet_sink.net.access_token import TokenFailed
-from parquet_sink.net.client import HttpClient
-from parquet_sink.net.exchange import Answer, Limits, Request, RequestFailed
+from parquet_sink.net.exchange import Answer, Limits, RequestFailed
+from parquet_sink.net.session import HttpSession
 from parquet_sink.net.tls import tls_context
 from parquet_sink.targets.outcome import Outcome, ProbeResult
 from parquet_sink.targets.push.answers import of_answer
@@ -48,7 +50,7 @@ class PushTarget:
         self._headers = _headers(settings, client_version)
         self._authorization = authorization_of(settings, environment)
         self._secrets = (*self._authorization.secrets, *proxy_secrets(settings.proxy))
-        self._http = HttpClient(
+        self._http = HttpSession(
             tls_context(authorities(settings.ca_file, environment)),
             settings.proxy,
             max_idle=settings.pool_max_idle,
@@ -80,8 +82,8 @@ class PushTarget:
         def send(header: str, seconds: float) -> Answer:
             body = make_body()
             headers = {**self._headers, "Authorization": header, "Content-Type": body.content_type}
-            request = Request("POST", push_url(self._settings, self._version, table), headers, body)
-            return self._http.send(request, self._limits(seconds))
+            request = Request("POST", push_url(self._settings, self._version, table), headers=headers, data=body)
+            return self._http.exchange(request, self._limits(seconds))
 
         try:
             answer, header = signed(self._authorization, seconds_left, send)

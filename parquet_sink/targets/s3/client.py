@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from parquet_sink import __version__
 from parquet_sink.errors import InvalidConfiguration, SetupError, install
-from parquet_sink.net.client import HttpClient
+from parquet_sink.net.session import HttpSession
 from parquet_sink.net.tls import tls_context
 from parquet_sink.targets.push.authorization import proxy_secrets
 from parquet_sink.targets.push.trust import authorities
@@ -43,7 +43,7 @@ def connect(settings: BucketSettings, environment: Mapping[str, str] = os.enviro
         from parquet_sink.targets.s3.transport import Transport
     except ModuleNotFoundError as error:
         raise SetupError(MISSING) from error
-    http = HttpClient(
+    http = HttpSession(
         tls_context(authorities(settings.ca_file, environment)),
         settings.proxy,
         max_idle=settings.pool_max_idle,

@@ -13,9 +13,10 @@ from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from requests import Request
 
-from parquet_sink.net.client import HttpClient
-from parquet_sink.net.exchange import Answer, FailureKind, Limits, Request, RequestFailed
+from parquet_sink.net.exchange import Answer, FailureKind, Limits, RequestFailed
+from parquet_sink.net.session import HttpSession
 from parquet_sink.targets.s3.failures import STATUS_HEADER
 
 PIECE_BYTES: Final = 256 * 1024
@@ -32,17 +33,14 @@ class Readable(Protocol):
 class SentBody:
     """The body of one request, of a known length."""
 
-    def __init__(self, body: bytes | Readable, size_bytes: int) -> None:
-        self.started = False
+    def __init__(self, body: Readable, size_bytes: int) -> None:
         self._body, self._size = body, size_bytes
 
     def __len__(self) -> int:
         return self._size
 
     def __iter__(self) -> Iterator[bytes]:
-        self.started = True
-        body = io.BytesIO(self._body) if isinstance(self._body, bytes) else self._body
-        while piece := body.read(PIECE_BYTES):
+        while piece := self._body.read(PIECE_BYTES):
             yield piece
 
 
@@ -51,7 +49,7 @@ class Transport:
 
     def __init__(
         self,
-        http: HttpClient,
+        http: HttpSession,
         connect_seconds: float,
         answer_seconds: float,
         headers: Mapping[str, str] = MappingProxyType({}),
@@ -81,7 +79,7 @@ class Transport:
         if left <= 0:
             raise RequestFailed(FailureKind.CONNECT_TIMEOUT, "no time was left for it")
         limits = Limits(left, self._connect_s, self._answer_s, MOST_ANSWER_BYTES)
-        answer = self._http.send(_request(request, self._headers), limits)
+        answer = self._http.exchange(_request(request, self._headers), limits)
         if answer.broken is not None or answer.too_long:
             raise RequestFailed(answer.broken or FailureKind.BROKEN, f"of an answer with status {answer.status}")
         headers = {**answer.headers, STATUS_HEADER: str(answer.status)}
@@ -105,11 +103,12 @@ class _Raw(io.BytesIO):
 def _request(request: AWSPreparedRequest, more: Mapping[str, str]) -> Request:
     """Without `Expect`: our client sends the body at once, and hears an early refusal all the same."""
     headers = {name: _text(value) for name, value in request.headers.items()}
-    length = next((value for name, value in headers.items() if name.lower() == "content-length"), None)
+    length = next((int(value) for name, value in headers.items() if name.lower() == "content-length"), 0)
     kept = {name: value for name, value in headers.items() if name.lower() not in ("content-length", "expect")}
-    body = request.body.encode() if isinstance(request.body, str) else request.body
-    sent = None if body is None else SentBody(body, len(body) if length is None else int(length))
-    return Request(request.method, request.url, {**kept, **more}, sent)
+    body = request.body
+    if hasattr(body, "read"):
+        body = SentBody(body, length) if length else None  # an empty stream would go out as chunks, which S3 refuses
+    return Request(request.method, request.url, headers={**kept, **more}, data=body)
 
 
 def _text(value: str | bytes) -> str:

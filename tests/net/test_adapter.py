@@ -3,7 +3,7 @@
 import pytest
 
 from parquet_sink.config.secret import Secret
-from parquet_sink.net.connections import proxy_url
+from parquet_sink.net.adapter import proxy_url
 from parquet_sink.net.settings import ProxySettings
 
 
