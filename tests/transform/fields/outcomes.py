@@ -110,6 +110,8 @@ def _comparable(value: object, *, as_read: bool = False) -> object:
         return {name: _comparable(value[name], as_read=as_read) for name in sorted(value)}
     if isinstance(value, list | tuple):
         return [_comparable(below, as_read=as_read) for below in value]
+    if isinstance(value, pa.Scalar):  # a date or time, which may be beyond Python's, so that it has no repr
+        return str(value.type), value.value
     if as_read and type(value) in (int, Int32, Float32):
         return "float", repr(float(value))  # type: ignore[arg-type]
     return type(value).__name__, repr(value)

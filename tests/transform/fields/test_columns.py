@@ -122,6 +122,11 @@ def test_without_a_schema(
     [b'{"a":5}', b'{"a":6}'] * 50,
     False,
 )
+@example(
+    [(Cast, {"spec": "a:int8"}), (TimestampConverter, {"target.type": "Date", "format": "d", "field": "c"})],
+    [b'{"a":null}', b'{"a":null,"c":"2147483648"}'],
+    False,
+)
 def test_one_after_the_other(chain: list[tuple[Any, dict[str, str]]], values: list[bytes], discard_lists: bool) -> None:
     """What one transform made of columns, the next one takes as columns."""
     records = decoded(values, discard_lists=discard_lists)
