@@ -1,7 +1,7 @@
 """The command line: the commands, by name, and the exit statuses.
 
-Exit status: 0 done, 1 a connector failed, 2 invalid configuration or a missing part. Each command is imported only
-when it is asked for, so that `--help` is quick.
+Exit status: 0 done, 1 a connector failed, 2 invalid configuration or a missing part. Each command is loaded only
+when it is asked for, so that `--help` is quick; those of other packages for `--help`, too, which says what is wrong.
 """
 
 import argparse
@@ -10,12 +10,12 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
-from importlib import import_module
-from typing import Final, Protocol, cast
 
 from parquet_sink import __version__
+from parquet_sink.commands.command_class import CommandPlugin, Commands, commands_for, is_built_in
 from parquet_sink.commands.completion import SHELLS, ShellCode, complete
-from parquet_sink.errors import InvalidConfiguration, SinkError
+from parquet_sink.config.report import printable, quoted
+from parquet_sink.errors import InvalidConfiguration, SetupError, SinkError
 from parquet_sink.process import core_dumps
 from parquet_sink.process.log_format import JSON, json_line
 from parquet_sink.process.logs import configure_program, log_format
@@ -24,46 +24,19 @@ from parquet_sink.process.streams import lenient_streams
 
 log = logging.getLogger(__name__)
 
-COMMANDS: Final = {
-    "run": ("parquet_sink.commands.run", "run connectors: Kafka Connect's standalone form"),
-    "worker": ("parquet_sink.commands.worker", "run connectors that come and go by REST: Kafka Connect's worker"),
-    "connectors": (
-        "parquet_sink.commands.connectors.command",
-        "a worker's connectors over its REST API: list, create, change, pause, restart, offsets",
-    ),
-    "status": ("parquet_sink.commands.status.command", "how a worker's connectors stand: lag, age, last upload, error"),
-    "check": ("parquet_sink.commands.check", "validate connector files; with --connect try broker and target"),
-    "try": ("parquet_sink.commands.try_record", "show what becomes of one record, step by step; nothing is sent"),
-    "parked": ("parquet_sink.commands.parked.command", "what connectors passed over: list, show, send again, drop"),
-    "history": ("parquet_sink.commands.history.command", "what connectors sent, when, and where a record is"),
-    "archive": (
-        "parquet_sink.commands.archive.command",
-        "what the archive of a connector has, and whether that is what was sent",
-    ),
-    "replay": (
-        "parquet_sink.commands.replay.command",
-        "send again what was delivered, or elsewhere, compared with the first time",
-    ),
-    "reshape": ("parquet_sink.commands.reshape.command", "make rows of raw files, as a shaped connector would have"),
-    "tune": (
-        "parquet_sink.commands.tune.command",
-        "which thresholds give what matters, from what the topics really get",
-    ),
-    "demo": ("parquet_sink.devkit.demo.command", "see the whole job on this machine, with proof"),
-    "target": ("parquet_sink.devkit.target.command", "the reference push target: stores, upserts, injects faults"),
-    "kafka": ("parquet_sink.devkit.kafka_command", "a local Kafka broker, for trying things out"),
-}
+
+def wanted(argv: Sequence[str]) -> str | None:
+    """The command that words name; None: none."""
+    return next((word for word in argv if not word.startswith("-")), None)
 
 
-class Command(Protocol):
-    """What a command's module offers."""
+def parser_for(argv: Sequence[str], found: Commands | None = None) -> argparse.ArgumentParser:
+    """The parser, with the options of the command that `argv` names. found: all commands, where they are known.
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
-    def run(self, args: argparse.Namespace) -> int: ...
-
-
-def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser, with the options of the command that `argv` names (all of them without imports otherwise)."""
+    Raises SetupError when the options of another package's command cannot be had.
+    """
+    name_wanted = wanted(argv)
+    found = found or commands_for(name_wanted)
     parser = argparse.ArgumentParser(
         prog="parquet-sink",
         description="Kafka topics arrive as Parquet files at a push API: at-least-once, on Spark.",
@@ -77,14 +50,26 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
         help='print what lets a shell complete commands, options and names: eval "$(parquet-sink --completion bash)"',
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    wanted = next((word for word in argv if not word.startswith("-")), None)
-    for name, (module, summary) in COMMANDS.items():
-        sub = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
-        if name == wanted:
-            command = cast(Command, import_module(module))
-            command.add_arguments(sub)
+    for name, command in found.usable.items():
+        text = command.help
+        sub = commands.add_parser(name, help=text, description=f"{text[:1].upper()}{text[1:]}.")
+        if name == name_wanted:
+            _add_arguments(name, command, sub)
             sub.set_defaults(run=command.run)
     return parser
+
+
+def _add_arguments(name: str, command: CommandPlugin, parser: argparse.ArgumentParser) -> None:
+    try:
+        command.add_arguments(parser)
+    except Exception as error:
+        if is_built_in(name):
+            raise
+        kind = type(command)
+        raise SetupError(
+            f"The options of command {quoted(name)} cannot be had from {kind.__module__}:{kind.__qualname__} "
+            f"({type(error).__name__}: {printable(str(error))}); correct the package that has it."
+        ) from error
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -94,7 +79,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     complete(parser_for)
     stop_request = StopRequest()
     with lenient_streams(), stop_request.handling() if words[:1] in (["run"], ["worker"]) else nullcontext():
-        args = parser_for(words).parse_args(words)
+        found = commands_for(wanted(words))
+        for problem in found.problems.values():
+            print(f"parquet-sink: {problem}", file=sys.stderr)
+        if wanted(words) in found.problems:
+            return SetupError.exit_status
+        try:
+            args = parser_for(words, found).parse_args(words)
+        except SetupError as error:
+            print(f"parquet-sink: {error}", file=sys.stderr)
+            return error.exit_status
         args.stop_request = stop_request
         return _run(args)
 

@@ -22,6 +22,7 @@ TRANSFORMS: Final = "parquet_sink.transforms"
 PREDICATES: Final = "parquet_sink.predicates"
 CONVERTERS: Final = "parquet_sink.converters"
 CONFIG_PROVIDERS: Final = "parquet_sink.config_providers"
+COMMANDS: Final = "parquet_sink.commands"
 _CONNECT: Final = "org.apache.kafka.connect.transforms"
 _FILE: Final = "org.apache.kafka.connect.file"
 _TRANSFORM: Final = "parquet_sink.transform"
@@ -75,6 +76,13 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
     },
     CONVERTERS: {},
     CONFIG_PROVIDERS: {},
+    COMMANDS: {
+        name: f"parquet_sink.commands.built_in:{name.capitalize()}"
+        for name in (
+            *("run", "worker", "connectors", "status", "check", "try", "parked", "history"),
+            *("archive", "replay", "reshape", "tune", "demo", "target", "kafka"),
+        )
+    },
 }
 """By group and name, where the object is. Connectors are what pyproject.toml declares, too; so a checkout works without
 installing.
@@ -110,6 +118,15 @@ class Located:
     path: str
 
 
+@dataclass(frozen=True)
+class Declared:
+    """An entry point. path: `module:attribute`."""
+
+    name: str
+    path: str
+    package: str
+
+
 def find(kind: Kind[T], name: str) -> T:
     """The plug-in of a full name, a short name, an entry point or a path. Raises PluginUnusable."""
     return load(kind, locate(kind, name))
@@ -135,9 +152,15 @@ def names(kind: Kind[Any]) -> tuple[str, ...]:
 
 def installed(kind: Kind[Any]) -> dict[str, str]:
     """By name, where the object of each entry point is."""
+    return {one.name: one.path for one in declared(kind)}
+
+
+def declared(kind: Kind[Any]) -> tuple[Declared, ...]:
+    """The entry points of all installed packages, those of one name included."""
     from importlib.metadata import entry_points  # a tenth of what the command line loads, for those who need it
 
-    return {one.name: one.value for one in entry_points(group=kind.group)}
+    found = entry_points(group=kind.group)
+    return tuple(Declared(one.name, one.value, one.dist.name if one.dist else "") for one in found)
 
 
 def short_names(kind: Kind[Any], name: str) -> Iterator[str]:

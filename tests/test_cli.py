@@ -12,9 +12,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from parquet_sink import __version__, cli
+from parquet_sink import __version__, cli, plugins
+from parquet_sink.commands import built_in
 from parquet_sink.errors import InvalidConfiguration, SetupError, UploadRefused
 
+COMMANDS = plugins.BUILT_IN[plugins.COMMANDS]
 ORDERS = Path(__file__).parents[1] / "config" / "orders.properties"
 WORKER = Path(__file__).parents[1] / "config" / "worker.properties"
 
@@ -36,7 +38,7 @@ def ends(words: list[str]) -> int:
     return int(found.value.code or 0)
 
 
-@pytest.mark.parametrize("command", sorted(cli.COMMANDS))
+@pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """`parquet-sink COMMAND --help` says what the command does, and ends well."""
     assert ends([command, "--help"]) == 0
@@ -49,7 +51,7 @@ def test_help_lists_all_commands(capsys: pytest.CaptureFixture[str]) -> None:
     """`parquet-sink --help` has a line for each command, and the exit statuses."""
     assert ends(["--help"]) == 0
     told = capsys.readouterr().out
-    assert all(command in told for command in cli.COMMANDS)
+    assert all(command in told for command in COMMANDS)
     assert "Exit status: 0 done, 1 a connector failed, 2 invalid configuration" in " ".join(told.split())
 
 
@@ -111,7 +113,9 @@ def test_errors_have_exit_statuses(
     def fail(args: argparse.Namespace) -> int:
         raise error
 
-    monkeypatch.setattr(cli, "import_module", lambda name: SimpleNamespace(add_arguments=lambda parser: None, run=fail))
+    monkeypatch.setattr(
+        built_in, "import_module", lambda name: SimpleNamespace(add_arguments=lambda parser: None, run=fail)
+    )
     assert cli.main(["run"]) == status
     assert capsys.readouterr().err == words
 
@@ -119,7 +123,7 @@ def test_errors_have_exit_statuses(
 def test_a_command_s_own_status_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     """`run` ends with 1 when a connector failed."""
     command = SimpleNamespace(add_arguments=lambda parser: None, run=lambda args: 1)
-    monkeypatch.setattr(cli, "import_module", lambda name: command)
+    monkeypatch.setattr(built_in, "import_module", lambda name: command)
     assert cli.main(["run"]) == 1
 
 

@@ -1,18 +1,20 @@
-"""Packages with connector classes, as an installer leaves them in a folder."""
+"""Packages with plug-ins, as an installer leaves them in a folder."""
 
 import sys
 from pathlib import Path
 
 
-def install(folder: Path, package: str, source: str, entry_points: dict[str, str]) -> None:
-    """A package with entry points."""
+def install(
+    folder: Path, package: str, source: str, entry_points: dict[str, str], group: str = "parquet_sink.connectors"
+) -> None:
+    """A package with entry points of a group."""
     (folder / package).mkdir()
     (folder / package / "__init__.py").write_text(source)
     info = folder / f"{package}-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package.replace('_', '-')}\nVersion: 1.0\n")
     lines = [f"{name} = {path}" for name, path in entry_points.items()]
-    (info / "entry_points.txt").write_text("\n".join(["[parquet_sink.connectors]", *lines, ""]))
+    (info / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines, ""]))
 
 
 def forget(package: str) -> None:

@@ -15,6 +15,7 @@ from parquet_sink.connectors.worker_keys import WORKER_KEYS
 from parquet_sink.errors import SinkError
 from parquet_sink.process import logs
 
+COMMANDS = plugins.BUILT_IN[plugins.COMMANDS]
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
@@ -58,14 +59,14 @@ def rows(text: str) -> list[tuple[str, str]]:
     return [(one[0].strip(" |"), one[1].strip(" |")) for one in cells]
 
 
-@pytest.mark.parametrize("command", sorted(cli.COMMANDS))
+@pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_every_option_is_documented(command: str) -> None:
     """docs/cli.md has one line for each option of each command, and none for an option that is not there."""
     documented = [word for cell, _ in rows(section(command)) for word in re.findall(r"--[a-z-]+", cell)]
     assert sorted(documented) == sorted(set(options_of(parser_of(command))) - {"--help"})
 
 
-@pytest.mark.parametrize("command", sorted(cli.COMMANDS))
+@pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_every_option_says_what_it_does(command: str) -> None:
     """The help of an option and its line in the documentation both say something, and agree on the default."""
     told = {word: meaning for cell, meaning in rows(section(command)) for word in re.findall(r"--[a-z-]+", cell)}
@@ -81,7 +82,7 @@ def test_every_option_says_what_it_does(command: str) -> None:
 
 def test_every_command_is_documented() -> None:
     """The list of commands in docs/cli.md is the program's."""
-    assert re.findall(r"^\| \[`(\w+)`\]", CLI, re.MULTILINE) == list(cli.COMMANDS)
+    assert re.findall(r"^\| \[`(\w+)`\]", CLI, re.MULTILINE) == list(COMMANDS)
 
 
 def code_lines(text: str) -> list[str]:
@@ -117,14 +118,14 @@ def test_command_lines_in_the_documentation_are_accepted(name: str, words: list[
 
 def test_what_is_looked_for_in_the_documentation_is_found() -> None:
     """No pattern of these tests comes to match nothing unnoticed: each finds what is known to be there."""
-    assert {words[0] for _, words in EXAMPLES} >= set(cli.COMMANDS) - {"demo"}  # `make demo`
+    assert {words[0] for _, words in EXAMPLES} >= set(COMMANDS) - {"demo"}  # `make demo`
     assert {"README.md", "docs/cli.md", "docs/operations.md"} <= {name for name, _ in EXAMPLES}
     everywhere = [(name, text_of(name)) for name in NAMES]
     assert {"README.md", "docs/README.md"} <= {name for name, text in everywhere if links(text)}
     assert {"README.md", "docs/operations.md"} <= {name for name, text in everywhere if keys_named(text)}
     assert {"README.md", "docs/development.md"} <= {name for name, text in everywhere if make_targets(text)}
     assert {"ARCHITECTURE.md", "docs/pyspark.md"} <= {name for name, text in everywhere if modules_named(text)}
-    assert all(options_of(parser_of(command)) for command in cli.COMMANDS)
+    assert all(options_of(parser_of(command)) for command in COMMANDS)
 
 
 def anchors(text: str) -> set[str]:
