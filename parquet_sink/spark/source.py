@@ -7,30 +7,31 @@ Its options come from `parquet_sink.spark.handoff`; its rows are described in `s
 import logging
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pyspark.sql.datasource import DataSource, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
 
 from parquet_sink.kafka.planning.task_assignment import by_task, with_reading
+from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.events import ConnectorRunning
+from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
-from parquet_sink.model.records import RecordParts
+from parquet_sink.model.records import RecordBatch, RecordParts
 from parquet_sink.pipeline.connector_settings import TopicSettings
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.spark import handoff, rows, stream_offsets
 from parquet_sink.spark.planning_reader import PlanningReader
-from parquet_sink.state.store import BEGUN, SLOTS, STARTED, WARM_UP
+from parquet_sink.state.store import BEGUN, SLOTS, STARTED, WARM_UP, StateStore
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
     from parquet_sink.kafka.planning.planner import Planner
-    from parquet_sink.kafka.range_reader import RangeReader
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +47,37 @@ class Form(StrEnum):
 
     RANGES = "ranges"
     RECORDS = "records"
+
+
+class MakePlanner(Protocol):
+    """Makes the planner, once for each query and process."""
+
+    def __call__(
+        self, settings: TopicSettings, state: StateStore, instance: Instance, *, reported: bool
+    ) -> "Planner": ...
+
+
+class ReadRecords(Protocol):
+    """Gives the records of a range."""
+
+    def __call__(self, kafka: KafkaSettings, planned: PlannedRange, parts: RecordParts) -> Iterable[RecordBatch]: ...
+
+
+def planner_beside_the_driver(
+    settings: TopicSettings, state: StateStore, instance: Instance, *, reported: bool
+) -> "Planner":
+    """A planner that asks Kafka."""
+    from parquet_sink.kafka.planning import planner  # only in the planner's process
+
+    return planner.kafka_planner(settings, state, instance, reported=reported)
+
+
+def records_of(kafka: KafkaSettings, planned: PlannedRange, parts: RecordParts) -> Iterable[RecordBatch]:
+    """For rows of records; what cannot be read is raised, since no sink of ours would hear of it."""
+    from parquet_sink.kafka.range_reader import RangeReader  # only where records are read
+
+    where = (planned.topic, planned.partition, planned.start, planned.end, planned.topic_id)
+    return RangeReader(kafka, *where, epoch=planned.epoch, parts=parts).batches()
 
 
 class Work(InputPartition):
@@ -80,9 +112,18 @@ class KafkaRanges(DataSource):
 class RangeSource(PlanningReader):
     """Plans in the process beside the driver, and reads in workers."""
 
-    def __init__(self, given: handoff.Handoff[TopicSettings], form: "Form", parts: RecordParts) -> None:
+    def __init__(
+        self,
+        given: handoff.Handoff[TopicSettings],
+        form: "Form",
+        parts: RecordParts,
+        *,
+        make_planner: MakePlanner = planner_beside_the_driver,
+        read_records: ReadRecords = records_of,
+    ) -> None:
         super().__init__(given)
         self._given, self._form, self._parts = given, form, parts
+        self._make_planner, self._read_records = make_planner, read_records
         self._planner: Planner | None = None
         self._planned = False
         self._offered: dict[str, Any] | None = None
@@ -138,16 +179,8 @@ class RangeSource(PlanningReader):
             if self._form is Form.RANGES:
                 yield rows.of_range(planned)
             elif planned.reason != rows.WARM_UP:
-                yield from map(rows.of_records, self._reader(planned).batches())
-
-    def _reader(self, planned: PlannedRange) -> "RangeReader":
-        """For rows of records; what cannot be read is raised, since no sink of ours would hear of it."""
-        from parquet_sink.kafka.range_reader import RangeReader  # only where records are read
-
-        kafka = self._given.settings.kafka
-        topic, partition, topic_id = planned.topic, planned.partition, planned.topic_id
-        start, end, epoch = planned.start, planned.end, planned.epoch
-        return RangeReader(kafka, topic, partition, start, end, topic_id, epoch=epoch, parts=self._parts)
+                found = self._read_records(self._given.settings.kafka, planned, self._parts)
+                yield from map(rows.of_records, found)
 
     def stop(self) -> None:
         if self._planner is not None:
@@ -156,16 +189,14 @@ class RangeSource(PlanningReader):
     def _begun(self) -> "Planner":
         """Begins where the group's offsets say, once for each query: Spark's checkpoint is no position."""
         if self._planner is None:
-            from parquet_sink.kafka.planning.planner import Planner  # only in the planner's process
-
-            configure_worker(self._given.settings.name)
-            to_sink = self._form is Form.RANGES
-            planner = Planner(self._given.settings, self._opened(), self._given.instance, reported=to_sink)
-            planner.begin(self._given.settings.errors.dead_letters if to_sink else None)
+            settings, to_sink = self._given.settings, self._form is Form.RANGES
+            configure_worker(settings.name)
+            planner = self._make_planner(settings, self._opened(), self._given.instance, reported=to_sink)
+            planner.begin(settings.errors.dead_letters if to_sink else None)
             self._planner = planner
             self._opened().set(STARTED, True)
             self._opened().set(BEGUN, True)
-            self._opened().append_events([ConnectorRunning(self._given.settings.name, time.time())])
+            self._opened().append_events([ConnectorRunning(settings.name, time.time())])
             log.debug("start: the topic-partitions are known")
         return self._planner
 
@@ -174,6 +205,8 @@ class RangeSource(PlanningReader):
             "_given": self._given,
             "_form": self._form,
             "_parts": self._parts,
+            "_make_planner": self._make_planner,
+            "_read_records": self._read_records,
             "_planner": None,
             "_planned": False,
             "_offered": None,

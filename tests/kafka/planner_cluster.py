@@ -1,6 +1,7 @@
 """A broker and a group for tests of the planner, in place of `KafkaCluster` and `GroupOffsets`."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import AnotherInstance, BrokerAway
@@ -8,17 +9,25 @@ from parquet_sink.files.rotation import Reason
 from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.cluster.watermarks import End
 from parquet_sink.kafka.group.committed import NO_PLANS, Committed, RangePlan, commit_metadata
+from parquet_sink.kafka.leader_epochs import LeaderEpochs
 from parquet_sink.kafka.planning.admission import Candidate, Range
+from parquet_sink.kafka.planning.broker_outage import BrokerOutage
+from parquet_sink.kafka.planning.clients import Spawn
+from parquet_sink.kafka.planning.context import PartitionOffsets, PlanningContext
 from parquet_sink.kafka.planning.planner import Planner
-from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
+from parquet_sink.kafka.planning.start_offsets import TopicIds
+from parquet_sink.kafka.planning.unavailable import UnavailablePartitions
+from parquet_sink.kafka.settings import FlushSettings, KafkaSettings, PlanningSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.process.threads import in_thread
 from parquet_sink.shape.settings import ShapeSettings
-from parquet_sink.state.store import REPORTED
+from parquet_sink.state.store import REPORTED, StateStore
 from parquet_sink.targets.push.settings import PushSettings
+from tests.factories import Clock
 
 KEY = ("orders", 0)
 ME = Instance("me", "host", 1, "now")
@@ -163,6 +172,32 @@ class Times:
     def read(self, starts: Mapping[PartitionKey, int], now_ms: int) -> dict[PartitionKey, int]:
         self.asked.append(dict(starts))
         return {key: at for key, at in self.of.items() if key in starts}
+
+
+def planner_on(
+    cluster: Cluster,
+    settings: PlanningSettings,
+    state: StateStore,
+    clock: Clock,
+    kind: type[Planner] = Planner,
+    spawn: Spawn = in_thread,
+    **more: Any,
+) -> Planner:
+    """A planner of this kind with the cluster for all of its clients. more: as of `Planner`."""
+    context = PlanningContext(
+        settings,
+        state,
+        cluster=cluster,
+        group=cluster,
+        ids=TopicIds(cluster),
+        offsets=PartitionOffsets(),
+        epochs=LeaderEpochs(cluster.epochs),
+        now=clock.now,
+        unavailable=UnavailablePartitions(settings.name, state, clock.now),
+        spawn=spawn,
+    )
+    outage = BrokerOutage(settings.name, state, clock.now, settings.away_timeout_ms)
+    return kind(context, outage, cluster.times, sleep=clock.sleep, **more)
 
 
 class Reported(Planner):

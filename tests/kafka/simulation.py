@@ -1,6 +1,6 @@
 """A broker as both Kafka clients see it, and a query on it: for tests of the planner with the real clients."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -13,15 +13,23 @@ from confluent_kafka.admin import OffsetSpec
 from parquet_sink.config.secret import Secret
 from parquet_sink.errors import KafkaFailed
 from parquet_sink.files.settings import FileSettings
+from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.group.committed import Committed, RangePlan, commit_metadata
 from parquet_sink.kafka.group.offsets import GroupOffsets
+from parquet_sink.kafka.leader_epochs import LeaderEpochs
+from parquet_sink.kafka.planning.broker_outage import BrokerOutage
+from parquet_sink.kafka.planning.clients import Spawn
+from parquet_sink.kafka.planning.context import PartitionOffsets, PlanningContext
 from parquet_sink.kafka.planning.planner import Planner
-from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
+from parquet_sink.kafka.planning.start_offsets import TopicIds
+from parquet_sink.kafka.planning.unavailable import UnavailablePartitions
+from parquet_sink.kafka.settings import FlushSettings, KafkaSettings, PlanningSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.progress import Accepted
 from parquet_sink.model.ranges import NO_TRIES, Again
 from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.process.threads import in_thread
 from parquet_sink.shape.settings import ShapeSettings
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import STARTED
@@ -90,6 +98,10 @@ class Cluster:
     between: dict[str, Callable[[], object]] = field(default_factory=dict)
     at_call: dict[int, Callable[[], object]] = field(default_factory=dict)
     answer: Callable[[str], "Future[Any] | None"] = lambda _: None
+
+    def client(self, kind: Any, settings: dict[str, Any], *more: Any) -> Any:
+        """In place of both clients, whatever their settings."""
+        return self
 
     def make(self, name: str, count: int, first: int = 0) -> Topic:
         self.lives += 1
@@ -183,14 +195,48 @@ def id_of(topic: Topic) -> str:
     return str(Uuid(0, topic.number)).translate(str.maketrans("+/", "-_"))
 
 
+class NoRecords:
+    """Reads of first records that give nothing."""
+
+    def read(self, starts: Mapping[PartitionKey, int], now_ms: int) -> dict[PartitionKey, int]:
+        return {}
+
+    def value_bytes(self, starts: Mapping[PartitionKey, int]) -> dict[PartitionKey, float | None]:
+        return {}
+
+
+def planner_on(
+    cluster: Cluster, settings: PlanningSettings, state: SqliteStore, clock: Clock, spawn: Spawn = in_thread
+) -> Planner:
+    """A planner with the real parts over the cluster's clients."""
+    kafka = KafkaCluster(settings.kafka, build=cluster.client)
+    ids, epochs = TopicIds(kafka), LeaderEpochs(kafka.epochs)
+    context = PlanningContext(
+        settings,
+        state,
+        cluster=kafka,
+        group=GroupOffsets(settings.kafka, ME, ids.by_topic, epochs.committed, build=cluster.client),
+        ids=ids,
+        offsets=PartitionOffsets(),
+        epochs=epochs,
+        now=clock.now,
+        unavailable=UnavailablePartitions(settings.name, state, clock.now),
+        spawn=spawn,
+    )
+    outage = BrokerOutage(settings.name, state, clock.now, settings.away_timeout_ms)
+    return Planner(context, outage, NoRecords(), sleep=clock.sleep)
+
+
 class Query:
     """A streaming query as Spark and the program run it: ticks, ranges read and accepted, started again on KafkaFailed.
 
     `delivered`: the records that reached the target, as (number of the topic, offset).
     """
 
-    def __init__(self, cluster: Cluster, state: SqliteStore, clock: Clock, **kafka: Any) -> None:
-        self.cluster, self.state, self.clock = cluster, state, clock
+    def __init__(
+        self, cluster: Cluster, state: SqliteStore, clock: Clock, spawn: Spawn = in_thread, **kafka: Any
+    ) -> None:
+        self.cluster, self.state, self.clock, self._spawn = cluster, state, clock, spawn
         self.settings = replace(SETTINGS, kafka=replace(KAFKA, **kafka))
         self.delivered: set[tuple[int, int]] = set()
         self.starts = 0
@@ -198,7 +244,7 @@ class Query:
 
     def begin(self) -> None:
         """A new start, until one succeeds: the broker may not have the topic just now."""
-        self.planner = Planner(self.settings, self.state, ME, now=self.clock.now, sleep=self.clock.sleep)
+        self.planner = planner_on(self.cluster, self.settings, self.state, self.clock, self._spawn)
         self.start = self.planner.begin()
         self.accepted: dict[PartitionKey, int] = {}
         self.state.set(STARTED, True)
@@ -226,7 +272,7 @@ class Query:
             raise KafkaFailed(f"the range of {name} cannot be read")
         self.delivered |= {(topic.number, offset) for offset in range(start, min(end, topic.count))}
         if topic.count < end:
-            with closing(GroupOffsets(KAFKA, ME)) as group:
+            with closing(GroupOffsets(KAFKA, ME, build=self.cluster.client)) as group:
                 group.advance({(name, partition): topic.count})
             raise KafkaFailed(f"no record of {name} came")
         self.state.record_accepted([Accepted(name, partition, end, start, end, "interval")])

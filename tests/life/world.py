@@ -77,7 +77,7 @@ class World:
             *self.kafka.patches(),
             *((module, "time", clock) for module in (first_timestamps, connector_module, range_flush)),
             *((module, "give_back", lambda: None) for module in (range_reader, small_ranges, task)),
-            (planner, "Planner", partial(planner.Planner, now=clock.now, sleep=clock.sleep)),
+            (planner, "kafka_planner", partial(planner.kafka_planner, now=clock.now, sleep=clock.sleep)),
             (task, "reading", ReadInTurn),
             (task, "target_for", lambda settings: self.target),
             (task, "Deliverer", partial(task.Deliverer, **times, now=clock.now, jitter=lambda: 0.5)),

@@ -13,8 +13,6 @@ from typing import Any
 import pytest
 
 from parquet_sink.files.settings import FileSettings
-from parquet_sink.kafka.planning import planner as planner_module
-from parquet_sink.kafka.planning.planner import Planner
 from parquet_sink.kafka.settings import FlushSettings, KafkaSettings
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import RecordBatch, RecordParts
@@ -23,7 +21,7 @@ from parquet_sink.spark.sink import PushWriter
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.targets.outcome import Outcome
 from tests.factories import Clock, run_of
-from tests.kafka.planner_cluster import KEY, ME, SETTINGS, Cluster
+from tests.kafka.planner_cluster import KEY, ME, SETTINGS, Cluster, planner_on
 from tests.pipeline.fakes import ACCEPTED, ONCE, REFUSED, UNKNOWN, Target, wide
 from tests.spark_task import flushed, report
 
@@ -80,8 +78,6 @@ def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Lif
         life = Life(chance, cluster, tmp_path / "run", chance.randrange(1, 400))
         cluster.logs[KEY] = (0, life.count)
         life.bad = set(chance.sample(range(life.count), min(chance.randrange(4), life.count)))
-        for name, fake in (("KafkaCluster", cluster), ("GroupOffsets", cluster), ("FirstTimestamps", cluster.times)):
-            monkeypatch.setattr(planner_module, name, lambda *args, fake=fake: fake)
         monkeypatch.setattr(cluster, "advance", lambda offsets, plans: advance(cluster, offsets, plans), raising=False)
         monkeypatch.setattr(group_commit, "GroupOffsets", lambda *args: cluster)
         flush = FlushSettings(chance.choice([8_000, 10**9]), chance.choice([7, 40, 100]), 2_000)
@@ -110,7 +106,7 @@ def one_run(life: Life, settings: Any) -> None:
         writer = PushWriter(given)
         state = SqliteStore(given.state_path, given.state_ids)
         try:
-            asked = Planner(settings, state, ME, now=clock.now, sleep=clock.sleep)
+            asked = planner_on(life.cluster, settings, state, clock)
             asked.begin()
             finished: dict[tuple[str, int], int] = {}
             while life.cluster.group.get(KEY) != life.count:

@@ -3,7 +3,7 @@
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,6 @@ from parquet_sink.config.secret import Secret
 from parquet_sink.errors import OffsetsLost, failure_named
 from parquet_sink.files.rotation import Reason
 from parquet_sink.files.settings import FileSettings
-from parquet_sink.kafka import range_reader
-from parquet_sink.kafka.planning import planner as planner_module
 from parquet_sink.kafka.planning.admission import Candidate, Range
 from parquet_sink.kafka.settings import DeadLetterSettings, FlushSettings, KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
@@ -88,19 +86,33 @@ class FakePlanner:
 
 
 @pytest.fixture
-def planner(monkeypatch: pytest.MonkeyPatch) -> FakePlanner:
+def planner() -> FakePlanner:
     """The planner that the reader will make."""
-    fake = FakePlanner({("orders", 0): 5, ("orders", 1): 0})
-    monkeypatch.setattr(planner_module, "Planner", lambda settings, state, instance, reported: fake)
-    return fake
+    return FakePlanner({("orders", 0): 5, ("orders", 1): 0})
+
+
+@dataclass
+class Makes:
+    """What makes the planner: it gives this one."""
+
+    planner: FakePlanner
+
+    def __call__(self, settings: Any, state: Any, instance: Any, *, reported: bool) -> Any:
+        return self.planner
+
+
+def source_of(folder: Path, planner: FakePlanner, form: str = "ranges") -> RangeSource:
+    """A reader of the settings in a run folder."""
+    made = KafkaRanges({handoff.RUN_FOLDER: str(folder), "rows": form})
+    return RangeSource(made.handoff, made.form, RecordParts(keys=True), make_planner=Makes(planner))
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Iterator[RangeSource]:
-    """The reader as Spark makes it."""
+def source(tmp_path: Path, planner: FakePlanner) -> Iterator[RangeSource]:
+    """The reader, with that planner."""
     settings = replace(SETTINGS, files=FileSettings(str(tmp_path / "tmp")))
     with run_of(settings, tmp_path / "run"):
-        made = KafkaRanges({handoff.RUN_FOLDER: str(tmp_path / "run")}).streamReader(None)  # type: ignore[arg-type]
+        made = source_of(tmp_path / "run", planner)
         yield made
         if made._state is not None:
             made._state.close()
@@ -118,7 +130,7 @@ def planned(topic: str, partition: int, start: int, end: int, reason: str = "int
 
 def again(source: RangeSource) -> RangeSource:
     """The reader of the next run, over the same checkpoint."""
-    return pickle.loads(pickle.dumps(source))
+    return RangeSource(source._given, source._form, source._parts, make_planner=source._make_planner)
 
 
 FIVE_TO_NINE = ("orders", 0, Range(5, 9, Reason.INTERVAL))
@@ -158,7 +170,7 @@ def test_the_dead_letter_topic_is_made_for_the_sink_alone(tmp_path: Path, planne
     letters = DeadLetterSettings("dlq")
     errors = ErrorSettings(dead_letters=letters)
     with run_of(replace(SETTINGS, files=FileSettings(str(tmp_path / "tmp")), errors=errors), tmp_path / "run"):
-        source = KafkaRanges({handoff.RUN_FOLDER: str(tmp_path / "run"), "rows": form}).streamReader(None)  # type: ignore[arg-type]
+        source = source_of(tmp_path / "run", planner, form)
         source.initialOffset()
         source._opened().close()
     assert planner.dead_letters == (letters if form == "ranges" else None)
@@ -273,40 +285,23 @@ def test_a_task_is_its_ranges(source: RangeSource) -> None:
     assert [one for batch in source.read(work) for one in ranges_in(batch)] == list(work.ranges)
 
 
-class FakeReader:
-    """A range of a batch for each record, with what is asked for of it."""
-
-    def __init__(
-        self,
-        kafka: KafkaSettings,
-        topic: str,
-        partition: int,
-        start: int,
-        end: int,
-        topic_id: str,
-        *,
-        epoch: int,
-        parts: RecordParts,
-    ) -> None:
-        assert (topic_id, epoch, parts.keys) == (f"id-of-{topic}", -1, True)
-        headers: list[list[Header] | None] | None = [[("a", None)]] if parts.headers else None
-        self._made = [
-            RecordBatch.of(topic, partition, [offset], [0], [b"{}"], [b"k%d" % offset], headers)
-            for offset in range(start, end)
-        ]
-
-    def batches(self) -> Iterator[RecordBatch]:
-        yield from self._made
+def a_batch_for_each(kafka: KafkaSettings, asked: PlannedRange, parts: RecordParts) -> Iterator[RecordBatch]:
+    """The records of a range, with what is asked for of them."""
+    assert (asked.topic_id, asked.epoch, parts.keys) == (f"id-of-{asked.topic}", -1, True)
+    headers: list[list[Header] | None] | None = [[("a", None)]] if parts.headers else None
+    for offset in range(asked.start, asked.end):
+        yield RecordBatch.of(asked.topic, asked.partition, [offset], [0], [b"{}"], [b"k%d" % offset], headers)
 
 
 @pytest.mark.parametrize("headers", [True, False])
-def test_records_are_rows_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, headers: bool) -> None:
+def test_records_are_rows_when_asked(tmp_path: Path, headers: bool) -> None:
     """For other sinks the source gives one row for each record, of the columns of its schema."""
-    monkeypatch.setattr(range_reader, "RangeReader", FakeReader)
     handoff.write(replace(SETTINGS, files=FileSettings(str(tmp_path / "tmp"))), tmp_path / "run")
     options = {handoff.RUN_FOLDER: str(tmp_path / "run"), "rows": "records"}
     source = KafkaRanges({**options, "includeHeaders": "true"} if headers else options)
-    batches = list(source.streamReader(None).read(Work([planned("orders", 0, 5, 7)])))  # type: ignore[arg-type]
+    parts = source.streamReader(None)._parts  # type: ignore[arg-type]
+    reader = RangeSource(source.handoff, source.form, parts, read_records=a_batch_for_each)
+    batches = list(reader.read(Work([planned("orders", 0, 5, 7)])))
     common = {"topic": "orders", "partition": 0, "timestamp": 0, "value": b"{}"}
     more = {"headers": [{"key": "a", "value": None}]} if headers else {}
     assert [row for batch in batches for row in batch.to_pylist()] == [

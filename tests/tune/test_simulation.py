@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.files.rotation import Limits, Reason
-from parquet_sink.kafka.planning import planner
 from parquet_sink.kafka.planning.task_assignment import by_task
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import Known
@@ -21,7 +20,7 @@ from parquet_sink.tune.simulate import simulate_together
 from parquet_sink.tune.simulation import TYPICAL_RECORDS, SimulatedConnector, run_together
 from parquet_sink.tune.work import RangeFiles, Sent, Slots, run_batch
 from tests.factories import Clock
-from tests.kafka.planner_cluster import ME, SETTINGS, Cluster, Reported
+from tests.kafka.planner_cluster import SETTINGS, Cluster, Reported, planner_on
 from tests.tune.loads import any_load, steady
 
 BASE_MS = 1_000_000_000
@@ -50,7 +49,7 @@ class Reference:
         self.state.set(SLOTS, self.machine.slots)
         for one in self.load.partitions:
             self._learn(one.topic, learned(TYPICAL_RECORDS, one.sizes))
-        asked = Reported(replace(SETTINGS, flush=self.thresholds), self.state, ME, now=self.clock.now)
+        asked = planner_on(self.cluster, replace(SETTINGS, flush=self.thresholds), self.state, self.clock, Reported)
         asked.begin()
         finished: dict[PartitionKey, int] = {}
         slots, at = Slots(self.machine.slots), 0.0
@@ -105,7 +104,7 @@ def state(tmp_path: Path) -> Iterator[SqliteStore]:
 
 
 @pytest.mark.parametrize("seed", range(16))
-def test_it_decides_as_the_planner_does(seed: int, state: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_decides_as_the_planner_does(seed: int, state: SqliteStore) -> None:
     """File by file, with the time to the millisecond: what is simulated is what the planner does when it is asked."""
     chance = random.Random(seed)
     load = any_load(chance)
@@ -115,9 +114,6 @@ def test_it_decides_as_the_planner_does(seed: int, state: SqliteStore, monkeypat
     durations = Durations(look_ms=chance.choice([3, 40]), jitter_ms=chance.choice([0, 0.5, 20]), record_us=20)
     machine = Machine(slots=chance.choice([1, 4]), tasks_max=None)
     reference = Reference(load, thresholds, durations, machine, state)
-    monkeypatch.setattr(planner, "KafkaCluster", lambda *args: reference.cluster)
-    monkeypatch.setattr(planner, "GroupOffsets", lambda *args: reference.cluster)
-    monkeypatch.setattr(planner, "FirstTimestamps", lambda *args: reference.cluster.times)
     expected = reference.run()
     simulated = SimulatedConnector(load, thresholds, durations, machine)
     run_together([simulated], machine, [LOOKED_MS])

@@ -96,6 +96,10 @@ def fingerprint(settings: Mapping[str, Any]) -> int:
     return hash(tuple(sorted((name, str(value)) for name, value in settings.items())))
 
 
+Build = Callable[..., Any]
+"""What makes clients: `build`, or a double of it."""
+
+
 def build(
     make: Callable[[dict[str, Any]], T],
     settings: dict[str, Any],

@@ -40,7 +40,7 @@ class AdminRequests:
     """One admin client.
 
     client_log: takes what it logs. on_wait: called with the cause, once a request, when no broker answers soon. prefix:
-    of its settings, for messages.
+    of its settings, for messages. build: makes the client.
     """
 
     def __init__(
@@ -49,17 +49,19 @@ class AdminRequests:
         client_log: ClientLog | None = None,
         on_wait: Callable[[str], None] = lambda why: None,
         prefix: str = "consumer.",
+        build: client_options.Build | None = None,
     ) -> None:
         self._kafka, self._on_wait = kafka, on_wait
         self._client_log = client_log or ClientLog(kafka.group)
         self._servers = str(kafka.client.get("bootstrap.servers", ""))
-        self._prefix, self._renewal = prefix, Renewal()
+        self._prefix, self._renewal, self._build = prefix, Renewal(), build or client_options.build
         self._admin = self._made()
         self._timeout_s = min(TIMEOUT_S, client_options.seconds(kafka, "default.api.timeout.ms", TIMEOUT_S))
 
     def _made(self) -> AdminClient:
         options = client_options.admin_options(self._kafka, self._prefix)
-        return client_options.build(AdminClient, options, self._client_log, f"{self._prefix}override.*")
+        made: AdminClient = self._build(AdminClient, options, self._client_log, f"{self._prefix}override.*")
+        return made
 
     def poll(self) -> None:
         """Takes what the client logs."""

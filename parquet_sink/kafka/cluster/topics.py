@@ -17,6 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.client.options import Build
 from parquet_sink.kafka.cluster.requests import AdminRequests
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
@@ -48,8 +49,9 @@ class Topics(AdminRequests):
         kafka: KafkaSettings,
         client_log: ClientLog | None = None,
         on_wait: Callable[[str], None] = lambda why: None,
+        build: Build | None = None,
     ) -> None:
-        super().__init__(kafka, client_log, on_wait)
+        super().__init__(kafka, client_log, on_wait, build=build)
         self._pattern = re.compile(kafka.topics_regex) if kafka.topics_regex else None
         self._warned_of_ids = False
 

@@ -10,6 +10,7 @@ from confluent_kafka.admin import ListOffsetsResultInfo, OffsetSpec  # type: ign
 from parquet_sink.errors import KafkaFailed
 from parquet_sink.kafka.client import errors as client_errors
 from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.client.options import Build
 from parquet_sink.kafka.cluster.requests import SILENT, AdminRequests
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.partitions import PartitionKey
@@ -33,8 +34,9 @@ class Watermarks(AdminRequests):
         kafka: KafkaSettings,
         client_log: ClientLog | None = None,
         on_wait: Callable[[str], None] = lambda why: None,
+        build: Build | None = None,
     ) -> None:
-        super().__init__(kafka, client_log, on_wait)
+        super().__init__(kafka, client_log, on_wait, build=build)
         committed = kafka.isolation_level == "read_committed"
         self._isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         self._reasons: dict[PartitionKey, str] = {}

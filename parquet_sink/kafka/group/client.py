@@ -31,16 +31,22 @@ UNKNOWN_EPOCH: Final = -1
 
 
 class GroupClient:
-    """A consumer that is not a member of its group. client_log: takes what it logs."""
+    """A consumer that is not a member of its group. client_log: takes what it logs. build: makes the client."""
 
-    def __init__(self, kafka: KafkaSettings, client_log: ClientLog | None = None) -> None:
-        self._kafka, self._group = kafka, kafka.group
+    def __init__(
+        self,
+        kafka: KafkaSettings,
+        client_log: ClientLog | None = None,
+        build: client_options.Build | None = None,
+    ) -> None:
+        self._kafka, self._group, self._build = kafka, kafka.group, build or client_options.build
         self._client_log = client_log or ClientLog(kafka.group)
         self._renewal = Renewal()
         self._consumer, self._commits = self._made(), TimeLimited(TIMEOUT_S)
 
     def _made(self) -> Consumer:
-        return client_options.build(Consumer, client_options.group_options(self._kafka), self._client_log)
+        made: Consumer = self._build(Consumer, client_options.group_options(self._kafka), self._client_log)
+        return made
 
     def _heard(self, error: KafkaError | None) -> None:
         """How a request ended; the client is replaced when it has got no answer for long.

@@ -12,6 +12,7 @@ from confluent_kafka import TopicPartition
 
 from parquet_sink.errors import AnotherInstance, BrokerAway, TopicGone
 from parquet_sink.kafka.client.log import ClientLog
+from parquet_sink.kafka.client.options import Build
 from parquet_sink.kafka.group.client import UNKNOWN_EPOCH, GroupClient
 from parquet_sink.kafka.group.commit_chunks import TOO_LARGE, chunks, split
 from parquet_sink.kafka.group.committed import NO_EPOCHS, NO_IDS, NO_PLANS, Committed, RangePlan, commit_metadata
@@ -33,7 +34,7 @@ class GroupOffsets:
     Commits never go backwards. Offsets that another instance, or an operator, changed meanwhile end this instance: the
     newer one wins. ids: topic -> id of the topic that our offsets belong to, looked up at each commit, and changed by
     its owner. epochs: the leader epochs that belong to our offsets, in the same way. client_log: takes what the client
-    logs.
+    logs. build: makes the client.
     """
 
     def __init__(
@@ -43,9 +44,10 @@ class GroupOffsets:
         ids: Mapping[str, str] = NO_IDS,
         epochs: Mapping[PartitionKey, int] = NO_EPOCHS,
         client_log: ClientLog | None = None,
+        build: Build | None = None,
     ) -> None:
         self._group, self._instance, self._ids, self._epochs = kafka.group, instance, ids, epochs
-        self._client = GroupClient(kafka, client_log)
+        self._client = GroupClient(kafka, client_log, build)
         self._ours: dict[PartitionKey, int] = {}
         self._found: dict[PartitionKey, Committed | None] = {}
 

@@ -3,15 +3,15 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from parquet_sink.kafka.cluster.cluster import KafkaCluster
-from parquet_sink.kafka.group.offsets import GroupOffsets
 from parquet_sink.kafka.leader_epochs import LeaderEpochs
+from parquet_sink.kafka.planning.clients import Cluster, Group, Spawn
 from parquet_sink.kafka.planning.start_offsets import TopicIds
 from parquet_sink.kafka.planning.unavailable import UnavailablePartitions
 from parquet_sink.kafka.settings import PlanningSettings
 from parquet_sink.model.events import OffsetsPassedOver
 from parquet_sink.model.lost import LostOffsets
 from parquet_sink.model.partitions import PartitionKey
+from parquet_sink.process.threads import in_thread
 from parquet_sink.state.store import StateStore
 
 
@@ -40,17 +40,21 @@ class PartitionOffsets:
 
 @dataclass(frozen=True)
 class PlanningContext:
-    """The connector's settings and state, both clients of Kafka, and a clock (epoch seconds that never jump)."""
+    """The connector's settings and state, both clients of Kafka, and a clock (epoch seconds that never jump).
+
+    spawn: asks Kafka in the background.
+    """
 
     settings: PlanningSettings
     state: StateStore
-    cluster: KafkaCluster
-    group: GroupOffsets
+    cluster: Cluster
+    group: Group
     ids: TopicIds
     offsets: PartitionOffsets
     epochs: LeaderEpochs
     now: Callable[[], float]
     unavailable: UnavailablePartitions
+    spawn: Spawn = in_thread
 
     def on_lost(self, key: PartitionKey, lost: LostOffsets) -> None:
         """What these offsets of a topic-partition held is gone, and the connector goes on."""

@@ -35,7 +35,7 @@ class Discovery:
         self._looked = self._reminded = 0.0
         self._missing: tuple[tuple[str, ...], str] | None = None if context.state.get(STARTED) else ((), "")
         """What was told last; None: what an earlier query told."""
-        self._probe = BackgroundProbe(context.cluster, context.now)
+        self._probe = BackgroundProbe(context.cluster, context.now, context.spawn)
         self._late: dict[PartitionKey, str] = {}
         """The reset of those that were unavailable when the query started; new ones start at their first record."""
 

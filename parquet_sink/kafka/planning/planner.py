@@ -20,6 +20,7 @@ from parquet_sink.kafka.group.offsets import GroupOffsets, OffsetGone
 from parquet_sink.kafka.leader_epochs import LeaderEpochs
 from parquet_sink.kafka.planning.admission import Candidate, due_range
 from parquet_sink.kafka.planning.broker_outage import BrokerOutage
+from parquet_sink.kafka.planning.clients import FirstRecords
 from parquet_sink.kafka.planning.context import PartitionOffsets, PlanningContext
 from parquet_sink.kafka.planning.discovery import Discovery
 from parquet_sink.kafka.planning.drain import Drain
@@ -57,35 +58,29 @@ class Planner:
     """Knows where each topic-partition stands, commits, and says which ranges are due.
 
     reported: whether a sink of ours takes the ranges, and reports what becomes of each; else the end of a micro-batch
-    is all that is known of them.
+    is all that is known of them. ensure_topic: has the dead-letter topic made if it is absent. What it asks of Kafka
+    is handed in: `kafka_planner` makes one for a real cluster.
     """
 
     def __init__(
         self,
-        settings: PlanningSettings,
-        state: StateStore,
-        instance: Instance,
+        context: PlanningContext,
+        outage: BrokerOutage,
+        reads: FirstRecords,
         *,
         reported: bool = True,
-        now: Callable[[], float] = steady_clock,
         sleep: Callable[[float], None] = time.sleep,
+        ensure_topic: Callable[[DeadLetterSettings], None] = lambda settings: DeadLetterTopic(settings).ensure(),
     ) -> None:
-        self._settings, self._state, self._now, self._sleep = settings, state, now, sleep
-        client_log = ClientLog(settings.kafka.group)
-        self._outage = BrokerOutage(settings.name, state, now, settings.away_timeout_ms)
-        self._cluster = KafkaCluster(settings.kafka, client_log, self._outage.report)
-        self._ids = TopicIds(self._cluster)
-        self._epochs = LeaderEpochs(self._cluster.epochs)
-        self._group = GroupOffsets(settings.kafka, instance, self._ids.by_topic, self._epochs.committed, client_log)
-        self._offsets = PartitionOffsets()
-        self._unavailable = UnavailablePartitions(settings.name, state, now)
-        clients_of = (self._cluster, self._group, self._ids)
-        context = PlanningContext(settings, state, *clients_of, self._offsets, self._epochs, now, self._unavailable)
+        self._settings, self._state, self._now = context.settings, context.state, context.now
+        self._cluster, self._group, self._offsets = context.cluster, context.group, context.offsets
+        self._unavailable, self._outage = context.unavailable, outage
+        self._sleep, self._ensure_topic = sleep, ensure_topic
         self._recreated = RecreatedTopics(context)
         self._plans = RangePlans(context, self._recreated, reported=reported)
-        reads = FirstTimestamps(settings.kafka, client_log)
         self._ages, self._sizes = RecordAges(context, reads), RecordSizes(context, reads)
-        self._end_offsets = EndOffsets(self._cluster, self._unavailable, BackgroundProbe(self._cluster, now))
+        probe = BackgroundProbe(context.cluster, context.now, context.spawn)
+        self._end_offsets = EndOffsets(context.cluster, context.unavailable, probe)
         self._late = LateFlushes(context)
         self._discovery = Discovery(context, self._plans, self._ages, self._sizes)
         self._monitor = GroupMonitor(context, self._recreated, self._plans)
@@ -101,7 +96,7 @@ class Planner:
         while True:
             try:
                 if dead_letters is not None:
-                    DeadLetterTopic(dead_letters).ensure()
+                    self._ensure_topic(dead_letters)
                 starts = self._discovery.start_offsets()
                 self._group.claim(starts, self._plans.restored)
                 break
@@ -259,3 +254,31 @@ class Planner:
 
     def close(self) -> None:
         self._group.close()
+
+
+def kafka_planner(
+    settings: PlanningSettings,
+    state: StateStore,
+    instance: Instance,
+    *,
+    reported: bool,
+    now: Callable[[], float] = steady_clock,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Planner:
+    """A planner that asks Kafka, as these settings say. reported: as of `Planner`."""
+    kafka, client_log = settings.kafka, ClientLog(settings.kafka.group)
+    outage = BrokerOutage(settings.name, state, now, settings.away_timeout_ms)
+    cluster = KafkaCluster(kafka, client_log, outage.report)
+    ids, epochs = TopicIds(cluster), LeaderEpochs(cluster.epochs)
+    context = PlanningContext(
+        settings,
+        state,
+        cluster=cluster,
+        group=GroupOffsets(kafka, instance, ids.by_topic, epochs.committed, client_log),
+        ids=ids,
+        offsets=PartitionOffsets(),
+        epochs=epochs,
+        now=now,
+        unavailable=UnavailablePartitions(settings.name, state, now),
+    )
+    return Planner(context, outage, FirstTimestamps(kafka, client_log), reported=reported, sleep=sleep)

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from parquet_sink.kafka.planning.admission import seen_ms
 from parquet_sink.kafka.planning.arrivals import Arrivals
+from parquet_sink.kafka.planning.clients import FirstRecords
 from parquet_sink.kafka.planning.context import PlanningContext
-from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.progress import PartitionProgress
 from parquet_sink.model.ranges import PlannedRange
@@ -15,7 +15,7 @@ from parquet_sink.model.ranges import PlannedRange
 class RecordAges:
     """Keeps the arrivals of each topic-partition. timestamps: reads those of first records, for the age at a start."""
 
-    def __init__(self, context: PlanningContext, timestamps: FirstTimestamps) -> None:
+    def __init__(self, context: PlanningContext, timestamps: FirstRecords) -> None:
         self._context, self._timestamps = context, timestamps
         self._arrivals: dict[PartitionKey, Arrivals] = {}
         self._published: dict[PartitionKey, PartitionProgress] = {}

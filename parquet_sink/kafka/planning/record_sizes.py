@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from parquet_sink.kafka.planning.admission import Range, due_by_bytes
+from parquet_sink.kafka.planning.clients import FirstRecords
 from parquet_sink.kafka.planning.context import PlanningContext
-from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import ValueSizes
 
@@ -67,7 +67,7 @@ class WaitingBytes:
 class RecordSizes:
     """Keeps what was seen of the values of each topic-partition. reads: reads some of them."""
 
-    def __init__(self, context: PlanningContext, reads: FirstTimestamps) -> None:
+    def __init__(self, context: PlanningContext, reads: FirstRecords) -> None:
         self._context, self._reads = context, reads
         self._waiting: dict[PartitionKey, WaitingBytes] = {}
         self._looked_at: dict[PartitionKey, int] = {}

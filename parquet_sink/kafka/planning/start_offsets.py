@@ -2,32 +2,17 @@
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Protocol
 
 from parquet_sink.errors import RESET_TOOL, BrokerAway, ConnectorError, OffsetsLost, TopicGone
 from parquet_sink.kafka.group.committed import Committed, RangePlan
 from parquet_sink.kafka.leader_epochs import LeaderEpochs
 from parquet_sink.kafka.lost_offsets import offsets_deleted, topic_recreated
+from parquet_sink.kafka.planning.clients import Cluster, Group
 from parquet_sink.kafka.settings import PlanningSettings
 from parquet_sink.model.lost import LostOffsets
 from parquet_sink.model.partitions import PartitionKey
 
 log = logging.getLogger(__name__)
-
-
-class Cluster(Protocol):
-    """What is asked of `KafkaCluster`."""
-
-    def topic_ids(self, topics: Sequence[str]) -> dict[str, str]: ...
-    def beginning_offsets(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]: ...
-    def end_offsets(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]: ...
-    def high_watermarks(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]: ...
-
-
-class Group(Protocol):
-    """What is asked of `GroupOffsets`."""
-
-    def read(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, Committed]: ...
 
 
 class TopicIds:

@@ -5,11 +5,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Final
 
-from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.cluster.watermarks import End
+from parquet_sink.kafka.planning.clients import Cluster, Spawn
 from parquet_sink.model.events import PartitionAvailable, PartitionUnavailable
 from parquet_sink.model.partitions import PartitionKey
-from parquet_sink.process.threads import in_thread
 from parquet_sink.state.store import EventLog
 
 log = logging.getLogger(__name__)
@@ -17,8 +16,6 @@ log = logging.getLogger(__name__)
 ASK_S: Final = 5.0
 """How often unavailable ones are asked for."""
 MOST_NAMED: Final = 10
-
-Spawn = Callable[[Callable[[], dict[PartitionKey, End]]], "Future[dict[PartitionKey, End]]"]
 
 
 class UnavailablePartitions(Collection[PartitionKey]):
@@ -73,7 +70,7 @@ class UnavailablePartitions(Collection[PartitionKey]):
 class BackgroundProbe:
     """Asks for unavailable ones in the background, so that nothing waits for them."""
 
-    def __init__(self, cluster: KafkaCluster, now: Callable[[], float], spawn: Spawn = in_thread) -> None:
+    def __init__(self, cluster: Cluster, now: Callable[[], float], spawn: Spawn) -> None:
         self._cluster, self._now, self._spawn = cluster, now, spawn
         self._asked_at = -ASK_S
         self._answer: Future[dict[PartitionKey, End]] | None = None
@@ -92,7 +89,7 @@ class BackgroundProbe:
 class EndOffsets:
     """Where topic-partitions end. An unavailable one delays the others once; then a background probe asks for it."""
 
-    def __init__(self, cluster: KafkaCluster, unavailable: UnavailablePartitions, probe: BackgroundProbe) -> None:
+    def __init__(self, cluster: Cluster, unavailable: UnavailablePartitions, probe: BackgroundProbe) -> None:
         self._cluster, self._unavailable, self._probe = cluster, unavailable, probe
 
     def fetch(self, keys: Sequence[PartitionKey]) -> dict[PartitionKey, int]:

@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.errors import AnotherInstance, KafkaFailed, OffsetsLost
-from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.group.committed import commit_metadata
 from parquet_sink.kafka.planning.discovery import METADATA_S
-from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps
 from parquet_sink.model.instance import Instance
 from parquet_sink.state.sqlite.store import SqliteStore
 from tests.factories import Clock
@@ -153,20 +150,17 @@ def test_whatever_happens_the_records_arrive(
     """All records of the topic that is there in the end arrive, and those again that somebody set the group back to."""
     cluster, clock = Moody(), Clock(1_000_000.0)
     cluster.make("orders", 0)
-    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr(client_options, "build", lambda kind, settings, *more: cluster)
-        patch.setattr(FirstTimestamps, "read", lambda self, starts, now_ms: {})
-        with closing(SqliteStore(Path(folder) / "state.db")) as state:
-            query = Query(cluster, state, clock, lost_offsets=policy, offset_reset=reset, **more)
-            for records, call, action in steps:
-                if "orders" in cluster.topics:
-                    cluster.topics["orders"].count += records
-                cluster.at_call = {len(cluster.calls) + call: lambda action=action: happen(cluster, query, action)}
-                live(query, 8)
-                cluster.at_call = {}
-            if "orders" not in cluster.topics:
-                cluster.make("orders", 5)
-            live(query, int(METADATA_S) * 3)
-            topic = cluster.topics["orders"]
-            assert {(topic.number, offset) for offset in range(topic.count)} <= query.delivered
-            assert cluster.offsets[KEY][0] == topic.count
+    with tempfile.TemporaryDirectory() as folder, closing(SqliteStore(Path(folder) / "state.db")) as state:
+        query = Query(cluster, state, clock, lost_offsets=policy, offset_reset=reset, **more)
+        for records, call, action in steps:
+            if "orders" in cluster.topics:
+                cluster.topics["orders"].count += records
+            cluster.at_call = {len(cluster.calls) + call: lambda action=action: happen(cluster, query, action)}
+            live(query, 8)
+            cluster.at_call = {}
+        if "orders" not in cluster.topics:
+            cluster.make("orders", 5)
+        live(query, int(METADATA_S) * 3)
+        topic = cluster.topics["orders"]
+        assert {(topic.number, offset) for offset in range(topic.count)} <= query.delivered
+        assert cluster.offsets[KEY][0] == topic.count

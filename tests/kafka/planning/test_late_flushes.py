@@ -6,15 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from parquet_sink.kafka.planning import planner
 from parquet_sink.kafka.planning.late_flushes import LOG_S
-from parquet_sink.kafka.planning.planner import Planner
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.events import FlushIntervalExceeded
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import PAUSE
 from tests.factories import Clock
-from tests.kafka.planner_cluster import ME, SETTINGS, Cluster
+from tests.kafka.planner_cluster import SETTINGS, Cluster, planner_on
 
 KEYS = [("orders", number) for number in range(5)]
 INTERVAL_S = 3.0
@@ -46,7 +44,7 @@ class Connector:
     def begin(self) -> None:
         flush = FlushSettings(1_000_000, 100_000, int(INTERVAL_S * 1_000))
         made = replace(SETTINGS, flush=flush)
-        self.planner = Planner(made, self._state, ME, reported=False, now=self.clock.now, sleep=self.clock.sleep)
+        self.planner = planner_on(self.cluster, made, self._state, self.clock, reported=False)
         self.planner.begin()
 
     def run(self, seconds: float, batch_s: float) -> None:
@@ -63,13 +61,9 @@ class Connector:
 
 
 @pytest.fixture
-def connector(state: SqliteStore, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Connector:
+def connector(state: SqliteStore, clock: Clock) -> Connector:
     """One that has not begun."""
-    made = Connector(state, clock)
-    for name in ("KafkaCluster", "GroupOffsets"):
-        monkeypatch.setattr(planner, name, lambda *args: made.cluster)
-    monkeypatch.setattr(planner, "FirstTimestamps", lambda *args: made.cluster.times)
-    return made
+    return Connector(state, clock)
 
 
 def test_an_interval_that_is_kept_is_not_told(connector: Connector, caplog: pytest.LogCaptureFixture) -> None:

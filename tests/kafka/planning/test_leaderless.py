@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.errors import BrokerAway, KafkaFailed
-from parquet_sink.kafka.planning import discovery, planner, unavailable
+from parquet_sink.kafka.planning import unavailable
 from parquet_sink.kafka.planning.planner import Planner
-from parquet_sink.kafka.planning.unavailable import ASK_S, BackgroundProbe
+from parquet_sink.kafka.planning.unavailable import ASK_S
 from parquet_sink.model.progress import PartitionProgress
 from parquet_sink.state.sqlite.store import SqliteStore
 from tests.factories import Clock
-from tests.kafka.planner_cluster import KEY, ME, SETTINGS, Cluster, Reported
+from tests.kafka.planner_cluster import KEY, SETTINGS, Cluster, Reported, planner_on
 from tests.kafka.simulation import at_once
 
 OTHER = ("orders", 1)
@@ -43,17 +43,12 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def make(cluster: Cluster, clock: Clock, state: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Planner]:
+def make(cluster: Cluster, clock: Clock, state: SqliteStore) -> Callable[..., Planner]:
     """Makes planners of the cluster, with other Kafka settings if given."""
-    monkeypatch.setattr(planner, "KafkaCluster", lambda *args: cluster)
-    monkeypatch.setattr(planner, "GroupOffsets", lambda *args: cluster)
-    monkeypatch.setattr(planner, "FirstTimestamps", lambda *args: cluster.times)
-    for module in (planner, discovery):
-        monkeypatch.setattr(module, "BackgroundProbe", lambda cluster, now: BackgroundProbe(cluster, now, at_once))
 
     def made(**kafka: object) -> Planner:
         settings = replace(SETTINGS, kafka=replace(SETTINGS.kafka, **kafka))
-        return Reported(settings, state, ME, now=clock.now, sleep=clock.sleep)
+        return planner_on(cluster, settings, state, clock, Reported, at_once)
 
     return made
 

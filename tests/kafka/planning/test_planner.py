@@ -18,7 +18,6 @@ from parquet_sink.errors import (
 )
 from parquet_sink.files.rotation import Reason
 from parquet_sink.kafka.group.committed import RangePlan
-from parquet_sink.kafka.planning import planner
 from parquet_sink.kafka.planning.admission import Range
 from parquet_sink.kafka.planning.discovery import METADATA_S, named
 from parquet_sink.kafka.planning.group_monitor import CHECK_S, RECOMMIT_S
@@ -32,7 +31,7 @@ from parquet_sink.pipeline.settings import RestartSettings
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STOP
 from tests.factories import Clock
-from tests.kafka.planner_cluster import KEY, ME, SETTINGS, Cluster, Reported, spans
+from tests.kafka.planner_cluster import KEY, SETTINGS, Cluster, Reported, planner_on, spans
 
 
 @pytest.fixture
@@ -56,16 +55,18 @@ def state(tmp_path: Path) -> Iterator[SqliteStore]:
 
 
 @pytest.fixture
-def make(cluster: Cluster, clock: Clock, state: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Planner]:
+def make(cluster: Cluster, clock: Clock, state: SqliteStore) -> Callable[..., Planner]:
     """Makes planners of the cluster, with other settings if given."""
-    monkeypatch.setattr(planner, "KafkaCluster", lambda *args: cluster)
-    monkeypatch.setattr(planner, "GroupOffsets", lambda *args: cluster)
-    monkeypatch.setattr(planner, "FirstTimestamps", lambda *args: cluster.times)
 
-    def made(flush: FlushSettings = SETTINGS.flush, away_ms: int = -1, **kafka: object) -> Planner:
+    def made(
+        flush: FlushSettings = SETTINGS.flush,
+        away_ms: int = -1,
+        ensure_topic: Callable[[DeadLetterSettings], None] = lambda settings: None,
+        **kafka: object,
+    ) -> Planner:
         restart = RestartSettings(away_ms=away_ms)
         settings = replace(SETTINGS, flush=flush, restart=restart, kafka=replace(SETTINGS.kafka, **kafka))
-        return Reported(settings, state, ME, now=clock.now, sleep=clock.sleep)
+        return planner_on(cluster, settings, state, clock, Reported, ensure_topic=ensure_topic)
 
     return made
 
@@ -291,30 +292,26 @@ def test_bytes_are_estimated_by_what_was_learned(
 
 
 def test_the_dead_letter_topic_is_there_before_anything_is_signed(
-    cluster: Cluster, make: Callable[..., Planner], clock: Clock, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, make: Callable[..., Planner], clock: Clock
 ) -> None:
     """One that cannot be made ends the start; one whose broker is away is waited for, as for the others."""
     asked: list[float] = []
 
-    class Topic:
-        def __init__(self, settings: DeadLetterSettings) -> None:
-            assert settings.topic == "dlq"
+    def ensure(settings: DeadLetterSettings) -> None:
+        assert settings.topic == "dlq"
+        asked.append(clock.now())
+        if len(asked) == 1:
+            raise BrokerAway("away")
+        if len(asked) == 3:
+            raise KafkaRefused("it cannot be made")
 
-        def ensure(self) -> None:
-            asked.append(clock.now())
-            if len(asked) == 1:
-                raise BrokerAway("away")
-            if len(asked) == 3:
-                raise KafkaRefused("it cannot be made")
-
-    monkeypatch.setattr(planner, "DeadLetterTopic", Topic)
-    assert make().begin() == {KEY: 0}
+    assert make(ensure_topic=ensure).begin() == {KEY: 0}
     assert asked == []
-    make().begin(DeadLetterSettings("dlq"))
+    make(ensure_topic=ensure).begin(DeadLetterSettings("dlq"))
     assert len(asked) == 2
     cluster.calls.clear()
     with pytest.raises(KafkaRefused):
-        make().begin(DeadLetterSettings("dlq"))
+        make(ensure_topic=ensure).begin(DeadLetterSettings("dlq"))
     assert cluster.calls == []
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from parquet_sink.errors import RunFilesLost
 from parquet_sink.kafka.group.committed import RangePlan
-from parquet_sink.kafka.planning import planner
 from parquet_sink.kafka.planning.planner import Planner
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.progress import Accepted
@@ -15,7 +14,7 @@ from parquet_sink.model.ranges import NO_TRIES, Again, Known, PlannedRange
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import PAUSE
 from tests.factories import Clock
-from tests.kafka.planner_cluster import KEY, ME, SETTINGS, Cluster, done
+from tests.kafka.planner_cluster import KEY, SETTINGS, Cluster, done, planner_on
 
 OTHER: PartitionKey = ("orders", 1)
 Make = Callable[..., Planner]
@@ -38,15 +37,12 @@ def state(tmp_path: Path) -> Iterator[SqliteStore]:
 
 
 @pytest.fixture
-def make(cluster: Cluster, state: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> Make:
+def make(cluster: Cluster, state: SqliteStore) -> Make:
     """Makes planners that have begun."""
     clock = Clock(1_000_000.0)
-    monkeypatch.setattr(planner, "KafkaCluster", lambda *args: cluster)
-    monkeypatch.setattr(planner, "GroupOffsets", lambda *args: cluster)
-    monkeypatch.setattr(planner, "FirstTimestamps", lambda *args: cluster.times)
 
     def made(*, reported: bool = True) -> Planner:
-        asked = Planner(SETTINGS, state, ME, reported=reported, now=clock.now, sleep=clock.sleep)
+        asked = planner_on(cluster, SETTINGS, state, clock, reported=reported)
         asked.begin()
         return asked
 

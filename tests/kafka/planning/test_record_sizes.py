@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_sink.files.rotation import Reason
-from parquet_sink.kafka.planning import planner
 from parquet_sink.kafka.planning.admission import Range
 from parquet_sink.kafka.planning.planner import Planner
 from parquet_sink.kafka.planning.record_sizes import (
@@ -24,7 +23,7 @@ from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.model.ranges import Known, ValueSizes
 from parquet_sink.state.sqlite.store import SqliteStore
 from tests.factories import Clock
-from tests.kafka.planner_cluster import KEY, ME, SETTINGS, Cluster, spans
+from tests.kafka.planner_cluster import KEY, SETTINGS, Cluster, planner_on, spans
 
 HOURLY = FlushSettings(1_000_000, 100_000, 3_600_000)
 LOOK_S = LOOK_EVERY_MS / 1_000
@@ -51,14 +50,11 @@ def state(tmp_path: Path) -> Iterator[SqliteStore]:
 
 
 @pytest.fixture
-def make(cluster: Cluster, clock: Clock, state: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Planner]:
+def make(cluster: Cluster, clock: Clock, state: SqliteStore) -> Callable[..., Planner]:
     """Makes planners of the cluster that have begun, and looked once."""
-    monkeypatch.setattr(planner, "KafkaCluster", lambda *args: cluster)
-    monkeypatch.setattr(planner, "GroupOffsets", lambda *args: cluster)
-    monkeypatch.setattr(planner, "FirstTimestamps", lambda *args: cluster.times)
 
     def made(flush: FlushSettings = HOURLY) -> Planner:
-        found = Planner(replace(SETTINGS, flush=flush), state, ME, reported=False, now=clock.now, sleep=clock.sleep)
+        found = planner_on(cluster, replace(SETTINGS, flush=flush), state, clock, reported=False)
         found.tick(found.begin())
         return found
 

@@ -14,15 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.errors import AnotherInstance, BrokerAway, KafkaFailed, OffsetsLost, TopicGone
-from parquet_sink.kafka.client import options as client_options
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.group.committed import Committed, RangePlan, commit_metadata
 from parquet_sink.kafka.planning.discovery import METADATA_S, MISSING_LOG_S
-from parquet_sink.kafka.planning.first_timestamps import FirstTimestamps
 from parquet_sink.kafka.planning.group_monitor import CHECK_S, RECOMMIT_S
-from parquet_sink.kafka.planning.planner import Planner
 from parquet_sink.kafka.planning.start_offsets import is_another_topic
-from parquet_sink.kafka.planning.unavailable import ASK_S, BackgroundProbe
+from parquet_sink.kafka.planning.unavailable import ASK_S
 from parquet_sink.model.events import OffsetsPassedOver, TopicsMissing
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.progress import Accepted
@@ -31,16 +28,14 @@ from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import COMING
 from parquet_sink.targets.file.settings import FileSinkSettings
 from tests.factories import Clock
-from tests.kafka.simulation import KAFKA, KEY, ME, SETTINGS, WATCHFUL, Cluster, Query, at_once, done, id_of
+from tests.kafka.simulation import KAFKA, KEY, ME, SETTINGS, WATCHFUL, Cluster, Query, at_once, done, id_of, planner_on
 
 
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+def cluster() -> Cluster:
     """A cluster with one topic of 10 records."""
     made = Cluster()
     made.make("orders", 10)
-    monkeypatch.setattr(client_options, "build", lambda kind, settings, *more: made)
-    monkeypatch.setattr(FirstTimestamps, "read", lambda self, starts, now_ms: {})
     return made
 
 
@@ -85,7 +80,7 @@ def due_and_committed(query: Query) -> None:
 def test_every_commit_names_its_topic(cluster: Cluster, query: Query) -> None:
     """Offsets claimed, put down with a range, and committed carry the topic's id, in Kafka's own spelling."""
     assert (cluster.stands().offset, cluster.stands().topic_id) == (10, "AAAAAAAAAAAAAAAAAAAAAQ")
-    assert query.planner._ids.by_topic == {"orders": "AAAAAAAAAAAAAAAAAAAAAQ"}
+    assert query.planner._plans._context.ids.by_topic == {"orders": "AAAAAAAAAAAAAAAAAAAAAQ"}
 
 
 def test_an_offset_of_another_topic_stops_the_start(cluster: Cluster, state: SqliteStore) -> None:
@@ -221,7 +216,7 @@ def test_seen_gone_and_there_again(cluster: Cluster, state: SqliteStore, reset: 
     due_and_committed(query)
     cluster.delete("orders")
     query.tick()
-    assert "orders" not in query.planner._ids.by_topic
+    assert "orders" not in query.planner._plans._context.ids.by_topic
     cluster.make("orders", 20)
     due_and_committed(query)
     assert {(cluster.topics["orders"].number, offset) for offset in range(20)} <= query.delivered
@@ -343,9 +338,7 @@ def test_a_first_start_wants_all_topics_that_it_names(cluster: Cluster, state: S
     kafka, clock = replace(KAFKA, topics=("orders", "items")), Clock(1_000_000.0)
     sink = FileSinkSettings("/nowhere/out.txt", None, "host")
     settings = RecordSinkSettings("list", kafka, SETTINGS.flush, sink, "/nowhere")
-    planner = Planner(
-        settings if of_records else replace(SETTINGS, kafka=kafka), state, ME, now=clock.now, sleep=clock.sleep
-    )
+    planner = planner_on(cluster, settings if of_records else replace(SETTINGS, kafka=kafka), state, clock)
     with pytest.raises(TopicGone, match=r"Topic items does not exist on localhost:9092. Create the topic, or correct"):
         planner.begin()
 
@@ -357,7 +350,7 @@ def test_no_other_topic_may_come_later(cluster: Cluster, state: SqliteStore, com
     clock = Clock(1_000_000.0)
     named = replace(SETTINGS, kafka=replace(KAFKA, **NAMED))
     with pytest.raises(TopicGone, match="Topic items does not exist"):
-        Planner(named, state, ME, now=clock.now, sleep=clock.sleep).begin()
+        planner_on(cluster, named, state, clock).begin()
 
 
 @pytest.mark.parametrize("coming", ["items", "items,others"])
@@ -484,8 +477,8 @@ def test_no_answer_is_no_id(cluster: Cluster) -> None:
     """A broker that is away is waited for, and not taken for one without ids."""
     cluster.answer = lambda name: done(code=KafkaError._TIMED_OUT)
     with pytest.raises(BrokerAway, match="Topic orders"):
-        KafkaCluster(KAFKA).topic_ids(["orders"])
-    assert KafkaCluster(KAFKA).topic_ids([]) == {}
+        KafkaCluster(KAFKA, build=cluster.client).topic_ids(["orders"])
+    assert KafkaCluster(KAFKA, build=cluster.client).topic_ids([]) == {}
 
 
 @pytest.mark.parametrize(
@@ -515,17 +508,14 @@ def test_offsets_are_committed_with_their_epoch(cluster: Cluster, state: SqliteS
     query.tick()
     assert (cluster.stands().offset, cluster.epochs[KEY]) == (20, 5)
     again = Query(cluster, state, Clock(1_000_000.0))
-    assert (cluster.epochs[KEY], again.planner._epochs.committed) == (5, {KEY: 5})
+    assert (cluster.epochs[KEY], again.planner._plans._context.epochs.committed) == (5, {KEY: 5})
 
 
 @pytest.mark.parametrize("epoch", [4, None])
-def test_an_epoch_is_of_the_leader_that_came_back(
-    cluster: Cluster, state: SqliteStore, monkeypatch: pytest.MonkeyPatch, epoch: int | None
-) -> None:
+def test_an_epoch_is_of_the_leader_that_came_back(cluster: Cluster, state: SqliteStore, epoch: int | None) -> None:
     """What a topic-partition got while it was away is not committed with the epoch of the leader before."""
-    monkeypatch.setattr(BackgroundProbe.__init__, "__defaults__", (at_once,))
     cluster.topics["orders"].epoch = cluster.make("items", 10).epoch = 3
-    query = Query(cluster, state, Clock(1_000_000.0), topics=("orders", "items"))
+    query = Query(cluster, state, Clock(1_000_000.0), at_once, topics=("orders", "items"))
     due_and_committed(query)
     assert cluster.epochs[KEY] == 3
     cluster.topics["orders"].away = True
@@ -544,7 +534,7 @@ def test_an_epoch_is_of_its_offset(cluster: Cluster, state: SqliteStore) -> None
     due_and_committed(query)
     assert cluster.epochs[KEY] == 3
     cluster.offsets[KEY], cluster.epochs[KEY] = (4, ""), None
-    assert Query(cluster, state, Clock(1_000_000.0)).planner._epochs.committed == {}
+    assert Query(cluster, state, Clock(1_000_000.0)).planner._plans._context.epochs.committed == {}
     query = Query(cluster, state, Clock(1_000_000.0), lost_offsets="CONTINUE")
     due_and_committed(query)
     cluster.remake(30, forget=False)
@@ -739,20 +729,17 @@ def test_whatever_happens_to_a_topic_its_records_arrive(
     """Deleted, made anew, forgotten before any request: all records of the topic that is there in the end arrive."""
     cluster, clock = Cluster(), Clock(1_000_000.0)
     cluster.make("orders", 0)
-    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr(client_options, "build", lambda kind, settings, *more: cluster)
-        patch.setattr(FirstTimestamps, "read", lambda self, starts, now_ms: {})
-        with closing(SqliteStore(Path(folder) / "state.db")) as state:
-            query = Query(cluster, state, clock, lost_offsets=policy, offset_reset=reset, **more)
-            for ticks, call, action in steps:
-                live(query, ticks)
-                cluster.at_call = {len(cluster.calls) + call: lambda action=action: happen(cluster, action)}
-                live(query, 1)
-                cluster.at_call = {}
-                check_promise(query)
-            if "orders" not in cluster.topics:
-                cluster.make("orders", 5)
-            live(query, int(METADATA_S) * 3)
+    with tempfile.TemporaryDirectory() as folder, closing(SqliteStore(Path(folder) / "state.db")) as state:
+        query = Query(cluster, state, clock, lost_offsets=policy, offset_reset=reset, **more)
+        for ticks, call, action in steps:
+            live(query, ticks)
+            cluster.at_call = {len(cluster.calls) + call: lambda action=action: happen(cluster, action)}
+            live(query, 1)
+            cluster.at_call = {}
             check_promise(query)
-            topic = cluster.topics["orders"]
-            assert {(topic.number, offset) for offset in range(topic.count)} <= query.delivered
+        if "orders" not in cluster.topics:
+            cluster.make("orders", 5)
+        live(query, int(METADATA_S) * 3)
+        check_promise(query)
+        topic = cluster.topics["orders"]
+        assert {(topic.number, offset) for offset in range(topic.count)} <= query.delivered

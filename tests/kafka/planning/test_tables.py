@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 
 from parquet_sink.errors import TopicUnusable
-from parquet_sink.kafka.planning import planner
 from parquet_sink.kafka.planning.discovery import METADATA_S
 from parquet_sink.kafka.planning.planner import Planner
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.targets.table_map import parse
 from tests.factories import Clock
-from tests.kafka.planner_cluster import ME, SETTINGS, Cluster, Reported
+from tests.kafka.planner_cluster import SETTINGS, Cluster, Reported, planner_on
 
 
 @pytest.fixture
@@ -29,18 +28,13 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def make(
-    cluster: Cluster, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[[str], Planner]]:
+def make(cluster: Cluster, clock: Clock, tmp_path: Path) -> Iterator[Callable[[str], Planner]]:
     """Makes a planner with a map of tables."""
-    monkeypatch.setattr(planner, "KafkaCluster", lambda *args: cluster)
-    monkeypatch.setattr(planner, "GroupOffsets", lambda *args: cluster)
-    monkeypatch.setattr(planner, "FirstTimestamps", lambda *args: cluster.times)
     state = SqliteStore(tmp_path / "state.db")
 
     def made(tables: str) -> Planner:
         settings = replace(SETTINGS, tables=parse(tables))
-        return Reported(settings, state, ME, now=clock.now, sleep=clock.sleep)
+        return planner_on(cluster, settings, state, clock, Reported)
 
     yield made
     state.close()
