@@ -393,7 +393,7 @@ def test_files_of_a_range_do_not_depend_on_the_ranges_beside_it(run: Run) -> Non
     other = PlannedRange("orders", 1, 0, 3, "records")
     run(alone, (SPAN, [block(SPAN, 100, good(10))]))
     run(beside, (other, [block(other, 0, [b'{"x":1,"id":"text"}'] * 3)]), (SPAN, [block(SPAN, 100, good(10))]))
-    assert names(beside)[-1:] == names(alone)
+    assert [name for name in names(beside) if "partition-0" in name] == names(alone)
 
 
 @pytest.mark.parametrize("seed", range(20))
