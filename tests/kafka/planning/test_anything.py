@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.errors import AnotherInstance, KafkaFailed, OffsetsLost
-from parquet_sink.kafka.group.committed import commit_metadata
+from parquet_sink.kafka.group.committed import Committed, commit_metadata
 from parquet_sink.kafka.planning.discovery import METADATA_S
 from parquet_sink.model.instance import Instance
 from parquet_sink.state.sqlite.store import SqliteStore
@@ -86,6 +86,7 @@ def happen(cluster: Moody, query: Query, action: Sequence[Any]) -> None:
     """What is set between a look at the group and its commit is lost: Kafka knows no commit on condition.
 
     What is set names no topic, and is believed of whichever has the name: so here Kafka forgets it with its topic.
+    It is set back, never on to what this topic has not delivered.
     """
     kind, *how = action
     topic, unsigned = cluster.topics.get("orders"), cluster.offsets.get(KEY, (0, "signed"))[1] == ""
@@ -99,8 +100,9 @@ def happen(cluster: Moody, query: Query, action: Sequence[Any]) -> None:
     elif kind == "produce":
         topic.count += how[0]
     elif KEY in cluster.offsets and cluster.calls[-1:] != ["commit"]:
-        offset, _ = cluster.offsets[KEY]
-        offset = min(offset, how[0]) if kind == "set" else offset
+        stands = Committed(*cluster.offsets[KEY])
+        reached = stands.offset if stands.topic_id in ("", id_of(topic)) else 0  # else the topic before got so far
+        offset = min(reached, how[0]) if kind == "set" else reached
         signed = "" if kind == "set" else commit_metadata(YOUNGER, topic_id=id_of(topic))
         cluster.offsets[KEY], cluster.epochs[KEY] = (offset, signed), None
         query.delivered -= {one for one in query.delivered if one[1] >= offset}
@@ -136,6 +138,7 @@ def restart_at(query: Query) -> None:
 @example(
     steps=[(0, 1, ("younger",)), (0, 1, ("produce", 1)), (0, 6, ("younger",)), (0, 1, ("remake", 1, False))], **PLAIN
 )
+@example(steps=[(1, 13, ("remake", 1, False)), (0, 1, ("set", 1))], **PLAIN)
 @example(steps=[(1, 14, ("set", 1)), (0, 3, ("delete", False))], policy="STOP", reset="earliest", more={})
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80, deadline=None)
 @given(
