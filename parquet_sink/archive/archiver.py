@@ -21,8 +21,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from parquet_sink.archive.keys import URL
-from parquet_sink.archive.settings import ArchiveSettings
+from parquet_sink.archive.settings import URL, ArchiveSettings
 from parquet_sink.archive.store import ArchiveStore, kept
 from parquet_sink.archive.waiting import Waiting, WaitingFolder, altered
 from parquet_sink.model.archiving import Archiving

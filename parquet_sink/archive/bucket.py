@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import Final
 from urllib.parse import quote
 
-from parquet_sink.archive.keys import URL
 from parquet_sink.archive.layout import connector_folder
-from parquet_sink.archive.settings import BucketPlace
+from parquet_sink.archive.settings import URL, BucketPlace
 from parquet_sink.archive.store import ArchivedFile
 from parquet_sink.archive.store import LocalFile as ToKeep
 from parquet_sink.errors import ArchiveUnusable

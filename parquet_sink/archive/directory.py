@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from parquet_sink.archive.keys import URL
 from parquet_sink.archive.layout import connector_folder
-from parquet_sink.archive.settings import FolderPlace
+from parquet_sink.archive.settings import URL, FolderPlace
 from parquet_sink.archive.store import ArchivedFile, LocalFile
 from parquet_sink.errors import ArchiveUnusable
 from parquet_sink.files.storage import storage_trouble, sync_folder

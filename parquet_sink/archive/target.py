@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Final
 
 from parquet_sink.archive.accepted import AcceptedFiles
-from parquet_sink.archive.keys import URL
 from parquet_sink.archive.layout import path_of
+from parquet_sink.archive.settings import URL
 from parquet_sink.archive.store import ArchiveStore, LocalFile, kept
 from parquet_sink.archive.waiting import WaitingFolder
 from parquet_sink.files.accumulator import FinishedFile

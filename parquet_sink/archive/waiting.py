@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from parquet_sink.archive.keys import MAX_WAITING_BYTES
+from parquet_sink.archive.settings import MAX_WAITING_BYTES
 from parquet_sink.archive.store import LocalFile
 from parquet_sink.files.naming import LOCK_FILE
 from parquet_sink.process.running import is_locked

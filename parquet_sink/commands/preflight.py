@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from parquet_sink.archive.keys import URL
-from parquet_sink.archive.settings import BucketPlace, FolderPlace, why_same
+from parquet_sink.archive.settings import URL, BucketPlace, FolderPlace, why_same
 from parquet_sink.commands.parked.preflight import parked
 from parquet_sink.config.providers import without_provided
 from parquet_sink.connectors.check import Checked

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from parquet_sink.errors import StorageFailed
 from parquet_sink.files.storage import Purpose, storage_trouble, sync_folder
-from parquet_sink.parked.keys import DIR, MAX_BYTES
+from parquet_sink.parked.settings import DIR, MAX_BYTES
 from parquet_sink.parked.table import SCHEMA, metadata_of, place_of
 
 PARKING: Final = Purpose(

@@ -21,10 +21,10 @@ from parquet_sink.files import naming
 from parquet_sink.files.storage import storage_trouble, sync_folder
 from parquet_sink.model.rejected import Rejected
 from parquet_sink.parked.files import PARKING, ParkedFile, Staged
-from parquet_sink.parked.keys import DIR, MAX_BYTES
 from parquet_sink.parked.locks import changing
 from parquet_sink.parked.names import is_unfinished, name_of, number_in
 from parquet_sink.parked.scan import MARKER, scan_partition, used_bytes
+from parquet_sink.parked.settings import DIR, MAX_BYTES
 from parquet_sink.parked.table import table_of
 
 FILE_BYTES: Final = 8 << 20

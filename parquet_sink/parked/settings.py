@@ -1,20 +1,34 @@
-"""Where records that are passed over are kept. Sizes are bytes."""
+"""Keys and settings of where records are kept that are passed over. Sizes are bytes."""
 
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final
 
+from parquet_sink.config.declared import Bytes, LocalPath, declared, key
+from parquet_sink.config.key import Origin, ems
 from parquet_sink.files import naming
 
-DEFAULT_MAX_BYTES: Final = 256 << 20
+DIR: Final = ems("parked.dir")
+MAX_BYTES: Final = ems("parked.max.bytes")
 
 
-@dataclass(frozen=True)
+@declared(group="Parked records", origin=Origin.OWN)
 class ParkedSettings:
-    """base: `connect.ems.parked.dir`, where each connector has a folder; None: a folder below the connector's own."""
+    """base: where each connector has a folder; None: a folder below the connector's own."""
 
-    base: str | None = None
-    max_bytes: int = DEFAULT_MAX_BYTES
+    base: LocalPath | None = key(
+        DIR,
+        "Folder for records that are passed over where no dead-letter topic is named, see [errors.md](errors.md); each "
+        "connector has its own folder below. On a cluster it must be one that all machines share.",
+        default=None,
+        default_text="`.parked` in the connector's folder below `connect.ems.tmp.dir`",
+    )
+    max_bytes: Bytes = key(
+        MAX_BYTES,
+        "The most that a connector's parked records may take on the disk, in bytes. What would not fit any more stops "
+        "the connector before the record.",
+        default=256 << 20,
+        minimum=1_000_000,
+    )
 
     def folder(self, tmp_dir: str, connector: str) -> str:
         """The connector's folder of parked records."""

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from parquet_sink.archive.keys import URL
+from parquet_sink.archive.settings import URL
 from parquet_sink.commands.beside import check_beside
 from parquet_sink.commands.file_options import add_files
 from parquet_sink.commands.preflight import inspect

@@ -2,8 +2,8 @@
 
 from parquet_sink.files import folders
 from parquet_sink.kafka.dead_letter_names import NAME_KEY
-from parquet_sink.parked.keys import DIR, MAX_BYTES
 from parquet_sink.parked.names import any_parked
+from parquet_sink.parked.settings import DIR, MAX_BYTES
 from parquet_sink.pipeline.settings import SinkSettings
 
 

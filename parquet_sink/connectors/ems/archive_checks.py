@@ -3,8 +3,7 @@
 from typing import Final
 
 from parquet_sink.archive.address import bucket_of, is_bucket
-from parquet_sink.archive.keys import MAX_WAITING_BYTES, REQUIRED, URL
-from parquet_sink.archive.settings import why_same
+from parquet_sink.archive.settings import MAX_WAITING_BYTES, REQUIRED, URL, why_same
 from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values

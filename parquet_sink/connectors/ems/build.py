@@ -3,10 +3,10 @@
 import posixpath
 from typing import Any, cast
 
+from parquet_sink.archive.settings import URL, ArchiveSettings
 from parquet_sink.config.declared import made
 from parquet_sink.config.key import ems
 from parquet_sink.config.values import Values
-from parquet_sink.connectors.ems.build_archive import archive_settings
 from parquet_sink.connectors.ems.build_target import is_s3, target_settings
 from parquet_sink.connectors.ems.raw_checks import is_raw
 from parquet_sink.connectors.ems.required import absolute, number, text
@@ -15,10 +15,10 @@ from parquet_sink.connectors.reading import kafka_settings
 from parquet_sink.connectors.restart_keys import restart_settings
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert.configuration import build_converter, build_headers
+from parquet_sink.files import naming
 from parquet_sink.files.settings import Codec, FileSettings
 from parquet_sink.history.settings import HistorySettings
 from parquet_sink.kafka.settings import FlushSettings
-from parquet_sink.parked.keys import DIR, MAX_BYTES
 from parquet_sink.parked.settings import ParkedSettings
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.shape.settings import RAW_ORDER, ObfuscationMethod, ObfuscationSettings, ShapeSettings
@@ -46,9 +46,9 @@ def build(values: Values, worker: Worker) -> SinkSettings:
         tables=_tables(values),
         retry=_retry(values),
         errors=error_settings(values, worker, kafka),
-        parked=_parked(values, worker),
+        parked=made(ParkedSettings, values, worker.machine),
         history=made(HistorySettings, values, worker.machine),
-        archive=archive_settings(values, worker, files.tmp_dir),
+        archive=_archive(values, worker, files.tmp_dir),
         restart=restart_settings(values),
         **({} if raw else _converters(values, worker)),
         registry_patience_ms=values.number("errors.retry.timeout") or 0,
@@ -98,9 +98,11 @@ def _retry(values: Values) -> RetrySettings:
     )
 
 
-def _parked(values: Values, worker: Worker) -> ParkedSettings:
-    base = values.text(DIR)
-    return ParkedSettings(None if base is None else absolute(base, worker), values.number(MAX_BYTES) or 0)
+def _archive(values: Values, worker: Worker, tmp_dir: str) -> ArchiveSettings | None:
+    if values.text(URL) is None:
+        return None
+    waiting = naming.waiting_folder(tmp_dir, text(values, "name"))
+    return made(ArchiveSettings, values, worker.machine, waiting=waiting)
 
 
 def _tables(values: Values) -> TableMap:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from parquet_sink.archive.keys import ARCHIVE_KEYS
+from parquet_sink.archive.settings import ArchiveSettings
 from parquet_sink.config.declared import keys_of
 from parquet_sink.config.key import Key, Type, ems
 from parquet_sink.connectors.connect_keys import CONNECT_KEYS, CONNECTOR_KEYS
@@ -13,7 +13,7 @@ from parquet_sink.files.keys import FILE_KEYS, FLUSH_KEYS
 from parquet_sink.history.settings import HistorySettings
 from parquet_sink.kafka.keys import OVERRIDE_KEYS, TOPIC_KEYS
 from parquet_sink.net.settings import HttpSettings
-from parquet_sink.parked.keys import PARKED_KEYS
+from parquet_sink.parked.settings import ParkedSettings
 from parquet_sink.shape.keys import OBFUSCATION_KEYS, SHAPE_KEYS
 from parquet_sink.targets.keys import ERROR_KEYS, TARGET_KEYS
 from parquet_sink.targets.s3.settings import S3_KEYS
@@ -51,10 +51,10 @@ EMS_KEYS: Final[tuple[Key, ...]] = (
     *ERROR_KEYS,
     *RESTART_KEYS,
     *ERROR_HANDLING_KEYS,
-    *PARKED_KEYS,
+    *keys_of(ParkedSettings),
     *keys_of(HistorySettings),
     *S3_KEYS,
-    *ARCHIVE_KEYS,
+    *keys_of(ArchiveSettings),
     *keys_of(HttpSettings),
     *OBFUSCATION_KEYS,
     *CONNECT_KEYS,

@@ -4,7 +4,7 @@ from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
 from parquet_sink.kafka.dead_letter_names import NAME_KEY
-from parquet_sink.parked.keys import DIR, MAX_BYTES
+from parquet_sink.parked.settings import DIR, MAX_BYTES
 
 _IN_MEMORY = ems("inmemfs.enable")
 

@@ -1,6 +1,6 @@
 """Checks of the way from record to row that look at more than one key."""
 
-from parquet_sink.archive.keys import URL
+from parquet_sink.archive.settings import URL
 from parquet_sink.config.key import ems
 from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import Values
