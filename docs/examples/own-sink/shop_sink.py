@@ -3,9 +3,8 @@
 import json
 import os
 import sqlite3
-from dataclasses import dataclass
 
-from parquet_sink.config.key import Key, Origin, Type
+from parquet_sink.config.declared import LocalPath, declared, key, keys_of, made
 from parquet_sink.connectors import record_sinks
 from parquet_sink.errors import RetryLater
 from parquet_sink.model.records import RecordParts
@@ -14,26 +13,11 @@ from parquet_sink.targets.outcome import Health, ProbeResult
 TABLE = "CREATE TABLE IF NOT EXISTS records (topic, part, at, key, value, PRIMARY KEY (topic, part, at))"
 
 
-class ShopSink:
-    """The connector class: keys, and what they come to."""
-
-    keys = (
-        *record_sinks.RECORD_SINK_KEYS,
-        Key("shop.database", "The shop", Type.STRING, "File of the database.", required=True, missing="name the file.",
-            origin=Origin.PLUGIN),
-    )  # fmt: skip
-    prefixes = ("shop.",)
-    check = staticmethod(record_sinks.check)
-
-    def settings(self, values, worker):
-        return record_sinks.settings(values, worker, Shop(worker.machine.absolute(values.text("shop.database"))))
-
-
-@dataclass(frozen=True)
+@declared(group="The shop", prefix="shop.")
 class Shop:
-    """Where records go; handed to Spark's processes by value."""
+    """Keys, and the settings that they fill: where records go. Handed to Spark's processes by value."""
 
-    address: str
+    address: LocalPath = key("database", "File of the database.", missing="name the file.")
     needs = RecordParts(keys=True)
 
     def problems(self):
@@ -45,6 +29,17 @@ class Shop:
 
     def open(self):
         return Rows(sqlite3.connect(self.address, timeout=2))
+
+
+class ShopSink:
+    """The connector class: all keys of a file, and what they come to."""
+
+    keys = (*record_sinks.RECORD_SINK_KEYS, *keys_of(Shop))
+    prefixes = ("shop.",)
+    check = staticmethod(record_sinks.check)
+
+    def settings(self, values, worker):
+        return record_sinks.settings(values, worker, made(Shop, values, worker.machine))
 
 
 class Rows:
