@@ -34,7 +34,7 @@ PURE_MODULES = (
     "parquet_sink.tune.model",
 )
 KEYS = (
-    "parquet_sink.files.keys",
+    "parquet_sink.files.settings",
     "parquet_sink.history.settings",
     "parquet_sink.kafka.keys",
     "parquet_sink.net.settings",

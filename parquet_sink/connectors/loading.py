@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from parquet_sink.config.declared import keys_of, made
 from parquet_sink.config.key import find
+from parquet_sink.config.machine import Machine
 from parquet_sink.config.providers import NOTHING, Resolved, resolve, without_provided
 from parquet_sink.config.report import Report, quoted
 from parquet_sink.config.values import read
 from parquet_sink.config.without_effect import suggest, warn_about
 from parquet_sink.connectors.connector_class import DEFAULT_CLASS, ConnectorClass, find_class
-from parquet_sink.connectors.restart_keys import RESTART_KEYS, restart_settings
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.connectors.worker_keys import WORKER_KEYS
 from parquet_sink.convert import configuration
@@ -66,14 +67,14 @@ def load(properties: Mapping[str, str], worker: Worker, *, source: str) -> Loade
         _check_values(resolved, report)
     settings = None if found is None else _settings(found, properties, resolved, worker, report)
     passes = resolved.away and len(report.problems) == len(resolved.away)
-    again = _again(resolved) if passes else None
+    again = _again(resolved, worker.machine) if passes else None
     problems, warnings = (without_provided(texts, resolved) for texts in (report.problems, report.warnings))
     return Loaded(settings, problems, warnings, source, properties, again, resolved)
 
 
-def _again(resolved: Resolved) -> RestartSettings:
+def _again(resolved: Resolved, machine: Machine) -> RestartSettings:
     """As the connector's keys say, however wrong others are."""
-    return restart_settings(read(RESTART_KEYS, resolved, Report()))
+    return made(RestartSettings, read(keys_of(RestartSettings), resolved, Report()), machine)
 
 
 def _connector_class(resolved: Resolved, report: Report) -> ConnectorClass | None:

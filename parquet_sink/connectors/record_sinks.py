@@ -2,13 +2,13 @@
 
 from typing import Final
 
+from parquet_sink.config.declared import keys_of, made
 from parquet_sink.config.key import Key, Origin, Type, ems
 from parquet_sink.config.report import Report
 from parquet_sink.config.values import Values
 from parquet_sink.connectors import error_handling, reading
 from parquet_sink.connectors.connect_keys import CONNECT_KEYS, CONNECTOR_KEYS
 from parquet_sink.connectors.error_keys import ERROR_HANDLING_KEYS
-from parquet_sink.connectors.restart_keys import RESTART_KEYS, restart_settings
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert import configuration
 from parquet_sink.convert.configuration import build_converter, build_headers
@@ -18,8 +18,9 @@ from parquet_sink.kafka.dead_letter_names import NAME_KEY
 from parquet_sink.kafka.keys import OVERRIDE_KEYS, TOPIC_KEYS
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.pipeline.record_sink_settings import RecordSinkSettings
-from parquet_sink.targets.keys import ERRORS
+from parquet_sink.pipeline.settings import RestartSettings
 from parquet_sink.targets.record_sink_setup import RecordSinkSetup
+from parquet_sink.targets.settings import ERRORS
 from parquet_sink.transform.keys import TRANSFORM_KEYS
 
 DELIVERY: Final = "Delivery: when records are handed over"
@@ -67,7 +68,7 @@ RECORD_SINK_KEYS: Final[tuple[Key, ...]] = (
     *CONVERTER_KEYS,
     *TRANSFORM_KEYS,
     *DELIVERY_KEYS,
-    *RESTART_KEYS,
+    *keys_of(RestartSettings),
     *ERROR_HANDLING_KEYS,
     *CONNECT_KEYS,
 )
@@ -107,7 +108,7 @@ def settings(values: Values, worker: Worker, sink: RecordSinkSetup) -> RecordSin
         key=build_converter("key", values, worker.converters, machine),
         header=build_headers(values, worker.converters, machine),
         errors=error_handling.error_settings(values, worker, kafka),
-        restart=restart_settings(values),
+        restart=made(RestartSettings, values, machine),
         registry_patience_ms=values.number("errors.retry.timeout") or 0,
         registry_pause_ms=values.number("errors.retry.delay.max.ms") or 0,
         stop_timeout_ms=stop_ms,

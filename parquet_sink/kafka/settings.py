@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from parquet_sink.config.declared import Bytes, Milliseconds, declared, key
+from parquet_sink.config.key import Origin, ems
 from parquet_sink.config.secret import Secret
 
 
@@ -49,13 +51,30 @@ class DeadLetterSettings:
         return f"dead-letters-{self.topic}"
 
 
-@dataclass(frozen=True)
+@declared(group="Flush: when a file is uploaded", origin=Origin.EMS)
 class FlushSettings:
     """When a topic-partition is due, and when a file is full."""
 
-    commit_size_bytes: int
-    commit_records: int
-    commit_interval_ms: int
+    commit_size_bytes: Bytes = key(
+        ems("commit.size.bytes"),
+        "Upload when a topic-partition has records for a Parquet file of this size. The finished file exceeds it by at "
+        "most one row group.",
+        missing="give the size in bytes at which a file is uploaded, for example 10000000.",
+        minimum=100_000,
+    )
+    commit_records: int = key(
+        ems("commit.records"),
+        "Upload when a topic-partition has this many records.",
+        missing="give the number of records at which a file is uploaded, for example 100000.",
+        minimum=1,
+    )
+    commit_interval_ms: Milliseconds = key(
+        ems("commit.interval.ms"),
+        "Upload when the oldest record of a topic-partition that is not uploaded yet arrived this many milliseconds "
+        "ago, on idle and busy topics alike. The EMS connector wants more than 1000; here 1000 itself is possible.",
+        missing="give the age in milliseconds at which a file is uploaded, for example 30000.",
+        minimum=1_000,
+    )
 
 
 class PlanningSettings(Protocol):

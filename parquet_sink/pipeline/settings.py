@@ -6,6 +6,8 @@ from typing import Literal, Self
 
 from parquet_sink import __version__
 from parquet_sink.archive.settings import ArchiveSettings
+from parquet_sink.config.declared import Milliseconds, declared, key
+from parquet_sink.config.key import Origin, ems
 from parquet_sink.config.secret import digest
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.files import naming
@@ -15,7 +17,7 @@ from parquet_sink.kafka.settings import DeadLetterSettings, FlushSettings, Kafka
 from parquet_sink.parked.settings import ParkedSettings
 from parquet_sink.pipeline import description
 from parquet_sink.shape.settings import ShapeSettings
-from parquet_sink.targets.settings import RetrySettings, TargetSettings
+from parquet_sink.targets.settings import ERRORS, RetrySettings, TargetSettings
 from parquet_sink.targets.table_map import MAP_KEY, TableMap
 from parquet_sink.transform.settings import StepSettings
 
@@ -41,18 +43,39 @@ class ErrorSettings:
         return (self.invalid_records or self.refused_files) and self.dead_letters is None
 
 
-@dataclass(frozen=True)
+@declared(group=ERRORS, origin=Origin.OWN)
 class RestartSettings:
-    """How a connector that failed for a reason that may pass is started again.
+    """How a connector that failed for a reason that may pass is started again."""
 
-    most: times without progress, -1 without end. pause_ms: the first pause; the n-th is n times as long, up to
-    longest_ms. away_ms: how long brokers that do not answer are waited for, -1 without end.
-    """
-
-    most: int = 5
-    pause_ms: int = 2_000
-    longest_ms: int = 60_000
-    away_ms: int = -1
+    most: int = key(
+        ems("restart.max"),
+        "How often a connector that failed for a reason that may pass (a lost Spark worker, no answer from Kafka in "
+        "the middle of a range) is started again without progress, before it fails; `-1` without end.",
+        default=5,
+        minimum=-1,
+    )
+    pause_ms: Milliseconds = key(
+        ems("restart.interval.ms"),
+        "The pause before the first such start, in milliseconds. The n-th without progress is n times as long, up to "
+        "`connect.ems.restart.interval.max.ms`.",
+        default=2_000,
+        minimum=100,
+    )
+    longest_ms: Milliseconds = key(
+        ems("restart.interval.max.ms"),
+        "The longest such pause, also of those below `connect.ems.away.timeout.ms`, in milliseconds.",
+        default=60_000,
+        minimum=100,
+    )
+    away_ms: Milliseconds = key(
+        ems("away.timeout.ms"),
+        "How long brokers that do not answer, and in a worker a config provider that does not answer when a stored "
+        "connector is to start, are waited for before the connector fails, in milliseconds; `-1` without end. At the "
+        "start of `run` without `listeners` brokers are waited for as long as `default.api.timeout.ms` says, a minute "
+        "by default.",
+        default=-1,
+        minimum=-1,
+    )
 
 
 class TopicSinkSettings:

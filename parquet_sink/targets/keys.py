@@ -11,8 +11,7 @@ from parquet_sink.net.settings import has_blanks
 from parquet_sink.targets import table_map
 from parquet_sink.targets.directory import address
 from parquet_sink.targets.push.settings import TARGET, PushSettings
-
-ERRORS: Final = "Errors and retries"
+from parquet_sink.targets.settings import ERRORS, RetrySettings
 
 
 def _wrong_url(text: str) -> str | None:
@@ -100,45 +99,7 @@ TARGET_KEYS: Final = (
 )
 
 ERROR_KEYS: Final = (
-    Key(
-        ems("error.policy"),
-        ERRORS,
-        Type.STRING,
-        "What to do when an upload fails. What may pass (no connection, no answer, 408, 429, 5xx) is tried again under "
-        "all three, up to `connect.ems.max.retries` attempts and `connect.ems.sink.put.timeout.ms`, and then stops the "
-        "connector. A file that the target refuses stops it at once under `THROW`, and is tried again likewise under "
-        "`RETRY`. Under `CONTINUE` the records of a file that is refused for what is in it are set aside, as records "
-        "that have no row are, and the next file goes on; a wrong key stops the connector all the same. See "
-        "[errors.md](errors.md).",
-        default="THROW",
-        choices=("THROW", "RETRY", "CONTINUE"),
-    ),
-    Key(
-        ems("max.retries"),
-        ERRORS,
-        Type.INT,
-        "Attempts to upload one file, the first one included.",
-        default=10,
-        minimum=1,
-    ),
-    Key(
-        ems("retry.interval"),
-        ERRORS,
-        Type.LONG,
-        "Milliseconds before the second attempt; the pause doubles with each attempt, up to 5 minutes, varied at "
-        "random. What the target asks for in `Retry-After`, or with a 429 in `x-ratelimit-reset`, is honoured, up to "
-        "the same bound.",
-        default=60_000,
-        minimum=1_000,
-    ),
-    Key(
-        ems("sink.put.timeout.ms"),
-        ERRORS,
-        Type.LONG,
-        "Bound on the upload of one file with all its attempts and pauses, in milliseconds.",
-        default=288_000,
-        minimum=1,
-    ),
+    *keys_of(RetrySettings),
     Key(
         ems("stop.timeout.ms"),
         ERRORS,

@@ -1,6 +1,5 @@
 """From checked values to settings. Nothing is judged here: everything wrong was reported before."""
 
-import posixpath
 from typing import Any, cast
 
 from parquet_sink.archive.settings import URL, ArchiveSettings
@@ -9,47 +8,41 @@ from parquet_sink.config.key import ems
 from parquet_sink.config.values import Values
 from parquet_sink.connectors.ems.build_target import is_s3, target_settings
 from parquet_sink.connectors.ems.raw_checks import is_raw
-from parquet_sink.connectors.ems.required import absolute, number, text
+from parquet_sink.connectors.ems.required import number, text
 from parquet_sink.connectors.error_handling import error_settings
 from parquet_sink.connectors.reading import kafka_settings
-from parquet_sink.connectors.restart_keys import restart_settings
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert.configuration import build_converter, build_headers
 from parquet_sink.files import naming
-from parquet_sink.files.settings import Codec, FileSettings
+from parquet_sink.files.settings import CODEC, Codec, FileSettings
 from parquet_sink.history.settings import HistorySettings
 from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.parked.settings import ParkedSettings
-from parquet_sink.pipeline.settings import SinkSettings
+from parquet_sink.pipeline.settings import RestartSettings, SinkSettings
 from parquet_sink.shape.settings import RAW_ORDER, ObfuscationMethod, ObfuscationSettings, ShapeSettings
-from parquet_sink.targets.settings import ErrorPolicy, RetrySettings
+from parquet_sink.targets.settings import RetrySettings
 from parquet_sink.targets.table_map import MAP_KEY, TableMap, parse
-
-_MEMORY_FOLDER = "parquet-sink"
 
 
 def build(values: Values, worker: Worker) -> SinkSettings:
     """The settings of an EMS connector, from values about which there was no problem."""
-    kafka, files = kafka_settings(values, worker), _files(values, worker)
+    kafka, machine = kafka_settings(values, worker), worker.machine
+    files = made(FileSettings, values, machine, codec=_codec(values))
     raw = is_raw(values)
     return SinkSettings(
         name=text(values, "name"),
         kafka=kafka,
-        flush=FlushSettings(
-            commit_size_bytes=number(values, "commit.size.bytes"),
-            commit_records=number(values, "commit.records"),
-            commit_interval_ms=number(values, "commit.interval.ms"),
-        ),
+        flush=made(FlushSettings, values, machine),
         shape=_raw_shape(values) if raw else _shape(values),
         files=files,
         target=target_settings(values, worker),
         tables=_tables(values),
-        retry=_retry(values),
+        retry=made(RetrySettings, values, machine),
         errors=error_settings(values, worker, kafka),
-        parked=made(ParkedSettings, values, worker.machine),
-        history=made(HistorySettings, values, worker.machine),
+        parked=made(ParkedSettings, values, machine),
+        history=made(HistorySettings, values, machine),
         archive=_archive(values, worker, files.tmp_dir),
-        restart=restart_settings(values),
+        restart=made(RestartSettings, values, machine),
         **({} if raw else _converters(values, worker)),
         registry_patience_ms=values.number("errors.retry.timeout") or 0,
         registry_pause_ms=values.number("errors.retry.delay.max.ms") or 0,
@@ -65,37 +58,9 @@ def _converters(values: Values, worker: Worker) -> dict[str, Any]:
     return {"value": value, "key": key, "header": build_headers(values, worker.converters, worker.machine)}
 
 
-def _files(values: Values, worker: Worker) -> FileSettings:
-    in_memory = values.flag(ems("inmemfs.enable"))
-    row_group = values.number(ems("parquet.row.group.size.bytes"))
-    return FileSettings(
-        tmp_dir=_tmp_dir(values, worker, in_memory),
-        codec=_codec(values),
-        row_group_size_bytes=None if row_group is None else min(row_group, number(values, "commit.size.bytes")),
-        keep_files=values.flag(ems("debug.keep.parquet.files")) and not in_memory,
-    )
-
-
 def _codec(values: Values) -> Codec:
     """What takes Parquet by PutObject may expect it uncompressed, as the EMS connector's successor does."""
-    name = ems("parquet.compression.codec")
-    return "none" if is_s3(values) and name not in values.given else cast(Codec, text(values, name))
-
-
-def _tmp_dir(values: Values, worker: Worker, in_memory: bool) -> str:
-    machine = worker.machine
-    if in_memory and machine.memory_dir is not None:
-        return posixpath.join(machine.memory_dir, _MEMORY_FOLDER)
-    return absolute(values.text(ems("tmp.dir")) or machine.tmp_dir, worker)
-
-
-def _retry(values: Values) -> RetrySettings:
-    return RetrySettings(
-        error_policy=cast(ErrorPolicy, text(values, ems("error.policy"))),
-        max_retries=number(values, "max.retries"),
-        retry_interval_ms=number(values, "retry.interval"),
-        put_timeout_ms=number(values, "sink.put.timeout.ms"),
-    )
+    return "none" if is_s3(values) and CODEC not in values.given else cast(Codec, text(values, CODEC))
 
 
 def _archive(values: Values, worker: Worker, tmp_dir: str) -> ArchiveSettings | None:

@@ -7,13 +7,14 @@ from parquet_sink.config.declared import keys_of
 from parquet_sink.config.key import Key, Type, ems
 from parquet_sink.connectors.connect_keys import CONNECT_KEYS, CONNECTOR_KEYS
 from parquet_sink.connectors.error_keys import ERROR_HANDLING_KEYS
-from parquet_sink.connectors.restart_keys import RESTART_KEYS
 from parquet_sink.convert.keys import CONVERTER_KEYS
-from parquet_sink.files.keys import FILE_KEYS, FLUSH_KEYS
+from parquet_sink.files.settings import FileSettings
 from parquet_sink.history.settings import HistorySettings
 from parquet_sink.kafka.keys import OVERRIDE_KEYS, TOPIC_KEYS
+from parquet_sink.kafka.settings import FlushSettings
 from parquet_sink.net.settings import HttpSettings
 from parquet_sink.parked.settings import ParkedSettings
+from parquet_sink.pipeline.settings import RestartSettings
 from parquet_sink.shape.keys import OBFUSCATION_KEYS, SHAPE_KEYS
 from parquet_sink.targets.keys import ERROR_KEYS, TARGET_KEYS
 from parquet_sink.targets.s3.settings import S3_KEYS
@@ -45,11 +46,11 @@ EMS_KEYS: Final[tuple[Key, ...]] = (
     *CONVERTER_KEYS,
     *TRANSFORM_KEYS,
     *TARGET_KEYS,
-    *FLUSH_KEYS,
-    *FILE_KEYS,
+    *keys_of(FlushSettings),
+    *keys_of(FileSettings),
     *SHAPE_KEYS,
     *ERROR_KEYS,
-    *RESTART_KEYS,
+    *keys_of(RestartSettings),
     *ERROR_HANDLING_KEYS,
     *keys_of(ParkedSettings),
     *keys_of(HistorySettings),

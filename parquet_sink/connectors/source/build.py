@@ -2,17 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 
+from parquet_sink.config.declared import made
 from parquet_sink.config.key import ems
 from parquet_sink.config.secret import Secret
 from parquet_sink.config.values import Values
 from parquet_sink.connectors.ems.required import absolute, number, text
-from parquet_sink.connectors.restart_keys import restart_settings
 from parquet_sink.connectors.source.keys import SERVERS_KEY
 from parquet_sink.connectors.worker import Worker
 from parquet_sink.convert.configuration import build_converter, build_headers
 from parquet_sink.convert.settings import ConverterSettings
 from parquet_sink.kafka import client_settings
 from parquet_sink.kafka.client_settings import ClientSetting
+from parquet_sink.pipeline.settings import RestartSettings
 from parquet_sink.pipeline.source_settings import SourceSettings
 
 
@@ -48,7 +49,7 @@ def source_settings(
         log=values.flag("errors.log.enable"),
         tmp_dir=absolute(values.text(ems("tmp.dir")) or worker.machine.tmp_dir, worker),
         tasks_max=values.number("tasks.max"),
-        restart=restart_settings(values),
+        restart=made(RestartSettings, values, worker.machine),
         stop_timeout_ms=number(values, "stop.timeout.ms"),
     )
 

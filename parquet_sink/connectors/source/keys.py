@@ -3,12 +3,13 @@
 from dataclasses import replace
 from typing import Final
 
+from parquet_sink.config.declared import keys_of
 from parquet_sink.config.key import Check, Key, NotBuilt, Origin, Type, Value, ems, find, is_set
 from parquet_sink.connectors.connect_keys import CONNECT, CONNECT_KEYS, CONNECTOR, CONNECTOR_KEYS, NAME
-from parquet_sink.connectors.restart_keys import RESTART_KEYS
 from parquet_sink.convert.keys import CONVERTER_KEYS
-from parquet_sink.files.keys import FILE_KEYS
+from parquet_sink.files.settings import FileSettings
 from parquet_sink.kafka.keys import FOR_PATTERNS, SERVERS, TOPICS
+from parquet_sink.pipeline.settings import RestartSettings
 from parquet_sink.targets.keys import ERROR_KEYS
 from parquet_sink.transform.keys import TRANSFORM_KEYS
 
@@ -176,9 +177,9 @@ SOURCE_KEYS: Final[tuple[Key, ...]] = (
     *map(_in_words_of_sources, CONVERTER_KEYS),
     *TRANSFORM_KEYS,
     *PRODUCER_KEYS,
-    _one(FILE_KEYS, ems("tmp.dir")),
+    _one(keys_of(FileSettings), ems("tmp.dir")),
     _one(ERROR_KEYS, ems("stop.timeout.ms")),
-    *(replace(key, group=RUNNING) for key in RESTART_KEYS),
+    *(replace(key, group=RUNNING) for key in keys_of(RestartSettings)),
     *ERRORS,
 )
 """What any source has behind `OWN_KEYS` and keys of its own."""
