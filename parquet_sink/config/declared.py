@@ -139,7 +139,7 @@ def key(
     it makes of no key is the default. type_: an annotation for the key, where the field's is not that of a key.
     origin: another than that of the class.
     """
-    fixed = default is MISSING or default == () or (computed is not None and bool(default_text))
+    fixed = default is MISSING or (computed is not None and bool(default_text))
     stated = Key(
         name,
         "",

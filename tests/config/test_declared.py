@@ -173,8 +173,8 @@ def test_names_are_those_that_settings_depend_on() -> None:
 
 
 def test_a_default_in_words_documents_what_is_computed() -> None:
-    """The table has no value then; a list without a default has none either."""
-    assert (KEYS["quick"].default, KEYS["columns"].default, KEYS["batch"].default) == (None, None, 10)
+    """The table has no value then, and else that of the field."""
+    assert (KEYS["quick"].default, KEYS["columns"].default, KEYS["batch"].default) == (None, (), 10)
     assert "| `true` in bulk |" in row_of(KEYS["quick"])
     assert "| number | 0.5 | 0 to 1 |" in row_of(KEYS["share"])
 

@@ -1,12 +1,13 @@
-"""Where lines go, whether they can, and the sink that appends them."""
+"""Where lines go: the key that says it, whether they can, and the sink that appends them."""
 
 import os
 import socket
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from parquet_sink.config.declared import LocalPath, declared, key
+from parquet_sink.config.key import Origin
 from parquet_sink.config.report import quoted
 from parquet_sink.errors import RecordSinkFailed
 from parquet_sink.targets.outcome import Health, ProbeResult
@@ -18,11 +19,16 @@ if TYPE_CHECKING:  # planners know settings, and no sinks
 FILE: Final = "file"
 
 
-@dataclass(frozen=True)
+@declared(group="The file", origin=Origin.CONNECT)
 class FileSinkSettings:
-    """A `RecordSinkSetup`. file: absolute; None: standard output of the program, to which `stdout` leads on `host`."""
+    """A `RecordSinkSetup`. file: None: standard output of the program, to which `stdout` leads on `host`."""
 
-    file: str | None
+    file: LocalPath | None = key(
+        FILE,
+        "File that gets a line for each record, at its end; made when it is not there. See "
+        "[file-sink.md](file-sink.md).",
+        default_text="standard output",
+    )
     stdout: str
     host: str
 
