@@ -91,7 +91,7 @@ def _tables(shape: Table, maps: list[Any], mask: pa.BooleanArray | None) -> pa.A
     try:
         tables = [entries(shape, value) for value in maps]
         keys = column(shape.key, [key for table in tables for key, _ in table])
-    except TypeError:  # texts that are not UTF-8 are bytes, which cannot be sorted among texts
+    except (TypeError, UnicodeDecodeError):  # texts that are not UTF-8 are bytes: not sorted among texts, nor looked up
         raise Unfit("has a key that its column cannot hold") from None
     try:
         below = _pieces(shape.value, [[value for _, value in table] for table in tables])

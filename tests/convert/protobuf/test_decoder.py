@@ -11,7 +11,7 @@ import pytest
 from google.protobuf import message_factory
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from parquet_sink.convert.decoded import Decoded, Decoder, Typed
@@ -237,6 +237,7 @@ def decode(text: str, variant: int, values: Sequence[bytes]) -> dict[int, object
     st.integers(1, 40),
     st.sampled_from([0.0, 0.0, 0.03, 0.5]),
 )
+@example(PROTO2, 0, 4754, 21, 0.5)  # a map whose only key is no UTF-8
 @settings(deadline=None, max_examples=80)
 def test_a_batch_is_its_records(text: str, variant: int, seed: int, count: int, damage: float) -> None:
     """Random records, some damaged, become together what each becomes alone: rows, reasons, types."""
