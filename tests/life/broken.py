@@ -78,3 +78,5 @@ BROKEN: dict[str, Breaks] = {
     "retention takes the beginning of a range that is sent before a crash": deleted_beginning_ends_a_range,
 }
 """By the name of the known life that finds it."""
+RARE = {"retention takes the beginning of a range that is sent before a crash"}
+"""Those that random lives find once in some thousand."""
