@@ -110,10 +110,10 @@ def group_reset(world: World, sink: Sink, number: int) -> Incident:
 
 
 def registered(world: World, sink: Sink, number: int) -> Incident:
-    """The schema of some records is registered, so that they have rows from now on."""
+    """The schemas of the records that there are, so that these have rows from now on."""
 
     def register() -> None:
-        world.registry.registered = True
+        world.registry.registered = world.produced
         world.promises.may_cut_anew()
 
     return always(register)

@@ -14,7 +14,7 @@ Step = tuple[str, dict[str, Any]]
 def live(*kinds: Kind, **more: Any) -> Step:
     """Records of these kinds come to one topic-partition, and two ticks of ten seconds pass."""
     produced = [(0, list(kinds), 0)] if kinds else []
-    quiet = {"replies": [], "befalls": "nothing", "at": ("", 0), "number": 0, "starts": True}
+    quiet = {"replies": [], "befalls": "nothing", "at": ("", 0), "number": 0, "starts": True, "mends": False}
     return "live", {"produced": produced, "ticks": [10.0, 10.0], **quiet, **more}
 
 

@@ -103,6 +103,7 @@ class Life(RuleBasedStateMachine):
         at=st.tuples(st.sampled_from(GATES), st.integers(0, 2)),
         number=st.integers(0, 99),
         starts=st.booleans(),
+        mends=st.booleans(),
     )
     def live(
         self,
@@ -113,12 +114,15 @@ class Life(RuleBasedStateMachine):
         at: tuple[str, int],
         number: int,
         starts: bool,
+        mends: bool,
     ) -> None:
         """Records come, time passes, the target answers so; something happens at a gate that the sink passes."""
         keys = self.world.kafka.partitions()
         for partition, kinds, gap in produced:
             self.world.produce(keys[partition % len(keys)], kinds, gap)
         if starts and not self.sink.up:
+            if mends:
+                self._mend()
             self.sink.start()
         self.world.target.replies = list(replies)
         self.world.effects.plan(*at, BEFALLS[befalls](self.world, self.sink, number))

@@ -1,5 +1,6 @@
 """Records of these tests: each has a number that no other has, in its value and in its row."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,7 +19,7 @@ class Kind(StrEnum):
     TEXT = "text"  # text where others have a number
     TOMBSTONE = "tombstone"
     POISON = "poison"  # no row, ever
-    LATER = "later"  # no row until its schema is registered
+    LATER = "later"  # no row until schemas are registered after it came
 
 
 PREFIX = b"\x00later"
@@ -60,10 +61,13 @@ class Record:
 
 
 class Registry:
-    """The real decoder, and records of a schema that it cannot read before that is registered."""
+    """The real decoder, and records of schemas that it cannot read before those are registered.
+
+    registered: the number of the last record whose schema is, if it needs one.
+    """
 
     def __init__(self) -> None:
-        self.registered = False
+        self.registered = 0
 
     def around(self, make: Callable[..., LearningDecoder]) -> Callable[..., "LateDecoder"]:
         return lambda settings: LateDecoder(self, make(settings))
@@ -87,12 +91,13 @@ class LateDecoder:
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         if self._registry.registered:
-            values = pa.array([_readable(value) for value in values.to_pylist()], pa.binary())
+            values = pa.array([self._readable(value) for value in values.to_pylist()], pa.binary())
         return self._real.decode(values)
 
-
-def _readable(value: bytes) -> bytes:
-    return value.removeprefix(PREFIX)
+    def _readable(self, value: bytes) -> bytes:
+        text = value.removeprefix(PREFIX)
+        late = len(text) < len(value) and json.loads(text)["id"] > self._registry.registered
+        return value if late else text
 
 
 def kinds_of(records: Sequence[Record]) -> dict[Any, int]:

@@ -53,14 +53,14 @@ class World:
         self.target.on_push, self.target.on_stored = self.promises.pushed, self.promises.stored
         self.target.on_trouble = lambda: self.promises.touched.add(Hand.TARGET)
         self.kafka.on_commit = self.promises.committed
-        self.starts = self._records = 0
+        self.starts = self.produced = 0
         self._patch_doubles(patch)
         self._patch_effects(patch)
 
     def produce(self, key: PartitionKey, kinds: Sequence[Kind], gap: int = 0) -> None:
         """Records of these kinds, then so many offsets without a record."""
-        now_ms, first = int(self.clock.now() * 1000), self._records + 1
-        self._records += len(kinds)
+        now_ms, first = int(self.clock.now() * 1000), self.produced + 1
+        self.produced += len(kinds)
         records = [Record(first + index, kind, now_ms) for index, kind in enumerate(kinds)]
         self.kafka.log(key).append(records, gap)
         self.promises.produced(key, records)
