@@ -8,7 +8,8 @@ from parquet_sink.archive.layout import topic_folder
 from parquet_sink.archive.settings import ArchiveSettings
 from parquet_sink.archive.store import ArchivedFile, ArchiveStore
 from parquet_sink.archive.waiting import WaitingFolder
-from parquet_sink.history.store import HistoryQuery, HistoryStore
+from parquet_sink.history.sqlite.store import SqliteHistory
+from parquet_sink.history.store import HistoryQuery
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def files_of(archive: ArchiveStore, topic: str | None) -> Iterator[ArchivedFile]
     return found if topic is None else (one for one in found if one.where.startswith(f"{topic_folder(topic)}/"))
 
 
-def compare(settings: ArchiveSettings, archive: ArchiveStore, history: HistoryStore, topic: str | None) -> Comparison:
+def compare(settings: ArchiveSettings, archive: ArchiveStore, history: SqliteHistory, topic: str | None) -> Comparison:
     """By names alone. Raises ArchiveUnusable, HistoryUnusable.
 
     The archive is looked at before the history, and what waits before either: a connector that runs meanwhile moves

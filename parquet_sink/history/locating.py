@@ -6,7 +6,8 @@ from enum import StrEnum
 from typing import Any
 
 from parquet_sink.history.records import Origin, RangeRecord, UploadOutcome, UploadRecord
-from parquet_sink.history.store import HistoryQuery, HistoryStore
+from parquet_sink.history.sqlite.store import SqliteHistory
+from parquet_sink.history.store import HistoryQuery
 
 
 class Place(StrEnum):
@@ -65,7 +66,7 @@ class Location:
         return {**about, **rest, "bounds": bounds, "done_until": self.done_until, "file": file}
 
 
-def locate(history: HistoryStore, topic: str, partition: int, offset: int) -> Location:
+def locate(history: SqliteHistory, topic: str, partition: int, offset: int) -> Location:
     """Where an offset is, of the topic that has the name now. Raises HistoryUnusable."""
     latest = list(history.ranges(HistoryQuery(topic, partition, newest=1)))
     latest_id = latest[0].topic_id if latest else None
@@ -104,7 +105,7 @@ def _of_one_kind(accepted: Sequence[UploadRecord]) -> Sequence[UploadRecord]:
     return [one for one in accepted if one.target == best.target and (one.origin is Origin.PARKED) == parked]
 
 
-def _outside(history: HistoryStore, topic: str, partition: int, offset: int, topic_id: str | None) -> Location:
+def _outside(history: SqliteHistory, topic: str, partition: int, offset: int, topic_id: str | None) -> Location:
     of_partition = HistoryQuery(topic, partition)
     files = [one for one in history.files(of_partition) if topic_id in (None, one.topic_id)]
     ranges: list[RangeRecord] = [one for one in history.ranges(of_partition) if one.topic_id == topic_id]

@@ -1,4 +1,4 @@
-"""The history behind a protocol: what is asked of it, and what it answers.
+"""What is asked of the history of uploads, and what it answers.
 
     with closing(read_history(path)) as history:                    # parquet_sink.history.sqlite.store
         for record in history.files(HistoryQuery(topic="orders")):
@@ -8,12 +8,10 @@ It is written by whatever sends files of a connector (the committer beside Spark
 history that cannot be written is told once and stops nobody. Losing it loses the history, never a record.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
-from parquet_sink.history.records import RangeRecord, UploadOutcome, UploadRecord
-from parquet_sink.model.archiving import Archiving
+from parquet_sink.history.records import UploadOutcome
 
 
 @dataclass(frozen=True)
@@ -87,36 +85,3 @@ class HistoryExtent:
     first_ms: int | None
     last_ms: int | None
     size_bytes: int
-
-
-class HistoryStore(Protocol):
-    """All methods raise HistoryUnusable when the file cannot be read, or written."""
-
-    def append_files(self, records: Sequence[UploadRecord]) -> None:
-        """Adds uploads in this order; one that is equal to one within is the same, and is not added again.
-
-        `repeat` is filled in. A record takes the place of a WAITING one of the same offsets, target and origin.
-        """
-
-    def note_archived(self, file_name: str, archiving: Archiving) -> None:
-        """What became of a file at an archive, in place of what was known of it there."""
-
-    def append_ranges(self, records: Sequence[RangeRecord]) -> None:
-        """Adds ranges; one that is there is not added again, and its `done_until` grows."""
-
-    def files(self, query: HistoryQuery = ALL) -> Iterator[UploadRecord]:
-        """The uploads that are meant, in order of time. Reading may be left at any place."""
-
-    def ranges(self, query: HistoryQuery = ALL) -> Iterator[RangeRecord]:
-        """The ranges that are meant, in order of time."""
-
-    def summary(self, query: HistoryQuery = ALL) -> list[HourSummary]:
-        """Figures of each hour in which something that is meant happened, in order of time."""
-
-    def extent(self) -> HistoryExtent:
-        """How much is kept."""
-
-    def prune(self, now_ms: int) -> int:
-        """Forgets what is too old, too much, or takes too much room, the oldest first. Gives how many uploads went."""
-
-    def close(self) -> None: ...

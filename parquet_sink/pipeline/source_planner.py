@@ -17,7 +17,8 @@ from parquet_sink.pipeline.source_settings import SourceSettings
 from parquet_sink.pipeline.source_tasks import guarded, reached, settings_of, task_class
 from parquet_sink.sources.offsets.connect_form import Places
 from parquet_sink.sources.task import Looking, Memory, Noticing, SourceTask
-from parquet_sink.state.store import BEGUN, DRAINED, PAUSE, STARTED, STOP, StateStore
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import BEGUN, DRAINED, PAUSE, STARTED, STOP
 
 UNREPORTED: Final = (
     "What became of the last work of the source is not known, because the connector's state file does not say: it was "
@@ -34,7 +35,7 @@ class SourcePlanner:
     def __init__(
         self,
         settings: SourceSettings,
-        state: StateStore,
+        state: SqliteStore,
         positions: SourcePositions,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,

@@ -12,7 +12,8 @@ from parquet_sink.sources.offsets.connect_form import Places
 from parquet_sink.sources.offsets.opening import opened
 from parquet_sink.sources.offsets.storage import OffsetStorageSettings
 from parquet_sink.sources.task import Memory
-from parquet_sink.state.store import SENT, StateStore
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import SENT
 
 OF_RUN: Final = "positions.json"
 
@@ -34,7 +35,7 @@ class SourcePositions:
         self.places = self._storage.read(self._name)
         self.memories = self._memory.read(self.places)
 
-    def store(self, state: StateStore) -> SourceReached | None:
+    def store(self, state: SqliteStore) -> SourceReached | None:
         """Stores what the last micro-batch reached; None when there was none. Raises ConnectorError.
 
         Memory comes first: without its places it is ignored, and places without their memory would be taken on trust.

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from parquet_sink.errors import BrokerAway, InvalidConfiguration, TopicGone
 from parquet_sink.history.records import Origin, UploadOutcome
-from parquet_sink.history.store import HistoryQuery, HistoryStore
+from parquet_sink.history.sqlite.store import SqliteHistory
+from parquet_sink.history.store import HistoryQuery
 from parquet_sink.kafka.cluster.cluster import KafkaCluster
 from parquet_sink.kafka.group.client import GroupClient
 from parquet_sink.kafka.settings import KafkaSettings
@@ -102,7 +103,7 @@ def _times(
 FIRST_TIME = frozenset({UploadOutcome.ACCEPTED})
 
 
-def past_of(history: HistoryStore, keys: Sequence[PartitionKey]) -> dict[PartitionKey, Past]:
+def past_of(history: SqliteHistory, keys: Sequence[PartitionKey]) -> dict[PartitionKey, Past]:
     """What the history has of topic-partitions: all ranges, and the files that the connector itself delivered.
 
     Raises HistoryUnusable.

@@ -20,7 +20,8 @@ from parquet_sink.pipeline.source_settings import SourceSettings
 from parquet_sink.runtime import group_commit
 from parquet_sink.runtime.archiving import archiver_of
 from parquet_sink.runtime.restarts import Positions
-from parquet_sink.state.store import DRAINED, StateStore
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import DRAINED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,22 +46,22 @@ class Flow(Protocol):
         """folder: the connector's run folder, as `spark.handoff.write` made it. In a thread that knows the session."""
         ...
 
-    def settle(self, instance: Instance, state: StateStore) -> None:
+    def settle(self, instance: Instance, state: SqliteStore) -> None:
         """After the query ended: what was delivered is stored where it goes on from. Failures are logged."""
 
-    def positions(self, instance: Instance, state: StateStore) -> Positions:
+    def positions(self, instance: Instance, state: SqliteStore) -> Positions:
         """Where it stands, to tell whether it got anywhere since the last failure."""
         ...
 
-    def has_begun(self, state: StateStore) -> bool:
+    def has_begun(self, state: SqliteStore) -> bool:
         """Whether a query found out where it goes on."""
         ...
 
-    def in_flight(self, state: StateStore) -> bool:
+    def in_flight(self, state: SqliteStore) -> bool:
         """Whether a flush may be in progress, of a query that runs."""
         ...
 
-    def left(self, state: StateStore) -> str | None:
+    def left(self, state: SqliteStore) -> str | None:
         """What a stop leaves undelivered, for the log; None for nothing."""
         ...
 
@@ -88,13 +89,13 @@ class TopicFlow:
     def __init__(self, settings: TopicSettings) -> None:
         self._settings = settings
 
-    def settle(self, instance: Instance, state: StateStore) -> None:
+    def settle(self, instance: Instance, state: SqliteStore) -> None:
         group_commit.commit_accepted(self._settings, instance, state)
 
-    def positions(self, instance: Instance, state: StateStore) -> Positions:
+    def positions(self, instance: Instance, state: SqliteStore) -> Positions:
         return group_commit.positions(self._settings, instance, state)
 
-    def has_begun(self, state: StateStore) -> bool:
+    def has_begun(self, state: SqliteStore) -> bool:
         """The planner looked for the first time."""
         return bool(state.progress())
 
@@ -106,11 +107,11 @@ class TopicFlow:
 
         return start_query(spark, self._settings, folder, until_caught_up=until_caught_up)
 
-    def in_flight(self, state: StateStore) -> bool:
+    def in_flight(self, state: SqliteStore) -> bool:
         """Not before it has begun, nor once it says so."""
         return self.has_begun(state) and not state.get(DRAINED)
 
-    def left(self, state: StateStore) -> str | None:
+    def left(self, state: SqliteStore) -> str | None:
         behind = group_commit.undelivered(state)
         return group_commit.stopped_message(behind) if behind else None
 

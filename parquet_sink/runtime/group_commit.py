@@ -12,18 +12,18 @@ from parquet_sink.model.progress import Accepted
 from parquet_sink.pipeline.connector_settings import TopicSettings
 from parquet_sink.process.log_format import concerning
 from parquet_sink.runtime.restarts import Positions
-from parquet_sink.state.store import StateStore
+from parquet_sink.state.sqlite.store import SqliteStore
 
 log = logging.getLogger(__name__)
 
 
-def commit_accepted(settings: TopicSettings, instance: Instance, state: StateStore) -> None:
+def commit_accepted(settings: TopicSettings, instance: Instance, state: SqliteStore) -> None:
     """Commits what the target accepted in the micro-batch that ended early, and nothing else. Failures are logged."""
     with concerning(settings.name):
         _commit_accepted(settings, instance, state)
 
 
-def _commit_accepted(settings: TopicSettings, instance: Instance, state: StateStore) -> None:
+def _commit_accepted(settings: TopicSettings, instance: Instance, state: SqliteStore) -> None:
     accepted = state.accepted()
     if not accepted:
         return
@@ -49,7 +49,7 @@ def _plan(one: Accepted) -> RangePlan:
     return RangePlan(start, end, one.reason)
 
 
-def positions(settings: TopicSettings, instance: Instance, state: StateStore) -> Positions:
+def positions(settings: TopicSettings, instance: Instance, state: SqliteStore) -> Positions:
     """Where the connector stands: as its group says, else as it was last seen."""
     with concerning(settings.name):
         return _positions(settings, instance, next_offsets(state))
@@ -70,7 +70,7 @@ def _positions(settings: TopicSettings, instance: Instance, seen: dict[Partition
     return Positions({**seen, **committed}, in_flight)
 
 
-def next_offsets(state: StateStore) -> dict[PartitionKey, int]:
+def next_offsets(state: SqliteStore) -> dict[PartitionKey, int]:
     """The next offset to be delivered of each topic-partition, as last seen."""
     accepted = {(one.topic, one.partition): one.next_offset for one in state.accepted()}
     return {
@@ -79,7 +79,7 @@ def next_offsets(state: StateStore) -> dict[PartitionKey, int]:
     }
 
 
-def undelivered(state: StateStore) -> dict[PartitionKey, tuple[int, int]]:
+def undelivered(state: SqliteStore) -> dict[PartitionKey, tuple[int, int]]:
     """Topic-partitions with records that are not delivered: the first of them, and how many, as last seen."""
     reached = next_offsets(state)
     ends = {(one.topic, one.partition): one.end for one in state.progress()}

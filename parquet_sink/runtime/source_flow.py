@@ -17,7 +17,8 @@ from parquet_sink.runtime.restarts import Positions
 from parquet_sink.sources.offsets.connect_form import text_of
 from parquet_sink.sources.offsets.file import FileStorage
 from parquet_sink.sources.standard_input import StandardInput
-from parquet_sink.state.store import DRAINED, SENT, STARTED, StateStore
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import DRAINED, SENT, STARTED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,7 +61,7 @@ class SourceFlow:
             self._input.wait()
         return start(spark, self._settings.name, folder, (NAME, NAME), None if until_caught_up else TICK_MS)
 
-    def settle(self, instance: Instance, state: StateStore) -> None:
+    def settle(self, instance: Instance, state: SqliteStore) -> None:
         """Stores what the last micro-batch sent, if its planner did not. Failures are logged."""
         if state.get(SENT) is None:
             return
@@ -71,7 +72,7 @@ class SourceFlow:
             except ConnectorError as error:
                 log.warning("connector %s: %s What it sent is sent again.", self._settings.name, error)
 
-    def positions(self, instance: Instance, state: StateStore) -> Positions:
+    def positions(self, instance: Instance, state: SqliteStore) -> Positions:
         """A number for each place: whether it moved is all that is asked."""
         with closing(self._opened()) as stored:
             try:
@@ -84,13 +85,13 @@ class SourceFlow:
     def _opened(self) -> SourcePositions:
         return SourcePositions(self._settings, self._folder)
 
-    def has_begun(self, state: StateStore) -> bool:
+    def has_begun(self, state: SqliteStore) -> bool:
         return state.get(STARTED)
 
-    def in_flight(self, state: StateStore) -> bool:
+    def in_flight(self, state: SqliteStore) -> bool:
         return state.get(STARTED) and not state.get(DRAINED)
 
-    def left(self, state: StateStore) -> str | None:
+    def left(self, state: SqliteStore) -> str | None:
         """Nobody knows what a source has."""
         return None
 

@@ -25,7 +25,8 @@ from parquet_sink.pipeline.connector_settings import TopicSettings
 from parquet_sink.process.logs import configure_worker
 from parquet_sink.spark import handoff, rows, stream_offsets
 from parquet_sink.spark.planning_reader import PlanningReader
-from parquet_sink.state.store import BEGUN, SLOTS, STARTED, WARM_UP, StateStore
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import BEGUN, SLOTS, STARTED, WARM_UP
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,7 +54,7 @@ class MakePlanner(Protocol):
     """Makes the planner, once for each query and process."""
 
     def __call__(
-        self, settings: TopicSettings, state: StateStore, instance: Instance, *, reported: bool
+        self, settings: TopicSettings, state: SqliteStore, instance: Instance, *, reported: bool
     ) -> "Planner": ...
 
 
@@ -64,7 +65,7 @@ class ReadRecords(Protocol):
 
 
 def planner_beside_the_driver(
-    settings: TopicSettings, state: StateStore, instance: Instance, *, reported: bool
+    settings: TopicSettings, state: SqliteStore, instance: Instance, *, reported: bool
 ) -> "Planner":
     """A planner that asks Kafka."""
     from parquet_sink.kafka.planning import planner  # only in the planner's process

@@ -25,7 +25,8 @@ from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.pipeline.settings import SinkSettings
 from parquet_sink.process.threads import in_thread
 from parquet_sink.shape.settings import ShapeSettings
-from parquet_sink.state.store import REPORTED, StateStore
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import REPORTED
 from parquet_sink.targets.push.settings import PushSettings
 from tests.factories import Clock
 
@@ -177,7 +178,7 @@ class Times:
 def planner_on(
     cluster: Cluster,
     settings: PlanningSettings,
-    state: StateStore,
+    state: SqliteStore,
     clock: Clock,
     kind: type[Planner] = Planner,
     spawn: Spawn = in_thread,

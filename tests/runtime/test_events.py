@@ -16,7 +16,7 @@ from parquet_sink.model.events import ConnectorStarting, Event, EventsDropped, F
 from parquet_sink.runtime.connector import Connector
 from parquet_sink.runtime.events import EventDispatcher
 from parquet_sink.runtime.isolated import Isolated
-from tests.state.memory import MemoryStore
+from tests.state.memory_events import MemoryEvents
 
 
 class Recorder:
@@ -49,7 +49,7 @@ class Raising(Recorder):
         raise ValueError
 
 
-class Unreadable(MemoryStore):
+class Unreadable(MemoryEvents):
     """A store whose disk is gone."""
 
     def events_after(self, position: int) -> Any:
@@ -70,7 +70,7 @@ def committed(number: int, partition: int = 0, name: str = "orders") -> OffsetCo
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 2), st.booleans()), max_size=60))
 def test_nothing_is_missed_and_order_holds(happens: list[tuple[str, int, bool]]) -> None:
     """Whatever happens in which order, and whenever is polled: every event once, in order for each topic-partition."""
-    stores = {name: MemoryStore() for name in "ab"}
+    stores = {name: MemoryEvents() for name in "ab"}
     connectors = [connector(store, name) for name, store in stores.items()]
     recorder = Recorder()
     dispatcher = EventDispatcher([Isolated("raising", Raising), recorder])
@@ -93,7 +93,7 @@ def test_a_listener_that_raises_stops_nobody(caplog: pytest.LogCaptureFixture) -
     """Others hear of everything, whether they come before or after it."""
     first, last = Recorder(), Recorder()
     dispatcher = EventDispatcher([first, Isolated("raising", Raising), last])
-    store = MemoryStore()
+    store = MemoryEvents()
     store.append_events([committed(1)])
     dispatcher.emit(ConnectorStarting("orders", 1.0))
     dispatcher.poll([connector(store)])
@@ -105,7 +105,7 @@ def test_a_listener_that_raises_stops_nobody(caplog: pytest.LogCaptureFixture) -
 
 def test_what_was_dropped_is_counted() -> None:
     """A reader that came too late is told how many events it did not see, before those that are left."""
-    store, recorder = MemoryStore(kept_events=3), Recorder()
+    store, recorder = MemoryEvents(3), Recorder()
     dispatcher = EventDispatcher([recorder], clock=lambda: 5.0)
     store.append_events([committed(number) for number in range(10)])
     dispatcher.poll([connector(store)])
@@ -114,7 +114,7 @@ def test_what_was_dropped_is_counted() -> None:
 
 def test_an_unreadable_log_ends_nothing_and_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     """Other connectors' events come all the same, and so do its own once it can be read again."""
-    broken, whole, recorder = MemoryStore(), MemoryStore(), Recorder()
+    broken, whole, recorder = MemoryEvents(), MemoryEvents(), Recorder()
     whole.append_events([committed(1, name="whole")])
     broken.append_events([committed(1)])
     read = broken.events_after
@@ -139,7 +139,7 @@ def test_an_unreadable_log_ends_nothing_and_is_logged_once(caplog: pytest.LogCap
 def test_news_of_a_connector_come_once_after_what_its_log_has() -> None:
     """Also of one whose log cannot be read: what it keeps for this look would be lost."""
     news, recorder, broken = FileArchived("orders", 9.0, "f", Archiving("directory:/a", 1)), Recorder(), Unreadable()
-    store = MemoryStore()
+    store = MemoryEvents()
     store.append_events([committed(1)])
     dispatcher = EventDispatcher([recorder])
     connectors = [connector(store, news=[news]), connector(broken, "broken", [news])]
@@ -151,11 +151,11 @@ def test_news_of_a_connector_come_once_after_what_its_log_has() -> None:
 
 def test_a_log_that_was_made_anew_is_read_from_its_beginning() -> None:
     """When the state file was removed under a running connector, its new one begins anew, too."""
-    one, recorder = connector(MemoryStore()), Recorder()
+    one, recorder = connector(MemoryEvents()), Recorder()
     dispatcher = EventDispatcher([recorder])
     one.state.append_events([committed(1), committed(2)])
     dispatcher.poll([one])
-    one.state = MemoryStore()
+    one.state = MemoryEvents()
     one.state.append_events([committed(3)])
     dispatcher.poll([one])
     assert recorder.events == [committed(1), committed(2), committed(3)]

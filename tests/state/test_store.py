@@ -1,7 +1,9 @@
-"""What every state store promises, whatever it is made of."""
+"""What the state store promises."""
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,33 +17,36 @@ from parquet_sink.model.ranges import Again, Known, PlannedRange, Tries, ValueSi
 from parquet_sink.model.receipts import Receipt
 from parquet_sink.state.sqlite import events as sqlite_events
 from parquet_sink.state.sqlite.store import SqliteStore
-from parquet_sink.state.store import DRAINED, FIELDS, REPORTED, SLOTS, STARTED, STOP, EventBatch, StateStore
-from tests.state.memory import MemoryStore
+from parquet_sink.state.store import DRAINED, FIELDS, REPORTED, SLOTS, STARTED, STOP, EventBatch, EventLog
+from tests.state.memory_events import MemoryEvents
 
-Make = Callable[[int], StateStore]
+Make = Callable[[int], EventLog]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    """An empty store."""
+    with closing(SqliteStore(tmp_path / "state.db")) as made:
+        yield made
 
 
 @pytest.fixture(params=["sqlite", "memory"])
 def make(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
-    """Makes empty stores whose event log keeps so many events."""
-    made: list[StateStore] = []
+    """Makes empty logs that keep so many events: the real one, and the double of other tests."""
+    with ExitStack() as made:
 
-    def store(kept_events: int) -> StateStore:
-        if request.param == "memory":
-            made.append(MemoryStore(kept_events))
-        else:
-            monkeypatch.setattr(sqlite_events, "KEPT_EVENTS", kept_events)
-            made.append(SqliteStore(tmp_path / f"state-{len(made)}.db"))
-        return made[-1]
+        def log(kept: int) -> EventLog:
+            if request.param == "memory":
+                return MemoryEvents(kept)
+            monkeypatch.setattr(sqlite_events, "KEPT_EVENTS", kept)
+            return made.enter_context(closing(SqliteStore(tmp_path / f"events-{uuid4().hex}.db")))
 
-    yield store
-    for one in made:
-        one.close()
+        yield log
 
 
 @pytest.fixture
-def store(make: Make) -> StateStore:
-    """An empty store."""
+def events(make: Make) -> EventLog:
+    """An empty log."""
     return make(1_000)
 
 
@@ -55,7 +60,7 @@ def committed(number: int, partition: int = 0) -> Event:
     return OffsetCommitted("sink", float(number), "orders", partition, number)
 
 
-def test_a_field_is_its_default_until_it_is_set(store: StateStore) -> None:
+def test_a_field_is_its_default_until_it_is_set(store: SqliteStore) -> None:
     """Each field has a value of its own type from the beginning, and then the last one set."""
     assert [store.get(field) for field in FIELDS] == [field.default for field in FIELDS]
     store.set(SLOTS, 4)
@@ -69,7 +74,7 @@ def test_field_names_are_different() -> None:
     assert len({field.name for field in FIELDS}) == len(FIELDS)
 
 
-def test_of_each_topic_partition_the_last_range_counts(store: StateStore) -> None:
+def test_of_each_topic_partition_the_last_range_counts(store: SqliteStore) -> None:
     """How far the last range got replaces what stood there, of its topic-partition alone, with the next attempt."""
     again = Again(Tries(3, 12.5), 8.0, (0, 4))
     store.record_accepted([Accepted("orders", 0, 7, 0, 9, "records"), Accepted("orders", 1, 3, 0, 5, "size", again)])
@@ -80,7 +85,7 @@ def test_of_each_topic_partition_the_last_range_counts(store: StateStore) -> Non
     ]
 
 
-def test_a_micro_batch_is_reported_or_not(store: StateStore) -> None:
+def test_a_micro_batch_is_reported_or_not(store: SqliteStore) -> None:
     """What was said of its topic-partitions before is no word about it; that of others stays."""
     assert not store.get(REPORTED)
     store.record_accepted([Accepted("orders", number, 9, 0, 9, "records") for number in (0, 1)])
@@ -91,14 +96,14 @@ def test_a_micro_batch_is_reported_or_not(store: StateStore) -> None:
     assert store.get(REPORTED)
 
 
-def test_progress_replaces_what_was_before(store: StateStore) -> None:
+def test_progress_replaces_what_was_before(store: SqliteStore) -> None:
     """Of each topic-partition only the latest is kept, in order."""
     store.record_progress([PartitionProgress("orders", 1, 0, 5, None), PartitionProgress("orders", 0, 0, 5, 99)])
     store.record_progress([PartitionProgress("orders", 1, 5, 5, None)])
     assert store.progress() == [PartitionProgress("orders", 0, 0, 5, 99), PartitionProgress("orders", 1, 5, 5, None)]
 
 
-def test_a_deleted_topic_partition_is_forgotten_alone(store: StateStore) -> None:
+def test_a_deleted_topic_partition_is_forgotten_alone(store: SqliteStore) -> None:
     """Neither its progress nor what was accepted of it stays; those of others do."""
     for partition in (0, 1):
         store.record_progress([PartitionProgress("orders", partition, 0, 5, None)])
@@ -109,7 +114,7 @@ def test_a_deleted_topic_partition_is_forgotten_alone(store: StateStore) -> None
     assert [one.partition for one in store.accepted()] == [1]
 
 
-def test_the_first_failure_stays(store: StateStore) -> None:
+def test_the_first_failure_stays(store: SqliteStore) -> None:
     """Later failures follow from the first one, so that is what the operator is told, with its reaction."""
     assert store.failure() is None
     store.record_failure(failure_named("RegistryAway", "first"))
@@ -117,7 +122,7 @@ def test_the_first_failure_stays(store: StateStore) -> None:
     assert store.failure() == failure_named("RegistryAway", "first")
 
 
-def test_a_restart_clears_failure_and_acceptance(store: StateStore) -> None:
+def test_a_restart_clears_failure_and_acceptance(store: SqliteStore) -> None:
     """A query that starts again counts from the group's offsets, even if those were set back; fields stay."""
     store.record_failure(failure_named("KafkaFailed", "away"))
     store.record_accepted([Accepted("orders", 0, 100, 0, 100, "size")])
@@ -128,7 +133,7 @@ def test_a_restart_clears_failure_and_acceptance(store: StateStore) -> None:
     assert store.failure() == failure_named("KafkaFailed", "again")
 
 
-def test_what_is_known_of_a_topic_is_completed(store: StateStore) -> None:
+def test_what_is_known_of_a_topic_is_completed(store: SqliteStore) -> None:
     """A later file may teach less; what it does not say stays."""
     store.learn("orders", Known(b"schema", 12.5, 25.0))
     store.learn("orders", Known(None, 13.0))
@@ -139,7 +144,7 @@ def test_what_is_known_of_a_topic_is_completed(store: StateStore) -> None:
     assert store.bytes_per_record() == {"orders": 25.0, "items": None}
 
 
-def test_what_values_became_is_of_each_topic(store: StateStore) -> None:
+def test_what_values_became_is_of_each_topic(store: SqliteStore) -> None:
     """The last word counts, and others stay."""
     store.learn_sizes({"orders": ValueSizes(100.0, 30.0), "items": ValueSizes(5.0, 6.0)})
     store.learn_sizes({"orders": ValueSizes(200.0, 20.0)})
@@ -147,7 +152,7 @@ def test_what_values_became_is_of_each_topic(store: StateStore) -> None:
     assert store.sizes() == {"orders": ValueSizes(200.0, 20.0), "items": ValueSizes(5.0, 6.0)}
 
 
-def test_a_planned_range_keeps_what_was_known_then(store: StateStore) -> None:
+def test_a_planned_range_keeps_what_was_known_then(store: SqliteStore) -> None:
     """A range that comes again has the knowledge of its first time, however much was learned since."""
     store.learn("orders", Known(b"then", 1.0))
     store.record_planned([PlannedRange("orders", 0, 0, 10, "size"), PlannedRange("new", 0, 0, 5, "size")], "recipe")
@@ -160,28 +165,28 @@ def test_a_planned_range_keeps_what_was_known_then(store: StateStore) -> None:
     assert store.planned("recipe")["orders", 0].known == Known(b"later", 4.0)
 
 
-def test_events_come_back_in_order_and_once(store: StateStore) -> None:
+def test_events_come_back_in_order_and_once(events: EventLog) -> None:
     """Who keeps a position reads what is new since then, whatever kinds of events it is."""
     failed = receipt(2, failure_named("UploadRefused", "no"))
     first: list[Event] = [
         FileAccepted("sink", 1.5, "orders", 0, receipt(1)),
         FileFailed("sink", 2.5, "orders", 0, failed),
     ]
-    store.append_events(first)
-    batch = store.events_after(0)
+    events.append_events(first)
+    batch = events.events_after(0)
     assert batch == EventBatch(tuple(first), batch.position)
-    assert store.events_after(batch.position) == EventBatch((), batch.position)
-    store.append_events([ConnectorRunning("sink", 3.0)])
-    assert store.events_after(batch.position).events == (ConnectorRunning("sink", 3.0),)
-    store.append_events([])
+    assert events.events_after(batch.position) == EventBatch((), batch.position)
+    events.append_events([ConnectorRunning("sink", 3.0)])
+    assert events.events_after(batch.position).events == (ConnectorRunning("sink", 3.0),)
+    events.append_events([])
 
 
-def test_an_equal_event_is_the_same_event(store: StateStore) -> None:
+def test_an_equal_event_is_the_same_event(events: EventLog) -> None:
     """Spark hands the same outcomes to a commit that failed and to the abort after it; each event is told once."""
-    store.append_events([committed(1), committed(2)])
-    position = store.events_after(0).position
-    store.append_events([committed(1), committed(3), committed(2)])
-    assert store.events_after(position).events == (committed(3),)
+    events.append_events([committed(1), committed(2)])
+    position = events.events_after(0).position
+    events.append_events([committed(1), committed(3), committed(2)])
+    assert events.events_after(position).events == (committed(3),)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
@@ -191,14 +196,14 @@ def test_an_equal_event_is_the_same_event(store: StateStore) -> None:
 )
 def test_no_event_is_missed_or_told_twice(make: Make, kept: int, writes: list[tuple[int, bool]]) -> None:
     """However writing and reading alternate: each event is read once and in order, or counted as dropped."""
-    store = make(kept)
+    log = make(kept)
     position = number = 0
     told: list[int] = []
     for count, reads in [*writes, (0, True)]:
-        store.append_events([committed(number + index) for index in range(count)])
+        log.append_events([committed(number + index) for index in range(count)])
         number += count
         if reads:
-            batch = store.events_after(position)
+            batch = log.events_after(position)
             assert batch.dropped == 0 or batch.dropped + len(batch.events) > kept
             told += [-1] * batch.dropped
             told += [event.next_offset for event in batch.events if isinstance(event, OffsetCommitted)]
@@ -206,7 +211,7 @@ def test_no_event_is_missed_or_told_twice(make: Make, kept: int, writes: list[tu
     assert [expected if found < 0 else found for expected, found in enumerate(told)] == list(range(number))
 
 
-def test_readers_do_not_take_from_each_other(store: StateStore) -> None:
+def test_readers_do_not_take_from_each_other(events: EventLog) -> None:
     """Each has its own position: a second reader sees all of it, too."""
-    store.append_events([committed(1)])
-    assert store.events_after(0) == store.events_after(0)
+    events.append_events([committed(1)])
+    assert events.events_after(0) == events.events_after(0)

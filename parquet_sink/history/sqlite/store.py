@@ -34,13 +34,20 @@ _SHARE_TO_FREE: Final = 20
 
 
 class SqliteHistory:
-    """Implements `history.store.HistoryStore`. settings: what it is bounded by, for writers."""
+    """What was sent. settings: what it is bounded by, for writers.
+
+    All methods raise HistoryUnusable when the file cannot be read, or written.
+    """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, settings: HistorySettings) -> None:
         self.path = path
         self._connection, self._settings = connection, settings
 
     def append_files(self, records: Sequence[UploadRecord]) -> None:
+        """Adds uploads in this order; one that is equal to one within is the same, and is not added again.
+
+        `repeat` is filled in. A record takes the place of a WAITING one of the same offsets, target and origin.
+        """
         with history_trouble(self.path, WRITTEN), transaction(self._connection) as db:
             for record in records:
                 self._add_file(db, record)
@@ -67,10 +74,12 @@ class SqliteHistory:
             _note_archived(db, record.file_name, record.archive)
 
     def note_archived(self, file_name: str, archiving: Archiving) -> None:
+        """What became of a file at an archive, in place of what was known of it there."""
         with history_trouble(self.path, WRITTEN), transaction(self._connection) as db:
             _note_archived(db, file_name, archiving)
 
     def append_ranges(self, records: Sequence[RangeRecord]) -> None:
+        """Adds ranges; one that is there is not added again, and its `done_until` grows."""
         with history_trouble(self.path, WRITTEN), transaction(self._connection) as db:
             for one in records:
                 known = json.dumps(known_to_dict(one.known), sort_keys=True, separators=(",", ":"))
@@ -87,6 +96,7 @@ class SqliteHistory:
                 )
 
     def files(self, query: HistoryQuery = ALL) -> Iterator[UploadRecord]:
+        """The uploads that are meant, in order of time. Reading may be left at any place."""
         condition, values = rows.files_where(query)
         with history_trouble(self.path, "read"):
             archives, joined = self._archives()
@@ -101,6 +111,7 @@ class SqliteHistory:
         return ", ".join(f"{ARCHIVED}.{one}" for one in rows.ARCHIVE_COLUMNS), f"left join {ARCHIVED} on {on}"
 
     def ranges(self, query: HistoryQuery = ALL) -> Iterator[RangeRecord]:
+        """The ranges that are meant, in order of time."""
         condition, values = rows.ranges_where(query)
         asked = f"select {_RANGES}, body from range join knowledge on knowledge.id = range.knowledge where {condition}"
         yield from map(rows.range_of, self._asked(asked, "range", values, query.newest))
@@ -116,9 +127,11 @@ class SqliteHistory:
             yield from reversed(self._connection.execute(latest, [*values, newest]).fetchall())
 
     def summary(self, query: HistoryQuery = ALL) -> list[HourSummary]:
+        """Figures of each hour in which something that is meant happened, in order of time."""
         return summarised(self.files(query))
 
     def extent(self) -> HistoryExtent:
+        """How much is kept."""
         with history_trouble(self.path, "read"):
             files, first, last = self._connection.execute(
                 "select count(*), min(at_ms), max(at_ms) from file"
@@ -135,6 +148,7 @@ class SqliteHistory:
         return int(size * (count - free))
 
     def prune(self, now_ms: int) -> int:
+        """Forgets what is too old, too much, or takes too much room, the oldest first. Gives how many uploads went."""
         with history_trouble(self.path, WRITTEN), transaction(self._connection) as db:
             oldest_ms = now_ms - self._settings.retention_ms
             gone = db.execute("delete from file where at_ms < ?", (oldest_ms,)).rowcount

@@ -9,7 +9,8 @@ from typing import Final
 
 from parquet_sink.errors import BrokersGone
 from parquet_sink.model.events import ConnectorRunning, ConnectorWaiting
-from parquet_sink.state.store import STARTED, StateStore
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import STARTED
 
 log = logging.getLogger(__name__)
 
@@ -19,7 +20,7 @@ REPORT_S: Final = 30.0
 class BrokerOutage:
     """Of the brokers of one connector. `now` gives epoch seconds. most_ms: how long it may last, -1 without end."""
 
-    def __init__(self, name: str, state: StateStore, now: Callable[[], float], most_ms: int = -1) -> None:
+    def __init__(self, name: str, state: SqliteStore, now: Callable[[], float], most_ms: int = -1) -> None:
         self._name, self._state, self._now, self._most_ms = name, state, now, most_ms
         self._since_s: float | None = None
         self._reported_s: float | None = None

@@ -12,7 +12,7 @@ from parquet_sink.model.events import OffsetsPassedOver
 from parquet_sink.model.lost import LostOffsets
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.process.threads import in_thread
-from parquet_sink.state.store import StateStore
+from parquet_sink.state.sqlite.store import SqliteStore
 
 
 @dataclass
@@ -46,7 +46,7 @@ class PlanningContext:
     """
 
     settings: PlanningSettings
-    state: StateStore
+    state: SqliteStore
     cluster: Cluster
     group: Group
     ids: TopicIds

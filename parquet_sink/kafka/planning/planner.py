@@ -37,7 +37,8 @@ from parquet_sink.kafka.settings import DeadLetterSettings, PlanningSettings
 from parquet_sink.model.instance import Instance
 from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
-from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STOP, StateStore
+from parquet_sink.state.sqlite.store import SqliteStore
+from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STOP
 
 PATIENCE_S: Final = 60.0
 """How long the broker may stay away at the start, unless `default.api.timeout.ms` says otherwise."""
@@ -258,7 +259,7 @@ class Planner:
 
 def kafka_planner(
     settings: PlanningSettings,
-    state: StateStore,
+    state: SqliteStore,
     instance: Instance,
     *,
     reported: bool,

@@ -17,9 +17,10 @@ FAILURE: Final = "failure"
 
 
 class SqliteRun(Database):
-    """Implements `state.store.RunState`."""
+    """What belongs to one run."""
 
     def get(self, field: Field[T]) -> T:
+        """The value last set, else the field's default."""
         row = self._db.execute("select body from field where name = ?", (field.name,)).fetchone()
         if row is None:
             return field.default
@@ -30,20 +31,27 @@ class SqliteRun(Database):
         self._db.execute("insert or replace into field values (?, ?)", (field.name, json.dumps(value)))
 
     def record_progress(self, progress: Sequence[PartitionProgress]) -> None:
+        """How topic-partitions stand now; those that are not named stay as they were."""
         rows = [(one.topic, one.partition, json.dumps(asdict(one))) for one in progress]
         with self._transaction() as db:
             db.executemany("insert or replace into progress values (?, ?, ?)", rows)
 
     def progress(self) -> list[PartitionProgress]:
+        """Of every topic-partition, in order of topic and number."""
         rows = self._db.execute("select body from progress order by topic, partition")
         return [PartitionProgress(**json.loads(body)) for (body,) in rows]
 
     def begin_batch(self, keys: Sequence[PartitionKey]) -> None:
+        """A micro-batch begins with a range of each of these topic-partitions: nothing is reported of them yet."""
         with self._transaction() as db:
             db.executemany("delete from accepted where topic = ? and partition = ?", keys)
             db.execute("delete from field where name = ?", (REPORTED.name,))
 
     def record_accepted(self, ranges: Sequence[Accepted]) -> None:
+        """How far the last range of each topic-partition is accepted, which reports the micro-batch.
+
+        All of it is there, or nothing; topic-partitions that are not named stay as they were.
+        """
         rows = [(one.topic, one.partition, json.dumps(asdict(one))) for one in ranges]
         with self._transaction() as db:
             db.executemany("insert or replace into accepted values (?, ?, ?)", rows)
@@ -54,11 +62,13 @@ class SqliteRun(Database):
         return [_accepted(body) for (body,) in rows]
 
     def forget_partition(self, topic: str, partition: int) -> None:
+        """Forgets how far a topic-partition is accepted, and how it stands: it was deleted."""
         with self._transaction() as db:
             db.execute("delete from accepted where topic = ? and partition = ?", (topic, partition))
             db.execute("delete from progress where topic = ? and partition = ?", (topic, partition))
 
     def record_failure(self, failure: Failure) -> None:
+        """The first failure stays: later ones follow from it."""
         self._db.execute("insert or ignore into field values (?, ?)", (FAILURE, failure.to_json()))
 
     def failure(self) -> Failure | None:
@@ -66,6 +76,7 @@ class SqliteRun(Database):
         return None if row is None else Failure.from_json(row[0])
 
     def clear_for_restart(self) -> None:
+        """Before the query starts again: forgets the failure, and what was accepted. The group's offsets count."""
         with self._transaction() as db:
             db.execute("delete from field where name = ?", (FAILURE,))
             db.execute("delete from accepted")

@@ -23,7 +23,7 @@ KEPT_TABLES: Final = (*LEARNED_TABLES, "progress")
 
 
 class SqliteStore(SqliteRun, SqliteLearned, SqliteEvents):
-    """Implements `state.store.StateStore`. Opens the file at `path`; each process its own.
+    """All that the processes of one connector tell each other. Opens the file at `path`; each process its own.
 
     A run has one file from its beginning to its end, which the program makes (`for_new_run`) and has open all the time.
     Its other processes open that file and no other: `SqliteStore(path, expected=ids)`, with the `ids` of the program's.

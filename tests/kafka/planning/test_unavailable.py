@@ -20,7 +20,7 @@ from parquet_sink.process.threads import in_thread
 from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import STARTED
 from tests.factories import Clock
-from tests.state.memory import MemoryStore
+from tests.state.memory_events import MemoryEvents
 
 A, B, C = ("orders", 0), ("orders", 1), ("orders", 2)
 
@@ -84,7 +84,7 @@ def state(tmp_path: Path) -> Iterator[SqliteStore]:
 def test_one_that_is_away_holds_up_the_others_once(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     """The others are asked without it from then on; it is named when it goes, and when it is back."""
     caplog.set_level(logging.INFO)
-    cluster, unavailable, later = Cluster(), UnavailablePartitions("sink", MemoryStore(), lambda: 0.0), Later()
+    cluster, unavailable, later = Cluster(), UnavailablePartitions("sink", MemoryEvents(), lambda: 0.0), Later()
     end_offsets = EndOffsets(
         cast(KafkaCluster, cluster), unavailable, BackgroundProbe(cast(KafkaCluster, cluster), clock, later)
     )
@@ -112,7 +112,7 @@ def test_one_that_is_away_holds_up_the_others_once(clock: Clock, caplog: pytest.
 
 def test_those_that_are_away_are_asked_for_every_few_seconds(clock: Clock) -> None:
     """One question at a time, and never more often than that."""
-    cluster, unavailable, later = Cluster(), UnavailablePartitions("sink", MemoryStore(), lambda: 0.0), Later()
+    cluster, unavailable, later = Cluster(), UnavailablePartitions("sink", MemoryEvents(), lambda: 0.0), Later()
     probe = BackgroundProbe(cast(KafkaCluster, cluster), clock, later)
     cluster.leaderless = {B}
     for _ in range(5):
@@ -128,7 +128,7 @@ def test_those_that_are_away_are_asked_for_every_few_seconds(clock: Clock) -> No
 
 def test_all_away_is_a_broker_that_is_away(clock: Clock) -> None:
     """When none answers the tick fails as it does without any broker, and the first to answer ends that."""
-    cluster, unavailable = Cluster(), UnavailablePartitions("sink", MemoryStore(), lambda: 0.0)
+    cluster, unavailable = Cluster(), UnavailablePartitions("sink", MemoryEvents(), lambda: 0.0)
     end_offsets = EndOffsets(
         cast(KafkaCluster, cluster), unavailable, BackgroundProbe(cast(KafkaCluster, cluster), clock, Later())
     )
@@ -148,7 +148,7 @@ def test_all_away_is_a_broker_that_is_away(clock: Clock) -> None:
 
 def test_many_that_go_away_together_have_one_line(caplog: pytest.LogCaptureFixture) -> None:
     """A broker that led a thousand topic-partitions is one line, with some names and a count."""
-    unavailable = UnavailablePartitions("sink", MemoryStore(), lambda: 0.0)
+    unavailable = UnavailablePartitions("sink", MemoryEvents(), lambda: 0.0)
     unavailable.mark_unavailable([("orders", number) for number in range(1_000)], lambda key: "no leader")
     (record,) = caplog.records
     assert "topic-partition 9 and 990 more. no leader." in record.message
@@ -156,7 +156,7 @@ def test_many_that_go_away_together_have_one_line(caplog: pytest.LogCaptureFixtu
 
 def test_those_that_come_and_go_are_events() -> None:
     """Each topic-partition that does not answer, with the reason, and each that answers again; once."""
-    store = MemoryStore()
+    store = MemoryEvents()
     unavailable = UnavailablePartitions("sink", store, lambda: 5.0)
     unavailable.mark_unavailable([A, B], lambda key: "no leader")
     unavailable.mark_unavailable([A], lambda key: "no leader")
