@@ -4,9 +4,10 @@ import asyncio
 import logging
 import socket
 import ssl
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from threading import Event, Thread
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Thread
 from typing import Final
 
 import uvicorn
@@ -16,16 +17,19 @@ from parquet_sink.connectors.rest.addresses import Address
 from parquet_sink.connectors.rest.settings import RestSettings, TlsSettings
 from parquet_sink.errors import SetupError
 from parquet_sink.net.listening import BACKLOG
-from parquet_sink.rest import protocol
 from parquet_sink.rest.app import make_admin_app
-from parquet_sink.rest.handshakes import Handshakes
 from parquet_sink.rest.listening import Listening, open_listeners
-from parquet_sink.rest.protocol import IDLE_S, MOST_HEAD_BYTES, BoundedProtocol
 from parquet_sink.rest.tls import server_context
 
 GRACE_S: Final = 5
 """What requests in progress have when the server stops."""
 START_S: Final = 10.0
+MOST_CONNECTIONS: Final = 512
+"""With more, requests are told to come again."""
+MOST_HEAD_BYTES: Final = 32 * 1024
+IDLE_S: Final = 30
+"""Between two requests."""
+_LOOK_S: Final = 0.02
 log = logging.getLogger(__name__)
 
 
@@ -35,7 +39,7 @@ class RestServer:
     def __init__(self, app: ASGIApp, settings: RestSettings, listening: Listening | None = None) -> None:
         self._app, self._settings = app, settings
         self._listening = listening
-        self._servers: list[_Server] = []
+        self._served: list[_Served] = []
         self._thread: Thread | None = None
 
     @property
@@ -47,52 +51,67 @@ class RestServer:
         """Returns when connections are taken. Raises SetupError that names the key; then nothing is taken."""
         listening = self._listening = self._listening or open_listeners(self._settings)
         try:
-            self._servers = self._made(listening)
+            self._served = self._made(listening)
         except BaseException:
             listening.close()
             raise
         logging.getLogger("uvicorn").setLevel(logging.ERROR)
         self._thread = Thread(target=self._run, name="rest", daemon=True)
         self._thread.start()
-        if not all(server.up.wait(START_S) for server in self._servers):
+        if not self._is_up():
             self.stop()
             raise SetupError("The REST API did not start; the log has the cause.")
         for one in (*self.addresses, *(listening.settings.admin or ())):
             log.info("REST API at %s", one)
 
+    def _is_up(self) -> bool:
+        """Whether all take connections within START_S."""
+        until = time.monotonic() + START_S
+        while not all(one.server.started for one in self._served):
+            if time.monotonic() > until:
+                return False
+            time.sleep(_LOOK_S)
+        return True
+
     def stop(self) -> None:
         """Answers what is in progress, for some seconds, and gives the addresses back. May be called twice."""
-        for server in self._servers:
-            server.end()
+        for one in self._served:
+            one.server.should_exit = True
         if self._thread is not None:
             self._thread.join(GRACE_S + START_S)
         if self._listening is not None:
             self._listening.close()
 
-    def _made(self, listening: Listening) -> "list[_Server]":
+    def _made(self, listening: Listening) -> list["_Served"]:
         settings = listening.settings
         groups = _by_scheme(self._app, settings.listeners, listening.sockets, settings.tls)
         if settings.admin:
             groups += _by_scheme(make_admin_app(settings), settings.admin, listening.admin_sockets, settings.admin_tls)
-        return [_Server(app, sockets, context) for app, sockets, context in groups]
+        return [_Served.of(app, sockets, context) for app, sockets, context in groups]
 
     def _run(self) -> None:
         asyncio.run(self._serve())
 
     async def _serve(self) -> None:
-        serving = (server.serve(server.sockets) for server in self._servers)
+        serving = (one.server.serve(one.sockets) for one in self._served)
         for outcome in await asyncio.gather(*serving, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 log.error("REST API: a listener ended: %s", outcome)
 
 
-class _Server(uvicorn.Server):
-    """One uvicorn: its sockets share whether there is TLS. up: set once connections are taken."""
+@dataclass(frozen=True)
+class _Served:
+    """One uvicorn: its sockets share whether there is TLS."""
 
-    def __init__(self, app: ASGIApp, sockets: Sequence[socket.socket], context: ssl.SSLContext | None) -> None:
+    server: uvicorn.Server
+    sockets: list[socket.socket]
+
+    @classmethod
+    def of(cls, app: ASGIApp, sockets: list[socket.socket], context: ssl.SSLContext | None) -> "_Served":
+        """Not started yet."""
         config = uvicorn.Config(
             app,
-            http=BoundedProtocol,
+            http="h11",
             ws="none",
             lifespan="off",
             loop="asyncio",
@@ -100,42 +119,15 @@ class _Server(uvicorn.Server):
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            timeout_keep_alive=int(IDLE_S),
+            backlog=BACKLOG,
+            limit_concurrency=MOST_CONNECTIONS,
+            timeout_keep_alive=IDLE_S,
             timeout_graceful_shutdown=GRACE_S,
             h11_max_incomplete_event_size=MOST_HEAD_BYTES,
         )
-        super().__init__(config)
-        self.sockets, self.up = list(sockets), Event()
-        self._context = context
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._ending = asyncio.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        self._loop = asyncio.get_running_loop()
-        await super().startup([])
-        make = self._factory()
-        for one in sockets or []:
-            self.servers.append(await self._loop.create_server(make, sock=one, backlog=BACKLOG))
-        self.up.set()
-
-    def _factory(self) -> Callable[[], asyncio.BaseProtocol]:
-        def plain() -> asyncio.Protocol:
-            return BoundedProtocol(self.config, self.server_state, self.lifespan.state)
-
-        return plain if self._context is None else Handshakes(self._context, plain, protocol.MOST_CONNECTIONS)
-
-    async def main_loop(self) -> None:
-        """Wakes once in a second, for the header `Date`, where uvicorn's own wakes ten times."""
-        while not await self.on_tick(0):
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._ending.wait(), 1.0)
-
-    def end(self) -> None:
-        """May be called from any thread."""
-        self.should_exit = True
-        if self._loop is not None:
-            with suppress(RuntimeError):  # it ended meanwhile
-                self._loop.call_soon_threadsafe(self._ending.set)
+        config.load()
+        config.ssl = context
+        return cls(uvicorn.Server(config), sockets)
 
 
 def _by_scheme(
