@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 from parquet_sink.config.key import Key, Origin, Type
 from parquet_sink.config.values import Values
 from parquet_sink.model.records import VALUES_ONLY
+from parquet_sink.transform.fields.java.date_format import WRITTEN, DateFormat, PatternUnusable
 from parquet_sink.transform.keys import TRANSFORM
 from parquet_sink.transform.protocol import Side, WrongSettings
 from parquet_sink.transform.records import DecodedRecords
 from parquet_sink.transform.whole.java_regex import JAVA_REGEX, NotKept, java_pattern, java_replacement
-from parquet_sink.transform.whole.timestamp_format import NotFormatted, TimestampFormat
 
 _NO_TIMESTAMP: Final = "TimestampRouter needs the record's timestamp, and it has none"
 
@@ -105,16 +105,16 @@ class TimestampRouter:
         """As `transform.protocol.TransformClass` says."""
         self._topic = values.text("topic.format") or ""
         try:
-            self._format = TimestampFormat(values.text("timestamp.format") or "")
-        except NotFormatted as error:
-            raise WrongSettings({"timestamp.format": f"{values.quoted('timestamp.format')} {error}"}) from None
+            self._format = DateFormat(values.text("timestamp.format") or "", WRITTEN)
+        except PatternUnusable as error:
+            raise WrongSettings({"timestamp.format": f"{values.quoted('timestamp.format')} {error}."}) from None
 
     def apply(self, records: DecodedRecords) -> DecodedRecords:
         """As `transform.protocol.Transform` says; a record without a timestamp is rejected."""
         batch = records.batch
         stamps = batch.timestamps.to_numpy()
         steps, which = np.unique(stamps // self._format.step_ms, return_inverse=True)
-        written = pa.array([self._format.text(int(step) * self._format.step_ms) for step in steps], pa.string())
+        written = pa.array([self._format.format(int(step) * self._format.step_ms) for step in steps], pa.string())
         texts = written.take(pa.array(which))
         both = pa.StructArray.from_arrays([_topics(records), texts], ["topic", "timestamp"])
         named = [self._named(one["topic"], one["timestamp"]) for one in both.to_pylist()]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from parquet_sink.convert.java_dates import chosen_text
 from parquet_sink.transform.fields.java import numbers, texts
 from parquet_sink.transform.fields.java.date_columns import epoch_ms
-from parquet_sink.transform.fields.java.date_format import DateFormat, PatternUnusable
+from parquet_sink.transform.fields.java.date_format import WRITTEN, DateFormat, PatternUnusable
 from parquet_sink.transform.fields.java.zones import NoDate
 
 
@@ -303,3 +303,51 @@ def test_patterns_without_a_usual_form(pattern: str) -> None:
 def test_nan_is_read_as_the_number_0_in_dates(pattern: str, text: str, expected: int) -> None:
     """Java's NumberFormat takes NaN for a number, and a date's field is 0 then."""
     assert DateFormat(pattern).parse(text) == expected
+
+
+LATE = 1_704_067_199_005
+"""2023-12-31T23:59:59.005Z, a Sunday."""
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("yyyyMMdd", "20231231"),
+        ("yyyy-MM-dd'T'HH:mm:ss.SSS'Z'", "2023-12-31T23:59:59.005Z"),
+        ("yy y M MMM MMMM L", "23 2023 12 Dec December 12"),
+        ("YYYY-ww W", "2024-01 6"),
+        ("D F E EEEE u", "365 5 Sun Sunday 7"),
+        ("h a K k H", "11 PM 11 23 23"),
+        ("G z zzzz Z X XXX", "AD UTC Coordinated Universal Time +0000 Z Z"),
+        ("'o''clock' ''", "o'clock '"),
+        ("dddd/SS", "0031/05"),
+    ],
+)
+def test_every_letter_is_written(pattern: str, text: str) -> None:
+    """In English and UTC, as Java wrote each line."""
+    assert DateFormat(pattern, WRITTEN).format(LATE) == text
+
+
+def test_dates_before_1970_are_written() -> None:
+    """Days and the time of the day count down from there; before Christ, too."""
+    assert DateFormat("yyyy-MM-dd HH:mm:ss.SSS EEE").format(-1) == "1969-12-31 23:59:59.999 Wed"
+    assert DateFormat("G yyyy-MM-dd YYYY", WRITTEN).format(-62_135_942_400_000) == "BC 0001-12-30 0001"
+
+
+@pytest.mark.parametrize("pattern", ["'open", "b", "QQ", "XXXX"])
+def test_what_java_refuses_to_write_is_refused(pattern: str) -> None:
+    """Unknown letters and texts without an end."""
+    with pytest.raises(PatternUnusable):
+        DateFormat(pattern, WRITTEN)
+
+
+def test_letters_that_are_only_written_are_not_read() -> None:
+    """What reads texts may not have them."""
+    with pytest.raises(PatternUnusable, match="has Y"):
+        DateFormat("YYYY")
+
+
+@pytest.mark.parametrize(("pattern", "step"), [("yyyyMMdd", 86_400_000), ("yyyyMMddHH", 1), ("'H'", 86_400_000)])
+def test_a_format_of_days_is_the_same_all_day(pattern: str, step: int) -> None:
+    """Only formats with a letter for the time of the day look at it."""
+    assert DateFormat(pattern).step_ms == step

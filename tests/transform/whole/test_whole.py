@@ -74,7 +74,7 @@ def trees(found: DecodedRecords) -> dict[int, object]:
     [
         ("RegexRouter", {"regex": "[a[b]]", "replacement": "x"}, "regex", "a class in a class"),
         ("RegexRouter", {"regex": "a", "replacement": "$1"}, "replacement", "names group 1"),
-        ("TimestampRouter", {"timestamp.format": "b"}, "timestamp.format", "no letter of SimpleDateFormat"),
+        ("TimestampRouter", {"timestamp.format": "b"}, "timestamp.format", "has b; use y M d"),
         (
             "HeaderFrom",
             {"fields": "a,a", "headers": "b", "operation": "copy"},

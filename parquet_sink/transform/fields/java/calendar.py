@@ -15,6 +15,7 @@ _NOON: Final = 12
 class Moment:
     """An instant by its fields. year: 1 and more, before that also, in the era before; month: from 1."""
 
+    is_ad: bool
     year: int
     month: int
     day: int
@@ -30,7 +31,24 @@ def moment(epoch_ms: int) -> Moment:
     year, month, of_month = calendars.gregorian(day) if day >= CUTOVER else calendars.julian(day)
     first = _first(year, 1, julian=year <= CUTOVER_YEAR)
     shown = year if year > 0 else 1 - year
-    return Moment(shown, month, of_month, day - first + 1, (day + 3) % 7 + 1, time)
+    return Moment(year > 0, shown, month, of_month, day - first + 1, (day + 3) % 7 + 1, time)
+
+
+def week(at: Moment) -> tuple[int, int]:
+    """Week year and week of the year: weeks begin on Sunday, and the first one has 1 January in it."""
+    year = at.year if at.is_ad else 1 - at.year
+    days = _first(year + 1, 1, julian=year < CUTOVER_YEAR) - _first(year, 1, julian=year <= CUTOVER_YEAR)
+    saturday = (6 - at.weekday) % 7
+    if saturday > days - at.of_year:
+        return year + 1, 1
+    first_weekday = (at.weekday - (at.of_year - 1)) % 7
+    return year, (at.of_year - 1 + first_weekday) // 7 + 1
+
+
+def week_of_month(at: Moment) -> int:
+    """Likewise, of the month."""
+    first_weekday = (at.weekday - (at.day - 1)) % 7
+    return (at.day - 1 + first_weekday) // 7 + 1
 
 
 def instant(fields: Mapping[str, int]) -> int:

@@ -6,13 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import Final
 
-from parquet_sink.transform.fields.java.calendar import Moment, instant, moment
+from parquet_sink.convert.calendars import DAY_MS
+from parquet_sink.transform.fields.java.calendar import Moment, instant, moment, week, week_of_month
 from parquet_sink.transform.fields.java.date_columns import usual
 from parquet_sink.transform.fields.java.numbers import saturated, truncated, wrapped
 from parquet_sink.transform.fields.java.zones import ZONES, NoDate
 
 LETTERS: Final = "yMdDEuaHkKhmsSzZX"
-"""Those of a pattern that are understood."""
+"""Those of a pattern that are understood in both directions."""
+WRITTEN: Final = f"{LETTERS}GYLwWF"
+"""Those that `format` understands."""
+OF_DAYS: Final = frozenset("GyYMLwWDdFEuzZX")
+"""Those that a day decides alone."""
 
 _HINTS: Final[Mapping[str, str]] = {"Y": " (the year of weeks; the year is y)"}
 _MOST_COUNT: Final = 64
@@ -42,11 +47,12 @@ class PatternUnusable(ValueError):
 
 
 class DateFormat:
-    """One pattern."""
+    """One pattern. letters: those that it may have. step_ms: instants within one such step are written alike."""
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, letters: str = LETTERS) -> None:
         """Raises PatternUnusable."""
-        self._tokens = _tokens(pattern)
+        self._tokens = _tokens(pattern, letters)
+        self.step_ms = DAY_MS if all(letter in OF_DAYS for letter, count in self._tokens if count) else 1
         self.usual = usual(self._tokens)
         """See `date_columns`."""
 
@@ -73,7 +79,7 @@ def _is_number(token: Sequence[tuple[str, int]]) -> bool:
     return any(count and letter not in "EazZX" and not (letter == "M" and count >= _SHORT) for letter, count in token)
 
 
-def _tokens(pattern: str) -> list[tuple[str, int]]:
+def _tokens(pattern: str, letters: str) -> list[tuple[str, int]]:
     """Letters with how often they stand there, and other texts with 0. Raises PatternUnusable."""
     found: list[tuple[str, int]] = []
     at = 0
@@ -84,7 +90,7 @@ def _tokens(pattern: str) -> list[tuple[str, int]]:
             found.append((text, 0))
         elif char.isascii() and char.isalpha():
             count = len(pattern[at:]) - len(pattern[at:].lstrip(char))
-            _check(char, count)
+            _check(char, count, letters)
             found.append((char, count))
             at += count
         else:
@@ -110,10 +116,10 @@ def _quoted(pattern: str, at: int) -> tuple[str, int]:
     raise PatternUnusable("has a quote that does not end; close it, or write two for one")
 
 
-def _check(letter: str, count: int) -> None:
-    if letter not in LETTERS:
+def _check(letter: str, count: int, letters: str) -> None:
+    if letter not in letters:
         hint = _HINTS.get(letter, "")
-        raise PatternUnusable(f"has {letter}{hint}; use {' '.join(LETTERS)}, and quote letters that mean nothing")
+        raise PatternUnusable(f"has {letter}{hint}; use {' '.join(letters)}, and quote letters that mean nothing")
     if count > _MOST_COUNT or (letter == "X" and count > _LONG_ISO):
         raise PatternUnusable(f"has {letter} {count} times, more than can be; write fewer")
 
@@ -126,8 +132,8 @@ def _named(names: tuple[str, ...], value: Callable[[Moment], int]) -> Callable[[
     return lambda found, count: names[value(found) - 1][: None if count > _SHORT else _SHORT]
 
 
-def _year(found: Moment, count: int) -> str:
-    return str(found.year).zfill(count)[-2:] if count == 2 else str(found.year).zfill(count)
+def _year(of: Callable[[Moment], int]) -> Callable[[Moment, int], str]:
+    return lambda found, count: str(of(found)).zfill(count)[-2:] if count == 2 else str(of(found)).zfill(count)
 
 
 def _month(found: Moment, count: int) -> str:
@@ -137,8 +143,14 @@ def _month(found: Moment, count: int) -> str:
 
 
 _SHOWN: Final[Mapping[str, Callable[[Moment, int], str]]] = {
-    "y": _year,
+    "G": lambda found, _: "AD" if found.is_ad else "BC",
+    "y": _year(lambda one: one.year),
+    "Y": _year(lambda one: week(one)[0]),
     "M": _month,
+    "L": _month,
+    "w": _padded(lambda one: week(one)[1]),
+    "W": _padded(week_of_month),
+    "F": _padded(lambda one: (one.day - 1) // 7 + 1),
     "d": _padded(lambda one: one.day),
     "D": _padded(lambda one: one.of_year),
     "E": _named(_DAYS, lambda one: one.weekday),
