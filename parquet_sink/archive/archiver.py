@@ -82,7 +82,10 @@ class Archiver:
         if left := len(self._waiting.files()):
             log.warning(
                 "connector %s: %d files wait for the archive %s in %s; they are archived at the next start",
-                *(self._settings.connector, left, self._settings.address, self._settings.waiting),
+                self._settings.connector,
+                left,
+                self._settings.address,
+                self._settings.waiting,
             )
 
     def _run(self) -> None:
@@ -102,7 +105,10 @@ class Archiver:
         except Exception as error:  # noqa: BLE001 - whatever it is, it may be mended while the connector runs
             log.warning(
                 "connector %s: the archive %s cannot be opened: %s; next attempt in %.1f s",
-                *(self._settings.connector, self._settings.address, error, self._pause_s),
+                self._settings.connector,
+                self._settings.address,
+                error,
+                self._pause_s,
             )
             return None
 
@@ -129,7 +135,11 @@ class Archiver:
         except Exception as error:  # noqa: BLE001 - the other files are to be archived, whatever it is
             log.warning(
                 "connector %s: %s goes on waiting for the archive: %s: %s; next attempt in %.1f s",
-                *(self._settings.connector, one.file.path, type(error).__name__, error, self._pause_s),
+                self._settings.connector,
+                one.file.path,
+                type(error).__name__,
+                error,
+                self._pause_s,
             )
             self._ending.wait(self._pause_s)
             return False
@@ -169,7 +179,11 @@ class Archiver:
     def _tell_wait(self, one: Waiting, so_far: Outcome, wait_s: float) -> None:
         log.warning(
             "connector %s: file %s is accepted, and not archived yet: %s: %s; next attempt in %.1f s",
-            *(self._settings.connector, _name(one), URL, so_far.cause, wait_s),
+            self._settings.connector,
+            _name(one),
+            URL,
+            so_far.cause,
+            wait_s,
         )
 
     def _noted(self, one: Waiting, outcome: Outcome) -> None:
@@ -177,7 +191,11 @@ class Archiver:
         if not archived:
             log.warning(
                 "connector %s: file %s is accepted, but will not be archived: %s: %s. %s.",
-                *(self._settings.connector, _name(one), URL, outcome.cause, outcome.cure),
+                self._settings.connector,
+                _name(one),
+                URL,
+                outcome.cause,
+                outcome.cure,
             )
         cause = None if archived else outcome.cause
         with self._lock:

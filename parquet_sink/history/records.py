@@ -127,8 +127,16 @@ class RangeRecord:
 
     def planned(self) -> PlannedRange:
         """The range as work for the pipeline, nothing of it accepted yet."""
-        about = (self.topic, self.partition, self.start, self.end, self.reason)
-        return PlannedRange(*about, accepted=self.start, topic_id=self.topic_id, known=self.known)
+        return PlannedRange(
+            topic=self.topic,
+            partition=self.partition,
+            start=self.start,
+            end=self.end,
+            reason=self.reason,
+            accepted=self.start,
+            topic_id=self.topic_id,
+            known=self.known,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as JSON has them."""
@@ -216,5 +224,16 @@ def _outcome(receipt: Receipt) -> UploadOutcome:
 
 def range_record(planned: PlannedRange, sender: Sender, ended_at_s: float, done_until: int) -> RangeRecord:
     """The history's record of a range that was flushed, at least in part. ended_at_s: epoch seconds."""
-    about = (planned.topic, planned.partition, planned.start, planned.end, planned.reason, planned.topic_id)
-    return RangeRecord(*about, planned.known, sender.recipe, sender.version, round(ended_at_s * 1000), done_until)
+    return RangeRecord(
+        topic=planned.topic,
+        partition=planned.partition,
+        start=planned.start,
+        end=planned.end,
+        reason=planned.reason,
+        topic_id=planned.topic_id,
+        known=planned.known,
+        recipe=sender.recipe,
+        version=sender.version,
+        at_ms=round(ended_at_s * 1000),
+        done_until=done_until,
+    )

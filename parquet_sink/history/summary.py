@@ -43,9 +43,19 @@ class _Hour:
             self.freshness_ms.append(one.freshness_ms)
 
     def summary(self, hour_ms: int) -> HourSummary:
-        counts = (self.files, self.repeated, self.rows, self.records, self.size_bytes, self.attempts)
-        spread = (percentiles(self.freshness_ms), percentiles(self.upload_s))
-        return HourSummary(hour_ms, *counts, dict(self.reasons), dict(self.others), *spread)
+        return HourSummary(
+            hour_ms=hour_ms,
+            files=self.files,
+            repeated=self.repeated,
+            rows=self.rows,
+            records=self.records,
+            size_bytes=self.size_bytes,
+            attempts=self.attempts,
+            reasons=dict(self.reasons),
+            others=dict(self.others),
+            freshness_ms=percentiles(self.freshness_ms),
+            upload_s=percentiles(self.upload_s),
+        )
 
 
 def summarised(records: Iterable[UploadRecord]) -> list[HourSummary]:

@@ -105,7 +105,9 @@ class HistoryWriter:
         aside = self._path.with_name(f"{self._path.name}.damaged")
         log.warning(
             "connector %s: %s It is made anew; what it held is lost, and nothing else. The damaged file is kept as %s.",
-            *(self._connector, error, aside),
+            self._connector,
+            error,
+            aside,
         )
         os.replace(self._path, aside)
         for suffix in ("-wal", "-shm"):
@@ -116,7 +118,8 @@ class HistoryWriter:
         if not self._told:
             log.warning(
                 "connector %s: uploads are missing from the history: %s Files and offsets are not concerned.",
-                *(self._connector, error),
+                self._connector,
+                error,
             )
         self._told = True
 

@@ -72,9 +72,13 @@ class ParkedPartition:
         table = self._table(file).take(pa.array(rows)).combine_chunks()
         columns = {name: _only(table.column(name)) for name in ("offset", "timestamp", "value", "key", "headers")}
         return RecordBatch(
-            *(self.topic, self.partition, columns["offset"]),
-            columns["timestamp"].cast(pa.int64()).fill_null(0),
-            *(columns["value"], columns["key"], columns["headers"].cast(HEADERS)),
+            topic=self.topic,
+            partition=self.partition,
+            offsets=columns["offset"],
+            timestamps=columns["timestamp"].cast(pa.int64()).fill_null(0),
+            values=columns["value"],
+            keys=columns["key"],
+            headers=columns["headers"].cast(HEADERS),
         )
 
     def _table(self, file: int) -> pa.Table:

@@ -28,30 +28,82 @@ def events_of(connector: str, outcome: RangeOutcome) -> Iterator[Event]:
         if receipt.passed_over is None or receipt.next_offset <= outcome.accepted_until:  # else it comes again
             yield _of_file(connector, receipt, outcome.ended_at_s)
     planned = outcome.planned
-    about = (connector, outcome.ended_at_s, planned.topic, planned.partition, planned.start, planned.end)
     for one in _passed_over(outcome):
         yield OffsetsPassedOver(connector, outcome.ended_at_s, planned.topic, planned.partition, *one)
     if (aside := outcome.set_aside) is not None:
-        counted = (aside.count, aside.first, aside.last, aside.stages, aside.reason)
-        kept = (aside.place, aside.dead_letters)
-        yield RecordsSetAside(connector, outcome.ended_at_s, planned.topic, planned.partition, *counted, *kept)
+        yield RecordsSetAside(
+            connector=connector,
+            at_s=outcome.ended_at_s,
+            topic=planned.topic,
+            partition=planned.partition,
+            count=aside.count,
+            first=aside.first,
+            last=aside.last,
+            stages=aside.stages,
+            reason=aside.reason,
+            place=aside.place,
+            dead_letters=aside.dead_letters,
+        )
     if (delivered := outcome.delivered) is not None:
-        where = (connector, outcome.ended_at_s, planned.topic, planned.partition)
-        yield RecordsDelivered(*where, delivered.records, delivered.first, delivered.last, delivered.place)
+        yield RecordsDelivered(
+            connector=connector,
+            at_s=outcome.ended_at_s,
+            topic=planned.topic,
+            partition=planned.partition,
+            records=delivered.records,
+            first=delivered.first,
+            last=delivered.last,
+            place=delivered.place,
+        )
     accepted = [receipt for receipt in outcome.receipts if receipt.accepted]
     if outcome.failure is not None:
-        yield RangeFailed(*about, outcome.accepted_until, outcome.failure)
+        yield RangeFailed(
+            connector=connector,
+            at_s=outcome.ended_at_s,
+            topic=planned.topic,
+            partition=planned.partition,
+            start=planned.start,
+            end=planned.end,
+            accepted_until=outcome.accepted_until,
+            failure=outcome.failure,
+        )
     elif outcome.again is not None:
         again, tries = outcome.again, outcome.again.tries
         answers = () if outcome.waiting is None else outcome.waiting.answers
-        sofar = (outcome.accepted_until, tries.attempts, tries.elapsed_s, again.wait_s)
         reason = tries.log[-1].cause if tries.log else ""
-        yield RangePostponed(*about, *sofar, tries.trying, answers, reason)
+        yield RangePostponed(
+            connector=connector,
+            at_s=outcome.ended_at_s,
+            topic=planned.topic,
+            partition=planned.partition,
+            start=planned.start,
+            end=planned.end,
+            accepted_until=outcome.accepted_until,
+            attempts=tries.attempts,
+            elapsed_s=tries.elapsed_s,
+            wait_s=again.wait_s,
+            trying=tries.trying,
+            answers=answers,
+            reason=reason,
+        )
     else:
         records, rows = sum(one.records for one in accepted), sum(one.rows for one in accepted)
         records += 0 if delivered is None else delivered.records
         size_bytes = sum(one.size_bytes for one in accepted)
-        yield RangeFlushed(*about, len(accepted), records, rows, size_bytes, outcome.read, outcome.gaps)
+        yield RangeFlushed(
+            connector=connector,
+            at_s=outcome.ended_at_s,
+            topic=planned.topic,
+            partition=planned.partition,
+            start=planned.start,
+            end=planned.end,
+            files=len(accepted),
+            records=records,
+            rows=rows,
+            size_bytes=size_bytes,
+            read=outcome.read,
+            gaps=outcome.gaps,
+        )
 
 
 def _passed_over(outcome: RangeOutcome) -> Iterator[LostOffsets]:

@@ -24,6 +24,9 @@ def claim(of: PartitionClaim, progress: RangeProgress, connector: str) -> bool:
     progress.again = Again(progress.planned.tries, CLAIM_WAIT_S)
     log.warning(
         "connector %s: topic %s, topic-partition %d: an earlier attempt has not ended yet; trying again in %g s",
-        *(connector, progress.planned.topic, progress.planned.partition, CLAIM_WAIT_S),
+        connector,
+        progress.planned.topic,
+        progress.planned.partition,
+        CLAIM_WAIT_S,
     )
     return False

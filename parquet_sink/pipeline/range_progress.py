@@ -53,7 +53,13 @@ class RangeProgress:
         done = tuple(one for one in receipts if one.failure is None or one.failure.again is None)
         waiting = next((one for one in receipts if one not in done), None)
         return RangeOutcome(
-            *(self.planned, self._accepted_until(receipts), done, failure, learned, again, now),
+            planned=self.planned,
+            accepted_until=self._accepted_until(receipts),
+            receipts=done,
+            failure=failure,
+            learned=learned,
+            again=again,
+            ended_at_s=now,
             waiting=waiting,
             read=self.read,
         )

@@ -53,9 +53,15 @@ def rejected_of(receipt: Receipt, wanted: np.ndarray, batches: Iterable[RecordBa
         offsets = batch.offsets.to_numpy()
         for index in np.flatnonzero(np.isin(offsets, wanted)).tolist():
             yield Rejected(
-                *(batch.topic, batch.partition, int(offsets[index]), Stage.TASK_PUT, str(receipt.passed_over)),
-                *(batch.key_of(index), batch.values[index].as_py(), batch.headers_of(index)),
-                batch.timestamps[index].as_py(),
+                topic=batch.topic,
+                partition=batch.partition,
+                offset=int(offsets[index]),
+                stage=Stage.TASK_PUT,
+                reason=str(receipt.passed_over),
+                key=batch.key_of(index),
+                value=batch.values[index].as_py(),
+                headers=batch.headers_of(index),
+                timestamp_ms=batch.timestamps[index].as_py(),
             )
         missing = missing[~np.isin(missing, offsets)]
     if len(missing):

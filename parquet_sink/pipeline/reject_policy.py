@@ -27,8 +27,13 @@ class SetAside:
 
 def stopped_by(rejected: Rejected) -> InvalidRecord:
     """What a connector fails with that stops at a record."""
-    where = rejected.topic, rejected.partition, rejected.offset
-    return InvalidRecord(*where, rejected.reason, may_pass=rejected.stage is not Stage.OBFUSCATION)
+    return InvalidRecord(
+        topic=rejected.topic,
+        partition=rejected.partition,
+        offset=rejected.offset,
+        reason=rejected.reason,
+        may_pass=rejected.stage is not Stage.OBFUSCATION,
+    )
 
 
 class RejectPolicy(Protocol):

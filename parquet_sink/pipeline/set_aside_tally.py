@@ -32,5 +32,12 @@ class SetAsideTally:
             if count := bisect_left(ordered, offset):
                 stages[stage], last = count, max(last, ordered[count - 1])
         first = self._first
-        counted = (sum(stages.values()), first.offset, last, stages, first.reason)
-        return SetAsideCount(*counted, self._place, self._dead_letters)
+        return SetAsideCount(
+            count=sum(stages.values()),
+            first=first.offset,
+            last=last,
+            stages=stages,
+            reason=first.reason,
+            place=self._place,
+            dead_letters=self._dead_letters,
+        )

@@ -157,7 +157,9 @@ class TaskFlush:
                 _warned.add((self._settings.name, topic, paths))
                 log.warning(
                     "connector %s: topic %s has no field %s, which connect.ems.obfuscation.fields names; correct it.",
-                    *(self._settings.name, topic, ", ".join(paths)),
+                    self._settings.name,
+                    topic,
+                    ", ".join(paths),
                 )
 
     def _give_up(self) -> None:
@@ -193,7 +195,11 @@ def from_kafka(
     """
     reader = RangeReader(
         kafka,
-        *(planned.topic, planned.partition, planned.start, planned.end, planned.topic_id),
+        planned.topic,
+        planned.partition,
+        planned.start,
+        planned.end,
+        planned.topic_id,
         accepted=planned.accepted,
         epoch=planned.epoch,
         parts=parts,

@@ -59,14 +59,33 @@ def copies_of(
 
 
 def _of_upload(where: str, one: UploadRecord) -> Copy:
-    offsets = (one.first_offset, one.last_offset)
-    sums = (one.rows, one.records, one.size_bytes)
-    return Copy(where, one.file_name, one.topic, one.partition, *offsets, *sums, one.digest, one.oldest_ms)
+    return Copy(
+        where=where,
+        name=one.file_name,
+        topic=one.topic,
+        partition=one.partition,
+        first=one.first_offset,
+        last=one.last_offset,
+        rows=one.rows,
+        records=one.records,
+        size_bytes=one.size_bytes,
+        digest=one.digest,
+        oldest_ms=one.oldest_ms,
+    )
 
 
 def _of_name(where: str, name: str, one: NameParts) -> Copy:
-    offsets = (one.first_offset, one.last_offset)
-    return Copy(where, name, one.topic, one.partition, *offsets, one.records, one.records, one.size_bytes)
+    return Copy(
+        where=where,
+        name=name,
+        topic=one.topic,
+        partition=one.partition,
+        first=one.first_offset,
+        last=one.last_offset,
+        rows=one.records,
+        records=one.records,
+        size_bytes=one.size_bytes,
+    )
 
 
 def taken(

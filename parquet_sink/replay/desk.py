@@ -61,8 +61,15 @@ class Desk:
 
     def _accepted(self, file: FinishedFile) -> None:
         one = SentFile(
-            *(file.topic, file.partition, file.name, file.first_offset, file.last_offset),
-            *(file.rows, file.records, file.size_bytes, file.digest),
+            topic=file.topic,
+            partition=file.partition,
+            name=file.name,
+            first=file.first_offset,
+            last=file.last_offset,
+            rows=file.rows,
+            records=file.records,
+            size_bytes=file.size_bytes,
+            digest=file.digest,
         )
         with self._lock:
             self._sent[one.key].append(one)

@@ -157,8 +157,13 @@ class Journal:
             _check_format(body["format"])
             known = [known_from_json(json.dumps(one)) for one in body["known"]]
             ranges = tuple(_with_known(range_from_dict(one), known[number]) for number, one in body["ranges"])
-            about = (int(body["times"]), body["target"], str(body["recipe"]), str(body["version"]))
-            return Order(ReplayPlan(ranges), *about), self._progress()
+            return Order(
+                plan=ReplayPlan(ranges),
+                times=int(body["times"]),
+                target=body["target"],
+                recipe=str(body["recipe"]),
+                version=str(body["version"]),
+            ), self._progress()
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise InvalidConfiguration([UNREADABLE.format(folder=self.folder, error=error)]) from None
 

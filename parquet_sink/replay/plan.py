@@ -216,7 +216,13 @@ def _files(records: Sequence[UploadRecord]) -> list[Expected]:
     """Each file once, in order of offsets."""
     found = {
         one.file_name: Expected(
-            *(one.file_name, one.first_offset, one.last_offset, one.rows, one.records, one.size_bytes, one.digest)
+            name=one.file_name,
+            first=one.first_offset,
+            last=one.last_offset,
+            rows=one.rows,
+            records=one.records,
+            size_bytes=one.size_bytes,
+            digest=one.digest,
         )
         for one in reversed(records)
     }
@@ -270,7 +276,14 @@ def _anew(key: PartitionKey, span: Span, cutting: Cutting, held: Held) -> list[R
         assert due is not None
         ((_, _, cut),) = select_batch([(0, (topic, partition, due))], cutting.flush, LEAST_SLOTS)
         planned = PlannedRange(
-            *(topic, partition, at, cut.end, str(cut.reason)), accepted=at, topic_id=held.topic_id, known=known
+            topic=topic,
+            partition=partition,
+            start=at,
+            end=cut.end,
+            reason=str(cut.reason),
+            accepted=at,
+            topic_id=held.topic_id,
+            known=known,
         )
         found.append(ReplayRange(planned, ((at, cut.end),), thinned=held.thinned))
         at = cut.end

@@ -82,8 +82,19 @@ class CopySender:
 
     def _finished(self, copy: Copy, path: str, digest: str) -> FinishedFile:
         return FinishedFile(
-            *(path, copy.name, copy.topic, copy.partition, copy.first, copy.last, copy.records, copy.rows),
-            *(copy.size_bytes, Reason.END_OF_RANGE, time.time(), 0.0, copy.oldest_ms),
+            path=path,
+            name=copy.name,
+            topic=copy.topic,
+            partition=copy.partition,
+            first_offset=copy.first,
+            last_offset=copy.last,
+            records=copy.records,
+            rows=copy.rows,
+            size_bytes=copy.size_bytes,
+            reason=Reason.END_OF_RANGE,
+            opened_at=time.time(),
+            write_seconds=0.0,
+            oldest_ms=copy.oldest_ms,
             table=self._settings.tables.table(copy.topic),
             digest=digest,
             first_ms=self._first_ms(copy, path),

@@ -47,8 +47,12 @@ def _block(tables: list[pa.Table]) -> RecordBatch:
     (rows,) = pa.concat_tables(tables).combine_chunks().to_batches()
     kinds = pc.fill_null(rows.column("timestamp_type"), NO_TIMESTAMP)
     return RecordBatch(
-        *(rows.column("topic")[0].as_py(), rows.column("partition")[0].as_py(), rows.column("offset")),
-        pc.fill_null(rows.column("timestamp"), 0),
-        *(rows.column("value"), rows.column("key"), rows.column("headers")),
+        topic=rows.column("topic")[0].as_py(),
+        partition=rows.column("partition")[0].as_py(),
+        offsets=rows.column("offset"),
+        timestamps=pc.fill_null(rows.column("timestamp"), 0),
+        values=rows.column("value"),
+        keys=rows.column("key"),
+        headers=rows.column("headers"),
         timestamp_types=kinds,
     )

@@ -46,8 +46,16 @@ def find(address: str, objects: Objects) -> tuple[list[RawFile], list[str]]:
         if told is None:
             unnamed.append(path)
         else:
-            where = told.topic, told.partition, told.first_offset, told.last_offset, told.records
-            files.append(RawFile(path, *where))
+            files.append(
+                RawFile(
+                    path=path,
+                    topic=told.topic,
+                    partition=told.partition,
+                    first=told.first_offset,
+                    last=told.last_offset,
+                    rows=told.records,
+                )
+            )
     return files, unnamed
 
 

@@ -219,8 +219,13 @@ def _accepted(page: Page, event: FileAccepted) -> None:
         _archived(page, event.at_s, receipt.file_name, receipt.archive)
     page.postponed.pop((event.topic, event.partition), None)
     page.last_upload = LastUpload(
-        *(event.topic, event.partition, receipt.first_offset, receipt.last_offset),
-        *(receipt.rows, receipt.size_bytes, receipt.accepted_at or event.at_s),
+        topic=event.topic,
+        partition=event.partition,
+        first_offset=receipt.first_offset,
+        last_offset=receipt.last_offset,
+        rows=receipt.rows,
+        size_bytes=receipt.size_bytes,
+        at_s=receipt.accepted_at or event.at_s,
     )
 
 

@@ -80,8 +80,12 @@ class Connector:
         self._slots, self._paused = 1, False
         self._begun = self.started_again = False
         self._clock = ClockSteps(time.time(), time.monotonic())
-        patience = settings.registry_patience_ms, settings.registry_pause_ms
-        self._restarts = RestartPolicy(*patience, settings.restart, waits=waits)
+        self._restarts = RestartPolicy(
+            registry_wait_ms=settings.registry_patience_ms,
+            registry_pause_ms=settings.registry_pause_ms,
+            bounds=settings.restart,
+            waits=waits,
+        )
         self._restart_at_s: float | None = None
         self._restart_why = ""
         self._given_up = False
@@ -338,7 +342,9 @@ class Connector:
                 log.warning(
                     "connector %s: the flush in progress is given up, %g s after the stop was asked for "
                     "(connect.ems.stop.timeout.ms); %s",
-                    *(self.settings.name, self.settings.stop_timeout_ms / 1000, self._flow.given_up),
+                    self.settings.name,
+                    self.settings.stop_timeout_ms / 1000,
+                    self._flow.given_up,
                 )
             self._stopper = self._end_in_thread()
             self._stop_by_s = time.monotonic() + END_S

@@ -90,7 +90,15 @@ class FileTotals:
         lag = max(progress.end - max(progress.start, accepted), 0)
         oldest_ms = progress.oldest_ms if lag > 0 else None
         oldest_s = None if oldest_ms is None else max(now_s - oldest_ms / 1000, 0.0)
-        return PartitionView(*key, lag, oldest_s, self.last.get(key), self.rate(key, now_s), progress.away)
+        return PartitionView(
+            topic=progress.topic,
+            partition=progress.partition,
+            lag=lag,
+            oldest_s=oldest_s,
+            last=self.last.get(key),
+            rate=self.rate(key, now_s),
+            away=progress.away,
+        )
 
 
 def describe_totals(totals: FileTotals, *, of_files: bool = True) -> str:

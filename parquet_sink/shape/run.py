@@ -77,8 +77,19 @@ class Records:
         offset, timestamp_ms, value = (one[index].as_py() for one in self._columns)
         key, headers = batch.key_of(place), batch.headers_of(place)
         kind = batch.timestamp_type_of(place)
-        where = batch.topic, batch.partition, offset
-        return Rejected(*where, stage, reason, key, value, headers, timestamp_ms, kind, by)
+        return Rejected(
+            topic=batch.topic,
+            partition=batch.partition,
+            offset=offset,
+            stage=stage,
+            reason=reason,
+            key=key,
+            value=value,
+            headers=headers,
+            timestamp_ms=timestamp_ms,
+            timestamp_type=kind,
+            by=by,
+        )
 
     @property
     def _columns(self) -> tuple[pa.Int64Array, pa.Int64Array, pa.BinaryArray]:

@@ -146,7 +146,13 @@ class RecordWriter(RangeWriter):
 def _accepted(one: RangeOutcome) -> Accepted:
     planned = one.planned
     return Accepted(
-        *(planned.topic, planned.partition, one.accepted_until, planned.start, planned.end, planned.reason), one.again
+        topic=planned.topic,
+        partition=planned.partition,
+        next_offset=one.accepted_until,
+        start=planned.start,
+        end=planned.end,
+        reason=planned.reason,
+        again=one.again,
     )
 
 

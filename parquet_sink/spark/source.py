@@ -77,8 +77,16 @@ def records_of(kafka: KafkaSettings, planned: PlannedRange, parts: RecordParts) 
     """For rows of records; what cannot be read is raised, since no sink of ours would hear of it."""
     from parquet_sink.kafka.range_reader import RangeReader  # only where records are read
 
-    where = (planned.topic, planned.partition, planned.start, planned.end, planned.topic_id)
-    return RangeReader(kafka, *where, epoch=planned.epoch, parts=parts).batches()
+    return RangeReader(
+        kafka=kafka,
+        topic=planned.topic,
+        partition=planned.partition,
+        start=planned.start,
+        end=planned.end,
+        topic_id=planned.topic_id,
+        epoch=planned.epoch,
+        parts=parts,
+    ).batches()
 
 
 class Work(InputPartition):

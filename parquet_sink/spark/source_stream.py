@@ -188,5 +188,14 @@ def _events(connector: str, one: SourceOutcome) -> Iterator[Event]:
     for (topic, partition), found in one.delivered.items():
         yield RecordsDelivered(connector, at_s, topic, partition, found.count, found.first, found.last, "Kafka")
     if one.polled:
-        polls = (one.polls, one.polls_s, one.longest_poll_s)
-        yield SourcePolled(connector, at_s, one.task, one.polled, one.passed_over, one.first_fault, *polls)
+        yield SourcePolled(
+            connector=connector,
+            at_s=at_s,
+            task=one.task,
+            polled=one.polled,
+            passed_over=one.passed_over,
+            first_fault=one.first_fault,
+            polls=one.polls,
+            polls_s=one.polls_s,
+            longest_poll_s=one.longest_poll_s,
+        )

@@ -189,5 +189,10 @@ def _into(file: FinishedFile) -> str:
 def _log_wait(connector: str, file: FinishedFile, outcome: Outcome, wait: float) -> None:
     logger.warning(
         "connector %s: file %s%s: %s (%s); next attempt in %.1f s",
-        *(connector, file.name, _into(file), outcome.cause, outcome.verdict, wait),
+        connector,
+        file.name,
+        _into(file),
+        outcome.cause,
+        outcome.verdict,
+        wait,
     )

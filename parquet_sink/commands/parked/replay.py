@@ -122,7 +122,11 @@ class Progress:
             self._last_s = self._monotonic()
             log.info(
                 "connector %s: topic %s, topic-partition %d: %d of %d parked records read",
-                *(self._connector, topic, partition, done, of),
+                self._connector,
+                topic,
+                partition,
+                done,
+                of,
             )
 
 

@@ -117,8 +117,19 @@ def _send(
     failure = None if replay.failure is None else replay.failure.message
     proven = None if interrupted else proof.result()
     done = Done(
-        *(settings.name, where, order.times, str(rate), tally, replay.left_out, order.plan),
-        *(sending_s, earlier, failure, interrupted, command_to_go_on(args), proven),
+        connector=settings.name,
+        target=where,
+        times=order.times,
+        rate=str(rate),
+        tally=tally,
+        left_out=replay.left_out,
+        plan=order.plan,
+        seconds=sending_s,
+        earlier=earlier,
+        failure=failure,
+        interrupted=interrupted,
+        resume=command_to_go_on(args),
+        proven=proven,
     )
     if not interrupted and failure is None:
         journal.forget()

@@ -43,7 +43,15 @@ def tuned(
     now = None if present is None else next(one for one in results if one.thresholds == present)
     kept = [(described(wish), well) for wish, well in zip(wishes, choice.kept, strict=True)]
     report = Report(
-        *(found, machine, kept, front, chosen, now, choice.why, choice.limits, len(results)),
+        evidence=found,
+        machine=machine,
+        wishes=kept,
+        front=front,
+        chosen=chosen,
+        present=now,
+        why=choice.why,
+        limits=choice.limits,
+        tried=len(results),
         as_json=is_json_name(args.file),
     )
     return report, _picture(report, results, wishes)
@@ -89,7 +97,11 @@ def _wishes(args: argparse.Namespace) -> list[Wish]:
 def _picture(report: Report, results: Sequence[Simulated], wishes: Sequence[Wish]) -> Picture:
     value = {wish.aim: wish.value for wish in wishes}
     return Picture(
-        *(report.evidence.load.described, results, report.front, report.chosen, report.present),
+        title=report.evidence.load.described,
+        tried=results,
+        front=report.front,
+        chosen=report.chosen,
+        present=report.present,
         freshness=percentile_of(wishes),
         freshness_s=value.get(Aim.FRESHNESS),
         files_per_hour=value.get(Aim.FILES_PER_HOUR),

@@ -30,8 +30,14 @@ class Discovery:
 
     def __init__(self, context: PlanningContext, plans: RangePlans, ages: RecordAges, sizes: RecordSizes) -> None:
         self._context, self._plans, self._ages, self._sizes = context, plans, ages, sizes
-        asked = (context.cluster, context.group, context.ids, context.epochs)
-        self._resolver = StartOffsets(context.settings, *asked, context.on_lost)
+        self._resolver = StartOffsets(
+            settings=context.settings,
+            cluster=context.cluster,
+            group=context.group,
+            ids=context.ids,
+            epochs=context.epochs,
+            on_lost=context.on_lost,
+        )
         self._looked = self._reminded = 0.0
         self._missing: tuple[tuple[str, ...], str] | None = None if context.state.get(STARTED) else ((), "")
         """What was told last; None: what an earlier query told."""
@@ -144,7 +150,8 @@ class Discovery:
             log.warning(
                 "connector %s: it has no topic to deliver, because none matches [topics.regex] %s, and is caught up "
                 "with nothing.",
-                *(self._context.settings.name, quoted(unmatched)),
+                self._context.settings.name,
+                quoted(unmatched),
             )
 
     def _add(self, fresh: list[PartitionKey]) -> None:

@@ -54,9 +54,13 @@ class LateFlushes:
         waited = [now_s - max(at_s, self._since_s) for at_s in seen_s]
         late = [seconds for seconds in waited if seconds > EXCEEDED * interval_s + TICKS_S]
         told = FlushIntervalExceeded(
-            self._context.settings.name,
-            now_s,
-            *(len(late), max(late, default=0.0), interval_s, self._ranges, self._batch_s),
+            connector=self._context.settings.name,
+            at_s=now_s,
+            partitions=len(late),
+            waited_s=max(late, default=0.0),
+            interval_s=interval_s,
+            batch_ranges=self._ranges,
+            batch_s=self._batch_s,
         )
         if late or self._told.partitions:
             self._context.state.append_events([told])

@@ -193,8 +193,16 @@ class RangePlans:
         return list(work.values())
 
     def _planned_event(self, planned: PlannedRange) -> RangePlanned:
-        about = (self._context.settings.name, self._context.now(), planned.topic, planned.partition)
-        return RangePlanned(*about, planned.start, planned.end, planned.reason, planned.tries.attempts)
+        return RangePlanned(
+            connector=self._context.settings.name,
+            at_s=self._context.now(),
+            topic=planned.topic,
+            partition=planned.partition,
+            start=planned.start,
+            end=planned.end,
+            reason=planned.reason,
+            attempts=planned.tries.attempts,
+        )
 
     def repeat(self, candidates: list[Candidate]) -> list[PlannedRange]:
         """Ranges that an earlier run put down, and that Spark repeats before the first tick."""
@@ -232,7 +240,11 @@ class RangePlans:
 
     def _planned_range(self, topic: str, partition: int, span: Range) -> PlannedRange:
         return PlannedRange(
-            *(topic, partition, span.start, span.end, str(span.reason)),
+            topic=topic,
+            partition=partition,
+            start=span.start,
+            end=span.end,
+            reason=str(span.reason),
             accepted=self._context.offsets.starts[topic, partition],
             topic_id=self._context.ids.by_topic.get(topic, ""),
             epoch=self._context.epochs.to_verify((topic, partition)),
