@@ -230,6 +230,7 @@ def test_configuration_knows_nothing_of_what_it_configures() -> None:
 
 
 ROOMS = (
+    "api",
     *("model", "process", "config", "plugins", "net", "convert", "transform", "shape", "files", "parked", "targets"),
     *("state", "history", "archive", "kafka", "sources", "pipeline", "connectors", "herder", "metrics"),
     *("spark", "replay", "reshape", "runtime", "rest", "tune", "commands", "devkit"),

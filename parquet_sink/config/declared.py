@@ -72,9 +72,13 @@ _TYPES: Final[Mapping[object, Type]] = {
 }
 
 Long = Annotated[int, Type.LONG]
+"""A whole number of 64 bits."""
 Milliseconds = Annotated[int, Type.LONG]
+"""A duration."""
 Bytes = Annotated[int, Type.LONG]
+"""A size."""
 LocalPath = Annotated[str, _PATH]
+"""A path, made absolute by the machine's working folder."""
 
 
 @dataclass(frozen=True)

@@ -81,6 +81,7 @@ CONNECTOR_KEYS: Final = (
         origin=Origin.CONNECT,
     ),
 )
+"""Those of any sink: its name, its class, and how many Spark tasks it may have."""
 
 CONNECT_KEYS: Final = (
     _key(

@@ -106,6 +106,7 @@ class Inferred:
 
 
 Piece = Typed | Trees | Inferred
+"""Decoded records of one kind."""
 
 
 @dataclass(frozen=True)

@@ -71,3 +71,4 @@ CONVERTER_KEYS: Final = (
     ),
     *(key for prefix in PREFIXES for key in settings_under(prefix)),
 )
+"""Converters of values, keys and headers, with their settings."""

@@ -82,6 +82,7 @@ TOPIC_KEYS: Final = (
         origin=Origin.OWN,
     ),
 )
+"""What a sink reads, and how."""
 
 
 def consumer_keys(prefix: str, group: str) -> tuple[Key, ...]:
@@ -163,3 +164,4 @@ OVERRIDE_KEYS: Final = (
     ),
     *consumer_keys("consumer.override.", READING),
 )
+"""Settings of its consumer."""

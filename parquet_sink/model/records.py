@@ -50,6 +50,7 @@ class RecordParts:
 
 
 VALUES_ONLY: Final = RecordParts()
+"""Nothing beside its offset, timestamp and value."""
 NO_TIMESTAMP: Final = "NoTimestampType"
 """Kafka's name of the kind of timestamp that a record without one has."""
 

@@ -125,6 +125,7 @@ SHAPE_KEYS: Final = (
         other_choice="None",
     ),
 )
+"""How a record becomes a row."""
 
 OBFUSCATION_KEYS: Final = (
     Key(
@@ -175,3 +176,4 @@ OBFUSCATION_KEYS: Final = (
         origin=Origin.OWN,
     ),
 )
+"""Text fields that leave unreadable."""

@@ -6,9 +6,7 @@ from contextlib import closing
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import quote, urlsplit
 
-from parquet_sink.config.key import Key, Type
-from parquet_sink.config.values import Values
-from parquet_sink.connectors.provider_class import ProviderError, WrongSettings
+from parquet_sink.api import Key, ProviderError, Type, Values, WrongSettings
 
 SECTION = "Vault"
 

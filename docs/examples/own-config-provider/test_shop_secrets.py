@@ -7,10 +7,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from shop_secrets import VaultConfigProvider
 
-from parquet_sink.config.providers import Resolved
-from parquet_sink.config.report import Report
-from parquet_sink.config.values import read
-from parquet_sink.connectors.provider_class import ProviderError, WrongSettings
+from parquet_sink.api import ProviderError, Report, Resolved, WrongSettings, read
 
 TOKEN = "t0ken"
 

@@ -4,11 +4,8 @@ import json
 import os
 import sqlite3
 
-from parquet_sink.config.declared import LocalPath, declared, key, keys_of, made
-from parquet_sink.connectors import record_sinks
-from parquet_sink.errors import RetryLater
-from parquet_sink.model.records import RecordParts
-from parquet_sink.targets.outcome import Health, ProbeResult
+from parquet_sink import api
+from parquet_sink.api import Health, LocalPath, ProbeResult, RecordParts, RetryLater, declared, key
 
 TABLE = "CREATE TABLE IF NOT EXISTS records (topic, part, at, key, value, PRIMARY KEY (topic, part, at))"
 
@@ -34,12 +31,12 @@ class Shop:
 class ShopSink:
     """The connector class: all keys of a file, and what they come to."""
 
-    keys = (*record_sinks.RECORD_SINK_KEYS, *keys_of(Shop))
+    keys = (*api.RECORD_SINK_KEYS, *api.keys_of(Shop))
     prefixes = ("shop.",)
-    check = staticmethod(record_sinks.check)
+    check = staticmethod(api.check_record_sink)
 
     def settings(self, values, worker):
-        return record_sinks.settings(values, worker, made(Shop, values, worker.machine))
+        return api.record_sink_settings(values, worker, api.made(Shop, values, worker.machine))
 
 
 class Rows:

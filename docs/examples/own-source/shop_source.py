@@ -2,11 +2,8 @@
 
 import sqlite3
 
-from parquet_sink.config.key import Key, Origin, Type
-from parquet_sink.connectors.source import checks
-from parquet_sink.connectors.source.build import source_settings
-from parquet_sink.connectors.source.keys import OWN_KEYS, SOURCE_KEYS
-from parquet_sink.model.source_records import SourceRecord
+from parquet_sink import api
+from parquet_sink.api import Key, Origin, SourceRecord, Type
 
 ROWS = "SELECT id, item FROM orders WHERE id > ? ORDER BY id LIMIT 1000"
 
@@ -20,14 +17,19 @@ class ShopSource:
     """The connector class: keys, and what they come to."""
 
     kind = "source"
-    keys = (*OWN_KEYS, key("shop.database", "File of the database."), key("shop.topic", "The topic."), *SOURCE_KEYS)
+    keys = (
+        *api.SOURCE_CONNECTOR_KEYS,
+        key("shop.database", "File of the database."),
+        key("shop.topic", "The topic."),
+        *api.SOURCE_KEYS,
+    )
     prefixes = ("shop.",)
-    check = staticmethod(checks.check)
+    check = staticmethod(api.check_source)
 
     def settings(self, values, worker):
         database, topic = worker.machine.absolute(values.text("shop.database")), values.text("shop.topic")
         told = {"database": database, "topic": topic}
-        return source_settings(
+        return api.source_settings(
             values, worker, task="shop_source:Orders", tasks=[told], origin=f"database {database}", topics=[topic]
         )
 

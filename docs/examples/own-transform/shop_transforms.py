@@ -5,10 +5,17 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parquet_sink.config.key import Key, Origin, Type
-from parquet_sink.model.records import VALUES_ONLY
-from parquet_sink.transform.fields.base import Columns, FieldTransform, TypedChange
-from parquet_sink.transform.protocol import RecordFault, WrongSettings
+from parquet_sink.api import (
+    VALUES_ONLY,
+    Columns,
+    FieldTransform,
+    Key,
+    Origin,
+    RecordFault,
+    Type,
+    TypedChange,
+    WrongSettings,
+)
 
 SHOP = "Shop"
 

@@ -5,17 +5,20 @@ import json
 import pytest
 from shop_transforms import FullName, Scale, Since
 
-from parquet_sink.config.providers import Resolved
-from parquet_sink.config.report import Report
-from parquet_sink.config.values import read
-from parquet_sink.convert.decoders import decoder_for
-from parquet_sink.convert.settings import ConverterSettings
-from parquet_sink.model.records import RecordBatch
-from parquet_sink.shape.run import Run
-from parquet_sink.shape.settings import ShapeSettings
-from parquet_sink.shape.shaper import Shaper
-from parquet_sink.transform.chain import Step, TransformChain
-from parquet_sink.transform.protocol import WrongSettings
+from parquet_sink.api import (
+    ConverterSettings,
+    RecordBatch,
+    Report,
+    Resolved,
+    Run,
+    Shaper,
+    ShapeSettings,
+    Step,
+    TransformChain,
+    WrongSettings,
+    decoder_for,
+    read,
+)
 
 
 def values(made, **texts):

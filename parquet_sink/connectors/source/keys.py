@@ -83,6 +83,7 @@ OWN_KEYS: Final = (
         origin=Origin.CONNECT,
     ),
 )
+"""What any source has before keys of its own: its name, its class, and how many tasks it may have."""
 PRODUCER_KEYS: Final = (
     Key(
         SERVERS_KEY,

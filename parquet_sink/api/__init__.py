@@ -1,0 +1,243 @@
+"""What authors of plug-ins import: `from parquet_sink.api import Key, FieldTransform`. These names never move.
+
+Each is loaded when it is asked for first, so that a plug-in loads what it uses: those of keys, settings and errors load
+neither Arrow nor Spark. Other modules are our own affair, and may move with any version.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:  # the same names for the type checker
+    from parquet_sink.commands.command_class import CommandPlugin as CommandPlugin
+    from parquet_sink.config.class_settings import WrongSettings as WrongSettings
+    from parquet_sink.config.declared import Bytes as Bytes
+    from parquet_sink.config.declared import LocalPath as LocalPath
+    from parquet_sink.config.declared import Long as Long
+    from parquet_sink.config.declared import Milliseconds as Milliseconds
+    from parquet_sink.config.declared import check as check
+    from parquet_sink.config.declared import declared as declared
+    from parquet_sink.config.declared import filled_by as filled_by
+    from parquet_sink.config.declared import key as key
+    from parquet_sink.config.declared import keys_of as keys_of
+    from parquet_sink.config.declared import made as made
+    from parquet_sink.config.key import Check as Check
+    from parquet_sink.config.key import Key as Key
+    from parquet_sink.config.key import Origin as Origin
+    from parquet_sink.config.key import Type as Type
+    from parquet_sink.config.machine import Machine as Machine
+    from parquet_sink.config.provider import ProviderError as ProviderError
+    from parquet_sink.config.providers import Resolved as Resolved
+    from parquet_sink.config.report import Report as Report
+    from parquet_sink.config.secret import Secret as Secret
+    from parquet_sink.config.values import Values as Values
+    from parquet_sink.config.values import read as read
+    from parquet_sink.connectors import reading, record_sinks
+    from parquet_sink.connectors.connect_keys import CONNECTOR_KEYS as CONNECTOR_KEYS
+    from parquet_sink.connectors.connector_class import ConnectorClass as ConnectorClass
+    from parquet_sink.connectors.provider_class import OwnProvider as OwnProvider
+    from parquet_sink.connectors.provider_class import ProviderClass as ProviderClass
+    from parquet_sink.connectors.reading import kafka_settings as kafka_settings
+    from parquet_sink.connectors.record_sinks import RECORD_SINK_KEYS as RECORD_SINK_KEYS
+    from parquet_sink.connectors.source import checks, keys
+    from parquet_sink.connectors.source.build import source_settings as source_settings
+    from parquet_sink.connectors.source.keys import SOURCE_KEYS as SOURCE_KEYS
+    from parquet_sink.connectors.worker import Worker as Worker
+    from parquet_sink.convert.decoded import Decoded as Decoded
+    from parquet_sink.convert.decoded import Decoder as Decoder
+    from parquet_sink.convert.decoded import Inferred as Inferred
+    from parquet_sink.convert.decoded import Piece as Piece
+    from parquet_sink.convert.decoded import Trees as Trees
+    from parquet_sink.convert.decoded import Typed as Typed
+    from parquet_sink.convert.decoders import decoder_for as decoder_for
+    from parquet_sink.convert.invalid import InvalidValue as InvalidValue
+    from parquet_sink.convert.keys import CONVERTER_KEYS as CONVERTER_KEYS
+    from parquet_sink.convert.one_by_one import OneByOne as OneByOne
+    from parquet_sink.convert.own import ConverterClass as ConverterClass
+    from parquet_sink.convert.settings import ConverterSettings as ConverterSettings
+    from parquet_sink.errors import RecordSinkFailed as RecordSinkFailed
+    from parquet_sink.errors import RetryLater as RetryLater
+    from parquet_sink.errors import SinkError as SinkError
+    from parquet_sink.errors import SourceFailed as SourceFailed
+    from parquet_sink.files.accumulator import FinishedFile as FinishedFile
+    from parquet_sink.files.settings import FileSettings as FileSettings
+    from parquet_sink.kafka.keys import OVERRIDE_KEYS as OVERRIDE_KEYS
+    from parquet_sink.kafka.keys import TOPIC_KEYS as TOPIC_KEYS
+    from parquet_sink.kafka.settings import FlushSettings as FlushSettings
+    from parquet_sink.kafka.settings import KafkaSettings as KafkaSettings
+    from parquet_sink.model.records import VALUES_ONLY as VALUES_ONLY
+    from parquet_sink.model.records import RecordBatch as RecordBatch
+    from parquet_sink.model.records import RecordParts as RecordParts
+    from parquet_sink.model.source_records import SourceRecord as SourceRecord
+    from parquet_sink.net.settings import HttpSettings as HttpSettings
+    from parquet_sink.pipeline.settings import ErrorSettings as ErrorSettings
+    from parquet_sink.pipeline.settings import RestartSettings as RestartSettings
+    from parquet_sink.pipeline.settings import SinkSettings as SinkSettings
+    from parquet_sink.shape.keys import OBFUSCATION_KEYS as OBFUSCATION_KEYS
+    from parquet_sink.shape.keys import SHAPE_KEYS as SHAPE_KEYS
+    from parquet_sink.shape.run import Run as Run
+    from parquet_sink.shape.settings import ShapeSettings as ShapeSettings
+    from parquet_sink.shape.shaper import Shaper as Shaper
+    from parquet_sink.sources.task import Reached as Reached
+    from parquet_sink.sources.task import SourceTask as SourceTask
+    from parquet_sink.targets.outcome import Health as Health
+    from parquet_sink.targets.outcome import Outcome as Outcome
+    from parquet_sink.targets.outcome import ProbeResult as ProbeResult
+    from parquet_sink.targets.outcome import Verdict as Verdict
+    from parquet_sink.targets.push.settings import PushSettings as PushSettings
+    from parquet_sink.targets.record_sink import RecordSink as RecordSink
+    from parquet_sink.targets.record_sink import SinkRecords as SinkRecords
+    from parquet_sink.targets.record_sink_setup import RecordSinkSetup as RecordSinkSetup
+    from parquet_sink.targets.settings import OtherTargetSettings as OtherTargetSettings
+    from parquet_sink.targets.settings import RetrySettings as RetrySettings
+    from parquet_sink.targets.target import Target as Target
+    from parquet_sink.transform.chain import Step as Step
+    from parquet_sink.transform.chain import TransformChain as TransformChain
+    from parquet_sink.transform.fields.base import Columns as Columns
+    from parquet_sink.transform.fields.base import FieldTransform as FieldTransform
+    from parquet_sink.transform.fields.base import TypedChange as TypedChange
+    from parquet_sink.transform.keys import TRANSFORM_KEYS as TRANSFORM_KEYS
+    from parquet_sink.transform.protocol import Predicate as Predicate
+    from parquet_sink.transform.protocol import PredicateClass as PredicateClass
+    from parquet_sink.transform.protocol import RecordFault as RecordFault
+    from parquet_sink.transform.protocol import Side as Side
+    from parquet_sink.transform.protocol import Transform as Transform
+    from parquet_sink.transform.protocol import TransformClass as TransformClass
+    from parquet_sink.transform.records import DecodedRecords as DecodedRecords
+    from parquet_sink.transform.records import as_trees as as_trees
+
+    check_topics = reading.check
+    check_record_sink = record_sinks.check
+    record_sink_settings = record_sinks.settings
+    check_source = checks.check
+    SOURCE_CONNECTOR_KEYS = keys.OWN_KEYS
+
+_PATHS: Final = {
+    # keys of a plug-in, and what they come to
+    "Check": "config.key:Check",
+    "Key": "config.key:Key",
+    "Origin": "config.key:Origin",
+    "Type": "config.key:Type",
+    "Secret": "config.secret:Secret",
+    "Values": "config.values:Values",
+    "read": "config.values:read",
+    "Resolved": "config.providers:Resolved",
+    "Report": "config.report:Report",
+    "Machine": "config.machine:Machine",
+    "WrongSettings": "config.class_settings:WrongSettings",
+    # records
+    "VALUES_ONLY": "model.records:VALUES_ONLY",
+    "RecordBatch": "model.records:RecordBatch",
+    "RecordParts": "model.records:RecordParts",
+    "Inferred": "convert.decoded:Inferred",
+    "Piece": "convert.decoded:Piece",
+    "Trees": "convert.decoded:Trees",
+    "Typed": "convert.decoded:Typed",
+    # transforms and predicates
+    "Predicate": "transform.protocol:Predicate",
+    "PredicateClass": "transform.protocol:PredicateClass",
+    "RecordFault": "transform.protocol:RecordFault",
+    "Side": "transform.protocol:Side",
+    "Transform": "transform.protocol:Transform",
+    "TransformClass": "transform.protocol:TransformClass",
+    "DecodedRecords": "transform.records:DecodedRecords",
+    "as_trees": "transform.records:as_trees",
+    "Columns": "transform.fields.base:Columns",
+    "FieldTransform": "transform.fields.base:FieldTransform",
+    "TypedChange": "transform.fields.base:TypedChange",
+    "Step": "transform.chain:Step",
+    "TransformChain": "transform.chain:TransformChain",
+    # converters
+    "ConverterClass": "convert.own:ConverterClass",
+    "OneByOne": "convert.one_by_one:OneByOne",
+    "Decoded": "convert.decoded:Decoded",
+    "Decoder": "convert.decoded:Decoder",
+    "InvalidValue": "convert.invalid:InvalidValue",
+    "ConverterSettings": "convert.settings:ConverterSettings",
+    "decoder_for": "convert.decoders:decoder_for",
+    # config providers
+    "ProviderError": "config.provider:ProviderError",
+    "OwnProvider": "connectors.provider_class:OwnProvider",
+    "ProviderClass": "connectors.provider_class:ProviderClass",
+    # connector classes
+    "ConnectorClass": "connectors.connector_class:ConnectorClass",
+    "Worker": "connectors.worker:Worker",
+    "CONNECTOR_KEYS": "connectors.connect_keys:CONNECTOR_KEYS",
+    "CONVERTER_KEYS": "convert.keys:CONVERTER_KEYS",
+    "TRANSFORM_KEYS": "transform.keys:TRANSFORM_KEYS",
+    "SHAPE_KEYS": "shape.keys:SHAPE_KEYS",
+    "OBFUSCATION_KEYS": "shape.keys:OBFUSCATION_KEYS",
+    "LocalPath": "config.declared:LocalPath",
+    "declared": "config.declared:declared",
+    "filled_by": "config.declared:filled_by",
+    "key": "config.declared:key",
+    "keys_of": "config.declared:keys_of",
+    "made": "config.declared:made",
+    "check": "config.declared:check",
+    "Bytes": "config.declared:Bytes",
+    "Long": "config.declared:Long",
+    "Milliseconds": "config.declared:Milliseconds",
+    "RestartSettings": "pipeline.settings:RestartSettings",
+    "HttpSettings": "net.settings:HttpSettings",
+    "OVERRIDE_KEYS": "kafka.keys:OVERRIDE_KEYS",
+    "TOPIC_KEYS": "kafka.keys:TOPIC_KEYS",
+    "ErrorSettings": "pipeline.settings:ErrorSettings",
+    "SinkSettings": "pipeline.settings:SinkSettings",
+    "FlushSettings": "kafka.settings:FlushSettings",
+    "KafkaSettings": "kafka.settings:KafkaSettings",
+    "ShapeSettings": "shape.settings:ShapeSettings",
+    "FileSettings": "files.settings:FileSettings",
+    "RetrySettings": "targets.settings:RetrySettings",
+    "PushSettings": "targets.push.settings:PushSettings",
+    "kafka_settings": "connectors.reading:kafka_settings",
+    "check_topics": "connectors.reading:check",
+    # targets
+    "Target": "targets.target:Target",
+    "OtherTargetSettings": "targets.settings:OtherTargetSettings",
+    "Health": "targets.outcome:Health",
+    "Outcome": "targets.outcome:Outcome",
+    "ProbeResult": "targets.outcome:ProbeResult",
+    "Verdict": "targets.outcome:Verdict",
+    "FinishedFile": "files.accumulator:FinishedFile",
+    # sinks that take records
+    "RecordSink": "targets.record_sink:RecordSink",
+    "SinkRecords": "targets.record_sink:SinkRecords",
+    "RecordSinkSetup": "targets.record_sink_setup:RecordSinkSetup",
+    "RECORD_SINK_KEYS": "connectors.record_sinks:RECORD_SINK_KEYS",
+    "check_record_sink": "connectors.record_sinks:check",
+    "record_sink_settings": "connectors.record_sinks:settings",
+    # sources
+    "SourceRecord": "model.source_records:SourceRecord",
+    "Reached": "sources.task:Reached",
+    "SourceTask": "sources.task:SourceTask",
+    "SOURCE_CONNECTOR_KEYS": "connectors.source.keys:OWN_KEYS",
+    "SOURCE_KEYS": "connectors.source.keys:SOURCE_KEYS",
+    "source_settings": "connectors.source.build:source_settings",
+    "check_source": "connectors.source.checks:check",
+    # commands
+    "CommandPlugin": "commands.command_class:CommandPlugin",
+    # errors
+    "RecordSinkFailed": "errors:RecordSinkFailed",
+    "RetryLater": "errors:RetryLater",
+    "SinkError": "errors:SinkError",
+    "SourceFailed": "errors:SourceFailed",
+    # trying a plug-in in a test
+    "Shaper": "shape.shaper:Shaper",
+    "Run": "shape.run:Run",
+}
+"""By name, where it is below `parquet_sink`."""
+
+__all__ = list(_PATHS)
+
+
+def __getattr__(name: str) -> Any:
+    """A name, loaded. Raises AttributeError for one that is not here."""
+    if name not in _PATHS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, _, attribute = _PATHS[name].partition(":")
+    found = globals()[name] = getattr(import_module(f"parquet_sink.{module}"), attribute)
+    return found
+
+
+def __dir__() -> list[str]:
+    """All of them."""
+    return list(_PATHS)
