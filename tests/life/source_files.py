@@ -269,8 +269,10 @@ class Files:
         content.tail = b""
 
     def _excuse(self, content: Content, why: str) -> None:
+        """Those that may be missing by now; a loss that was told is not told again."""
         for text in content.lines:
-            if text not in self.sent and self.lost.get(text) != "free":
+            told = text in self.lost and self._is_excused(text, content)
+            if text not in self.sent and not told:
                 self.lost[text] = why
                 self.since[text] = len(self.warnings)
 
