@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.shape.column_batch import ColumnBatch, InferredBatch, Part, TombstoneBatch
+from parquet_sink.shape.schema.arrow_arrays import nulls
 from parquet_sink.shape.schema.evolution import Columns, aligned
 
 
@@ -86,14 +87,14 @@ def join(parts: Iterable[ColumnBatch], columns: Columns) -> Stretch | None:
         for field, array in zip(part.columns, part.arrays, strict=True):
             found[field.name].append((number, array))
     order = pc.sort_indices(pa.concat_arrays([part.positions for part in parts])) if len(parts) > 1 else None
-    nulls: dict[pa.DataType, pa.Array] = {}
+    absent: dict[pa.DataType, pa.Array] = {}
     arrays = []
     for column in columns:
         pieces = found[column.name]
         if not pieces:  # one array of nulls serves all such columns: they may be thousands
-            if column.type not in nulls:
-                nulls[column.type] = pa.nulls(starts[-1], column.type)
-            arrays.append(nulls[column.type])
+            if column.type not in absent:
+                absent[column.type] = nulls(starts[-1], column.type)
+            arrays.append(absent[column.type])
         else:
             array = _column(column, pieces, starts)
             arrays.append(array if order is None else array.take(order))
@@ -107,11 +108,11 @@ def _column(column: pa.Field, pieces: Sequence[tuple[int, pa.Array]], starts: Se
     reached = 0
     for number, array in pieces:
         if starts[number] > reached:
-            found.append(pa.nulls(starts[number] - reached, column.type))
+            found.append(nulls(starts[number] - reached, column.type))
         found.append(aligned(array, column.type))
         reached = starts[number + 1]
     if starts[-1] > reached:
-        found.append(pa.nulls(starts[-1] - reached, column.type))
+        found.append(nulls(starts[-1] - reached, column.type))
     return found[0] if len(found) == 1 else pa.concat_arrays(found)
 
 

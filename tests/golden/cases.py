@@ -78,9 +78,6 @@ _OPTIONS: Final[Mapping[str, Sequence[str]]] = {
     ),
 }
 
-_NOT_NESTED: Final = ("optional.for.nullables=true", "wrapper.for.nullables=true")
-"""Their nested columns cannot be written: an absent message is null, and its fields are declared as not nullable."""
-
 
 def _settings() -> Iterator[Case]:
     for format_, options in _OPTIONS.items():
@@ -88,8 +85,7 @@ def _settings() -> Iterator[Case]:
             name, _, text = option.partition("=")
             yield Case(f"{format_} with {option}", {f"value.converter.{name}": text}, (stream(format_, 450),))
             nested = {f"value.converter.{name}": text, f"{E}flattener.enable": "false"}
-            if option not in _NOT_NESTED:
-                yield Case(f"{format_} with {option}, nested", nested, (stream(format_, 450),))
+            yield Case(f"{format_} with {option}, nested", nested, (stream(format_, 450),))
 
 
 def _step(type_: str, options: str, see: Mapping[str, str], predicate: str = "") -> dict[str, str]:

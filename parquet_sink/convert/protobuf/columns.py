@@ -48,7 +48,13 @@ def _scalars(shape: Scalar, values: list[Any], holes: bool) -> pa.Array:
 def _structs(shape: Struct, messages: list[Any], mask: pa.BooleanArray | None) -> pa.Array:
     if not shape.members:
         return pa.array([None if message is None else {} for message in messages], shape.arrow)
-    children = [_member(member, messages, mask is not None) for member in shape.members]
+    holes = mask is not None
+    if holes and not all(member.nullable for member in shape.members):  # Parquet has no null in a required column
+        empty = next((type(message)() for message in messages if message is not None), None)
+        if empty is None:
+            return pa.array(messages, shape.arrow)
+        messages, holes = [empty if message is None else message for message in messages], False
+    children = [_member(member, messages, holes) for member in shape.members]
     return pa.StructArray.from_arrays(children, fields=list(shape.arrow), mask=mask)
 
 

@@ -32,6 +32,11 @@ def conformed(array: pa.Array, arrow: pa.DataType) -> pa.Array:
     return pa.StructArray.from_arrays(children, fields=list(fields(arrow)), mask=mask)
 
 
+def nulls(count: int, arrow: pa.DataType) -> pa.Array:
+    """So many nulls. Below them what is required is not null, other than in `pa.nulls`: Parquet could not be written."""
+    return pa.array([None] * count, arrow) if pa.types.is_struct(arrow) else pa.nulls(count, arrow)
+
+
 def spans(lists: pa.ListArray) -> tuple[pa.Int32Array, pa.Array]:
     """Offsets from 0 on and exactly the values between them; those of null lists may be among them."""
     offsets = lists.offsets

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parquet_sink.convert.reinterpret import reinterpreted
+from parquet_sink.shape.schema.arrow_arrays import nulls
 from parquet_sink.shape.schema.arrow_types import entries, fields
 
 _BEYOND = pa.scalar(2.0**63, pa.float64())
@@ -76,7 +77,7 @@ def _struct(array: pa.StructArray, to: pa.DataType) -> pa.StructArray:
     for field in fields(to):
         index = array.type.get_field_index(field.name)
         missing = index < 0
-        children.append(pa.nulls(len(array), field.type) if missing else _converted(array.field(index), field.type))
+        children.append(nulls(len(array), field.type) if missing else _converted(array.field(index), field.type))
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(children, fields=list(fields(to)), mask=mask)
 
