@@ -33,7 +33,7 @@ def conformed(array: pa.Array, arrow: pa.DataType) -> pa.Array:
 
 
 def nulls(count: int, arrow: pa.DataType) -> pa.Array:
-    """So many nulls. Below them what is required is not null, other than in `pa.nulls`: Parquet could not be written."""
+    """So many nulls. Below them what is required is not null, unlike in `pa.nulls`: Parquet could not be written."""
     return pa.array([None] * count, arrow) if pa.types.is_struct(arrow) else pa.nulls(count, arrow)
 
 
