@@ -107,9 +107,10 @@ begin() { # starts a program, and waits until it is of use; one of its kind that
         kafka) sign='listens on' ;;
     esac
     end "$1"
+    rm -f "$log" # the one before has the sign
     env --default-signal=INT parquet-sink "$@" > "$log" 2>&1 &
     pids[$1]=$!
-    until grep -qE "$sign" "$log"; do kill -0 "${pids[$1]}"; sleep 0.1; done
+    until grep -qsE "$sign" "$log"; do kill -0 "${pids[$1]}"; sleep 0.1; done
 }
 
 parquet-sink() {
