@@ -18,7 +18,7 @@ class Content:
     path: where it is; None: nowhere.
 
     sighted: a connector that ran had it under the name, with something in it. closed: nobody writes to it any more.
-    copied: this is a copy.
+    copied: this is a copy. doubtful: the beginning of its last line when memory was lost, and since which warning.
     """
 
     name: Path
@@ -28,6 +28,7 @@ class Content:
     sighted: bool = False
     closed: bool = False
     copied: bool = False
+    doubtful: tuple[bytes, str, int] | None = None
 
 
 class Files:
@@ -205,6 +206,7 @@ class Files:
         for content in self.of[name]:
             self._excuse(content, self._forgotten[name])
             content.sighted = False
+            content.doubtful = (content.tail, self._forgotten[name], len(self.warnings)) if content.tail else None
 
     def at(self, name: Path) -> Content | None:
         """What stands under the name."""
@@ -279,6 +281,8 @@ class Files:
     def _add(self, content: Content, text: bytes) -> None:
         self.lines[text] = content, len(content.lines)
         content.lines.append(text)
+        if content.doubtful is not None and text.startswith(content.doubtful[0]):
+            _, self.lost[text], self.since[text] = content.doubtful
         if content.name in self._forgotten:
             self.lost[text], self.since[text] = self._forgotten[content.name], len(self.warnings)
 
