@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 WIDTH: Final = 7
 """Digits of a line's number, by which each line is another one."""
@@ -18,7 +18,8 @@ class Content:
     path: where it is; None: nowhere.
 
     sighted: a connector that ran had it under the name, with something in it. closed: nobody writes to it any more.
-    copied: this is a copy. doubtful: the beginning of its last line when memory was lost, and since which warning.
+    copied: this is a copy. doubtful: a last line without its end that may be missing since memory was lost, what
+    becomes of it, and since which warning.
     """
 
     name: Path
@@ -29,6 +30,14 @@ class Content:
     closed: bool = False
     copied: bool = False
     doubtful: tuple[bytes, str, int] | None = None
+
+
+class Forgotten(NamedTuple):
+    """Memory of a file that was lost, until the next look. position: what is stored; since: which warning."""
+
+    why: str
+    since: int
+    position: int
 
 
 class Files:
@@ -44,7 +53,7 @@ class Files:
         self.since: dict[bytes, int] = {}
         self.warnings: list[str] = []
         self.sent: dict[bytes, int] = {}
-        self._forgotten: dict[Path, str] = {}
+        self._forgotten: dict[Path, Forgotten] = {}
         self._count = self._copies = 0
         self._tick = 0
 
@@ -194,19 +203,28 @@ class Files:
     # what is known of it
 
     def saw(self, name: Path) -> None:
-        """A connector that runs had a look at the name."""
-        content = self._standing(name)
-        if content is not None and os.path.getsize(name) > 0:
-            content.sighted = True
-            self._forgotten.pop(name, None)
+        """A connector that runs had a look at the name.
 
-    def forgets(self, name: Path, *, warned: bool) -> None:
-        """What tells files apart was lost: what is not sent before the next look may be missing."""
-        self._forgotten[name] = "warned" if warned else "free"
+        Without memory it trusts its position; a last line that ends there, without its end, counts as sent.
+        """
+        content = self._standing(name)
+        if content is not None and (size := os.path.getsize(name)) > 0:
+            content.sighted = True
+            if (forgotten := self._forgotten.pop(name, None)) is not None:
+                trusted = content.tail and size == forgotten.position
+                content.doubtful = (content.tail, forgotten.why, forgotten.since) if trusted else None
+
+    def forgets(self, name: Path, position: int | None) -> None:
+        """What tells files apart was lost: what is not sent before the next look may be missing.
+
+        position: what is stored; None: nothing is, and no warning will tell.
+        """
+        why, since = "free" if position is None else "warned", len(self.warnings)
+        self._forgotten[name] = Forgotten(why, since, position or 0)
         for content in self.of[name]:
-            self._excuse(content, self._forgotten[name])
+            self._excuse(content, why)
             content.sighted = False
-            content.doubtful = (content.tail, self._forgotten[name], len(self.warnings)) if content.tail else None
+            content.doubtful = (content.tail, why, since) if content.tail else None
 
     def at(self, name: Path) -> Content | None:
         """What stands under the name."""
@@ -281,10 +299,10 @@ class Files:
     def _add(self, content: Content, text: bytes) -> None:
         self.lines[text] = content, len(content.lines)
         content.lines.append(text)
-        if content.doubtful is not None and text.startswith(content.doubtful[0]):
+        if content.doubtful is not None and text == content.doubtful[0]:
             _, self.lost[text], self.since[text] = content.doubtful
         if content.name in self._forgotten:
-            self.lost[text], self.since[text] = self._forgotten[content.name], len(self.warnings)
+            self.lost[text], self.since[text] = self._forgotten[content.name].why, len(self.warnings)
 
     def _text(self, more: int) -> bytes:
         self._count += 1

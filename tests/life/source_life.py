@@ -145,7 +145,8 @@ class SourceLife(RuleBasedStateMachine):
         stored = self.connector.positions()
         self.connector.lose_memory()
         for name in self.files.names:
-            self.files.forgets(name, warned=text_of({"filename": name.name}) in stored)
+            offset = stored.get(text_of({"filename": name.name}))
+            self.files.forgets(name, None if offset is None else offset["position"])
         self._again(self.connector.kill)
 
     @rule()

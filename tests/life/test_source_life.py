@@ -11,7 +11,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from parquet_sink.model.events import Event
 from parquet_sink.pipeline import source_flush
-from parquet_sink.sources.file import task
+from parquet_sink.sources.file import finding, task
 from parquet_sink.sources.file.marks import Known
 from parquet_sink.sources.memory import MemoryFile
 from parquet_sink.spark import source_stream
@@ -94,6 +94,11 @@ def events_of_now(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(source_stream, "_events", later)
 
 
+def no_warning_of_trust(patch: pytest.MonkeyPatch) -> None:
+    """Nobody is told that a position is trusted of which nothing is remembered."""
+    patch.setattr(finding, "_warn_of_trust", lambda path, position: None)
+
+
 FIRST: Step = ("write", {"lines": 4, "large": 2, "tail": False})
 SMALL: Step = ("write", {"lines": 3, "large": -1, "tail": False})
 ON: Step = ("goes_on", {"polls": 9, "wait_s": 1})
@@ -104,6 +109,10 @@ ELSEWHERE: Step = ("another_file_is_named", {})
 ROTATION = [("rotate", 0), ("write", 4)]
 RESTARTED: Step = ("starts_again", {"cured": True, "killed": False, "meanwhile": []})
 ROTATED_AND_RESTARTED: Step = ("starts_again", {"cured": True, "killed": False, "meanwhile": ROTATION})
+TAIL: Step = ("happens_at_rest", {"what": "write", "lines": 0})
+COPIED: Step = ("happens_at_rest", {"what": "copy", "lines": 0})
+FORGOTTEN: Step = ("memory_is_lost", {})
+REPLACED: Step = ("starts_again", {"cured": False, "killed": False, "meanwhile": [("replace", 0), ("write", 0)]})
 LIVES = [
     (no_memory_within_a_poll, [FIRST, ON, ROTATED_AND_RESTARTED]),
     (no_first_sight, [SMALL, AWAY, ROTATED, SMALL]),
@@ -111,6 +120,7 @@ LIVES = [
     (no_names, [SMALL, ON, ELSEWHERE, SMALL, ON, ELSEWHERE]),
     (older_memory, [SMALL, ON, REWRITTEN, ON, RESTARTED]),
     (events_of_now, [FIRST, ON]),
+    (no_warning_of_trust, [TAIL, COPIED, TAIL, ON, FORGOTTEN, REPLACED, COPIED]),
 ]
 
 
