@@ -185,7 +185,8 @@ def warn_of_skipped(path: str, before: Opened, after: Opened) -> None:
 def _marked(path: str, position: int, mark: Mark, waiting: tuple[Sighted, ...]) -> Opened | None:
     found = located(path, mark.inode, lambda descriptor: mark.holds(descriptor, position))
     if found is not None:
-        found.position, found.waiting = _line_start(found, position), waiting
+        found.position = position if position == found.size else _line_start(found, position)  # read to its end
+        found.waiting = waiting
         return found
     following = first(path, waiting)
     if following is None:
@@ -243,7 +244,7 @@ def _warn_of_trust(path: str, position: int) -> None:
 
 def _line_start(file: Opened, position: int) -> int:
     """Where the line begins that a place is in: mostly the place itself, unless somebody else chose it."""
-    if position in {0, file.size}:
+    if position == 0:
         return position
     before, behind = (os.pread(file.descriptor, 1, at) for at in (position - 1, position))
     if before in _ENDS:

@@ -195,6 +195,17 @@ def test_no_part_of_a_line_is_sent(path: Path, content: bytes, position: int) ->
     assert follower.run() == ["two"]
 
 
+def test_no_part_of_a_line_that_grows_is_sent(path: Path) -> None:
+    """A position on trust at the end of a line without its end stands for the beginning of that line, too."""
+    add(path, b"one\ntw")
+    task = FileTask()
+    task.start(Follower(path).settings, Reached([({"filename": str(path)}, {"position": 6})], {}))
+    assert not task.poll()
+    add(path, b"o\n")
+    assert [one.value for one in task.poll()] == ["two"]
+    task.stop()
+
+
 @pytest.mark.parametrize("sent", [1, 2, 3])
 def test_a_poll_that_was_sent_in_part_is_found_after_a_rotation(path: Path, sent: int) -> None:
     """A place in the middle of a poll is remembered, so the rest of the old file and the head of the new one come."""
