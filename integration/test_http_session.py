@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
@@ -35,10 +36,10 @@ def session(context: ssl.SSLContext | None = None, proxy: ProxySettings | None =
         yield opened
 
 
-def asked(target: ScriptedTarget, limits: Limits, **more: object) -> Answer:
+def asked(target: ScriptedTarget, limits: Limits, **more: Any) -> Answer:
     """The answer to a question, by a session of its own."""
     with session() as opened:
-        return opened.exchange(requests.Request("GET", target.endpoint, **more), limits)  # type: ignore[arg-type]
+        return opened.exchange(requests.Request("GET", target.endpoint, **more), limits)
 
 
 def goes_on(question: Callable[[], object], seconds: float) -> bool:
@@ -95,8 +96,8 @@ class _WithContext(HTTPAdapter):
         self._context = context
         super().__init__()
 
-    def init_poolmanager(self, *arguments: object, **options: object) -> None:
-        super().init_poolmanager(*arguments, **options, ssl_context=self._context)  # type: ignore[arg-type]
+    def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
+        super().init_poolmanager(*arguments, **options, ssl_context=self._context)
 
 
 def test_no_authority_is_trusted_beside_the_contexts(tmp_path: Path) -> None:

@@ -77,6 +77,10 @@ class _Timekeeper:
     """Fires what is late. Its thread sleeps until the next deadline; most exchanges end before without waking it."""
 
     def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Watches nothing. A fork has neither the thread nor, perhaps, a lock that anyone will release."""
         self._changed = threading.Condition()
         self._under_way: set[ExchangeDeadline] = set()
         self._awake_at = math.inf
@@ -110,7 +114,7 @@ class _Timekeeper:
 
 
 _timekeeper: Final = _Timekeeper()
-os.register_at_fork(after_in_child=_timekeeper.__init__)  # type: ignore[misc]  # neither its thread nor a lock that was held
+os.register_at_fork(after_in_child=_timekeeper.begin)
 _current: ContextVar[ExchangeDeadline | None] = ContextVar("parquet_sink_exchange_deadline", default=None)
 
 

@@ -55,9 +55,14 @@ def events_of(connector: str, outcome: RangeOutcome) -> Iterator[Event]:
             last=delivered.last,
             place=delivered.place,
         )
-    accepted = [receipt for receipt in outcome.receipts if receipt.accepted]
+    yield _end_of_range(connector, outcome)
+
+
+def _end_of_range(connector: str, outcome: RangeOutcome) -> Event:
+    """How the range ended: failed, to come again, or done."""
+    planned = outcome.planned
     if outcome.failure is not None:
-        yield RangeFailed(
+        return RangeFailed(
             connector=connector,
             at_s=outcome.ended_at_s,
             topic=planned.topic,
@@ -67,11 +72,11 @@ def events_of(connector: str, outcome: RangeOutcome) -> Iterator[Event]:
             accepted_until=outcome.accepted_until,
             failure=outcome.failure,
         )
-    elif outcome.again is not None:
+    if outcome.again is not None:
         again, tries = outcome.again, outcome.again.tries
         answers = () if outcome.waiting is None else outcome.waiting.answers
         reason = tries.log[-1].cause if tries.log else ""
-        yield RangePostponed(
+        return RangePostponed(
             connector=connector,
             at_s=outcome.ended_at_s,
             topic=planned.topic,
@@ -86,24 +91,24 @@ def events_of(connector: str, outcome: RangeOutcome) -> Iterator[Event]:
             answers=answers,
             reason=reason,
         )
-    else:
-        records, rows = sum(one.records for one in accepted), sum(one.rows for one in accepted)
-        records += 0 if delivered is None else delivered.records
-        size_bytes = sum(one.size_bytes for one in accepted)
-        yield RangeFlushed(
-            connector=connector,
-            at_s=outcome.ended_at_s,
-            topic=planned.topic,
-            partition=planned.partition,
-            start=planned.start,
-            end=planned.end,
-            files=len(accepted),
-            records=records,
-            rows=rows,
-            size_bytes=size_bytes,
-            read=outcome.read,
-            gaps=outcome.gaps,
-        )
+    accepted = [receipt for receipt in outcome.receipts if receipt.accepted]
+    records, rows = sum(one.records for one in accepted), sum(one.rows for one in accepted)
+    records += 0 if outcome.delivered is None else outcome.delivered.records
+    size_bytes = sum(one.size_bytes for one in accepted)
+    return RangeFlushed(
+        connector=connector,
+        at_s=outcome.ended_at_s,
+        topic=planned.topic,
+        partition=planned.partition,
+        start=planned.start,
+        end=planned.end,
+        files=len(accepted),
+        records=records,
+        rows=rows,
+        size_bytes=size_bytes,
+        read=outcome.read,
+        gaps=outcome.gaps,
+    )
 
 
 def _passed_over(outcome: RangeOutcome) -> Iterator[LostOffsets]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark import daemon
 
-import parquet_sink.net.session  # noqa: F401 - what each worker would load for itself, in 7 MB
+import parquet_sink.net.session  # noqa: F401 - what each worker would load for itself, in about 10 MB
 from parquet_sink.process.signals import DEAF
 
 

@@ -20,31 +20,10 @@ from parquet_sink.kafka.range_reader import SILENCE_S, RangeReader
 from parquet_sink.kafka.settings import KafkaSettings
 from parquet_sink.model.records import RecordBatch
 from tests.factories import Clock
+from tests.kafka.messages import Message
 
 KAFKA = KafkaSettings(topics=("orders",), group="connect-orders", client={"bootstrap.servers": "localhost:9092"})
 ACCEPTING = KafkaSettings(("orders",), None, "connect-orders", KAFKA.client, lost_offsets="CONTINUE")
-
-
-class Message:
-    """As librdkafka hands them out: a record, or an event with an error."""
-
-    def __init__(self, offset: int, value: bytes | None = b"{}", error: KafkaError | None = None) -> None:
-        self._offset, self._value, self._error = offset, value, error
-
-    def key(self) -> bytes | None:
-        return None
-
-    def offset(self) -> int:
-        return self._offset
-
-    def value(self) -> bytes | None:
-        return self._value
-
-    def error(self) -> KafkaError | None:
-        return self._error
-
-    def timestamp(self) -> tuple[int, int]:
-        return (1, 1_000 + self._offset)
 
 
 class Log:

@@ -18,40 +18,13 @@ from parquet_sink.model.partitions import PartitionKey
 from parquet_sink.model.ranges import PlannedRange
 from parquet_sink.model.records import VALUES_ONLY, RecordBatch
 from tests.factories import Clock
+from tests.kafka.messages import Message
 
 KAFKA = KafkaSettings(topics=("orders",), group="connect-orders", client={"bootstrap.servers": "localhost:9092"})
 GONE = KafkaError(KafkaError._AUTO_OFFSET_RESET)
 QUEUE_BYTES = 1 << 20
 """What waits in the client, about."""
 Record = tuple[int, bytes | None]
-
-
-class Message:
-    """As librdkafka hands them out: a record, or an event with an error."""
-
-    def __init__(self, key: PartitionKey | None, offset: int, value: bytes | None, error: KafkaError | None) -> None:
-        self._key, self._offset, self._value, self._error = key, offset, value, error
-
-    def topic(self) -> str | None:
-        return None if self._key is None else self._key[0]
-
-    def partition(self) -> int | None:
-        return None if self._key is None else self._key[1]
-
-    def key(self) -> bytes | None:
-        return None
-
-    def offset(self) -> int:
-        return self._offset
-
-    def value(self) -> bytes | None:
-        return self._value
-
-    def error(self) -> KafkaError | None:
-        return self._error
-
-    def timestamp(self) -> tuple[int, int]:
-        return (1, 1_000 + self._offset)
 
 
 class Broker:
@@ -89,7 +62,7 @@ class Broker:
         assert count > 0
         self.clock.sleep(timeout)
         if self.events.get(None):
-            return [Message(None, -1001, None, self.events[None].pop())]
+            return [Message(-1001, None, self.events[None].pop())]
         taken: list[Message] = []
         keys = [key for key in self._positions if key not in self.away]
         self._chance.shuffle(keys)
@@ -101,14 +74,14 @@ class Broker:
 
     def _of(self, key: PartitionKey, count: int) -> list[Message]:
         if self.events.get(key):
-            return [Message(key, self._positions[key], None, self.events[key].pop())]
+            return [Message(self._positions[key], None, self.events[key].pop(), key)]
         records, end = self.logs[key]
-        found = [Message(key, *one, None) for one in records if one[0] >= self._positions[key]][:count]
+        found = [Message(*one, None, key) for one in records if one[0] >= self._positions[key]][:count]
         if found:
             self._positions[key] = found[-1].offset() + 1
         elif key not in self._ended:
             self._ended.add(key)
-            found = [Message(key, end, None, KafkaError(KafkaError._PARTITION_EOF))]
+            found = [Message(end, None, KafkaError(KafkaError._PARTITION_EOF), key)]
         return found
 
 
@@ -138,7 +111,7 @@ def expected(broker: Broker, planned: PlannedRange) -> list[RecordBatch]:
     builder, found = BatchBuilder(*key), []
     for record in broker.logs[key][0]:
         if planned.start <= record[0] < planned.end:
-            builder.add([Message(key, *record, None)])  # type: ignore[list-item]
+            builder.add([Message(*record, None, key)])  # type: ignore[list-item]
             found += builder.full()
     rest = builder.rest()
     return found if rest is None else [*found, rest]

@@ -79,8 +79,9 @@ class Known:
     @classmethod
     def _of(cls, memory: Mapping[str, object]) -> "Known":
         inode, first, before = (memory.get(key) for key in (_INODE, _HEAD, _EDGE))
-        known = isinstance(inode, int) and isinstance(first, str) and isinstance(before, str)
-        mark = Mark(inode, first, before) if known else None  # type: ignore[arg-type]
+        mark = None
+        if isinstance(inode, int) and isinstance(first, str) and isinstance(before, str):
+            mark = Mark(inode, first, before)
         try:
             found = json.loads(str(memory.get(_WAITING, "[]")))
             return cls(mark, tuple(Sighted(int(one[0]), int(one[1]), str(one[2])) for one in found))

@@ -1,8 +1,6 @@
 """A flush interval that cannot be kept is said: in the log, as an event, and when it is over."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -17,20 +15,6 @@ from tests.kafka.planner_cluster import SETTINGS, Cluster, planner_on
 KEYS = [("orders", number) for number in range(5)]
 INTERVAL_S = 3.0
 TICK_S = 0.75
-
-
-@pytest.fixture
-def clock() -> Clock:
-    """A clock that stands still."""
-    return Clock(1_000_000.0)
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> Iterator[SqliteStore]:
-    """The connector's state."""
-    found = SqliteStore(tmp_path / "state.db")
-    yield found
-    found.close()
 
 
 class Connector:

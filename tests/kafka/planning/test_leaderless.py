@@ -1,8 +1,7 @@
 """The planner with topic-partitions that have no leader: the others go on, and each joins when it is back."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -26,20 +25,6 @@ def cluster() -> Cluster:
     made.logs = {KEY: (0, 10), OTHER: (0, 10)}
     made.leaderless = {OTHER}
     return made
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> Iterator[SqliteStore]:
-    """The connector's state."""
-    found = SqliteStore(tmp_path / "state.db")
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def clock() -> Clock:
-    """A clock that stands still."""
-    return Clock(1_000_000.0)
 
 
 @pytest.fixture

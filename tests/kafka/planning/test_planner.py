@@ -1,9 +1,8 @@
 """The planner: commits what was accepted, looks around, and says what is due; with a fake broker and clock."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -32,26 +31,6 @@ from parquet_sink.state.sqlite.store import SqliteStore
 from parquet_sink.state.store import DRAINED, PAUSE, SLOTS, STOP
 from tests.factories import Clock
 from tests.kafka.planner_cluster import KEY, SETTINGS, Cluster, Reported, planner_on, spans
-
-
-@pytest.fixture
-def cluster() -> Cluster:
-    """One empty topic-partition."""
-    return Cluster()
-
-
-@pytest.fixture
-def clock() -> Clock:
-    """A clock that stands still."""
-    return Clock(1_000_000.0)
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> Iterator[SqliteStore]:
-    """The connector's state."""
-    found = SqliteStore(tmp_path / "state.db")
-    yield found
-    found.close()
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """What the sink reports of a micro-batch is all that makes its ranges done."""
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -26,14 +25,6 @@ def cluster() -> Cluster:
     made = Cluster()
     made.logs = {KEY: (0, 100), OTHER: (0, 100)}
     return made
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> Iterator[SqliteStore]:
-    """The connector's state."""
-    found = SqliteStore(tmp_path / "state.db")
-    yield found
-    found.close()
 
 
 @pytest.fixture

@@ -1,8 +1,7 @@
 """A size makes a range due before any file taught what records become, and when they have grown since."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -27,26 +26,6 @@ from tests.kafka.planner_cluster import KEY, SETTINGS, Cluster, planner_on, span
 
 HOURLY = FlushSettings(1_000_000, 100_000, 3_600_000)
 LOOK_S = LOOK_EVERY_MS / 1_000
-
-
-@pytest.fixture
-def cluster() -> Cluster:
-    """One empty topic-partition."""
-    return Cluster()
-
-
-@pytest.fixture
-def clock() -> Clock:
-    """A clock that stands still."""
-    return Clock(1_000_000.0)
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> Iterator[SqliteStore]:
-    """The connector's state."""
-    found = SqliteStore(tmp_path / "state.db")
-    yield found
-    found.close()
 
 
 @pytest.fixture

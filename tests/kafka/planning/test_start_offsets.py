@@ -1,7 +1,7 @@
 """A topic that is deleted and made anew at any moment: nothing of the new one is passed over; with fake clients."""
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -37,14 +37,6 @@ def cluster() -> Cluster:
     made = Cluster()
     made.make("orders", 10)
     return made
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> Iterator[SqliteStore]:
-    """The connector's state."""
-    found = SqliteStore(tmp_path / "state.db")
-    yield found
-    found.close()
 
 
 @pytest.fixture

@@ -1,8 +1,7 @@
 """A topic whose files could go nowhere is refused when it is found, before anything of it is read."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -16,28 +15,14 @@ from tests.kafka.planner_cluster import SETTINGS, Cluster, Reported, planner_on
 
 
 @pytest.fixture
-def cluster() -> Cluster:
-    """One empty topic-partition."""
-    return Cluster()
-
-
-@pytest.fixture
-def clock() -> Clock:
-    """A clock that stands still."""
-    return Clock(1_000_000.0)
-
-
-@pytest.fixture
-def make(cluster: Cluster, clock: Clock, tmp_path: Path) -> Iterator[Callable[[str], Planner]]:
+def make(cluster: Cluster, clock: Clock, state: SqliteStore) -> Callable[[str], Planner]:
     """Makes a planner with a map of tables."""
-    state = SqliteStore(tmp_path / "state.db")
 
     def made(tables: str) -> Planner:
         settings = replace(SETTINGS, tables=parse(tables))
         return planner_on(cluster, settings, state, clock, Reported)
 
-    yield made
-    state.close()
+    return made
 
 
 def test_a_topic_that_is_there_at_the_start(make: Callable[[str], Planner], cluster: Cluster) -> None:

@@ -1,9 +1,8 @@
 """Topic-partitions that are away are named once, asked for probe, and named again when they are back."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -71,14 +70,6 @@ class Later:
 def clock() -> Clock:
     """A clock that stands still."""
     return Clock(1_000.0)
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> Iterator[SqliteStore]:
-    """The connector's state."""
-    found = SqliteStore(tmp_path / "state.db")
-    yield found
-    found.close()
 
 
 def test_one_that_is_away_holds_up_the_others_once(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
